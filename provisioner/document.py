@@ -1,0 +1,292 @@
+"""YAML text <-> plain data, with the file, line and column of every key; the only module that knows ruamel.yaml."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from provisioner.errors import InvalidDocument, Mistake, ProvisionError
+from provisioner.names import nearest
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+    from pydantic_core import ErrorDetails
+    from ruamel.yaml.nodes import MappingNode, Node, SequenceNode
+
+    Model = TypeVar("Model", bound=BaseModel)
+
+KeyPath = tuple[str | int, ...]
+
+_TAG = "tag:yaml.org,2002:"
+
+
+class FileProblem(ProvisionError):
+    """A file cannot be read or written: it is missing, not permitted, not text, or the disk is full."""
+
+    code = "file"
+    exit_code = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A place in a file, 1-based, as editors count."""
+
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """Plain data read from one YAML file, with the position of every key and item and the text of every scalar."""
+
+    file: str
+    data: Any
+    keys: dict[KeyPath, Position]
+    texts: dict[KeyPath, str]
+
+    def position(self, path: KeyPath) -> Position:
+        """Where the key or item at `path` stands; the nearest enclosing one when `path` itself is not in the file."""
+        while path and path not in self.keys:
+            path = path[:-1]
+        return self.keys.get(path, Position(1, 1))
+
+    def below(self, path: KeyPath) -> Document:
+        """The part of this document under `path`, as a document of its own that still knows where it stands."""
+        data = self.data
+        for part in path:
+            data = data[part]
+        length = len(path)
+        keys = {key[length:]: position for key, position in self.keys.items() if key[:length] == path}
+        texts = {key[length:]: text for key, text in self.texts.items() if key[:length] == path}
+        return Document(self.file, data, keys, texts)
+
+    def where(self, path: KeyPath) -> str:
+        """`file:line` of a key, as conflicts cite it."""
+        return f"{self.file}:{self.position(path).line}"
+
+    def mistake(self, path: KeyPath, text: str) -> Mistake:
+        """A mistake at `path`, for reporting with the others of the file."""
+        position = self.position(path)
+        return Mistake(self.file, position.line, position.column, dotted(path), text)
+
+
+def dotted(path: KeyPath) -> str:
+    """Spell a key path as users say it: `packages[0].name`."""
+    spelled = ""
+    for part in path:
+        spelled += f"[{part}]" if isinstance(part, int) else f".{part}" if spelled else str(part)
+    return spelled
+
+
+def read_text(path: Path, *, kind: str) -> str:
+    """Return the text of a file; raises `FileProblem` naming the file and what is wrong with it."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise FileProblem(f"{kind} `{path}` does not exist") from None
+    except IsADirectoryError:
+        raise FileProblem(f"{kind} `{path}` is a directory, not a file") from None
+    except UnicodeDecodeError as error:
+        raise FileProblem(f"{kind} `{path}` is not UTF-8 text (byte {error.start})") from None
+    except OSError as error:
+        raise FileProblem(f"{kind} `{path}` cannot be read: {error.strerror}") from None
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a whole file or nothing: to a temporary file beside it, flushed to disk, then renamed over it."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a whole file or nothing; raises `FileProblem` (disk full, not permitted) and leaves an old file as it was."""
+    temporary: Path | None = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as stream:
+            temporary = Path(stream.name)
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(path)
+    except OSError as error:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+        raise FileProblem(
+            f"`{path}` cannot be written: {error.strerror}", hints=("nothing was changed; free space or choose another --out",)
+        ) from None
+
+
+def _umask() -> int:
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
+
+
+def load_document(path: Path, *, kind: str) -> Document:
+    """Read one YAML file; raises `FileProblem` or `InvalidDocument`."""
+    return parse_document(read_text(path, kind=kind), file=str(path), kind=kind)
+
+
+def parse_document(text: str, *, file: str, kind: str) -> Document:
+    """Read YAML text; raises `InvalidDocument` with the position of a syntax error or of every duplicate key."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+    try:
+        node = YAML(typ="safe", pure=True).compose(text)
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+        reason = " ".join(part for part in (error.context, error.problem) if part) or "not YAML"
+        raise InvalidDocument(kind, (Mistake(file, line, column, "", reason),)) from None
+    except YAMLError as error:
+        raise InvalidDocument(kind, (Mistake(file, 1, 1, "", str(error).splitlines()[0]),)) from None
+    reader = _Reader(file)
+    data = reader.value(node, ()) if node is not None else None
+    if reader.mistakes:
+        raise InvalidDocument(kind, tuple(reader.mistakes))
+    return Document(file, data, reader.keys, reader.texts)
+
+
+class _Reader:
+    """Turns a node graph into plain data and remembers where everything stood."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.keys: dict[KeyPath, Position] = {}
+        self.texts: dict[KeyPath, str] = {}
+        self.mistakes: list[Mistake] = []
+
+    def value(self, node: Node, path: KeyPath) -> Any:  # noqa: ANN401 - YAML holds anything
+        if node.id == "mapping":
+            return self._mapping(node, path)
+        if node.id == "sequence":
+            return self._sequence(node, path)
+        self.texts[path] = node.value
+        return self._scalar(node, path)
+
+    def _mapping(self, node: MappingNode, path: KeyPath) -> dict[str, Any]:
+        result: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            position = Position(key_node.start_mark.line + 1, key_node.start_mark.column + 1)
+            key = str(key_node.value)
+            if key_node.id != "scalar" or key == "<<":
+                text = "keys must be plain words; merge keys (<<) are not read"
+                self.mistakes.append(Mistake(self.file, position.line, position.column, dotted(path), text))
+                continue
+            below = (*path, key)
+            if key in result:
+                text = f"`{key}` is given twice; the first is on line {self.keys[below].line}"
+                self.mistakes.append(Mistake(self.file, position.line, position.column, dotted(below), text))
+                continue
+            self.keys[below] = position
+            result[key] = self.value(value_node, below)
+        return result
+
+    def _sequence(self, node: SequenceNode, path: KeyPath) -> tuple[Any, ...]:
+        result = []
+        for index, item in enumerate(node.value):
+            below = (*path, index)
+            self.keys[below] = Position(item.start_mark.line + 1, item.start_mark.column + 1)
+            result.append(self.value(item, below))
+        return tuple(result)
+
+    def _scalar(self, node: Node, path: KeyPath) -> str | int | float | bool | None:
+        tag = node.tag.removeprefix(_TAG)
+        text: str = node.value
+        try:
+            if tag == "null":
+                return None
+            if tag == "bool":
+                return text.lower() == "true"
+            if tag == "int":
+                return int(text.replace("_", ""), 0)
+            if tag == "float":
+                return float(text.replace("_", ""))
+        except ValueError:
+            return text
+        return text
+
+
+def parse_model(document: Document, model: type[Model], *, kind: str) -> Model:
+    """Validate a document against a pydantic model; raises `InvalidDocument` with every mistake at its line and column."""
+    from pydantic import ValidationError
+
+    if not isinstance(document.data, dict):
+        raise InvalidDocument(kind, (Mistake(document.file, 1, 1, "", "the file must hold a mapping of keys to values"),))
+    try:
+        return model.model_validate(document.data)
+    except ValidationError as error:
+        raise InvalidDocument(kind, _mistakes(document, model, error.errors(include_url=False))) from None
+
+
+def _mistakes(document: Document, model: type[BaseModel], details: list[ErrorDetails]) -> tuple[Mistake, ...]:
+    """One mistake for each place: a union complains once for each of its branches, and the plainest complaint is kept."""
+    found: dict[tuple[int, int, str], Mistake] = {}
+    for detail in details:
+        mistake = _mistake(document, model, detail)
+        is_extra = detail["type"] in {"extra_forbidden", "missing"}
+        place = (mistake.line, mistake.column, mistake.text if is_extra else mistake.path)
+        if place not in found or "not quoted" in mistake.text:
+            found[place] = mistake
+    return tuple(found.values())
+
+
+def _mistake(document: Document, model: type[BaseModel], details: ErrorDetails) -> Mistake:
+    path = _path_in(document, details["loc"])
+    if details["type"] == "extra_forbidden":
+        key = str(details["loc"][-1])
+        known = known_keys(model, path[:-1])
+        near = nearest(key, known)
+        advice = f"did you mean `{near}`?" if near else f"known keys: {', '.join(sorted(known))}" if known else "remove it"
+        return document.mistake(path, f"unknown key `{key}`; {advice}")
+    if details["type"] == "missing":
+        return document.mistake(path, f"`{details['loc'][-1]}` is missing")
+    if (
+        details["type"] == "string_type"
+        and isinstance(details["input"], int | float)
+        and not isinstance(details["input"], bool)
+    ):
+        text = document.texts.get(path, str(details["input"]))
+        return document.mistake(path, f'{text} is not quoted; write "{text}" (12.10 is not 12.1)')
+    message = details["msg"].removeprefix("Value error, ").replace("valid tuple", "list")
+    shown = document.texts.get(path)
+    return document.mistake(path, f"`{shown}`: {message}" if shown is not None and f"`{shown}`" not in message else message)
+
+
+def _path_in(document: Document, location: tuple[str | int, ...]) -> KeyPath:
+    """Drop the parts pydantic adds to a location (union branch and validator names) that are not keys of the file."""
+    path: KeyPath = ()
+    for part in location:
+        if (*path, part) in document.keys:
+            path = (*path, part)
+    return path
+
+
+def known_keys(model: type[BaseModel], path: KeyPath) -> tuple[str, ...]:
+    """The keys a model knows at `path`, for suggesting the nearest one to a typo."""
+    models = [model]
+    for part in path:
+        if isinstance(part, int):
+            continue
+        models = [below for current in models for below in _models_below(current, part)]
+    return tuple(field.alias or name for current in models for name, field in current.model_fields.items())
+
+
+def _models_below(model: type[BaseModel], key: str) -> list[type[BaseModel]]:
+    for name, field in model.model_fields.items():
+        if key in {name, field.alias}:
+            return _models_in(field.annotation)
+    return []
+
+
+def _models_in(annotation: Any) -> list[type[BaseModel]]:  # noqa: ANN401 - any type annotation
+    from typing import get_args
+
+    if hasattr(annotation, "model_fields"):
+        return [annotation]
+    return [model for argument in get_args(annotation) for model in _models_in(argument)]

@@ -1,0 +1,73 @@
+"""Errors a user can cause or meet: what failed, why, and what to try. Words are printed by `cli`, nowhere else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+class ProvisionError(Exception):
+    """Something the user can act on.
+
+    `message` names the token the user wrote; `causes` are the facts found, one line each; `hints` say what to do next.
+    `code` is kebab-case and stable, so scripts can grep for it; `exit_code` follows the contract: 1 the answer is no,
+    2 bad input or usage, 3 cannot tell.
+    """
+
+    code: ClassVar[str] = "error"
+    exit_code: ClassVar[int] = 2
+
+    def __init__(self, message: str, *, causes: tuple[str, ...] = (), hints: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.message = message
+        self.causes = causes
+        self.hints = hints
+
+
+class UsageError(ProvisionError):
+    """The command line asks for something that does not exist or contradicts itself."""
+
+    code = "bad-usage"
+    exit_code = 2
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Mistake:
+    """One mistake in one file: where (1-based line and column), the key path, and what is wrong there."""
+
+    file: str
+    line: int
+    column: int
+    path: str
+    text: str
+
+    def __str__(self) -> str:
+        where = f"{self.file}:{self.line}:{self.column}"
+        return f"{where}: {self.path}: {self.text}" if self.path else f"{where}: {self.text}"
+
+
+class InvalidDocument(ProvisionError):
+    """A file the user wrote cannot be used; every mistake in it is reported at once."""
+
+    code = "invalid-document"
+    exit_code = 2
+
+    def __init__(self, kind: str, mistakes: tuple[Mistake, ...], *, hints: tuple[str, ...] = ()) -> None:
+        count = len(mistakes)
+        noun = "mistake" if count == 1 else "mistakes"
+        super().__init__(f"{kind} has {count} {noun}", causes=tuple(str(mistake) for mistake in sorted(mistakes)), hints=hints)
+        self.mistakes = tuple(sorted(mistakes))
+
+
+class Unavailable(ProvisionError):
+    """Something outside this program (an index, an engine, a registry, a GPU) is out of reach, so no verdict is possible."""
+
+    code = "unavailable"
+    exit_code = 3
+
+
+class Refused(ProvisionError):
+    """The question was answered, and the answer is no."""
+
+    code = "refused"
+    exit_code = 1

@@ -1,0 +1,1 @@
+"""Input 2: what a machine is."""

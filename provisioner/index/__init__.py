@@ -1,0 +1,1 @@
+"""Input 4: where artefacts are: package indexes and image registries."""

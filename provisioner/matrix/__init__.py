@@ -1,0 +1,1 @@
+"""Input 1: what is compatible with what, every fact cited."""

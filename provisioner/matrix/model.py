@@ -1,0 +1,179 @@
+"""The nouns of the compatibility matrix, frozen: what the solver reads, however the YAML that holds it was loaded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from provisioner.versions import Range, Version
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Citation:
+    """Where a fact was read: document, place in it, date read, and whether it was measured from the artefact itself."""
+
+    key: str
+    title: str
+    where: str = ""
+    url: str = ""
+    read: str = ""
+    measured: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.title}, {self.where}" if self.where else self.title
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Need:
+    """What a release or build needs of another component: a range, or one of a few exact versions (`one_of`)."""
+
+    component: str
+    range: Range
+    one_of: tuple[Version, ...] = ()
+
+    def allows(self, version: Version) -> bool:
+        """Whether `version` of the needed component satisfies this."""
+        return version in self.one_of if self.one_of else self.range.allows(version)
+
+    def __str__(self) -> str:
+        return " or ".join(str(version) for version in self.one_of) if self.one_of else str(self.range)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Build:
+    """One variant of a release with exact needs of its own (`cu126` on linux/amd64).
+
+    `sass` and `ptx` are the compiled targets (`sm_90`, `compute_90`); None means nobody measured them, which is not the
+    same as none. `index` is `pypi` or the framework index of this variant (`pytorch-cu126`). `local` is the local version
+    label of its wheels (`cu126`, or "" when the wheel has none on its index). `artefact` names the file measured.
+    """
+
+    name: str
+    platforms: tuple[str, ...] = ()
+    needs: tuple[Need, ...] = ()
+    sass: tuple[str, ...] | None = None
+    ptx: tuple[str, ...] | None = None
+    index: str = ""
+    local: str = ""
+    accelerator: str = ""
+    is_default: bool = False
+    artefact: str = ""
+    sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriverMinimum:
+    """The three different "minimum drivers" of one CUDA release, kept apart.
+
+    `toolkit`: the driver its release notes list beside it (not a floor for running programs). `minor_version`: the floor
+    of its major family under minor-version compatibility; None where the family has none (before CUDA 11).
+    `forward_compat`: driver branches the forward-compatibility package of this release supports, data-centre GPUs only.
+    """
+
+    toolkit: Version | None = None
+    minor_version: Version | None = None
+    forward_compat: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """One published version of a component, spelled as its vendor spells it."""
+
+    version: Version
+    builds: tuple[Build, ...] = ()
+    needs: tuple[Need, ...] = ()
+    driver: DriverMinimum | None = None
+    released: str = ""
+    end_of_life: str = ""
+    sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Component:
+    """A named part of the stack. `is_virtual`: the host provides it. `is_named`: its values are names, not versions."""
+
+    name: str
+    title: str
+    releases: tuple[Release, ...] = ()
+    is_virtual: bool = False
+    is_named: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """When `when` is in range (on hosts where every guard holds), every need holds too, because of the citation."""
+
+    name: str
+    when: Need
+    guards: tuple[Need, ...] = ()
+    needs: tuple[Need, ...] = ()
+    because: str
+    sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriverBranch:
+    """One driver branch: the newest CUDA it runs natively (which also bounds the PTX it can compile), and its life."""
+
+    branch: str
+    native_cuda: Version
+    designation: str = ""
+    end_of_life: str = ""
+    sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gpu:
+    """One GPU product. `kind`: datacenter, workstation, geforce or jetson; forward compatibility depends on it."""
+
+    name: str
+    compute_capability: str
+    architecture: str
+    kind: str = ""
+    pci_device_ids: tuple[str, ...] = ()
+    first_driver: Version | None = None
+    modules: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageFacts:
+    """What a base image holds: its glibc, its Python if any, and what its NVIDIA_REQUIRE_CUDA demands of the host."""
+
+    reference: str
+    glibc: str
+    distribution: str = ""
+    python: str = ""
+    apt_python: str = ""
+    cuda: str = ""
+    cudnn: str = ""
+    require_cuda: str = ""
+    kind: str = ""
+    platforms: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matrix:
+    """All components, rules, driver branches, GPUs and base images of one set of files; validated and frozen."""
+
+    order: tuple[str, ...]
+    components: Mapping[str, Component]
+    rules: tuple[Rule, ...]
+    branches: tuple[DriverBranch, ...]
+    gpus: tuple[Gpu, ...]
+    images: tuple[ImageFacts, ...]
+    citations: Mapping[str, Citation]
+    digest: str
+    positions: Mapping[str, str] = field(default_factory=dict)
+    """`file:line` of every rule (`rule:NAME`), release (`pytorch==2.7.1`) and build (`pytorch==2.7.1+cu126`)."""
+
+    def native_cuda(self, driver: Version) -> Version | None:
+        """The newest CUDA a driver runs natively; None when its branch is not in the matrix."""
+        for branch in self.branches:
+            if driver.release and str(driver.release[0]) == branch.branch:
+                return branch.native_cuda
+        return None

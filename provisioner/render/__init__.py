@@ -1,0 +1,1 @@
+"""A lock as text; sees only the lock."""

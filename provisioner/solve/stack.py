@@ -1,0 +1,103 @@
+"""The answer: one release and build per component, the packages beside them, and what is still unverified."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from provisioner.index.model import IndexFile
+    from provisioner.versions import Version
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """Why a pin is what it is: a request, a rule or a host fact, in words, with `file:line` or a citation."""
+
+    component: str
+    kind: str
+    text: str
+    where: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pin:
+    """The choice for one component. `build` is "" where the release has no builds; `host` names the host it belongs to."""
+
+    component: str
+    version: Version
+    build: str = ""
+    host: str = ""
+    reasons: tuple[Reason, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackagePin:
+    """One Python package of the answer. `requires` are the requirements that apply in this environment (PEP 508 text)."""
+
+    name: str
+    version: str
+    file: IndexFile
+    requires: tuple[str, ...] = ()
+    dependencies: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaseImage:
+    """The base image of a container: reference (tag as given), digest when a registry was asked, and what it holds."""
+
+    reference: str
+    digest: str = ""
+    glibc: str = ""
+    python: str = ""
+    apt_python: str = ""
+    require_cuda: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stack:
+    """Everything decided for one platform.
+
+    `components` maps component names to what is printed for them (host facts included, `pytorch_build` too); `basis` is how
+    the driver requirement is met ("" when no CUDA); `host_requirements` are the ranges a host must meet (`driver`:
+    `>=525.60.13`, `gpu`: `7.5, 8.0, 9.0`, `kernel`, `glibc`); `require_cuda` is the NVIDIA_REQUIRE_CUDA equal to them;
+    `arch_list` the compiled targets of the framework build; `environment` the variables the stack needs at run time.
+    """
+
+    platform: str
+    accelerator: str
+    components: Mapping[str, str]
+    pins: tuple[Pin, ...]
+    basis: str = ""
+    host_requirements: Mapping[str, str] = field(default_factory=dict)
+    require_cuda: str = ""
+    arch_list: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    unverified: tuple[str, ...] = ()
+    image: BaseImage | None = None
+    packages: tuple[PackagePin, ...] = ()
+    runs: str = "container"
+
+    @property
+    def verdict(self) -> str:
+        """`yes`, or `unverified` when a fact was missing."""
+        return "unverified" if self.unverified else "yes"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hint:
+    """One complete change that was re-solved and works, and what it would give."""
+
+    changes: tuple[tuple[str, str], ...]
+    text: str
+    gives: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conflict:
+    """A minimal set of requests, rules and facts that cannot hold together, in order, and the ways out."""
+
+    members: tuple[Reason, ...]
+    hints: tuple[Hint, ...] = ()

@@ -1,0 +1,1 @@
+"""Input 3: what the user wants."""

@@ -1,0 +1,1 @@
+"""Build it, run it, measure it, compare it with the lock."""

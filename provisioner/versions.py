@@ -1,0 +1,171 @@
+"""Versions as their vendors spell them, and ranges over them.
+
+`packaging.version.Version` cannot carry the system half of a stack: it rewrites `550.144.03` to `550.144.3`, reads the
+kernel `5.15.0-105` as a post-release and refuses `5.15.0-105-generic`. A `Version` here keeps the spelling and compares
+by its leading dotted integers, which is how NVIDIA, the kernel, CUDA, cuDNN and PyTorch number final releases.
+Python packages keep using `packaging`; this module is for components of the matrix.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache, total_ordering
+
+_RELEASE = re.compile(r"v?(\d+(?:\.\d+)*)(.*)", re.DOTALL)
+_CLAUSE = re.compile(r"\s*(===|==|!=|<=|>=|~=|<|>)?\s*([^\s,<>=!~]+)\s*")
+_POST = re.compile(r"[.-]?post(\d+)")
+
+
+@total_ordering
+@dataclass(frozen=True, slots=True, eq=False)
+class Version:
+    """One published version: its spelling, the integers it is compared by, and its local label (`+cu126`), if any."""
+
+    text: str
+    release: tuple[int, ...]
+    post: int = 0
+    local: str = ""
+    _key: tuple[tuple[int, ...], int, str] = field(default=((), 0, ""), repr=False)
+
+    @classmethod
+    def parse(cls, text: str) -> Version:
+        """Read a version; raises `ValueError` naming the text when it does not start with a dotted number."""
+        return _parse_version(text)
+
+    @classmethod
+    def named(cls, text: str) -> Version:
+        """The "version" of a component whose values are names, not numbers, such as `driver_module` or `image`."""
+        return cls(text, (), 0, "", ((), 0, text))
+
+    @property
+    def public(self) -> str:
+        """The spelling without the local label."""
+        return self.text.partition("+")[0]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Version) and self._key == other._key
+
+    def __lt__(self, other: Version) -> bool:
+        return self._key < other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@lru_cache(maxsize=65536)
+def _parse_version(text: str) -> Version:
+    public, _, local = text.strip().partition("+")
+    match = _RELEASE.fullmatch(public)
+    if match is None:
+        raise ValueError(f"`{text}` is not a version: it must start with a number such as 12.6")
+    release = tuple(int(part) for part in match[1].split("."))
+    post = _POST.fullmatch(match[2])
+    number = int(post[1]) if post else 0
+    trimmed = release
+    while trimmed and trimmed[-1] == 0:
+        trimmed = trimmed[:-1]
+    return Version(text.strip(), release, number, local, (trimmed, number, ""))
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """One comparison of a range, such as `>=525.60.13` or `==12.*`."""
+
+    operator: str
+    version: Version
+    is_prefix: bool = False
+
+    def allows(self, version: Version) -> bool:
+        """Whether `version` satisfies this comparison."""
+        wanted = self.version
+        if self.operator == "===":
+            return version.text == wanted.text
+        if self.operator == "==":
+            return self._matches(version)
+        if self.operator == "!=":
+            return not self._matches(version)
+        if self.operator == "~=":
+            return version >= wanted and version.release[: len(wanted.release) - 1] == wanted.release[:-1]
+        if self.operator == ">=":
+            return version >= wanted
+        if self.operator == "<":
+            return version < wanted
+        if self.operator == "<=":
+            return version <= wanted
+        return version > wanted
+
+    def _matches(self, version: Version) -> bool:
+        wanted = self.version
+        if wanted.local and version.local != wanted.local:
+            return False
+        if self.is_prefix:
+            length = len(wanted.release)
+            padded = version.release + (0,) * (length - len(version.release))
+            return padded[:length] == wanted.release
+        return version == wanted
+
+    def __str__(self) -> str:
+        star = ".*" if self.is_prefix else ""
+        return f"{self.operator}{self.version}{star}"
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A set of versions: every clause must hold. The empty range allows everything."""
+
+    clauses: tuple[Clause, ...] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> Range:
+        """Read `>=550,<580`, `==12.*`, `12.*`, `~=2.6` or a bare `3.11`, which means its whole series.
+
+        `==12.8` means the 12.8 series too (12.8.1 is in it): every component of the matrix publishes three or more
+        numbers where users write two, and PEP 440's reading would silently select nothing. A version with as many
+        numbers as the vendor publishes selects exactly that one. Raises `ValueError` naming the clause at fault.
+        """
+        return _parse_range(text)
+
+    @classmethod
+    def exactly(cls, version: Version) -> Range:
+        """The range that holds one spelling only."""
+        return cls((Clause("===", version),))
+
+    def allows(self, version: Version) -> bool:
+        """Whether every clause allows `version`."""
+        return all(clause.allows(version) for clause in self.clauses)
+
+    def intersect(self, other: Range) -> Range:
+        """The versions allowed by both."""
+        return Range(tuple(dict.fromkeys(self.clauses + other.clauses)))
+
+    def __str__(self) -> str:
+        return ",".join(str(clause) for clause in self.clauses) or "any version"
+
+
+@lru_cache(maxsize=16384)
+def _parse_range(text: str) -> Range:
+    stripped = text.strip()
+    if stripped in {"", "*"}:
+        return Range()
+    clauses = []
+    for part in stripped.split(","):
+        match = _CLAUSE.fullmatch(part)
+        if match is None:
+            raise ValueError(f"`{part.strip()}` is not a range: write for example >=2.6, ==12.* or >=550,<580")
+        clauses.append(_clause(match[1] or "", match[2], part.strip()))
+    return Range(tuple(clauses))
+
+
+def _clause(operator: str, text: str, part: str) -> Clause:
+    is_star = text.endswith(".*")
+    if is_star and operator not in {"", "==", "!="}:
+        raise ValueError(f"`{part}` is not a range: .* goes only with == or !=")
+    version = Version.parse(text.removesuffix(".*"))
+    if operator == "~=" and len(version.release) < 2:
+        raise ValueError(f"`{part}` is not a range: ~= needs at least two numbers")
+    is_prefix = is_star or operator in {"", "==", "!="}
+    return Clause(operator or "==", version, is_prefix)
