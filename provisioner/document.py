@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from provisioner.errors import InvalidDocument, Mistake, ProvisionError
+from provisioner.errors import InvalidDocumentError, Mistake, ProvisionError
 from provisioner.names import nearest
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ KeyPath = tuple[str | int, ...]
 _TAG = "tag:yaml.org,2002:"
 
 
-class FileProblem(ProvisionError):
+class FileError(ProvisionError):
     """A file cannot be read or written: it is missing, not permitted, not text, or the disk is full."""
 
     code = "file"
@@ -82,17 +82,17 @@ def dotted(path: KeyPath) -> str:
 
 
 def read_text(path: Path, *, kind: str) -> str:
-    """Return the text of a file; raises `FileProblem` naming the file and what is wrong with it."""
+    """Return the text of a file; raises `FileError` naming the file and what is wrong with it."""
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise FileProblem(f"{kind} `{path}` does not exist") from None
+        raise FileError(f"{kind} `{path}` does not exist") from None
     except IsADirectoryError:
-        raise FileProblem(f"{kind} `{path}` is a directory, not a file") from None
+        raise FileError(f"{kind} `{path}` is a directory, not a file") from None
     except UnicodeDecodeError as error:
-        raise FileProblem(f"{kind} `{path}` is not UTF-8 text (byte {error.start})") from None
+        raise FileError(f"{kind} `{path}` is not UTF-8 text (byte {error.start})") from None
     except OSError as error:
-        raise FileProblem(f"{kind} `{path}` cannot be read: {error.strerror}") from None
+        raise FileError(f"{kind} `{path}` cannot be read: {error.strerror}") from None
 
 
 def write_text(path: Path, text: str) -> None:
@@ -101,7 +101,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a whole file or nothing; raises `FileProblem` (disk full, not permitted) and leaves an old file as it was."""
+    """Write a whole file or nothing; raises `FileError` (disk full, not permitted) and leaves an old file as it was."""
     temporary: Path | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -115,7 +115,7 @@ def write_bytes(path: Path, content: bytes) -> None:
     except OSError as error:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
-        raise FileProblem(
+        raise FileError(
             f"`{path}` cannot be written: {error.strerror}", hints=("nothing was changed; free space or choose another --out",)
         ) from None
 
@@ -127,12 +127,12 @@ def _umask() -> int:
 
 
 def load_document(path: Path, *, kind: str) -> Document:
-    """Read one YAML file; raises `FileProblem` or `InvalidDocument`."""
+    """Read one YAML file; raises `FileError` or `InvalidDocumentError`."""
     return parse_document(read_text(path, kind=kind), file=str(path), kind=kind)
 
 
 def parse_document(text: str, *, file: str, kind: str) -> Document:
-    """Read YAML text; raises `InvalidDocument` with the position of a syntax error or of every duplicate key."""
+    """Read YAML text; raises `InvalidDocumentError` with the position of a syntax error or of every duplicate key."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
@@ -142,13 +142,13 @@ def parse_document(text: str, *, file: str, kind: str) -> Document:
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
         reason = " ".join(part for part in (error.context, error.problem) if part) or "not YAML"
-        raise InvalidDocument(kind, (Mistake(file, line, column, "", reason),)) from None
+        raise InvalidDocumentError(kind, (Mistake(file, line, column, "", reason),)) from None
     except YAMLError as error:
-        raise InvalidDocument(kind, (Mistake(file, 1, 1, "", str(error).splitlines()[0]),)) from None
+        raise InvalidDocumentError(kind, (Mistake(file, 1, 1, "", str(error).splitlines()[0]),)) from None
     reader = _Reader(file)
     data = reader.value(node, ()) if node is not None else None
     if reader.mistakes:
-        raise InvalidDocument(kind, tuple(reader.mistakes))
+        raise InvalidDocumentError(kind, tuple(reader.mistakes))
     return Document(file, data, reader.keys, reader.texts)
 
 
@@ -162,19 +162,21 @@ class _Reader:
         self.mistakes: list[Mistake] = []
 
     def value(self, node: Node, path: KeyPath) -> Any:  # noqa: ANN401 - YAML holds anything
-        if node.id == "mapping":
+        from ruamel.yaml.nodes import MappingNode, SequenceNode
+
+        if isinstance(node, MappingNode):
             return self._mapping(node, path)
-        if node.id == "sequence":
+        if isinstance(node, SequenceNode):
             return self._sequence(node, path)
         self.texts[path] = node.value
-        return self._scalar(node, path)
+        return self._scalar(node)
 
     def _mapping(self, node: MappingNode, path: KeyPath) -> dict[str, Any]:
         result: dict[str, Any] = {}
         for key_node, value_node in node.value:
             position = Position(key_node.start_mark.line + 1, key_node.start_mark.column + 1)
             key = str(key_node.value)
-            if key_node.id != "scalar" or key == "<<":
+            if not isinstance(key_node.value, str) or key == "<<":
                 text = "keys must be plain words; merge keys (<<) are not read"
                 self.mistakes.append(Mistake(self.file, position.line, position.column, dotted(path), text))
                 continue
@@ -195,9 +197,9 @@ class _Reader:
             result.append(self.value(item, below))
         return tuple(result)
 
-    def _scalar(self, node: Node, path: KeyPath) -> str | int | float | bool | None:
-        tag = node.tag.removeprefix(_TAG)
-        text: str = node.value
+    def _scalar(self, node: Node) -> str | int | float | bool | None:
+        tag = str(node.tag).removeprefix(_TAG)
+        text = str(node.value)
         try:
             if tag == "null":
                 return None
@@ -213,15 +215,15 @@ class _Reader:
 
 
 def parse_model(document: Document, model: type[Model], *, kind: str) -> Model:
-    """Validate a document against a pydantic model; raises `InvalidDocument` with every mistake at its line and column."""
+    """Validate a document against a pydantic model; raises `InvalidDocumentError` with every mistake at its line and column."""
     from pydantic import ValidationError
 
     if not isinstance(document.data, dict):
-        raise InvalidDocument(kind, (Mistake(document.file, 1, 1, "", "the file must hold a mapping of keys to values"),))
+        raise InvalidDocumentError(kind, (Mistake(document.file, 1, 1, "", "the file must hold a mapping of keys to values"),))
     try:
         return model.model_validate(document.data)
     except ValidationError as error:
-        raise InvalidDocument(kind, _mistakes(document, model, error.errors(include_url=False))) from None
+        raise InvalidDocumentError(kind, _mistakes(document, model, error.errors(include_url=False))) from None
 
 
 def _mistakes(document: Document, model: type[BaseModel], details: list[ErrorDetails]) -> tuple[Mistake, ...]:

@@ -46,7 +46,7 @@ class Mistake:
         return f"{where}: {self.path}: {self.text}" if self.path else f"{where}: {self.text}"
 
 
-class InvalidDocument(ProvisionError):
+class InvalidDocumentError(ProvisionError):
     """A file the user wrote cannot be used; every mistake in it is reported at once."""
 
     code = "invalid-document"
@@ -59,14 +59,14 @@ class InvalidDocument(ProvisionError):
         self.mistakes = tuple(sorted(mistakes))
 
 
-class Unavailable(ProvisionError):
+class UnavailableError(ProvisionError):
     """Something outside this program (an index, an engine, a registry, a GPU) is out of reach, so no verdict is possible."""
 
     code = "unavailable"
     exit_code = 3
 
 
-class Refused(ProvisionError):
+class RefusedError(ProvisionError):
     """The question was answered, and the answer is no."""
 
     code = "refused"

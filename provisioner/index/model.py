@@ -68,11 +68,11 @@ class PackageSource(Protocol):
     def releases(self, name: NormalizedName, *, index: str = "") -> tuple[PackageRelease, ...]:
         """Every version, newest first, usable or not. `index` names one index; otherwise the configured routing decides.
 
-        An unknown project is an empty tuple. Raises `Unavailable` when the index cannot be reached or offline lacks it.
+        An unknown project is an empty tuple. Raises `UnavailableError` when the index cannot be reached or offline lacks it.
         """
 
     def requirements(self, release: PackageRelease) -> tuple[Requirement, ...]:
-        """The Requires-Dist of the release's file, markers not evaluated; raises `Unavailable`."""
+        """The Requires-Dist of the release's file, markers not evaluated; raises `UnavailableError`."""
 
     def prefetch(self, names: Iterable[NormalizedName]) -> None:
         """Start reading these projects in the background; never raises."""
