@@ -12,6 +12,8 @@ from provisioner.errors import InvalidDocumentError, Mistake, ProvisionError
 from provisioner.names import nearest
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pydantic import BaseModel
     from pydantic_core import ErrorDetails
     from ruamel.yaml.nodes import MappingNode, Node, SequenceNode
@@ -102,22 +104,42 @@ def write_text(path: Path, text: str) -> None:
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Write a whole file or nothing; raises `FileError` (disk full, not permitted) and leaves an old file as it was."""
-    temporary: Path | None = None
+    write_together({path: content})
+
+
+def write_together(files: Mapping[Path, bytes]) -> None:
+    """Write several files that belong together: all are on disk under temporary names before any takes its own.
+
+    Raises `FileError` (disk full, not permitted), having changed nothing, unless renaming itself fails half-way.
+    """
+    staged: dict[Path, Path] = {}
+    path = Path()
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as stream:
-            temporary = Path(stream.name)
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(path)
+        for path, content in files.items():
+            staged[path] = _stage(path, content)
+        for path, temporary in staged.items():
+            temporary.replace(path)
     except OSError as error:
-        if temporary is not None:
+        for temporary in staged.values():
             temporary.unlink(missing_ok=True)
         raise FileError(
             f"`{path}` cannot be written: {error.strerror}", hints=("nothing was changed; free space or choose another --out",)
         ) from None
+
+
+def _stage(path: Path, content: bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as stream:
+        temporary = Path(stream.name)
+        try:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+            temporary.chmod(0o666 & ~_umask())
+        except OSError:
+            temporary.unlink(missing_ok=True)
+            raise
+    return temporary
 
 
 def _umask() -> int:

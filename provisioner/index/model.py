@@ -52,13 +52,15 @@ class PackageRelease:
     """One version of one project with the file an installer would pick for the environment (None: nothing fits, and why).
 
     `why_not` is "" when `file` is set; otherwise one reason in words: no wheel for cp314 on linux/amd64 (has cp310, cp311);
-    only a source distribution; needs python >=3.10,<3.13; yanked.
+    only a source distribution; needs python >=3.10,<3.13; yanked. `blocked_by` is the part of the environment that is in
+    the way: `python`, `glibc`, `platform`, or "" when the file itself is (yanked, a source distribution).
     """
 
     name: NormalizedName
     version: Version
     file: IndexFile | None
     why_not: str = ""
+    blocked_by: str = ""
     requires_python: str = ""
 
 

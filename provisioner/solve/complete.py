@@ -1,0 +1,208 @@
+"""The complete search: decides what resolvelib denied, finds the optimum, and names the groups that cannot hold together.
+
+The problem is written as clauses for a SAT solver (Glucose, through python-sat): one variable for each candidate, one for
+each group of requirements that a person could drop. Requirements of a candidate are read only when a model chooses it, so
+an index is asked for nothing a proof does not need. It is complete because a candidate whose requirements are unread is
+less constrained, never more: a contradiction found early stays one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from provisioner.errors import UnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable
+
+    from provisioner.solve.requirement import Candidate, Key, Requirement
+    from provisioner.solve.universe import Universe
+
+MAX_READS = 3000
+"""How many candidates' requirements one search may read before it says that it cannot tell."""
+
+
+class CompleteSearch:
+    """Incremental: facts learnt answering one question serve the next."""
+
+    def __init__(self, universe: Universe, *, extra: Iterable[Requirement] = ()) -> None:
+        from pysat.solvers import Solver
+
+        self._universe = universe
+        self._solver = Solver(name="glucose42", incr=False)
+        self._next = 0
+        self._variables: dict[Candidate, int] = {}
+        self._candidate_of: dict[int, Candidate] = {}
+        self._domains: dict[Key, list[int]] = {}
+        self._needed: dict[Key, int] = {}
+        self._groups: dict[str, int] = {}
+        self._group_of: dict[int, str] = {}
+        self._members: dict[str, list[tuple[Candidate | None, Requirement]]] = {}
+        self._expanded: set[Candidate] = set()
+        self.extra_roots = tuple(extra)
+        for requirement in (*universe.roots, *self.extra_roots):
+            self._require(requirement, None)
+
+    def close(self) -> None:
+        """Free the solver's memory."""
+        self._solver.delete()
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Every group met so far, in the order met."""
+        return tuple(self._groups)
+
+    def members(self, group: str) -> list[tuple[Candidate | None, Requirement]]:
+        """The requirements of a group met so far, each with the candidate that has it (None: required from the start)."""
+        return self._members.get(group, [])
+
+    def find(self, *, without: Collection[str] = (), given: Collection[Candidate] = ()) -> dict[Key, Candidate] | None:
+        """Return any assignment that satisfies everything but the groups in `without`, or None when there is none."""
+        chosen = [self._variable(candidate) for candidate in given]
+        return self._search(
+            lambda: [variable for group, variable in self._groups.items() if group not in without], lambda: without, chosen
+        )
+
+    def core(self, *, without: Collection[str] = ()) -> tuple[str, ...]:
+        """After `find` said None with the same `without`: the groups its proof used. Not yet minimal."""
+        used = self._solver.get_core() or []
+        return tuple(self._group_of[literal] for literal in used if literal in self._group_of and literal not in without)
+
+    def minimal(self, *, without: Collection[str] = ()) -> tuple[str, ...]:
+        """A minimal set of groups that cannot hold together: dropping any one of them leaves a solution.
+
+        Deletion-based, each step a complete search over the same clauses.
+        """
+        assert self.find(without=without) is None
+        kept = list(self.core(without=without))
+        for group in tuple(kept):
+            rest = [other for other in kept if other != group]
+            if group in kept and self._within(rest) is None:
+                proof = set(self.core())
+                kept = [other for other in rest if other in proof]
+        return tuple(kept)
+
+    def holds(self, groups: Collection[str]) -> bool:
+        """Whether these groups alone can hold together."""
+        return self._within(groups) is not None
+
+    def _within(self, kept: Collection[str]) -> dict[Key, Candidate] | None:
+        """Search with only the groups in `kept` in force, those met on the way left out."""
+        return self._search(lambda: [self._groups[group] for group in kept], lambda: self._groups.keys() - set(kept))
+
+    def _search(
+        self, assume: Callable[[], list[int]], dropped: Callable[[], Collection[str]], chosen: Collection[int] = ()
+    ) -> dict[Key, Candidate] | None:
+        """Solve, read the requirements of what the model chose, and solve again until it chooses nothing unread."""
+        while True:
+            if not self._solver.solve(assumptions=[*assume(), *chosen]):
+                return None
+            pins = self._reached(set(self._solver.get_model() or []), dropped())
+            fresh = [candidate for candidate in pins.values() if candidate not in self._expanded]
+            if not fresh:
+                return pins
+            for candidate in fresh:
+                self._expand(candidate)
+
+    def best(self, *, without: Collection[str] = ()) -> dict[Key, Candidate] | None:
+        """The most wanted assignment: keys in the problem's order, each taking its first candidate that still works."""
+        return self.best_given((), without=without)
+
+    def best_given(self, given: Collection[Candidate], *, without: Collection[str] = ()) -> dict[Key, Candidate] | None:
+        """The most wanted assignment that chooses every candidate in `given`."""
+        pins = self.find(without=without, given=given)
+        if pins is None:
+            return None
+        fixed: dict[Key, Candidate] = {candidate.key: candidate for candidate in given}
+        while True:
+            key = self._next_key(pins, fixed)
+            if key is None:
+                return pins
+            for candidate in self._universe.candidates(key):
+                if candidate == pins[key]:
+                    break
+                better = self.find(without=without, given=[*fixed.values(), candidate])
+                if better is not None and better.get(key) == candidate:
+                    pins = better
+                    break
+            fixed[key] = pins[key]
+
+    def _next_key(self, pins: dict[Key, Candidate], fixed: dict[Key, Candidate]) -> Key | None:
+        direct = self._universe.packages.order if self._universe.packages else {}
+        order = self._universe.problem.order
+        waiting = [key for key in pins if key not in fixed]
+        if not waiting:
+            return None
+        return min(waiting, key=lambda key: (key not in direct, direct.get(key, 0), key.is_package, order.get(key, 0), key))
+
+    def _reached(self, model: set[int], without: Collection[str]) -> dict[Key, Candidate]:
+        """The part of a model that is needed, starting from the roots."""
+        pins: dict[Key, Candidate] = {}
+        queue = [r.key for r in (*self._universe.roots, *self.extra_roots) if r.origin.group not in without]
+        while queue:
+            key = queue.pop()
+            if key in pins:
+                continue
+            variable = next((one for one in self._domains.get(key, ()) if one in model), None)
+            if variable is None:
+                continue
+            pins[key] = candidate = self._candidate_of[variable]
+            if candidate in self._expanded:
+                queue.extend(r.key for r in self._universe.requirements(candidate) if r.origin.group not in without)
+        return pins
+
+    def _expand(self, candidate: Candidate) -> None:
+        if len(self._expanded) >= MAX_READS:
+            raise UnavailableError(
+                f"the problem was not decided after reading {MAX_READS} candidates",
+                hints=("narrow `requires:` or `packages:` with lower bounds, so that fewer versions are in question",),
+            )
+        self._expanded.add(candidate)
+        for requirement in self._universe.requirements(candidate):
+            self._require(requirement, candidate)
+
+    def _require(self, requirement: Requirement, parent: Candidate | None) -> None:
+        """(group holds and parent chosen) implies one of the candidates the requirement allows."""
+        group = requirement.origin.group
+        self._members.setdefault(group, []).append((parent, requirement))
+        allowed = [self._variable(one) for one in self._domain(requirement.key) if requirement.allows(one)]
+        clause = [-self._group(group), *allowed]
+        if parent is not None:
+            clause.append(-self._variable(parent))
+        self._solver.add_clause(clause)
+
+    def _domain(self, key: Key) -> tuple[Candidate, ...]:
+        candidates = self._universe.candidates(key)
+        if key not in self._domains:
+            variables = self._domains[key] = [self._variable(one) for one in candidates]
+            self._at_most_one(variables)
+        return candidates
+
+    def _at_most_one(self, variables: list[int]) -> None:
+        """A ladder: each new variable says "chosen here or before", so the clauses grow with the domain, not its square."""
+        before = 0
+        for variable in variables:
+            so_far = self._fresh()
+            self._solver.add_clause([-variable, so_far])
+            if before:
+                self._solver.add_clause([-before, so_far])
+                self._solver.add_clause([-before, -variable])
+            before = so_far
+
+    def _variable(self, candidate: Candidate) -> int:
+        if candidate not in self._variables:
+            variable = self._variables[candidate] = self._fresh()
+            self._candidate_of[variable] = candidate
+            # "Chosen" is tried first, and variables are numbered most wanted first: models prefer new releases to old ones.
+            self._solver.set_phases([variable])
+        return self._variables[candidate]
+
+    def _group(self, group: str) -> int:
+        if group not in self._groups:
+            variable = self._groups[group] = self._fresh()
+            self._group_of[variable] = group
+        return self._groups[group]
+
+    def _fresh(self) -> int:
+        self._next += 1
+        return self._next

@@ -1,0 +1,160 @@
+"""Ways out of a conflict: complete changes, each solved again before anyone sees it, cheapest for a person first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from provisioner.solve.stack import Hint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from provisioner.solve.complete import CompleteSearch
+    from provisioner.solve.requirement import Candidate, Key, Requirement
+    from provisioner.solve.universe import Universe
+
+COST = ("pytorch_build", "pytorch", "package", "python", "cuda", "image", "glibc", "driver_module", "driver", "kernel", "gpu")
+"""What a change costs a person, cheapest first: another build, another version, Python, CUDA, the container, the driver,
+the kernel, the hardware."""
+
+AT_ONCE = 3
+"""How many changes one hint may combine."""
+
+TRIED = 40
+"""How many combinations are tried before those found so far must do."""
+
+SHOWN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Lever:
+    """Something a person could change: one request or one fact, the key it is about and what it says now."""
+
+    group: str
+    key: Key
+    current: Requirement
+
+
+def hints(universe: Universe, search: CompleteSearch, groups: tuple[str, ...]) -> tuple[Hint, ...]:
+    """Find the smallest sets of changes that leave a solution, and say what each would give."""
+    found: list[tuple[tuple[int, ...], Hint]] = []
+    done: list[frozenset[str]] = []
+    queue: list[tuple[Lever, ...]] = [(lever,) for lever in _levers(universe, search, groups)]
+    tried = 0
+    while queue and tried < TRIED and len(found) < SHOWN:
+        queue.sort(key=lambda levers: (len(levers), sorted(_cost(lever.key) for lever in levers)))
+        levers = queue.pop(0)
+        dropped = frozenset(lever.group for lever in levers)
+        if any(other <= dropped for other in done):
+            continue
+        tried += 1
+        hint = _hint(universe, search, levers)
+        if hint is not None:
+            done.append(dropped)
+            found.append((tuple(sorted(_cost(lever.key) for lever in levers)), hint))
+        elif len(levers) < AT_ONCE and search.find(without=dropped) is None:
+            further = search.minimal(without=dropped)
+            known = {frozenset(lever.group for lever in waiting) for waiting in queue}
+            queue.extend(
+                (*levers, lever)
+                for lever in _levers(universe, search, further)
+                if dropped | {lever.group} not in known and lever.group not in dropped
+            )
+    found.sort(key=lambda item: (len(item[1].changes), item[0]))
+    return tuple(hint for _, hint in found)
+
+
+def _levers(universe: Universe, search: CompleteSearch, groups: tuple[str, ...]) -> Iterator[Lever]:
+    """The requests and facts among some groups; rules are not for the user to change, nor is what the target is."""
+    for group in groups:
+        for parent, requirement in search.members(group)[:1]:
+            is_fixed = requirement.key.name in {"platform", "accelerator"} or group == "python tried"
+            is_environment = universe.packages is not None and requirement.key.name in {"python", "image"}
+            if parent is None and not is_fixed and not is_environment:
+                yield Lever(group, requirement.key, requirement)
+
+
+def _hint(universe: Universe, search: CompleteSearch, levers: tuple[Lever, ...]) -> Hint | None:
+    """Solve without what the levers say; None when that is still impossible."""
+    dropped = {lever.group for lever in levers}
+    pins = search.best(without=dropped)
+    if pins is None:
+        return None
+    chosen: list[Candidate] = []
+    changes = []
+    for lever in levers:
+        if lever.key not in pins:
+            changes.append((lever.key.component, "left out"))
+            continue
+        candidate, change = _nearest(universe, search, lever, dropped, chosen) or (pins[lever.key], "")
+        chosen.append(candidate)
+        changes.append((_component(lever.key), change or f"=={candidate.label}"))
+    settled = search.best_given(chosen, without=dropped)
+    if settled is None:
+        return None
+    return Hint(changes=tuple(changes), text=_words(levers, tuple(changes), settled), gives=_gives(universe, settled))
+
+
+def _nearest(
+    universe: Universe, search: CompleteSearch, lever: Lever, dropped: set[str], chosen: list[Candidate]
+) -> tuple[Candidate, str] | None:
+    """For a host fact, the value nearest to today's that works: newer ones first, except for a kernel."""
+    if lever.current.origin.kind != "fact":
+        return None
+    candidates = universe.candidates(lever.key)
+    today = next((one for one in candidates if lever.current.allows(one)), None)
+    if today is None:
+        return None
+    newer = sorted((one for one in candidates if one.version > today.version), key=lambda one: one.version)
+    older = sorted((one for one in candidates if one.version < today.version), key=lambda one: one.version, reverse=True)
+    if not candidates[0].version.release:
+        newer, older = [one for one in candidates if one is not today], []
+    towards = ((older, "<="), (newer, ">=")) if lever.key.name == "kernel" else ((newer, ">="), (older, "<="))
+    for some, sign in towards:
+        for candidate in some:
+            if search.find(without=dropped, given=[*chosen, candidate]) is not None:
+                is_range = lever.key.component in {"driver", "kernel", "glibc"} and bool(candidate.version.release)
+                return candidate, f"{sign if is_range else '=='}{candidate.label}"
+    return None
+
+
+def _words(levers: tuple[Lever, ...], changes: tuple[tuple[str, str], ...], pins: dict[Key, Candidate]) -> str:
+    parts = []
+    for lever, (component, change) in zip(levers, changes, strict=True):
+        if lever.current.origin.kind == "fact":
+            host = f" on {lever.key.world}" if lever.key.world and len(_worlds(pins)) > 1 else ""
+            parts.append(f"{component} {change.removeprefix('==')}{host}")
+        elif change == "left out":
+            parts.append(f"{component} left out of the spec")
+        else:
+            parts.append(f"{component} {change.removeprefix('==')} instead of `{lever.current.test}`")
+    together = " together with ".join(parts)
+    return f"{together} would do"
+
+
+def _worlds(pins: dict[Key, Candidate]) -> set[str]:
+    return {key.world for key in pins if key.world and not key.is_package}
+
+
+def _gives(universe: Universe, pins: dict[Key, Candidate]) -> dict[str, str]:
+    """What the re-solved answer holds where people look first."""
+    gives = {}
+    for key, candidate in pins.items():
+        if key.name == "pytorch":
+            gives["pytorch"] = str(candidate.subject[0].version)
+            gives["pytorch_build"] = candidate.subject[1].name
+        elif key.name in {"cuda", "python"}:
+            gives[key.name] = candidate.label
+    direct = universe.packages.order if universe.packages else {}
+    gives.update({key.name: pins[key].label for key in direct if key in pins})
+    return dict(sorted(gives.items()))
+
+
+def _component(key: Key) -> str:
+    return key.name if key.is_package else key.component
+
+
+def _cost(key: Key) -> int:
+    name = "package" if key.is_package else key.component
+    return COST.index(name) if name in COST else COST.index("package")

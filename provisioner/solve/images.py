@@ -1,0 +1,51 @@
+"""Base images as candidates: the matrix's own, or one the spec names that the matrix does not know."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from provisioner.matrix.model import Build, ImageFacts, Need, Release
+from provisioner.solve.requirement import Candidate, Key
+from provisioner.versions import Range, Version
+
+if TYPE_CHECKING:
+    from provisioner.matrix.model import Matrix
+    from provisioner.solve.target import Wish
+
+KINDS = {"auto": "slim", "slim": "slim", "cuda-runtime": "cuda-runtime", "cuda-devel": "cuda-devel"}
+"""What the words of `image.base` mean; anything else is an image reference."""
+
+
+def image_candidates(matrix: Matrix, wish: Wish, key: Key) -> tuple[tuple[Candidate, ...], tuple[str, ...]]:
+    """Return the base images that may be chosen, most wanted first, and what is unknown about a foreign one."""
+    base = wish.spec.image.base
+    kind = KINDS.get(base)
+    if kind is not None:
+        known = [image for image in matrix.images if image.kind == kind and _serves(image, wish.platform)]
+    else:
+        tag = base.partition("@")[0]
+        known = [image for image in matrix.images if image.reference == tag and _serves(image, wish.platform)]
+    known.sort(key=lambda image: image.reference != wish.preferred.get("image"))
+    if known:
+        return tuple(_candidate(image, key, reference=base if kind is None else image.reference) for image in known), ()
+    if kind is not None:
+        return (), ()
+    foreign = ImageFacts(reference=base, glibc="")
+    unknown = f"glibc: the matrix does not know base image {base}, so its glibc and Python were not compared"
+    return (_candidate(foreign, key, reference=base),), (unknown,)
+
+
+def _serves(image: ImageFacts, platform: str) -> bool:
+    return not image.platforms or platform in image.platforms
+
+
+def _candidate(image: ImageFacts, key: Key, *, reference: str) -> Candidate:
+    needs = []
+    if image.glibc:
+        needs.append(Need(component="glibc", range=Range(), one_of=(Version.parse(image.glibc),)))
+    python = image.python or image.apt_python
+    if python:
+        needs.append(Need(component="python", range=Range(), one_of=(Version.parse(python),)))
+    release = Release(version=Version.named(reference), needs=tuple(needs), sources=image.sources)
+    build = Build(name=reference, platforms=image.platforms)
+    return Candidate(key, Version.named(reference), reference, (release, build, image))

@@ -1,0 +1,40 @@
+"""Which kernels a driver is documented to build on.
+
+NVIDIA publishes only a minimum; the newest kernel a driver release builds on is known release by release, from
+distributions (matrices/driver.yaml cites each). A release nobody wrote down is judged by the nearest older one of its
+branch, which is the careful side: drivers of a branch only ever learn newer kernels.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from provisioner.matrix.model import Matrix
+    from provisioner.versions import Range, Version
+
+
+class KernelSupport:
+    """Answers for any driver version, listed in the matrix or not."""
+
+    def __init__(self, matrix: Matrix) -> None:
+        driver = matrix.components.get("driver")
+        self._known: list[tuple[Version, Range]] = sorted(
+            (
+                (release.version, need.range)
+                for release in (driver.releases if driver else ())
+                for need in release.needs
+                if need.component == "kernel" and any(clause.operator in {"<", "<="} for clause in need.range.clauses)
+            ),
+            key=lambda row: row[0],
+        )
+        self._versions = [version for version, _ in self._known]
+
+    def of(self, driver: Version) -> Range | None:
+        """The documented kernels of a driver; None when nothing is documented for it or an older one of its branch."""
+        index = bisect_right(self._versions, driver)
+        if index == 0:
+            return None
+        version, kernels = self._known[index - 1]
+        return kernels if version.release[0] == driver.release[0] else None

@@ -1,0 +1,192 @@
+"""Python distributions as candidates of the same problem, for one target environment."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from packaging.specifiers import SpecifierSet
+from packaging.utils import NormalizedName, canonicalize_name
+from packaging.version import Version as PackageVersion
+
+from provisioner.names import COMPONENT_OF_DISTRIBUTION, DISTRIBUTION_OF_COMPONENT
+from provisioner.solve.problem import package_key
+from provisioner.solve.requirement import PACKAGE, Candidate, Key, Labelled, Matching, Origin, Requirement
+from provisioner.versions import Version
+
+if TYPE_CHECKING:
+    from packaging.requirements import Requirement as Pep508
+
+    from provisioner.index.model import Environment, PackageRelease, PackageSource
+    from provisioner.solve.problem import Problem
+
+PYTORCH = Key("pytorch")
+
+COMPANIONS = frozenset({"torchvision", "torchaudio", "xformers", "vllm", "torchcodec", "flash-attn", "sglang"})
+"""Distributions with compiled code against PyTorch's CUDA: a file from the default index fits the default build only.
+
+Source: PyTorch's "Previous versions" page installs torch, torchvision and torchaudio from one variant index; their wheels
+link the CUDA runtime of that variant (DT_NEEDED libcudart.so.N)."""
+
+SERVED_BY_VARIANT = frozenset({"torchvision", "torchaudio", "xformers"})
+"""Those of them that the framework's variant indexes serve."""
+
+
+class PackageWorld:
+    """Answers for the package half of a universe: one platform, one Python, one glibc.
+
+    `variant` is the framework build the system half prefers; companions are also looked up on its index.
+    """
+
+    def __init__(self, problem: Problem, source: PackageSource, environment: Environment, variant_index: str = "") -> None:
+        self._source = source
+        self._problem = problem
+        self._markers = marker_environment(environment)
+        self._environment = environment
+        self._variant_index = "" if variant_index == "pypi" else variant_index
+        self._candidates: dict[Key, tuple[Candidate, ...]] = {}
+        self.order: dict[Key, int] = {}
+        self.roots = self._roots()
+
+    def _roots(self) -> tuple[Requirement, ...]:
+        roots = []
+        for requirement, origin in self._problem.packages:
+            if requirement.marker is not None and not requirement.marker.evaluate(self._markers):
+                continue
+            if canonicalize_name(requirement.name) in COMPONENT_OF_DISTRIBUTION:
+                continue
+            key = package_key(requirement)
+            self.order.setdefault(key, len(self.order))
+            roots.append(Requirement(key, Matching(requirement.specifier), origin))
+        self._source.prefetch(_distribution(requirement.key) for requirement in roots)
+        return tuple(roots)
+
+    def candidates(self, key: Key) -> tuple[Candidate, ...]:
+        """Every version of a distribution, newest first; those that cannot be installed require the impossible."""
+        found = self._candidates.get(key)
+        if found is None:
+            found = self._candidates[key] = self._read(key)
+        return found
+
+    def _read(self, key: Key) -> tuple[Candidate, ...]:
+        name = _distribution(key)
+        releases = list(self._source.releases(name))
+        if self._variant_index and name in SERVED_BY_VARIANT:
+            releases.extend(self._source.releases(name, index=self._variant_index))
+        is_oldest = self._problem.wish.spec.policy.strategy == "oldest"
+        locked = self._problem.wish.preferred.get(name)
+        releases.sort(key=lambda release: release.version, reverse=not is_oldest)
+        releases.sort(key=lambda release: str(release.version) != locked)
+        return tuple(Candidate(key, Version.named(str(release.version)), str(release.version), release) for release in releases)
+
+    def requirements(self, candidate: Candidate) -> tuple[Requirement, ...]:
+        """What one version needs; for one that cannot be installed, why not."""
+        release: PackageRelease = candidate.subject
+        if release.file is None:
+            return (self._blocked(candidate, release),)
+        _, _, extras = candidate.key.name.partition("[")
+        if extras:
+            return self._extra(candidate, release, tuple(extras.rstrip("]").split(",")))
+        found = [self._translate(candidate.key, candidate.label, needed) for needed in self._applicable(release, ("",))]
+        if release.name in COMPANIONS:
+            found.append(self._companion(candidate, release))
+        self._source.prefetch(_distribution(requirement.key) for requirement in found if requirement.key.is_package)
+        return tuple(found)
+
+    def _extra(self, candidate: Candidate, release: PackageRelease, extras: tuple[str, ...]) -> tuple[Requirement, ...]:
+        base = Key(release.name, PACKAGE)
+        origin = Origin(
+            "rule", release.name, f"{candidate.key.name} is {release.name}", f"{candidate.key.name} is {release.name}"
+        )
+        exactly = Requirement(base, Matching(SpecifierSet(f"==={release.version}")), origin)
+        plain = {str(needed) for needed in self._applicable(release, ("",))}
+        needed = [one for one in self._applicable(release, extras) if str(one) not in plain]
+        return (exactly, *(self._translate(candidate.key, candidate.label, one) for one in needed))
+
+    def framework_requirements(self, candidate: Candidate) -> tuple[Requirement, ...]:
+        """What the wheel of a framework build requires, read from the index that serves this build."""
+        release = self.framework_release(candidate)
+        if release is None or release.file is None:
+            why = release.why_not if release else f"index {candidate.subject[1].index} has no such file"
+            text = f"torch {candidate.label} cannot be installed: {why}"
+            origin = Origin("rule", "pytorch", "pytorch needs a wheel", text, candidate.subject[1].index)
+            return (Requirement(Key("python"), Labelled(frozenset(), "another Python"), origin),)
+        found = [self._translate(candidate.key, candidate.label, needed) for needed in self._applicable(release, ("",))]
+        self._source.prefetch(_distribution(requirement.key) for requirement in found if requirement.key.is_package)
+        return tuple(found)
+
+    def framework_release(self, candidate: Candidate) -> PackageRelease | None:
+        """The index's release of one framework build; None when the index does not list it."""
+        release, build = candidate.subject
+        name = canonicalize_name(DISTRIBUTION_OF_COMPONENT[candidate.key.component])
+        wanted = PackageVersion(f"{release.version}+{build.local}" if build.local else str(release.version))
+        listed = self._source.releases(name, index="" if build.index == "pypi" else build.index)
+        return next((one for one in listed if one.version == wanted), None)
+
+    def _applicable(self, release: PackageRelease, extras: tuple[str, ...]) -> list[Pep508]:
+        return [
+            needed
+            for needed in self._source.requirements(release)
+            if needed.marker is None or any(needed.marker.evaluate({**self._markers, "extra": extra}) for extra in extras)
+        ]
+
+    def applicable(self, candidate: Candidate) -> list[Pep508]:
+        """The requirements of a chosen candidate that hold in this environment, as its metadata spells them."""
+        is_framework = not candidate.key.is_package
+        release = self.framework_release(candidate) if is_framework else candidate.subject
+        assert release is not None
+        _, _, extras = candidate.key.name.partition("[")
+        wanted = tuple(extras.rstrip("]").split(",")) if extras else ("",)
+        return self._applicable(release, wanted)
+
+    def _translate(self, subject: Key, label: str, needed: Pep508) -> Requirement:
+        name = canonicalize_name(needed.name)
+        component = COMPONENT_OF_DISTRIBUTION.get(name)
+        shown = "pytorch" if subject == PYTORCH else subject.name
+        text = f"{shown} {label} needs {needed.name}{needed.specifier}"
+        origin = Origin("rule", shown, f"{shown} needs {name}", text, f"metadata of {shown} {label}")
+        key = Key(component) if component else package_key(needed)
+        return Requirement(key, Matching(needed.specifier), origin)
+
+    def _companion(self, candidate: Candidate, release: PackageRelease) -> Requirement:
+        assert release.file is not None
+        is_variant = release.file.index == self._variant_index and bool(self._variant_index)
+        builds = self._problem.domains[PYTORCH]
+        wanted = self._variant_index if is_variant else "pypi"
+        labels = frozenset(one.label for one in builds if one.subject[1].index == wanted)
+        where = f"the {wanted} index"
+        text = f"{release.name} {candidate.label} from {where} is compiled for the PyTorch build of {where}"
+        origin = Origin("rule", release.name, f"{release.name} needs pytorch_build", text, "PyTorch, Previous versions")
+        return Requirement(PYTORCH, Labelled(labels, f"a build of {where}"), origin)
+
+    def _blocked(self, candidate: Candidate, release: PackageRelease) -> Requirement:
+        """A version without a usable file cannot go with this environment's Python, glibc or platform."""
+        component = release.blocked_by or "platform"
+        key = Key(component) if Key(component) in self._problem.domains else Key("platform")
+        text = f"{release.name} {candidate.label}: {release.why_not}"
+        origin = Origin("rule", release.name, f"{release.name} files", text, "the package index")
+        return Requirement(key, Labelled(frozenset(), release.why_not), origin)
+
+
+def _distribution(key: Key) -> NormalizedName:
+    return canonicalize_name(key.name.partition("[")[0])
+
+
+def marker_environment(environment: Environment) -> dict[str, str]:
+    """PEP 508 variables of the target. The patch level of its Python is unknown until it is built, so `.0` stands for it."""
+    system, _, architecture = environment.platform.partition("/")
+    machines = {("linux", "amd64"): "x86_64", ("linux", "arm64"): "aarch64"}
+    is_linux = system == "linux"
+    return {
+        "implementation_name": "cpython",
+        "implementation_version": f"{environment.python}.0",
+        "os_name": "posix",
+        "platform_machine": machines.get((system, architecture), architecture),
+        "platform_python_implementation": "CPython",
+        "platform_release": "",
+        "platform_system": "Linux" if is_linux else "Darwin",
+        "platform_version": "",
+        "python_full_version": f"{environment.python}.0",
+        "python_version": environment.python,
+        "sys_platform": "linux" if is_linux else "darwin",
+        "extra": "",
+    }

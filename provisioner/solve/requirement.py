@@ -1,0 +1,153 @@
+"""The resolver's nouns: keys, candidates, and requirements that remember where they come from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from packaging.version import Version as PackageVersion
+
+if TYPE_CHECKING:
+    from packaging.specifiers import SpecifierSet
+
+    from provisioner.versions import Range, Version
+
+_pep440 = lru_cache(maxsize=4096)(PackageVersion)
+
+PACKAGE = "package"
+"""The world of Python distributions; other worlds are "" (shared by all hosts) or the label of one host."""
+
+
+class Key(NamedTuple):
+    """What can be chosen once: a component (of one host, when a host provides it) or a Python distribution.
+
+    A key of an extra (`uvicorn[standard]`) is a key of its own that requires its distribution at the same version.
+    """
+
+    name: str
+    world: str = ""
+
+    @property
+    def is_package(self) -> bool:
+        """Whether this is a Python distribution."""
+        return self.world == PACKAGE
+
+    @property
+    def component(self) -> str:
+        """The name users know it by: `gpu`, whichever host and device it belongs to."""
+        return self.name.partition(":")[0]
+
+
+class Origin(NamedTuple):
+    """Why a requirement exists.
+
+    `kind` is `request`, `fact` or `rule`. `group` names what a person could change or doubt as a whole: one line of the
+    spec, one fact of one host, or "the builds of X need Y"; a conflict is a minimal set of groups. `text` states this one
+    requirement in words, `where` is `file:line` or a citation.
+    """
+
+    kind: str
+    component: str
+    group: str
+    text: str
+    where: str = ""
+
+
+class Test(Protocol):
+    """Decides whether a candidate is allowed."""
+
+    def allows(self, candidate: Candidate) -> bool:
+        """Whether `candidate` passes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """The candidate's version is in a range of the matrix's kind."""
+
+    range: Range
+
+    def allows(self, candidate: Candidate) -> bool:
+        """Whether the candidate's version is in the range; a wanted local label must be the candidate's build."""
+        return self.range.allows(candidate.version)
+
+    def __str__(self) -> str:
+        return str(self.range)
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """The candidate's version is one of a few."""
+
+    versions: tuple[Version, ...]
+
+    def allows(self, candidate: Candidate) -> bool:
+        """Whether the candidate's version is listed."""
+        return candidate.version in self.versions
+
+    def __str__(self) -> str:
+        return " or ".join(str(version) for version in self.versions)
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """The candidate's version satisfies a PEP 440 specifier, as installers read it."""
+
+    specifier: SpecifierSet
+
+    def allows(self, candidate: Candidate) -> bool:
+        """Whether installers would accept the candidate; prereleases were filtered where candidates are listed."""
+        return self.specifier.contains(candidate.pep440, prereleases=True)
+
+    def __str__(self) -> str:
+        return str(self.specifier) or "any version"
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """The candidate is one of these exact releases and builds, by label (`2.7.1+cu126`)."""
+
+    labels: frozenset[str]
+    text: str
+
+    def allows(self, candidate: Candidate) -> bool:
+        """Whether the candidate's label is listed."""
+        return candidate.label in self.labels
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Requirement:
+    """One key must be chosen such that `test` allows it, because of `origin`."""
+
+    key: Key
+    test: Test
+    origin: Origin
+
+    def allows(self, candidate: Candidate) -> bool:
+        """Whether `candidate`, of the same key, satisfies this requirement."""
+        return self.test.allows(candidate)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidate:
+    """A thing that can be chosen: a release and build, a host fact, or one version of a distribution.
+
+    `label` is how it is shown (`2.7.1+cu126`); `subject` is what is behind it: (release, build) of the matrix, the index's
+    release of a distribution, or None for a plain host fact. `version` orders components; packages are ordered by `pep440`.
+    """
+
+    key: Key
+    version: Version
+    label: str
+    subject: Any = None
+
+    @property
+    def pep440(self) -> PackageVersion:
+        """The version as installers compare it."""
+        return self.subject.version if self.key.is_package else _pep440(self.label)
+
+    def __repr__(self) -> str:
+        return f"<{self.key.name} {self.label}>"

@@ -1,0 +1,70 @@
+"""The target side of a problem: hosts with the place each fact was read, and what the spec leaves to be worked out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from provisioner.host.model import Host
+    from provisioner.spec.model import Spec
+
+DEFAULT_ALLOWED = frozenset({"minor-version"})
+"""CUDA's own promise since 11.0; everything beyond it is asked for by name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetHost:
+    """One host of the target. `label` tells hosts apart in messages; `places` maps a fact (`driver`) to `file:line`."""
+
+    label: str
+    host: Host
+    places: Mapping[str, str] = field(default_factory=dict)
+
+    def place(self, fact: str) -> str:
+        """Where a fact of this host was read."""
+        return self.places.get(fact, self.label)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """The spec, where its keys stand (`requires.cuda` -> `provision.yaml:7`), and the hosts it must run on."""
+
+    spec: Spec
+    hosts: tuple[TargetHost, ...]
+    platform: str
+    places: Mapping[str, str] = field(default_factory=dict)
+    preferred: Mapping[str, str] = field(default_factory=dict)
+    """What an earlier lock chose (`pytorch`: `2.7.1+cu126`, `numpy`: `2.2.6`): tried first, so that nothing moves needlessly."""
+
+    def place(self, key: str) -> str:
+        """Where a key of the spec stands; the spec as a whole when it was left out."""
+        return self.places.get(key, self.places.get("", "the spec"))
+
+    @property
+    def allowed(self) -> frozenset[str]:
+        """The relaxations that may be used."""
+        return frozenset(self.spec.policy.allow)
+
+    @property
+    def runs(self) -> str:
+        """`container` when any output is an image recipe, `host` otherwise, unless the spec says."""
+        recipes = {"dockerfile", "compose", "devcontainer", "apptainer", "kubernetes", "bake"}
+        return self.spec.runs or ("container" if recipes & set(self.spec.outputs) else "host")
+
+    @property
+    def has_no_gpu(self) -> bool:
+        """Whether every host states that it has no GPU, which is not the same as saying nothing."""
+        return bool(self.hosts) and all(target.host.gpus == () for target in self.hosts)
+
+    @property
+    def accelerator(self) -> str:
+        """What the spec asks for, or what the target's GPUs call for: CPU only where every host states it has none."""
+        if self.spec.accelerator is not None:
+            return self.spec.accelerator
+        if self.has_no_gpu:
+            return "cpu"
+        gpus = [gpu for target in self.hosts for gpu in target.host.gpus or ()]
+        return "rocm" if gpus and all(gpu.gfx for gpu in gpus) else "cuda"

@@ -1,0 +1,69 @@
+"""What the searches see: candidates of a key and requirements of a candidate, from the matrix and the index alike."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from provisioner.solve.requirement import Candidate, Key, Requirement
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from provisioner.solve.packages import PackageWorld
+    from provisioner.solve.problem import Problem
+
+
+class Universe:
+    """One environment's world. Without `packages` it is the system stack alone and needs no index."""
+
+    def __init__(self, problem: Problem, packages: PackageWorld | None = None) -> None:
+        self.problem = problem
+        self.packages = packages
+        self._requirements: dict[Candidate, tuple[Requirement, ...]] = {}
+
+    @property
+    def roots(self) -> tuple[Requirement, ...]:
+        """Everything required from the start."""
+        return (*self.problem.roots, *(self.packages.roots if self.packages else ()))
+
+    def candidates(self, key: Key) -> tuple[Candidate, ...]:
+        """Every candidate of a key, most wanted first; raises `UnavailableError` when the index is out of reach."""
+        if key.is_package:
+            return self.packages.candidates(key) if self.packages else ()
+        return self.problem.domains.get(key, ())
+
+    def requirements(self, candidate: Candidate) -> tuple[Requirement, ...]:
+        """What choosing a candidate requires; computed once."""
+        found = self._requirements.get(candidate)
+        if found is None:
+            found = self._requirements[candidate] = tuple(self._compute(candidate))
+        return found
+
+    def is_known(self, candidate: Candidate) -> bool:
+        """Whether its requirements were already read, so that asking costs nothing."""
+        return candidate in self._requirements
+
+    def _compute(self, candidate: Candidate) -> Iterable[Requirement]:
+        if candidate.key.is_package:
+            assert self.packages is not None
+            return self.packages.requirements(candidate)
+        needs = self.problem.needs.of(candidate)
+        if self.packages is not None and candidate.key == Key("pytorch"):
+            return (*needs, *self.packages.framework_requirements(candidate))
+        return needs
+
+
+def violations(universe: Universe, pins: dict[Key, Candidate]) -> list[Requirement]:
+    """Every requirement that does not hold: the short pure check no answer escapes.
+
+    An engine may be wrong in ways of its own, so nothing of its working is reused here.
+    """
+    wanted = [*universe.roots]
+    for candidate in pins.values():
+        wanted.extend(universe.requirements(candidate))
+    return [requirement for requirement in wanted if not _holds(requirement, pins)]
+
+
+def _holds(requirement: Requirement, pins: dict[Key, Candidate]) -> bool:
+    pinned = pins.get(requirement.key)
+    return pinned is not None and requirement.allows(pinned)
