@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from provisioner.errors import UnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection
 
     from provisioner.solve.requirement import Candidate, Key, Requirement
     from provisioner.solve.universe import Universe
@@ -25,7 +25,7 @@ MAX_READS = 3000
 class CompleteSearch:
     """Incremental: facts learnt answering one question serve the next."""
 
-    def __init__(self, universe: Universe, *, extra: Iterable[Requirement] = ()) -> None:
+    def __init__(self, universe: Universe) -> None:
         from pysat.solvers import Solver
 
         self._universe = universe
@@ -34,13 +34,13 @@ class CompleteSearch:
         self._variables: dict[Candidate, int] = {}
         self._candidate_of: dict[int, Candidate] = {}
         self._domains: dict[Key, list[int]] = {}
-        self._needed: dict[Key, int] = {}
         self._groups: dict[str, int] = {}
         self._group_of: dict[int, str] = {}
         self._members: dict[str, list[tuple[Candidate | None, Requirement]]] = {}
         self._expanded: set[Candidate] = set()
-        self.extra_roots = tuple(extra)
-        for requirement in (*universe.roots, *self.extra_roots):
+        self._present: dict[Key, int] = {}
+        self._kept_present: tuple[Key, ...] = ()
+        for requirement in universe.roots:
             self._require(requirement, None)
 
     def close(self) -> None:
@@ -56,12 +56,25 @@ class CompleteSearch:
         """The requirements of a group met so far, each with the candidate that has it (None: required from the start)."""
         return self._members.get(group, [])
 
-    def find(self, *, without: Collection[str] = (), given: Collection[Candidate] = ()) -> dict[Key, Candidate] | None:
-        """Return any assignment that satisfies everything but the groups in `without`, or None when there is none."""
-        chosen = [self._variable(candidate) for candidate in given]
+    def find(
+        self, *, without: Collection[str] = (), given: Collection[Candidate] = (), present: Collection[Key] = ()
+    ) -> dict[Key, Candidate] | None:
+        """Return any assignment that satisfies everything but the groups in `without`, or None when there is none.
+
+        It chooses every candidate in `given`, and something for every key in `present`.
+        """
+        self._kept_present = tuple(present)
+        chosen = [self._variable(candidate) for candidate in given] + [self._presence(key) for key in present]
         return self._search(
             lambda: [variable for group, variable in self._groups.items() if group not in without], lambda: without, chosen
         )
+
+    def _presence(self, key: Key) -> int:
+        """A literal that, assumed, makes the search choose something for a key although nothing requires it."""
+        if key not in self._present:
+            literal = self._present[key] = self._fresh()
+            self._solver.add_clause([-literal, *(self._variable(one) for one in self._domain(key))])
+        return self._present[key]
 
     def core(self, *, without: Collection[str] = ()) -> tuple[str, ...]:
         """After `find` said None with the same `without`: the groups its proof used. Not yet minimal."""
@@ -73,7 +86,8 @@ class CompleteSearch:
 
         Deletion-based, each step a complete search over the same clauses.
         """
-        assert self.find(without=without) is None
+        decided = self.find(without=without)
+        assert decided is None, "only an impossible problem has a conflict"
         kept = list(self.core(without=without))
         for group in tuple(kept):
             rest = [other for other in kept if other != group]
@@ -84,6 +98,7 @@ class CompleteSearch:
 
     def holds(self, groups: Collection[str]) -> bool:
         """Whether these groups alone can hold together."""
+        self._kept_present = ()
         return self._within(groups) is not None
 
     def _within(self, kept: Collection[str]) -> dict[Key, Candidate] | None:
@@ -104,13 +119,11 @@ class CompleteSearch:
             for candidate in fresh:
                 self._expand(candidate)
 
-    def best(self, *, without: Collection[str] = ()) -> dict[Key, Candidate] | None:
+    def best(
+        self, *, without: Collection[str] = (), given: Collection[Candidate] = (), present: Collection[Key] = ()
+    ) -> dict[Key, Candidate] | None:
         """The most wanted assignment: keys in the problem's order, each taking its first candidate that still works."""
-        return self.best_given((), without=without)
-
-    def best_given(self, given: Collection[Candidate], *, without: Collection[str] = ()) -> dict[Key, Candidate] | None:
-        """The most wanted assignment that chooses every candidate in `given`."""
-        pins = self.find(without=without, given=given)
+        pins = self.find(without=without, given=given, present=present)
         if pins is None:
             return None
         fixed: dict[Key, Candidate] = {candidate.key: candidate for candidate in given}
@@ -121,7 +134,7 @@ class CompleteSearch:
             for candidate in self._universe.candidates(key):
                 if candidate == pins[key]:
                     break
-                better = self.find(without=without, given=[*fixed.values(), candidate])
+                better = self.find(without=without, given=[*fixed.values(), candidate], present=present)
                 if better is not None and better.get(key) == candidate:
                     pins = better
                     break
@@ -138,7 +151,8 @@ class CompleteSearch:
     def _reached(self, model: set[int], without: Collection[str]) -> dict[Key, Candidate]:
         """The part of a model that is needed, starting from the roots."""
         pins: dict[Key, Candidate] = {}
-        queue = [r.key for r in (*self._universe.roots, *self.extra_roots) if r.origin.group not in without]
+        queue = [r.key for r in self._universe.roots if r.origin.group not in without]
+        queue.extend(self._kept_present)
         while queue:
             key = queue.pop()
             if key in pins:

@@ -78,19 +78,17 @@ def _levers(universe: Universe, search: CompleteSearch, groups: tuple[str, ...])
 def _hint(universe: Universe, search: CompleteSearch, levers: tuple[Lever, ...]) -> Hint | None:
     """Solve without what the levers say; None when that is still impossible."""
     dropped = {lever.group for lever in levers}
-    pins = search.best(without=dropped)
+    present = {lever.key for lever in levers}
+    pins = search.best(without=dropped, present=present)
     if pins is None:
         return None
     chosen: list[Candidate] = []
     changes = []
     for lever in levers:
-        if lever.key not in pins:
-            changes.append((lever.key.component, "left out"))
-            continue
         candidate, change = _nearest(universe, search, lever, dropped, chosen) or (pins[lever.key], "")
         chosen.append(candidate)
         changes.append((_component(lever.key), change or f"=={candidate.label}"))
-    settled = search.best_given(chosen, without=dropped)
+    settled = search.best(without=dropped, given=chosen, present=present)
     if settled is None:
         return None
     return Hint(changes=tuple(changes), text=_words(levers, tuple(changes), settled), gives=_gives(universe, settled))
@@ -125,8 +123,6 @@ def _words(levers: tuple[Lever, ...], changes: tuple[tuple[str, str], ...], pins
         if lever.current.origin.kind == "fact":
             host = f" on {lever.key.world}" if lever.key.world and len(_worlds(pins)) > 1 else ""
             parts.append(f"{component} {change.removeprefix('==')}{host}")
-        elif change == "left out":
-            parts.append(f"{component} left out of the spec")
         else:
             parts.append(f"{component} {change.removeprefix('==')} instead of `{lever.current.test}`")
     together = " together with ".join(parts)

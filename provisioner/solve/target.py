@@ -37,7 +37,7 @@ class Wish:
     platform: str
     places: Mapping[str, str] = field(default_factory=dict)
     preferred: Mapping[str, str] = field(default_factory=dict)
-    """What an earlier lock chose (`pytorch`: `2.7.1+cu126`, `numpy`: `2.2.6`): tried first, so that nothing moves needlessly."""
+    """What an earlier lock chose (`pytorch`: `2.7.1+cu126`): tried first, so that nothing moves needlessly."""
 
     def place(self, key: str) -> str:
         """Where a key of the spec stands; the spec as a whole when it was left out."""

@@ -1,0 +1,164 @@
+"""`provision check`: offline, before a merge: do the locks hold, and are rendered files what their locks say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from provisioner.cli.options import FormatOption, HostOption, MatrixOption, OutputFormat
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from provisioner.lock.fresh import Finding
+    from provisioner.lock.model import Lock
+    from provisioner.matrix.model import Matrix
+
+PathsArgument = Annotated[
+    list[Path] | None, typer.Argument(metavar="[PATH]...", help="Locks, or folders that hold some; default: this folder.")
+]
+
+EXIT_CODES = {"yes": 0, "no": 1, "unverified": 3}
+
+
+def check(
+    paths: PathsArgument = None,
+    host: HostOption = None,
+    *,
+    matrix: MatrixOption = None,
+    format: FormatOption = OutputFormat.TEXT,  # noqa: A002 - the option is called --format
+) -> int:
+    """Say whether locks and rendered files still hold; works offline."""
+    from provisioner.cli.display import json_data
+
+    findings = {path: list(_findings(path, host, matrix)) for path in _locks(paths or [Path()])}
+    verdicts = {path: _verdict(found) for path, found in findings.items()}
+    overall = _worst(list(verdicts.values()))
+    if format is OutputFormat.JSON:
+        locks = [
+            {"lock": str(path), "verdict": verdicts[path], "findings": [_as_json(one) for one in found]}
+            for path, found in findings.items()
+        ]
+        json_data({"status": "checked", "verdict": overall, "locks": locks})
+    else:
+        _tell(findings, verdicts)
+    return EXIT_CODES[overall]
+
+
+def _locks(paths: list[Path]) -> list[Path]:
+    """Every lock named or found below a folder, sorted; raises `UsageError` when there is none."""
+    from provisioner.errors import UsageError
+
+    found: dict[Path, None] = {}
+    for path in paths:
+        if path.is_dir():
+            inside = [one for one in path.rglob("pylock.*.toml") if not _is_hidden(one.relative_to(path))]
+            found.update(dict.fromkeys(sorted(inside)))
+        else:
+            found[path] = None
+    if not found:
+        shown = ", ".join(f"`{path}`" for path in paths)
+        raise UsageError(f"no pylock.*.toml in {shown}", hints=("`provision solve` writes one",))
+    return list(found)
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith(".") and part not in {".", ".."} for part in path.parts[:-1])
+
+
+def _findings(path: Path, hosts: list[Path] | None, matrix: Path | None) -> Iterator[Finding]:
+    """Everything wrong or unknown about one lock, in the order a reader would ask."""
+    from provisioner.document import read_text
+    from provisioner.lock.file import KIND, parse_lock, verify_digest
+    from provisioner.lock.fresh import Finding, artefact_findings
+
+    text = read_text(path, kind=KIND)
+    lock = parse_lock(text, file=str(path))
+    if not verify_digest(text):
+        words = "the lock was edited by hand: its digest does not fit its content"
+        hints = ("change the spec and run `provision solve`",)
+        yield Finding(code="edited-lock", verdict="no", text=words, where=str(path), hints=hints)
+    yield from artefact_findings(lock, path.parent, where=str(path))
+    yield from _against_spec(path, lock, hosts, matrix)
+
+
+def _against_spec(path: Path, lock: Lock, hosts: list[Path] | None, matrix: Path | None) -> Iterator[Finding]:
+    from provisioner.cli.inputs import read_inputs
+    from provisioner.lock.fresh import Finding, package_findings, stack_findings
+    from provisioner.solve.problem import join
+
+    spec_path = path.parent / lock.spec_file
+    if not spec_path.is_file():
+        text = f"its spec `{lock.spec_file}` is not there, so nothing can be said about what was asked for"
+        yield Finding(code="no-spec", verdict="unverified", text=text, where=str(path))
+        return
+    inputs = read_inputs(spec_path, hosts=hosts, matrix=matrix)
+    for platform in inputs.platforms:
+        if platform not in lock.platforms:
+            text = f"the spec wants {platform}, the lock has {', '.join(lock.platforms)}"
+            yield Finding(code="missing-platform", verdict="no", text=text, where=str(path))
+            continue
+        one = lock.on(platform)
+        problem = join(inputs.matrix, inputs.wish(platform))
+        yield from stack_findings(one, problem, where=str(path))
+        yield from package_findings(one, problem, where=str(path))
+        if one.image is not None and not one.image.digest:
+            text = f"image: {one.image.reference} is not pinned by digest"
+            yield Finding(code="unverified", verdict="unverified", text=text, where=str(path))
+    yield from _rendered(path, lock, inputs.spec.outputs, inputs.matrix)
+
+
+def _rendered(path: Path, lock: Lock, outputs: tuple[str, ...], matrix: Matrix) -> Iterator[Finding]:
+    """Rendered files are a function of the lock, byte for byte."""
+    del matrix
+    from provisioner.lock.fresh import Finding
+    from provisioner.render.formats import FORMATS, render
+
+    for output in outputs:
+        file = path.parent / FORMATS[output]
+        if not file.is_file():
+            hints = (f"`provision render {path} --to {output} --out {file}` writes it",)
+            yield Finding(code="missing-output", verdict="no", text=f"`{file}` is missing", where=str(path), hints=hints)
+            continue
+        wanted = render(lock, output, lock_file_name=path.name)
+        found = file.read_text(encoding="utf-8", errors="replace")
+        if found != wanted:
+            line = _first_difference(found, wanted)
+            text = f"`{file}` is not what its lock renders; they differ from line {line}"
+            hints = (f"`provision render {path} --to {output} --out {file}` writes it again",)
+            yield Finding(code="edited-output", verdict="no", text=text, where=f"{file}:{line}", hints=hints)
+
+
+def _first_difference(found: str, wanted: str) -> int:
+    lines = zip(found.splitlines(), wanted.splitlines(), strict=False)
+    same = next((index for index, (one, other) in enumerate(lines) if one != other), None)
+    return (same if same is not None else min(found.count("\n"), wanted.count("\n"))) + 1
+
+
+def _verdict(findings: list[Finding]) -> str:
+    return _worst([finding.verdict for finding in findings])
+
+
+def _worst(verdicts: list[str]) -> str:
+    return next((verdict for verdict in ("no", "unverified") if verdict in verdicts), "yes")
+
+
+def _as_json(finding: Finding) -> dict[str, object]:
+    from dataclasses import asdict
+
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(finding).items()}
+
+
+def _tell(findings: dict[Path, list[Finding]], verdicts: dict[Path, str]) -> None:
+    from provisioner.cli.display import data
+
+    for path, found in findings.items():
+        data(f"{path}: {verdicts[path]}")
+        for finding in found:
+            data(f"  {finding.verdict}: {finding.text}  [{finding.code}]")
+            for detail in finding.details:
+                data(f"    {detail}")
+            for hint in finding.hints:
+                data(f"    hint: {hint}")

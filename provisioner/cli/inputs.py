@@ -1,0 +1,153 @@
+"""From paths on the command line to one wish for each platform: the only place where spec, hosts and matrix meet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from provisioner.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from provisioner.document import Document
+    from provisioner.matrix.model import Matrix
+    from provisioner.solve.target import TargetHost, Wish
+    from provisioner.spec.model import Spec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inputs:
+    """A validated spec, the document it came from, the hosts and the matrix."""
+
+    spec: Spec
+    document: Document
+    path: Path
+    hosts: tuple[TargetHost, ...]
+    matrix: Matrix
+
+    @property
+    def platforms(self) -> tuple[str, ...]:
+        """Every platform the spec wants locked."""
+        platform = self.spec.target.platform
+        return platform if isinstance(platform, tuple) else (platform,)
+
+    def wish(self, platform: str, *, preferred: Mapping[str, str] | None = None) -> Wish:
+        """What is wanted on one platform; hosts of another platform do not bind it."""
+        from provisioner.solve.target import Wish
+
+        hosts = tuple(target for target in self.hosts if target.host.platform in {None, platform})
+        places = {"": self.document.file}
+        for key in self.document.keys:
+            places[".".join(str(part) for part in key)] = self.document.where(key)
+        return Wish(spec=self.spec, hosts=hosts, platform=platform, places=places, preferred=preferred or {})
+
+
+def read_inputs(
+    spec_path: Path, *, hosts: Sequence[Path] | None = None, exclude_newer: str | None = None, matrix: Path | None = None
+) -> Inputs:
+    """Read the spec, the hosts it names (or those given instead) and the matrix; all mistakes of a file at once."""
+    from provisioner.matrix.cache import cached_matrix
+    from provisioner.spec.load import check_components, load_spec
+
+    spec, document = load_spec(spec_path)
+    if exclude_newer is not None:
+        spec = spec.model_copy(update={"policy": spec.policy.model_copy(update={"exclude_newer": _day(exclude_newer)})})
+    loaded = cached_matrix(matrix)
+    check_components(document, spec, [*loaded.components, "pytorch_build"])
+    targets = _hosts(spec, document, spec_path, hosts)
+    _same_platform(targets, spec, document)
+    return Inputs(spec=spec, document=document, path=spec_path, hosts=targets, matrix=loaded)
+
+
+def _day(text: str) -> str:
+    from datetime import date, datetime
+
+    for read in (date.fromisoformat, datetime.fromisoformat):
+        try:
+            read(text)
+        except ValueError:
+            continue
+        return text
+    raise UsageError(f"--exclude-newer `{text}` is not a date", hints=("write it as 2026-09-01",))
+
+
+def _hosts(spec: Spec, document: Document, spec_path: Path, given: Sequence[Path] | None) -> tuple[TargetHost, ...]:
+    from provisioner.spec.load import host_paths
+
+    if given:
+        return tuple(_profile(path, path) for path in given)
+    stated = spec.target.host
+    if stated is None:
+        return (_open_host(),)
+    if stated == "auto":
+        return (_this_machine(),)
+    if isinstance(stated, dict):
+        return (_inline(document),)
+    return tuple(_profile(path, _shown(path, spec_path)) for path in host_paths(spec, spec_path))
+
+
+def _shown(path: Path, spec_path: Path) -> Path:
+    """A profile as users know it: relative to the spec when it lies beside or below it."""
+    folder = spec_path.parent
+    return path.relative_to(folder) if folder != Path() and path.is_relative_to(folder) else path
+
+
+def _profile(path: Path, shown: Path) -> TargetHost:
+    from dataclasses import replace
+
+    from provisioner.document import load_document
+    from provisioner.host.load import host_from_document
+
+    document = load_document(path, kind="host profile")
+    return _target(replace(document, file=str(shown)), str(shown), host_from_document)
+
+
+def _inline(document: Document) -> TargetHost:
+    from provisioner.host.load import host_from_document
+
+    return _target(document.below(("target", "host")), "target.host", host_from_document)
+
+
+def _target(document: Document, label: str, read: object) -> TargetHost:
+    from provisioner.solve.target import TargetHost
+
+    assert callable(read)
+    places = {".".join(str(part) for part in key): document.where(key) for key in document.keys}
+    return TargetHost(label=label, host=read(document), places=places)
+
+
+def _open_host() -> TargetHost:
+    """A target nobody described: everything the solver can choose is chosen, the rest is unverified."""
+    from provisioner.host.model import Host
+    from provisioner.solve.target import TargetHost
+
+    return TargetHost(label="the target", host=Host())
+
+
+def _this_machine() -> TargetHost:
+    from provisioner.cli.display import warn
+    from provisioner.host.inspect import inspect_host
+    from provisioner.solve.target import TargetHost
+
+    inspection = inspect_host()
+    for note in inspection.notes:
+        warn(note)
+    return TargetHost(label="this machine", host=inspection.host)
+
+
+def _same_platform(targets: tuple[TargetHost, ...], spec: Spec, document: Document) -> None:
+    """A host of a platform nobody asked for is a mistake, not a host to skip in silence."""
+    wanted = spec.target.platform if isinstance(spec.target.platform, tuple) else (spec.target.platform,)
+    for target in targets:
+        if target.host.platform is not None and target.host.platform not in wanted:
+            place = document.where(("target", "platform"))
+            raise UsageError(
+                f"host `{target.label}` is {target.host.platform}, but the spec locks {', '.join(wanted)}",
+                causes=(
+                    f"target.platform: {', '.join(wanted)}  ({place})",
+                    f"platform: {target.host.platform}  ({target.label})",
+                ),
+                hints=(f"set target.platform to {target.host.platform}, or leave this host out",),
+            )

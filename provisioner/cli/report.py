@@ -1,0 +1,68 @@
+"""The JSON of `solve`, to the letter of the contract (DESIGN 3.4)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from provisioner.solve.stack import Conflict, Stack
+    from provisioner.solve.why import Why
+
+
+def solved(stacks: Sequence[Stack], written: Sequence[str]) -> dict[str, object]:
+    """What was decided; of several platforms the first is told as the contract says, all of them under `platforms`."""
+    report: dict[str, object] = {"status": "solved", **_stack(stacks[0])}
+    if len(stacks) > 1:
+        report["platforms"] = {stack.platform: _stack(stack) for stack in stacks}
+    report["written"] = list(written)
+    return report
+
+
+def _stack(stack: Stack) -> dict[str, object]:
+    report: dict[str, object] = {"stack": dict(stack.components)}
+    if stack.basis:
+        report["basis"] = stack.basis
+    if stack.packages:
+        report["packages"] = {package.name: _version(stack, package.name, package.version) for package in stack.packages}
+        report["indexes"] = {package.name: package.file.index for package in stack.packages}
+    if stack.environment:
+        report["environment"] = dict(stack.environment)
+    report["verdict"] = stack.verdict
+    report["unverified"] = list(stack.unverified)
+    return report
+
+
+def _version(stack: Stack, name: str, version: str) -> str:
+    """The framework says which build it is, as `torch.__version__` does, although the index's file name does not."""
+    build = stack.components.get("pytorch_build")
+    return f"{version}+{build}" if name == "torch" and build and "+" not in version else version
+
+
+def no_stack(conflict: Conflict) -> dict[str, object]:
+    """Why nothing fits, and what would."""
+    members = [
+        {"component": member.component, "kind": member.kind, "text": member.text, "where": member.where}
+        for member in conflict.members
+    ]
+    hints = [
+        {
+            "component": hint.changes[0][0],
+            "change": hint.changes[0][1],
+            "text": hint.text,
+            "gives": dict(hint.gives),
+            "changes": [{"component": component, "change": change} for component, change in hint.changes],
+        }
+        for hint in conflict.hints
+    ]
+    return {"status": "no-stack", "conflict": {"members": members, "hints": hints}}
+
+
+def why(answer: Why) -> dict[str, object]:
+    """Why a component is at its version, and what holds back the newer one."""
+    found: dict[str, object] = {"component": answer.component, "chosen": answer.chosen, "reasons": list(answer.reasons)}
+    if answer.conflict is not None:
+        found["newer"] = answer.newer
+        found["conflict"] = no_stack(answer.conflict)["conflict"]
+    return found

@@ -1,0 +1,147 @@
+"""Does a lock still hold? Freshness is satisfaction: it is judged by solving, not by comparing hashes of inputs."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from packaging.requirements import Requirement as Pep508
+from packaging.utils import canonicalize_name
+from packaging.version import Version as PackageVersion
+
+from provisioner.names import COMPONENT_OF_DISTRIBUTION
+from provisioner.solve.explain import conflict_lines, hint_line
+from provisioner.solve.joint import NoStackError, solve_system
+from provisioner.solve.packages import marker_environment
+from provisioner.solve.requirement import Key, Labelled, Origin, Requirement
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from provisioner.lock.model import Lock, LockedPackage
+    from provisioner.solve.problem import Problem
+
+CARRIED = {"cudnn": ("nvidia-cudnn-cu11", "nvidia-cudnn-cu12", "nvidia-cudnn-cu13"), "triton": ("triton",)}
+CARRIED["nccl"] = ("nvidia-nccl-cu11", "nvidia-nccl-cu12", "nvidia-nccl-cu13")
+"""Distributions that carry a component of the stack, so that their versions must agree with it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing a check found. `verdict` is `no` or `unverified`; `where` is the file (and line) it is about."""
+
+    code: str
+    verdict: str
+    text: str
+    where: str
+    details: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()
+
+
+def stack_findings(lock: Lock, problem: Problem, *, where: str) -> Iterator[Finding]:
+    """Solve again with everything the lock chose fixed: on these hosts, with this matrix, for this spec.
+
+    `lock` is of one platform (`Lock.on`). What no longer holds is explained as any conflict is.
+    """
+    fixed = []
+    for component, value in sorted(lock.stack.items()):
+        key = Key(component)
+        if component == "pytorch_build" or key not in problem.domains:
+            continue
+        label = f"{value}+{lock.stack['pytorch_build']}" if component == "pytorch" else value
+        if not any(candidate.label == label for candidate in problem.domains[key]):
+            text = f"the matrix does not list {component} {label} (any longer) for what the spec asks"
+            yield Finding(code="unknown-release", verdict="no", text=text, where=where)
+            return
+        origin = Origin("request", component, f"locked {component}", f"the lock has {component} {label}", where)
+        fixed.append(Requirement(key, Labelled(frozenset({label}), label), origin))
+    try:
+        stack = solve_system(problem.with_roots(*fixed))
+    except NoStackError as error:
+        hints = tuple(hint_line(hint) for hint in error.conflict.hints)
+        text = "the locked stack does not satisfy the spec, the matrix and the hosts"
+        yield Finding(
+            code="stale-stack", verdict="no", text=text, where=where, details=conflict_lines(error.conflict), hints=hints
+        )
+        return
+    for unverified in stack.unverified:
+        yield Finding(code="unverified", verdict="unverified", text=unverified, where=where)
+    if stack.require_cuda != lock.require_cuda:
+        text = f"NVIDIA_REQUIRE_CUDA should be `{stack.require_cuda}`, the lock has `{lock.require_cuda}`"
+        yield Finding(code="stale-gate", verdict="no", text=text, where=where)
+
+
+def package_findings(lock: Lock, problem: Problem, *, where: str) -> Iterator[Finding]:
+    """The packages against the spec, against each other and against the stack; no index is asked."""
+    locked = {package.name: package for package in lock.packages}
+    python = lock.stack.get("python", "")
+    markers = _markers(lock)
+    for requirement, origin in problem.packages:
+        if requirement.marker is not None and not requirement.marker.evaluate(markers):
+            continue
+        yield from _unmet(requirement, locked, f"{origin.text}  ({origin.where})", where)
+    for package in lock.packages:
+        for text in package.requires:
+            yield from _unmet(Pep508(text), locked, f"{package.name} {package.version} needs {text}", where)
+    yield from _contradictions(lock, locked, where)
+    if python and lock.requires_python and not _covers(lock.requires_python, python):
+        text = f"requires-python is {lock.requires_python}, the stack has python {python}"
+        yield Finding(code="contradiction", verdict="no", text=text, where=where)
+
+
+def _markers(lock: Lock) -> dict[str, str]:
+    from provisioner.index.model import Environment
+
+    return marker_environment(Environment(platform=lock.platform, python=lock.stack.get("python", "3.12")))
+
+
+def _covers(specifier: str, python: str) -> bool:
+    from packaging.specifiers import SpecifierSet
+
+    return SpecifierSet(specifier).contains(f"{python}.0", prereleases=True)
+
+
+def _unmet(requirement: Pep508, locked: dict[str, LockedPackage], why: str, where: str) -> Iterator[Finding]:
+    name = canonicalize_name(requirement.name)
+    package = locked.get(name)
+    if package is None:
+        yield Finding(code="missing-package", verdict="no", text=f"`{name}` is not locked: {why}", where=where)
+    elif not requirement.specifier.contains(PackageVersion(package.version), prereleases=True):
+        text = f"{name} {package.version} is locked, but {why}"
+        yield Finding(code="stale-package", verdict="no", text=text, where=where)
+
+
+def _contradictions(lock: Lock, locked: dict[str, LockedPackage], where: str) -> Iterator[Finding]:
+    """The stack table and the package list describe one environment and must not disagree."""
+    for component, distributions in CARRIED.items():
+        wanted = lock.stack.get(component)
+        for name in distributions:
+            if wanted and name in locked and PackageVersion(locked[name].version) != PackageVersion(wanted):
+                text = f"the stack has {component} {wanted}, the packages have {name} {locked[name].version}"
+                yield Finding(code="contradiction", verdict="no", text=text, where=where)
+    for name, component in COMPONENT_OF_DISTRIBUTION.items():
+        wanted = lock.stack.get(component)
+        if (
+            wanted
+            and name in locked
+            and PackageVersion(locked[name].version).base_version != PackageVersion(wanted).base_version
+        ):
+            text = f"the stack has {component} {wanted}, the packages have {name} {locked[name].version}"
+            yield Finding(code="contradiction", verdict="no", text=text, where=where)
+
+
+def artefact_findings(lock: Lock, folder: Path, *, where: str) -> Iterator[Finding]:
+    """Local files that the lock names: there, and with the hash it states."""
+    for package in lock.packages:
+        for file in package.files:
+            if not file.path:
+                continue
+            path = folder / file.path
+            if not path.is_file():
+                text = f"`{file.path}` of {package.name} {package.version} is missing"
+                yield Finding(code="missing-artefact", verdict="no", text=text, where=where)
+            elif (found := hashlib.sha256(path.read_bytes()).hexdigest()) != file.sha256:
+                text = f"`{file.path}` has sha256 {found}, the lock says {file.sha256}"
+                yield Finding(code="changed-artefact", verdict="no", text=text, where=where)
