@@ -99,7 +99,7 @@ class Locking:
         known = self._earlier_image(stack)
         if known is not None and known.digest and known.reference == image.reference:
             return replace(stack, image=replace(image, digest=known.digest))
-        if self._settings.is_offline:
+        if self._settings.offline:
             return _unpinned(stack, image, "offline")
         from provisioner.index.registry import resolve_digest
 
@@ -150,7 +150,7 @@ class Locking:
         python = stack.components["python"]
         glibc = _pair(stack.components.get("glibc")) or (2, 28)
         source = self._source(Environment(platform=stack.platform, python=python, glibc=glibc))
-        usable = [release for release in source.releases(canonicalize_name(INSTALLER)) if release.file is not None]
+        usable = [release for release in source.releases(canonicalize_name(INSTALLER)) if release.is_usable]
         if not usable:
             raise UnavailableError(
                 f"no index offers `{INSTALLER}` for {stack.platform}, which installs the lock inside the image",
@@ -182,14 +182,14 @@ def _unpinned(stack: Stack, image: BaseImage, why: str) -> Stack:
 
 def index_settings(inputs: Inputs, *, is_offline: bool) -> IndexSettings:
     """The indexes of the spec, else the installer's own configuration; policy of the spec on top."""
-    from provisioner.index.settings import settings_from_pip
+    from provisioner.index.settings import IndexLocation, settings_from_pip
 
     policy = inputs.spec.policy
     settings = settings_from_pip(os.environ)
     return replace(
         settings,
-        indexes=tuple((index.name, index.url) for index in inputs.spec.indexes) or settings.indexes,
-        is_offline=is_offline,
+        indexes=tuple(IndexLocation(name=index.name, url=index.url) for index in inputs.spec.indexes) or settings.indexes,
+        offline=is_offline,
         exclude_newer=policy.exclude_newer,
         allow_prerelease="prerelease" in policy.allow,
         allow_sdist="sdist" in policy.allow,

@@ -91,7 +91,7 @@ def _hint(universe: Universe, search: CompleteSearch, levers: tuple[Lever, ...])
     settled = search.best(without=dropped, given=chosen, present=present)
     if settled is None:
         return None
-    return Hint(changes=tuple(changes), text=_words(levers, tuple(changes), settled), gives=_gives(universe, settled))
+    return Hint(changes=tuple(changes), text=_words(levers, tuple(changes), settled), gives=gives(universe, settled))
 
 
 def _nearest(
@@ -133,18 +133,18 @@ def _worlds(pins: dict[Key, Candidate]) -> set[str]:
     return {key.world for key in pins if key.world and not key.is_package}
 
 
-def _gives(universe: Universe, pins: dict[Key, Candidate]) -> dict[str, str]:
+def gives(universe: Universe, pins: dict[Key, Candidate]) -> dict[str, str]:
     """What the re-solved answer holds where people look first."""
-    gives = {}
+    found: dict[str, str] = {}
     for key, candidate in pins.items():
         if key.name == "pytorch":
-            gives["pytorch"] = str(candidate.subject[0].version)
-            gives["pytorch_build"] = candidate.subject[1].name
+            found["pytorch"] = str(candidate.subject[0].version)
+            found["pytorch_build"] = candidate.subject[1].name
         elif key.name in {"cuda", "python"}:
-            gives[key.name] = candidate.label
+            found[key.name] = candidate.label
     direct = universe.packages.order if universe.packages else {}
-    gives.update({key.name: pins[key].label for key in direct if key in pins})
-    return dict(sorted(gives.items()))
+    found.update({key.name: pins[key].label for key in direct if key in pins})
+    return dict(sorted(found.items()))
 
 
 def _component(key: Key) -> str:

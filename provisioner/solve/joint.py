@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from provisioner.errors import RefusedError
@@ -10,9 +10,11 @@ from provisioner.index.model import Environment, PackageSource
 from provisioner.solve.answer import answer
 from provisioner.solve.conflict import explain_conflict
 from provisioner.solve.explain import conflict_lines, hint_line
+from provisioner.solve.hints import gives
 from provisioner.solve.packages import PackageWorld
 from provisioner.solve.requirement import Candidate, Key, Labelled, Origin, Requirement
 from provisioner.solve.resolve import decide
+from provisioner.solve.stack import Conflict, Hint
 from provisioner.solve.universe import Universe
 from provisioner.versions import Version
 
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from provisioner.solve.problem import Problem
-    from provisioner.solve.stack import Conflict, Stack
+    from provisioner.solve.stack import Stack
 
 PYTHON = Key("python")
 PYTORCH = Key("pytorch")
@@ -80,7 +82,8 @@ def solve_joint(problem: Problem, source_for: Callable[[Environment], PackageSou
         if pins is not None:
             return answer(universe, pins)
         failed.append(universe)
-    raise NoStackError(_most_telling([(universe, explain_conflict(universe)) for universe in failed]))
+    conflict = _most_telling([explain_conflict(universe) for universe in failed])
+    raise NoStackError(_with_python_hint(conflict, problem, source_for, {attempt.python for attempt in attempts}))
 
 
 def _attempts(problem: Problem) -> Iterator[Attempt]:
@@ -140,9 +143,30 @@ def _glibc(attempt: Attempt) -> tuple[int, int] | None:
     return oldest[0], oldest[1]
 
 
-def _most_telling(conflicts: list[tuple[Universe, Conflict]]) -> Conflict:
+def _most_telling(conflicts: list[Conflict]) -> Conflict:
     """Of one conflict for each Python tried, the first that does not merely say that Python was the wrong one to try."""
-    for _, conflict in conflicts:
+    for conflict in conflicts:
         if not any(member.component == "python" and member.kind == "fact" for member in conflict.members):
             return conflict
-    return conflicts[0][1]
+    return conflicts[0]
+
+
+def _with_python_hint(
+    conflict: Conflict, problem: Problem, source_for: Callable[[Environment], PackageSource], tried: set[str]
+) -> Conflict:
+    """When the Python asked for is part of the conflict, look for another one that works; each is an environment of its own."""
+    if not any(member.component == "python" and member.kind == "request" for member in conflict.members):
+        return conflict
+    for attempt in _attempts(problem.without_group("requires.python")):
+        if attempt.python in tried:
+            continue
+        universe = _universe(attempt, source_for)
+        pins = decide(universe)
+        if pins is not None:
+            hint = Hint(
+                changes=(("python", f"=={attempt.python}"),),
+                text=f"python {attempt.python} would do",
+                gives=gives(universe, pins),
+            )
+            return replace(conflict, hints=(hint, *conflict.hints))
+    return conflict

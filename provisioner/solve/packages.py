@@ -75,7 +75,8 @@ class PackageWorld:
         is_oldest = self._problem.wish.spec.policy.strategy == "oldest"
         locked = self._problem.wish.preferred.get(name)
         releases.sort(key=lambda release: release.version, reverse=not is_oldest)
-        releases.sort(key=lambda release: str(release.version) != locked)
+        # A yanked release is for exact pins (PEP 592): it comes last, and the provider keeps it from ranges.
+        releases.sort(key=lambda release: (release.file is not None and not release.is_usable, str(release.version) != locked))
         return tuple(Candidate(key, Version.named(str(release.version)), str(release.version), release) for release in releases)
 
     def requirements(self, candidate: Candidate) -> tuple[Requirement, ...]:

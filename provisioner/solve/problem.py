@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from packaging.requirements import Requirement as Pep508
@@ -43,16 +43,11 @@ class Problem:
 
     def with_roots(self, *extra: Requirement) -> Problem:
         """The same problem with more required from the start."""
-        return Problem(
-            matrix=self.matrix,
-            wish=self.wish,
-            domains=self.domains,
-            roots=(*self.roots, *extra),
-            order=self.order,
-            packages=self.packages,
-            needs=self.needs,
-            unverified=self.unverified,
-        )
+        return replace(self, roots=(*self.roots, *extra))
+
+    def without_group(self, group: str) -> Problem:
+        """The same problem without what one request or fact requires."""
+        return replace(self, roots=tuple(one for one in self.roots if one.origin.group != group))
 
 
 def join(matrix: Matrix, wish: Wish) -> Problem:

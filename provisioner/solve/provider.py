@@ -59,10 +59,13 @@ class UniverseProvider(AbstractProvider[Requirement, Candidate, Key]):
     ) -> Sequence[Candidate]:
         wanted = list(requirements[identifier])
         refused = set(incompatibilities[identifier])
+        is_pinned = any(_is_pinned(one) for one in wanted)
         return [
             candidate
             for candidate in self._universe.candidates(identifier)
-            if candidate not in refused and not _is_blocked(candidate) and all(one.allows(candidate) for one in wanted)
+            if candidate not in refused
+            and not _is_blocked(candidate, is_pinned=is_pinned)
+            and all(one.allows(candidate) for one in wanted)
         ]
 
     def is_satisfied_by(self, requirement: Requirement, candidate: Candidate) -> bool:
@@ -81,9 +84,11 @@ def _is_pinned(requirement: Requirement) -> bool:
     return isinstance(test, Matching) and any(one.operator in {"==", "==="} for one in test.specifier)
 
 
-def _is_blocked(candidate: Candidate) -> bool:
-    """Whether no file of a distribution's version fits the environment, which needs no search to know."""
-    return candidate.key.is_package and candidate.subject.file is None
+def _is_blocked(candidate: Candidate, *, is_pinned: bool) -> bool:
+    """Whether a version has no file for the environment, or a yanked one that nobody pins (PEP 592)."""
+    if not candidate.key.is_package:
+        return False
+    return candidate.subject.file is None or not (is_pinned or candidate.subject.is_usable)
 
 
 def search(universe: Universe) -> dict[Key, Candidate] | None:

@@ -1,0 +1,128 @@
+"""The program's entry: the quick answer to `--version`, the dispatch, and the one place where errors become words."""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False  # `typing` itself would be a third of what `provision --version` may take
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import typer
+
+    from provisioner.errors import ProvisionError
+
+_INTERRUPTED = 130
+_PIPE_CLOSED = 141
+_COMPLETION = "_PROVISION_COMPLETE"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the program on `arguments` (default: the command line) and leave with its exit code; never returns."""
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    raise SystemExit(_guarded(words))
+
+
+def _guarded(words: list[str]) -> int:
+    """Run, and turn what ends a program early into an exit code, as a shell reports it."""
+    try:
+        code = _version() if words in (["--version"], ["-V"]) else _run(words)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except BrokenPipeError:
+        _abandon_output()
+        return _PIPE_CLOSED
+    return code
+
+
+def _version() -> int:
+    from provisioner import __version__
+
+    sys.stdout.write(f"provision {__version__}\n")
+    return 0
+
+
+def _run(words: list[str]) -> int:
+    from provisioner.errors import ProvisionError
+
+    try:
+        return _dispatch(words)
+    except ProvisionError as error:
+        return _report(error, words)
+
+
+def _dispatch(words: list[str]) -> int:
+    """Let Typer parse the line and run the command; raises `UsageError` for a line it cannot read."""
+    import os
+
+    import typer
+    from typer.main import get_command
+
+    from provisioner.cli.commands import PROGRAM, application
+
+    app = application()
+    if _COMPLETION in os.environ:
+        app(prog_name=PROGRAM)
+    try:
+        # Not `app()`: it would turn an interrupt and a closed pipe into exit codes of its own, 1 among them.
+        command = get_command(app)
+        with command.make_context(PROGRAM, _verbosity_first(words)) as context:
+            result = command.invoke(context)
+    except typer.Exit as stop:
+        return stop.exit_code
+    except typer.Abort:
+        return _INTERRUPTED
+    except typer.TyperException as error:
+        return _misused(error)
+    return result if isinstance(result, int) else 0
+
+
+def _verbosity_first(words: list[str]) -> list[str]:
+    """`provision solve -v` means `provision -v solve`: one option of the program, wherever it stands."""
+    end = words.index("--") if "--" in words else len(words)
+    is_verbosity = [word in {"-v", "-vv", "--verbose"} for word in words[:end]]
+    first = [word for word, moved in zip(words, is_verbosity, strict=False) if moved]
+    return first + [word for word, moved in zip(words, is_verbosity, strict=False) if not moved] + words[end:]
+
+
+def _misused(error: typer.TyperException) -> int:
+    """Say a line that Typer cannot read in this program's words; raises `UsageError`."""
+    import re
+
+    from provisioner.cli.display import talk
+    from provisioner.errors import UsageError
+
+    message = error.format_message()
+    if message.startswith("Usage:"):  # no command was given, and Typer answers with the whole help
+        talk(message)
+        return UsageError.exit_code
+    text = re.sub(r"(?<!\w)'([^']+)'(?!\w)", r"`\1`", message).replace("Value error, ", "").removesuffix(".")
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "provision"
+    raise UsageError(text[:1].lower() + text[1:], hints=(f"`{command} --help` shows what can be given",))
+
+
+def _report(error: ProvisionError, words: list[str]) -> int:
+    from provisioner.cli.display import failure, failure_data, json_data
+
+    if _wants_json(words):
+        json_data(failure_data(error))
+    failure(error)
+    return error.exit_code
+
+
+def _wants_json(words: list[str]) -> bool:
+    """Whether the line asks for JSON; read from the words because a line that cannot be parsed may ask for it too."""
+    from itertools import pairwise
+
+    options = words[: words.index("--")] if "--" in words else words
+    return "--format=json" in options or ("--format", "json") in pairwise(options)
+
+
+def _abandon_output() -> None:
+    """Point stdout at nothing: the interpreter flushes it once more on the way out, and nobody reads it any longer."""
+    import os
+
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, sys.stdout.fileno())

@@ -1,0 +1,126 @@
+"""The program as a Typer application whose commands are imported only when they are run."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command
+
+from provisioner.cli.catalogue import COMMANDS
+from provisioner.names import nearest
+
+if TYPE_CHECKING:
+    from typer._click import Command, Context, HelpFormatter
+
+PROGRAM = "provision"
+
+_EPILOG = """\b
+Examples:
+  provision init
+  provision solve --host hosts/a100.yaml
+  provision check
+
+\b
+Exit codes: 0 done, or yes. 1 the answer is no. 2 bad input or usage. 3 cannot tell.
+"""
+
+
+class LazyGroup(TyperGroup):
+    """Lists commands from the catalogue, and imports the one that is asked for.
+
+    `provision check` must not pay for the container client, nor any command for the modules of the others.
+    """
+
+    def list_commands(self, ctx: object) -> list[str]:
+        """Return the names of all commands, in the order in which a user meets them."""
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: object, cmd_name: str) -> Command | None:
+        """Import and build one command; None where the catalogue does not know its name."""
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        if cmd_name not in self.commands:
+            self.commands[cmd_name] = load_command(cmd_name)
+        return self.commands[cmd_name]
+
+    def resolve_command(self, ctx: Context, args: list[str]) -> tuple[str | None, Command | None, list[str]]:
+        """Find the command the first argument names, or fail naming the nearest one."""
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-"):
+            near = nearest(name, COMMANDS)
+            ctx.fail(f"`{name}` is not a command" + (f"; did you mean `{near}`?" if near else ""))
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: object, formatter: HelpFormatter) -> None:
+        """Write the list of commands without importing any of them."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (summary, _) in COMMANDS.items()])
+
+
+def application() -> typer.Typer:
+    """Return the whole program; nothing of any command is imported yet."""
+    app = typer.Typer(
+        name=PROGRAM,
+        cls=LazyGroup,
+        # Plain help: it can be piped, searched and pasted, and it does not wait for the terminal library.
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        no_args_is_help=True,
+        epilog=_EPILOG,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_program)
+    return app
+
+
+def load_command(name: str) -> Command:
+    """Import `provisioner.cli.<name>` and build its command: a function of that name, or a Typer with commands of its own."""
+    verb = getattr(import_module(f"provisioner.cli.{name}"), name)
+    _, examples = COMMANDS[name]
+    epilog = "\b\nExamples:\n" + "\n".join(f"  {example}" for example in examples)
+    if isinstance(verb, typer.Typer):
+        verb.rich_markup_mode = None
+        command = get_command(verb)
+        command.name = name
+        command.epilog = epilog
+        return command
+    holder = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
+    holder.command(name, epilog=epilog)(verb)
+    return get_command(holder)
+
+
+def _show_version(value: bool) -> None:
+    if value:
+        from provisioner import __version__
+        from provisioner.cli.display import data
+
+        data(f"{PROGRAM} {__version__}")
+        raise typer.Exit
+
+
+def _program(
+    version: Annotated[
+        bool, typer.Option("--version", "-V", is_eager=True, callback=_show_version, help="Show the version and leave.")
+    ] = False,
+    verbose: Annotated[
+        int, typer.Option("--verbose", "-v", count=True, show_default=False, help="Say more about the work; -vv: everything.")
+    ] = 0,
+) -> None:
+    """Solve, lock, render and validate machine-learning environments, from the kernel up to the Python packages."""
+    del version
+    if verbose:
+        talk_more(verbose)
+
+
+def talk_more(level: int) -> None:
+    """Let the program's log through to stderr: level 1 what it does, 2 and more every detail."""
+    import logging
+
+    logging.basicConfig(format="%(name)s: %(message)s")
+    logging.getLogger("provisioner").setLevel(logging.INFO if level == 1 else logging.DEBUG)

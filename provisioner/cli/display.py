@@ -1,0 +1,165 @@
+"""All printing: stdout carries data, stderr carries talk, and both read well without colour or a terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from threading import Event
+
+    from provisioner.errors import ProvisionError
+
+PATIENCE_SECONDS = 1.0
+"""Work shorter than this is not talked about: by the time it could be read, it is done."""
+
+_BOLD, _RED, _YELLOW, _CYAN = "1", "1;31", "1;33", "1;36"
+_GAP = "  "
+_NARROWEST = 20
+
+
+def data(text: str) -> None:
+    """Print what the user asked for to stdout; a newline is added where the text does not end in one."""
+    sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
+
+
+def json_data(value: object) -> None:
+    """Print a JSON document to stdout: keys in the order given, two spaces of indent, text as it is spelled."""
+    import json
+
+    data(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def talk(text: str) -> None:
+    """Print a line about the work, not its result, to stderr."""
+    # What was already printed as data belongs above this line when both streams end in one terminal or log.
+    sys.stdout.flush()
+    sys.stderr.write(text if text.endswith("\n") else f"{text}\n")
+    sys.stderr.flush()
+
+
+def warn(text: str) -> None:
+    """Print something the user should know although the work goes on."""
+    talk(f"{_paint('warning:', _YELLOW, sys.stderr)} {text}")
+
+
+def failure(error: ProvisionError) -> None:
+    """Print an error in words: what failed and its code, the facts found, and after a blank line what to do next."""
+    lines = [f"{_paint('error:', _RED, sys.stderr)} {error.message}  [{error.code}]"]
+    lines += [f"{_GAP}{line}" for cause in error.causes for line in cause.splitlines()]
+    if error.hints:
+        lines.append("")
+        lines += [f"{_paint('hint:', _CYAN, sys.stderr)} {hint}" for hint in error.hints]
+    talk("\n".join(lines))
+
+
+def failure_data(error: ProvisionError) -> dict[str, object]:
+    """Return an error as the JSON object that reporting commands print under `--format json`."""
+    return {
+        "status": "error",
+        "code": error.code,
+        "message": error.message,
+        "causes": list(error.causes),
+        "hints": list(error.hints),
+    }
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print rows under their column names to stdout; on a terminal the last column is wrapped to its width.
+
+    Elsewhere one row stays one line, so that it can be searched and cut.
+    """
+    width = _terminal_width() if sys.stdout.isatty() else None
+    first, *rest = table_lines(columns, rows, width=width)
+    data("\n".join([_paint(first, _BOLD, sys.stdout), *rest]))
+
+
+def table_lines(columns: Sequence[str], rows: Iterable[Sequence[str]], *, width: int | None = None) -> list[str]:
+    """Return the lines of a table, its head first; `width` is in terminal cells, None leaves every row on one line."""
+    texts = [tuple(columns), *(tuple(row) for row in rows)]
+    wrong = next((row for row in texts if len(row) != len(columns)), None)
+    assert wrong is None, f"a table of {len(columns)} columns was given the row {wrong}"
+    widths = [max(_cells(row[index]) for row in texts) for index in range(len(columns))]
+    before = sum(widths[:-1]) + len(_GAP) * (len(columns) - 1)
+    last = max(_NARROWEST, width - before) if width is not None else None
+    return [line for row in texts for line in _row_lines(row, widths, before, last)]
+
+
+def _row_lines(row: Sequence[str], widths: list[int], before: int, last: int | None) -> Iterator[str]:
+    head = "".join(text + " " * (width - _cells(text)) + _GAP for text, width in zip(row[:-1], widths[:-1], strict=True))
+    first, *more = _wrapped(row[-1], last)
+    yield f"{head}{first}".rstrip()
+    for line in more:
+        yield f"{' ' * before}{line}".rstrip()
+
+
+def _wrapped(text: str, width: int | None) -> list[str]:
+    if width is None or _cells(text) <= width:
+        return text.splitlines() or [""]
+    import textwrap
+
+    # A version, path or URL broken in two can no longer be copied.
+    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]
+
+
+def _cells(text: str) -> int:
+    """The terminal cells a text takes: East Asian wide characters take two."""
+    if text.isascii():
+        return len(text)
+    from unicodedata import combining, east_asian_width
+
+    return sum(0 if combining(character) else 2 if east_asian_width(character) in "WF" else 1 for character in text)
+
+
+def _terminal_width() -> int:
+    from shutil import get_terminal_size
+
+    return get_terminal_size().columns
+
+
+@contextmanager
+def step(text: str) -> Iterator[None]:
+    """Say what long work is going on: a spinner on a terminal, one plain line elsewhere, nothing when it is quick."""
+    from threading import Event, Thread
+
+    is_done = Event()
+    speaker = Thread(target=_speak, args=(text, is_done), daemon=True)
+    speaker.start()
+    try:
+        yield
+    finally:
+        is_done.set()
+        speaker.join()
+
+
+def _speak(text: str, is_done: Event) -> None:
+    if is_done.wait(PATIENCE_SECONDS):
+        return
+    if not _is_lively(sys.stderr):
+        talk(f"{text} ...")
+        return
+    from rich.console import Console
+
+    with Console(stderr=True, no_color=not _has_colour(sys.stderr)).status(text):
+        is_done.wait()
+
+
+def _is_lively(stream: TextIO) -> bool:
+    """Whether a line of this stream can be overwritten: a real terminal, outside continuous integration."""
+    return stream.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("CI")
+
+
+def _has_colour(stream: TextIO) -> bool:
+    """Follow https://no-color.org and https://force-color.org: set and not empty counts, and NO_COLOR wins."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def _paint(text: str, style: str, stream: TextIO) -> str:
+    return f"\x1b[{style}m{text}\x1b[0m" if _has_colour(stream) else text

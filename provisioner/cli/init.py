@@ -1,0 +1,66 @@
+"""`provision init`: write a commented provision.yaml for this machine or a named profile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, get_args
+
+import typer
+
+if TYPE_CHECKING:
+    from provisioner.host.model import Host
+
+_UNSEEN_PLATFORM = "linux/amd64"
+
+
+def init(
+    profile: Annotated[
+        str | None,
+        typer.Option("--profile", metavar="NAME", help="A kind of machine, such as h100 or cpu, instead of this one."),
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The file to write.")] = Path("provision.yaml"),
+    force: Annotated[bool, typer.Option("--force", help="Overwrite a file that is there.")] = False,
+) -> None:
+    """Write a commented provision.yaml for this machine, or for a named profile.
+
+    The file is valid as it stands: `provision solve` can be the next command.
+    """
+    from provisioner.cli.display import talk
+    from provisioner.document import write_text
+    from provisioner.errors import UsageError
+    from provisioner.host.load import host_document
+    from provisioner.spec.template import spec_name, spec_template
+
+    if not force and (out.exists() or out.is_symlink()):
+        raise UsageError(f"`{out}` already exists", hints=("--force overwrites it; --out FILE writes another",))
+    host, subject = _described(profile)
+    text = spec_template(
+        name=spec_name(out.absolute().parent.name), platform=_platform(host), subject=subject, host=host_document(host)
+    )
+    write_text(out, text)
+    talk(f"wrote `{out}`; edit what it requires, then run `provision solve`")
+
+
+def _described(profile: str | None) -> tuple[Host, str]:
+    """The host the spec is for, and in words where its facts come from."""
+    if profile is None:
+        from provisioner.cli.inspect import inspected
+
+        return inspected().host, "The machine it must run on: this one, as `provision inspect` saw it"
+    from provisioner.host.profile import load_profile
+
+    shipped = load_profile(profile)
+    return shipped.host, f"The machine it must run on: {shipped.description}"
+
+
+def _platform(host: Host) -> str:
+    """The platform to lock for; raises `UsageError` for one that no environment can be made for."""
+    from provisioner.errors import UsageError
+    from provisioner.spec.model import Platform
+
+    if host.platform is not None and host.platform not in get_args(Platform):
+        raise UsageError(
+            f"`{host.platform}` can be inspected, but is not a platform an environment is made for",
+            hints=(f"platforms: {', '.join(get_args(Platform))}", "--profile NAME describes the machine it is to run on"),
+        )
+    return host.platform or _UNSEEN_PLATFORM

@@ -1,0 +1,54 @@
+"""Options that mean the same in every command, spelled once."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class OutputFormat(StrEnum):
+    """How a command reports: words and tables for people, one JSON document for programs."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+FormatOption = Annotated[OutputFormat, typer.Option("--format", help="Report as text for people or as JSON for programs.")]
+
+SpecArgument = Annotated[Path, typer.Argument(metavar="SPEC", help="The wish: a provision.yaml.")]
+
+HostOption = Annotated[
+    list[Path] | None,
+    typer.Option("--host", metavar="FILE", help="A host profile; give it several times to fit all of them at once."),
+]
+
+OfflineOption = Annotated[bool, typer.Option("--offline", help="Use only what is cached; never open a connection.")]
+
+OutOption = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Write here instead of beside the spec.")]
+
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show what would be written, and write nothing.")]
+
+StackOnlyOption = Annotated[bool, typer.Option("--stack-only", help="Solve the system stack only; no package index is needed.")]
+
+UpgradeOption = Annotated[bool, typer.Option("--upgrade", help="Prefer newer versions over the locked ones.")]
+
+UpgradePackageOption = Annotated[
+    list[str] | None,
+    typer.Option("--upgrade-package", metavar="NAME", help="Let this package or component move; the others stay as locked."),
+]
+
+ExcludeNewerOption = Annotated[
+    str | None,
+    typer.Option("--exclude-newer", metavar="DATE", help="Ignore files uploaded after this day, such as 2026-09-01."),
+]
+
+MatrixOption = Annotated[
+    Path | None,
+    typer.Option("--matrix", metavar="DIR", help="Read the matrix from here instead of the one that is shipped."),
+]
+
+DEFAULT_SPEC = Path("provision.yaml")
+"""What SPEC means where it is left out."""

@@ -1,0 +1,35 @@
+"""`provision render`: a lock as a Dockerfile or one of its siblings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+LockArgument = Annotated[Path, typer.Argument(metavar="LOCK", help="A lock file: pylock.<name>.toml.")]
+ToOption = Annotated[str, typer.Option("--to", metavar="FORMAT", help="dockerfile or requirements.")]
+OutOption = Annotated[
+    Path | None, typer.Option("--out", metavar="PATH", help="Write to this file, or into this directory; default: stdout.")
+]
+
+
+def render(lock: LockArgument, to: ToOption = "dockerfile", out: OutOption = None) -> None:
+    """Write a Dockerfile, or a sibling of it, from a lock alone."""
+    from provisioner.cli import display
+    from provisioner.document import read_text, write_text
+    from provisioner.lock.file import KIND, parse_lock, verify_digest
+    from provisioner.render.formats import FORMATS, require_format
+    from provisioner.render.formats import render as render_lock
+
+    require_format(to)
+    lock_text = read_text(lock, kind=KIND)
+    text = render_lock(parse_lock(lock_text, file=str(lock)), to, lock_file_name=lock.name)
+    if not verify_digest(lock_text):
+        display.warn(f"`{lock}` was changed after it was written: its digest does not fit its content")
+    if out is None:
+        display.data(text)
+        return
+    path = out / FORMATS[to] if out.is_dir() else out
+    write_text(path, text)
+    display.talk(f"wrote {path}")

@@ -1,0 +1,128 @@
+"""`provision validate`: build each lock's image, run the smoke test in it, compare, and keep the evidence beside the lock."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from provisioner.cli.options import FormatOption, OutputFormat
+
+if TYPE_CHECKING:
+    from provisioner.validate.engine import Engine
+    from provisioner.validate.report import Report
+    from provisioner.validate.run import Options
+
+LocksArgument = Annotated[list[Path], typer.Argument(metavar="LOCK...", help="Lock files: pylock.<name>.toml.")]
+EngineOption = Annotated[str, typer.Option("--engine", metavar="NAME", help="docker, podman, or local (no container).")]
+LevelOption = Annotated[
+    int, typer.Option("--level", min=0, max=4, help="0 import, 1 devices, 2 compute, 3 cuDNN and NCCL, 4 sustained load.")
+]
+GpusOption = Annotated[
+    str, typer.Option("--gpus", metavar="WHICH", help="auto (what the lock needs), none, all, or numbers such as 0,1.")
+]
+PlatformOption = Annotated[str, typer.Option("--platform", help="The lock's platform to validate; default: the engine's.")]
+PythonOption = Annotated[Path | None, typer.Option("--python", metavar="FILE", help="The interpreter of --engine local.")]
+NetworkOption = Annotated[
+    str, typer.Option("--build-network", metavar="NAME", help="Network of build steps: host reaches loopback indexes.")
+]
+KeepOption = Annotated[bool, typer.Option("--keep-image", help="Keep the image that was built.")]
+TimeoutOption = Annotated[float, typer.Option("--timeout", metavar="SECONDS", min=1, help="Stop the smoke test after this.")]
+RecordOption = Annotated[bool, typer.Option("--record/--no-record", help="Write <name>.validation.json beside the lock.")]
+
+
+def validate(
+    locks: LocksArgument,
+    *,
+    engine: EngineOption = "docker",
+    level: LevelOption = 2,
+    gpus: GpusOption = "auto",
+    platform: PlatformOption = "",
+    python: PythonOption = None,
+    build_network: NetworkOption = "",
+    keep_image: KeepOption = False,
+    timeout: TimeoutOption = 900.0,
+    record: RecordOption = True,
+    output_format: FormatOption = OutputFormat.TEXT,
+) -> None:
+    """Build and run an image, and compare what is in it with its lock, field by field.
+
+    Exit code 0: everything asked for was measured and agrees. 1: something differs. 3: something could not be measured, such as
+    a GPU this machine does not have.
+    """
+    from provisioner.validate.connect import connect
+    from provisioner.validate.run import Options
+
+    options = Options(
+        level=level, gpus=gpus, platform=platform, build_network=build_network, keep_image=keep_image, timeout=timeout
+    )
+    answering = connect(engine, python=python)
+    reports = [_validated(lock, answering, options, is_recorded=record) for lock in locks]
+    if output_format is OutputFormat.JSON:
+        _show_json(reports)
+    else:
+        for report in reports:
+            _show(report)
+    codes = {report.exit_code for report in reports}
+    raise typer.Exit(1 if 1 in codes else max(codes))
+
+
+def _validated(path: Path, engine: Engine, options: Options, *, is_recorded: bool) -> Report:
+    from provisioner.cli.display import talk
+    from provisioner.lock.file import read_lock
+    from provisioner.validate.run import validate_lock
+
+    lock = read_lock(path)
+    talk(f"validating {path} with {engine.name} {engine.version}, level {options.level}")
+    report = validate_lock(lock, path, engine=engine, options=options, log=_tell)
+    if is_recorded:
+        _record(path, report)
+    return report
+
+
+def _tell(line: str) -> None:
+    """Pass on one line of a build or run, without the blank ones and the content ids that say nothing to a reader."""
+    from provisioner.cli.display import talk
+
+    _, _, rest = line.partition(" ")
+    if line.strip() and not rest.startswith("sha256:"):
+        talk(f"  {line}")
+
+
+def _record(path: Path, report: Report) -> None:
+    from provisioner.cli.display import talk, warn
+    from provisioner.document import FileError
+    from provisioner.errors import InvalidDocumentError
+    from provisioner.validate.report import is_stronger, load_report, report_path, write_report
+
+    target = report_path(path)
+    try:
+        recorded = load_report(target)
+    except (FileError, InvalidDocumentError):
+        recorded = None
+    if recorded is not None and is_stronger(recorded, report):
+        warn(f"{target} already proves more of this lock, on {recorded.engine.name} at level {recorded.level}; it is kept")
+        return
+    write_report(target, report)
+    talk(f"evidence: {target}")
+
+
+def _show(report: Report) -> None:
+    from provisioner.cli.display import data, table
+
+    rows = [(field.name, field.locked, field.measured, field.verdict, field.note) for field in report.fields]
+    table(("fact", "locked", "measured", "verdict", "note"), rows)
+    for load in report.load:
+        figures = f"{load.teraflops:g} TFLOP/s, {load.gigabytes_per_second:g} GB/s, {load.memory_checked / 1e9:.1f} GB held"
+        data(f"{load.device} {load.name}: {figures}")
+    engine = f"{report.engine.name} {report.engine.version}"
+    data(f"{report.lock_file} on {report.platform}, {engine}, level {report.level}: {report.verdict}")
+
+
+def _show_json(reports: list[Report]) -> None:
+    from provisioner.cli.display import json_data
+    from provisioner.validate.report import overall
+
+    verdict = overall(field for report in reports for field in report.fields)
+    json_data({"verdict": verdict, "reports": [report.model_dump(mode="json") for report in reports]})

@@ -1,0 +1,104 @@
+"""Scenarios: one file each, with the spec, the hosts, sometimes an index, and what must come out.
+
+A stack is compared on the keys the scenario names. A conflict is compared by its members' components (all of them, in any
+order) and, where the scenario writes it, by its words.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from provisioner.host.model import Host
+from provisioner.index.client import PackageIndex
+from provisioner.index.settings import IndexLocation, IndexSettings
+from provisioner.matrix.load import load_matrix
+from provisioner.solve.explain import conflict_lines
+from provisioner.solve.joint import NoStackError, solve_joint, solve_system
+from provisioner.solve.problem import join
+from provisioner.solve.target import TargetHost, Wish
+from provisioner.spec.model import Spec
+from tests.loopback_index import LoopbackIndex
+
+if TYPE_CHECKING:
+    from provisioner.matrix.model import Matrix
+    from provisioner.solve.stack import Conflict, Stack
+
+HERE = Path(__file__).parent
+SCENARIOS = sorted(path for path in HERE.rglob("*.yaml"))
+
+
+@cache
+def shipped() -> Matrix:
+    return load_matrix()
+
+
+def read(path: Path) -> dict[str, Any]:
+    scenario = YAML(typ="safe").load(path.read_text(encoding="utf-8"))
+    unknown = scenario.keys() - {"description", "source", "spec", "hosts", "index", "expected"}
+    assert not unknown, f"{path}: unknown keys {unknown}"
+    return dict(scenario)
+
+
+def wish(scenario: dict[str, Any]) -> Wish:
+    spec = Spec.model_validate_json(json.dumps(scenario["spec"], default=str))
+    hosts = tuple(
+        TargetHost(label=f"host {index}", host=Host.model_validate_json(json.dumps(facts)))
+        for index, facts in enumerate(scenario.get("hosts", []), start=1)
+    )
+    return Wish(spec=spec, hosts=hosts, platform=str(spec.target.platform))
+
+
+def solve(scenario: dict[str, Any], folder: Path) -> Stack:
+    problem = join(shipped(), wish(scenario))
+    if "index" not in scenario:
+        return solve_system(problem)
+    with ExitStack() as stack:
+        index = stack.enter_context(LoopbackIndex())
+        for wheel in scenario["index"]:
+            index.add_wheel(**wheel)
+        location = IndexLocation(name="pypi", url=index.url)
+        settings = IndexSettings(indexes=(location,), cache_directory=folder / "cache", fresh_seconds=0)
+        return solve_joint(problem, lambda environment: PackageIndex(settings, environment))
+
+
+@pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: str(path.relative_to(HERE)))
+def test_scenario(path: Path, tmp_path: Path) -> None:
+    scenario = read(path)
+    expected = scenario["expected"]
+    try:
+        stack = solve(scenario, tmp_path)
+    except NoStackError as error:
+        assert "conflict" in expected, "\n".join(conflict_lines(error.conflict))
+        check_conflict(error.conflict, expected)
+        return
+    assert "stack" in expected, f"a stack was found: {stack.components}"
+    check_stack(stack, expected)
+
+
+def check_stack(stack: Stack, expected: dict[str, Any]) -> None:
+    wanted = expected["stack"]
+    assert {name: stack.components.get(name) for name in wanted} == wanted
+    if "basis" in expected:
+        assert stack.basis == expected["basis"]
+    if "packages" in expected:
+        packages = {package.name: package.version for package in stack.packages}
+        assert {name: packages.get(name) for name in expected["packages"]} == expected["packages"]
+    if "unverified" in expected:
+        assert list(stack.unverified) == expected["unverified"]
+
+
+def check_conflict(conflict: Conflict, expected: dict[str, Any]) -> None:
+    members = sorted(f"{member.kind} {member.component}" for member in conflict.members)
+    assert members == sorted(expected["conflict"]), "\n".join(conflict_lines(conflict))
+    changes = [" & ".join(f"{name} {change}" for name, change in hint.changes) for hint in conflict.hints]
+    for hint in expected.get("hints", []):
+        assert hint in changes
+    if "explanation" in expected:
+        assert list(conflict_lines(conflict)) == expected["explanation"]

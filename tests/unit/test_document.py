@@ -1,0 +1,133 @@
+"""YAML with positions, mistakes all at once, and files written whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel, ConfigDict
+
+from provisioner.document import (
+    FileError,
+    Position,
+    load_document,
+    parse_document,
+    parse_model,
+    write_text,
+    write_together,
+)
+from provisioner.errors import InvalidDocumentError
+
+
+class Inner(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    platform: str | tuple[str, ...] = "x"
+
+
+class Outer(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    name: str
+    target: Inner | None = None
+    requires: dict[str, str] = {}
+
+
+def refused(text: str) -> list[str]:
+    with pytest.raises(InvalidDocumentError) as caught:
+        parse_model(parse_document(text, file="spec.yaml", kind="spec"), Outer, kind="spec")
+    return list(caught.value.causes)
+
+
+def test_every_mistake_of_a_file_is_reported_at_once_with_line_and_column() -> None:
+    text = 'nam: trainer\ntarget: {platfrm: here, platform: 3}\nrequires:\n  cuda: 12.60\n  driver: ">=550"\n'
+    assert refused(text) == [
+        "spec.yaml:1:1: `name` is missing",
+        "spec.yaml:1:1: nam: unknown key `nam`; did you mean `name`?",
+        "spec.yaml:2:10: target.platfrm: unknown key `platfrm`; did you mean `platform`?",
+        'spec.yaml:2:25: target.platform: 3 is not quoted; write "3" (12.10 is not 12.1)',
+        'spec.yaml:4:3: requires.cuda: 12.60 is not quoted; write "12.60" (12.10 is not 12.1)',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("name: a\nname: b\n", "spec.yaml:2:1: name: `name` is given twice; the first is on line 1"),
+        ("- a\n", "spec.yaml:1:1: the file must hold a mapping of keys to values"),
+        ("", "spec.yaml:1:1: the file must hold a mapping of keys to values"),
+        (
+            "name: a\nrequires:\n\tcuda: b\n",
+            "spec.yaml:3:1: while scanning for the next token found character '\\t' that cannot start any token",
+        ),
+        ("name: [a\n", "spec.yaml:2:1: while parsing a flow sequence did not find expected ',' or ']'"),
+        ("<<: {a: b}\nname: x\n", "spec.yaml:1:1: keys must be plain words; merge keys (<<) are not read"),
+    ],
+)
+def test_text_that_is_not_a_usable_document_says_where_and_why(text: str, message: str) -> None:
+    found = refused(text)
+    assert len(found) == 1
+    start = message.partition("while")[0] or message
+    assert found[0].startswith(start), found
+
+
+def test_positions_are_those_an_editor_shows() -> None:
+    document = parse_document('a: 1\nb:\n  - {c: "x"}\n', file="f", kind="k")
+    assert document.position(("b", 0, "c")) == Position(3, 6)
+    assert document.where(("b", 0, "c", "deeper")) == "f:3"
+    assert document.below(("b", 0)).position(("c",)) == Position(3, 6)
+
+
+def test_dates_and_kernels_stay_text() -> None:
+    data = parse_document("day: 2026-09-01\nkernel: 6.5.0-1017-aws\n", file="f", kind="k").data
+    assert data == {"day": "2026-09-01", "kernel": "6.5.0-1017-aws"}
+
+
+def test_a_file_that_cannot_be_read_names_the_file_and_the_reason(tmp_path: Path) -> None:
+    for path, reason in ((tmp_path / "none.yaml", "does not exist"), (tmp_path, "is a directory, not a file")):
+        with pytest.raises(FileError) as caught:
+            load_document(path, kind="spec")
+        assert caught.value.message == f"spec `{path}` {reason}"
+    binary = tmp_path / "binary.yaml"
+    binary.write_bytes(b"a: \xff")
+    with pytest.raises(FileError) as caught:
+        load_document(binary, kind="spec")
+    assert caught.value.message == f"spec `{binary}` is not UTF-8 text (byte 3)"
+
+
+def test_a_written_file_replaces_the_old_one_whole_and_follows_the_umask(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "file.txt"
+    write_text(path, "first\n")
+    write_text(path, "second\n")
+    assert path.read_text(encoding="utf-8") == "second\n"
+    assert [one.name for one in path.parent.iterdir()] == ["file.txt"]
+    mask = os.umask(0)
+    os.umask(mask)
+    assert path.stat().st_mode & 0o777 == 0o666 & ~mask
+
+
+def test_a_full_disk_loses_nothing_and_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The disk is full at the second file: the first must not have been replaced either."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.write_text("old", encoding="utf-8")
+    real = os.fsync
+    calls = iter([False, True])
+
+    def full(descriptor: int) -> None:
+        if next(calls):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(FileError) as caught:
+        write_together({first: b"new", second: b"new"})
+    assert caught.value.message == f"`{second}` cannot be written: No space left on device"
+    assert first.read_text(encoding="utf-8") == "old"
+    assert [one.name for one in tmp_path.iterdir()] == ["first"]
+
+
+def test_a_path_that_cannot_be_created_is_an_error_with_advice(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x", encoding="utf-8")
+    with pytest.raises(FileError) as caught:
+        write_text(tmp_path / "file" / "below", "x")
+    assert caught.value.hints == ("nothing was changed; free space or choose another --out",)

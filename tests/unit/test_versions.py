@@ -1,0 +1,97 @@
+"""Versions keep their spelling, and ranges mean what people write."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from provisioner.versions import Range, Version
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("525.60.13", "550.144.03"),
+        ("6.5.0-1017-aws", "6.10"),
+        ("12.9.1", "12.10"),
+        ("8.9.2.26", "9.1.0.70"),
+        ("2.26.2", "2.26.2.post1"),
+        ("5.15.0-105-generic", "6.1"),
+    ],
+)
+def test_versions_compare_by_their_numbers(older: str, newer: str) -> None:
+    assert Version.parse(older) < Version.parse(newer)
+
+
+def test_a_version_keeps_its_spelling() -> None:
+    assert str(Version.parse("550.144.03")) == "550.144.03"
+
+
+def test_trailing_zeros_do_not_distinguish_versions() -> None:
+    assert Version.parse("6.5.0") == Version.parse("6.5")
+    assert hash(Version.parse("6.5.0")) == hash(Version.parse("6.5"))
+
+
+def test_names_are_compared_as_names() -> None:
+    assert Version.named("open") != Version.named("proprietary")
+    assert Version.named("open") == Version.named("open")
+
+
+@pytest.mark.parametrize(
+    ("text", "inside", "outside"),
+    [
+        (">=525.60.13", ["525.60.13", "580.65.06"], ["470.256.02", "525.60.12"]),
+        (">=550,<580", ["550.54.14", "575.64.05"], ["580.65.06", "535.104.05"]),
+        ("12.*", ["12.0.0", "12.9.1"], ["11.8.0", "13.0.0"]),
+        ("==12.8", ["12.8.0", "12.8.1"], ["12.9.0", "12.80.0"]),
+        ("3.11", ["3.11"], ["3.1", "3.12"]),
+        ("==2.6.0", ["2.6.0"], ["2.6.1"]),
+        ("==2.6.0+cu126", ["2.6.0+cu126"], ["2.6.0+cu124", "2.6.0"]),
+        ("!=2.6.0", ["2.6.1", "2.5.0"], ["2.6.0", "2.6.0+cu126"]),
+        ("~=2.6", ["2.6.0", "2.15.0"], ["3.0.0", "2.5.1"]),
+        ("~=2.6.1", ["2.6.1", "2.6.9"], ["2.7.0", "2.6.0"]),
+        (">2.6", ["2.6.1"], ["2.6.0"]),
+        ("===550.144.03", ["550.144.03"], ["550.144.3"]),
+        ("", ["1", "99"], []),
+        ("*", ["1"], []),
+    ],
+)
+def test_a_range_holds_what_people_mean(text: str, inside: list[str], outside: list[str]) -> None:
+    wanted = Range.parse(text)
+    assert [version for version in inside if not wanted.allows(Version.parse(version))] == []
+    assert [version for version in outside if wanted.allows(Version.parse(version))] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("abc", "`abc` is not a version: it must start with a number such as 12.6"),
+        (">=550 <580", "`>=550 <580` is not a range: write for example >=2.6, ==12.* or >=550,<580"),
+        (">=12.*", "`>=12.*` is not a range: .* goes only with == or !="),
+        ("~=2", "`~=2` is not a range: ~= needs at least two numbers"),
+        (">=550,,<580", "`` is not a range: write for example >=2.6, ==12.* or >=550,<580"),
+    ],
+)
+def test_a_bad_range_is_refused_naming_the_clause(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=r".") as caught:
+        Range.parse(text)
+    assert str(caught.value) == message
+
+
+NUMBERS = st.lists(st.integers(0, 999), min_size=1, max_size=4).map(lambda parts: ".".join(map(str, parts)))
+
+
+@given(NUMBERS, NUMBERS)
+def test_intersection_is_both(one: str, other: str) -> None:
+    both = Range.parse(f">={one}").intersect(Range.parse(f"<{other}"))
+    for text in (one, other):
+        version = Version.parse(text)
+        assert both.allows(version) == (Range.parse(f">={one}").allows(version) and Range.parse(f"<{other}").allows(version))
+
+
+@given(NUMBERS)
+def test_a_range_reads_back_as_it_is_shown(text: str) -> None:
+    for operator in (">=", "<", "==", "!=", "<=", ">"):
+        shown = str(Range.parse(f"{operator}{text}"))
+        assert str(Range.parse(shown)) == shown
