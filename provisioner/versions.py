@@ -78,6 +78,7 @@ class Clause:
     operator: str
     version: Version
     is_prefix: bool = False
+    is_starred: bool = False
 
     def allows(self, version: Version) -> bool:
         """Whether `version` satisfies this comparison."""
@@ -109,7 +110,7 @@ class Clause:
         return version == wanted
 
     def __str__(self) -> str:
-        star = ".*" if self.is_prefix else ""
+        star = ".*" if self.is_starred else ""
         return f"{self.operator}{self.version}{star}"
 
 
@@ -168,4 +169,4 @@ def _clause(operator: str, text: str, part: str) -> Clause:
     if operator == "~=" and len(version.release) < 2:
         raise ValueError(f"`{part}` is not a range: ~= needs at least two numbers")
     is_prefix = is_star or operator in {"", "==", "!="}
-    return Clause(operator or "==", version, is_prefix)
+    return Clause(operator or "==", version, is_prefix, is_star or (not operator and is_prefix))

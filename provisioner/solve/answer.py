@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from packaging.utils import canonicalize_name
 
-from provisioner.names import DISTRIBUTION_OF_COMPONENT
 from provisioner.solve.gate import require_cuda
 from provisioner.solve.kernels import KernelSupport
 from provisioner.solve.needs import NativeDriver, RunsCuda
@@ -186,10 +185,9 @@ def _packages(world: PackageWorld, pins: Mapping[Key, Candidate]) -> Iterator[Pa
     needs: dict[str, dict[str, str]] = {}
     files: dict[str, PackageRelease] = {}
     for key, candidate in pins.items():
-        if not key.is_package and key.name not in DISTRIBUTION_OF_COMPONENT:
+        if not key.is_package:
             continue
-        release = candidate.subject if key.is_package else world.framework_release(candidate)
-        assert release is not None
+        release = world.release_of(candidate)
         assert release.file is not None
         files[release.name] = release
         for needed in world.applicable(candidate):

@@ -73,7 +73,7 @@ class CompleteSearch:
         """A literal that, assumed, makes the search choose something for a key although nothing requires it."""
         if key not in self._present:
             literal = self._present[key] = self._fresh()
-            self._solver.add_clause([-literal, *(self._variable(one) for one in self._domain(key))])
+            self._solver.add_clause([-literal, *self._domain(key)])
         return self._present[key]
 
     def core(self, *, without: Collection[str] = ()) -> tuple[str, ...]:
@@ -84,17 +84,33 @@ class CompleteSearch:
     def minimal(self, *, without: Collection[str] = ()) -> tuple[str, ...]:
         """A minimal set of groups that cannot hold together: dropping any one of them leaves a solution.
 
-        Deletion-based, each step a complete search over the same clauses.
+        Deletion-based, each step a complete search over the same clauses. A group whose absence cannot be tried, because
+        an index is out of reach, is kept: the set then still cannot hold together, but may be larger than needed.
         """
         decided = self.find(without=without)
         assert decided is None, "only an impossible problem has a conflict"
-        kept = list(self.core(without=without))
+        kept = list(self._start(without))
         for group in tuple(kept):
             rest = [other for other in kept if other != group]
-            if group in kept and self._within(rest) is None:
+            if group in kept and self._is_refuted(rest):
                 proof = set(self.core())
                 kept = [other for other in rest if other in proof]
         return tuple(kept)
+
+    def _start(self, without: Collection[str]) -> tuple[str, ...]:
+        """Groups that cannot hold together, to make smaller: without any request, if facts and rules clash by themselves."""
+        first = self.core(without=without)
+        given = [group for group in self._groups if group not in without and not self._is_request(group)]
+        return self.core(without=without) if self._is_refuted(given) else first
+
+    def _is_request(self, group: str) -> bool:
+        return self._members[group][0][1].origin.kind == "request"
+
+    def _is_refuted(self, kept: Collection[str]) -> bool:
+        try:
+            return self._within(kept) is None
+        except UnavailableError:
+            return False
 
     def holds(self, groups: Collection[str]) -> bool:
         """Whether these groups alone can hold together."""
@@ -116,7 +132,9 @@ class CompleteSearch:
             fresh = [candidate for candidate in pins.values() if candidate not in self._expanded]
             if not fresh:
                 return pins
-            for candidate in fresh:
+            # The matrix costs nothing to read, an index does: what the matrix refuses is never asked of an index.
+            free = [candidate for candidate in fresh if not candidate.key.is_package]
+            for candidate in free or fresh:
                 self._expand(candidate)
 
     def best(
@@ -179,18 +197,19 @@ class CompleteSearch:
         """(group holds and parent chosen) implies one of the candidates the requirement allows."""
         group = requirement.origin.group
         self._members.setdefault(group, []).append((parent, requirement))
-        allowed = [self._variable(one) for one in self._domain(requirement.key) if requirement.allows(one)]
+        self._domain(requirement.key)
+        allowed = [self._variable(one) for one in self._universe.allowed(requirement)]
         clause = [-self._group(group), *allowed]
         if parent is not None:
             clause.append(-self._variable(parent))
-        self._solver.add_clause(clause)
+        self._solver.add_clause(sorted(clause))
 
-    def _domain(self, key: Key) -> tuple[Candidate, ...]:
-        candidates = self._universe.candidates(key)
+    def _domain(self, key: Key) -> list[int]:
+        """The variables of a key's candidates, most wanted first."""
         if key not in self._domains:
-            variables = self._domains[key] = [self._variable(one) for one in candidates]
+            variables = self._domains[key] = [self._variable(one) for one in self._universe.candidates(key)]
             self._at_most_one(variables)
-        return candidates
+        return self._domains[key]
 
     def _at_most_one(self, variables: list[int]) -> None:
         """A ladder: each new variable says "chosen here or before", so the clauses grow with the domain, not its square."""

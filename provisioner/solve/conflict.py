@@ -56,7 +56,16 @@ def _relevant(search: CompleteSearch, group: str, groups: tuple[str, ...]) -> li
         for parent, one in members
         if parent is None or all(other.allows(parent) for other in others if other.key == parent.key)
     ]
-    return kept or members
+    return sorted(kept or members, key=_newest_first)
+
+
+def _newest_first(member: tuple[Candidate | None, Requirement]) -> tuple[tuple[int, ...], str]:
+    """Subjects from new to old, whatever order the search met them in."""
+    parent, _ = member
+    if parent is None:
+        return (), ""
+    release = parent.pep440.release if parent.key.is_package else parent.version.release
+    return tuple(-number for number in (*release, 0, 0, 0, 0)[:6]), parent.label
 
 
 def _words(relevant: list[tuple[Candidate | None, Requirement]]) -> tuple[str, str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from provisioner.errors import UnavailableError
+from provisioner.solve.requirement import Within
 from provisioner.solve.stack import Hint
 
 if TYPE_CHECKING:
@@ -53,8 +55,7 @@ def hints(universe: Universe, search: CompleteSearch, groups: tuple[str, ...]) -
         if hint is not None:
             done.append(dropped)
             found.append((tuple(sorted(_cost(lever.key) for lever in levers)), hint))
-        elif len(levers) < AT_ONCE and search.find(without=dropped) is None:
-            further = search.minimal(without=dropped)
+        elif len(levers) < AT_ONCE and (further := _still_impossible(search, dropped)):
             known = {frozenset(lever.group for lever in waiting) for waiting in queue}
             queue.extend(
                 (*levers, lever)
@@ -65,11 +66,20 @@ def hints(universe: Universe, search: CompleteSearch, groups: tuple[str, ...]) -
     return tuple(hint for _, hint in found)
 
 
+def _still_impossible(search: CompleteSearch, dropped: frozenset[str]) -> tuple[str, ...]:
+    """What else stands in the way once these groups are dropped; nothing when that cannot be told."""
+    try:
+        return search.minimal(without=dropped) if search.find(without=dropped) is None else ()
+    except UnavailableError:
+        return ()
+
+
 def _levers(universe: Universe, search: CompleteSearch, groups: tuple[str, ...]) -> Iterator[Lever]:
     """The requests and facts among some groups; rules are not for the user to change, nor is what the target is."""
     for group in groups:
         for parent, requirement in search.members(group)[:1]:
-            is_fixed = requirement.key.name in {"platform", "accelerator"} or group == "python tried"
+            is_open = isinstance(requirement.test, Within) and not requirement.test.range.clauses
+            is_fixed = is_open or requirement.key.name in {"platform", "accelerator"} or group == "python tried"
             is_environment = universe.packages is not None and requirement.key.name in {"python", "image"}
             if parent is None and not is_fixed and not is_environment:
                 yield Lever(group, requirement.key, requirement)
@@ -79,6 +89,15 @@ def _hint(universe: Universe, search: CompleteSearch, levers: tuple[Lever, ...])
     """Solve without what the levers say; None when that is still impossible."""
     dropped = {lever.group for lever in levers}
     present = {lever.key for lever in levers}
+    try:
+        return _settled(universe, search, levers, dropped, present)
+    except UnavailableError:
+        return None  # an index this way out would need is out of reach: it may work, but nobody could say so
+
+
+def _settled(
+    universe: Universe, search: CompleteSearch, levers: tuple[Lever, ...], dropped: set[str], present: set[Key]
+) -> Hint | None:
     pins = search.best(without=dropped, present=present)
     if pins is None:
         return None

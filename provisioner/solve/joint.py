@@ -12,7 +12,7 @@ from provisioner.solve.conflict import explain_conflict
 from provisioner.solve.explain import conflict_lines, hint_line
 from provisioner.solve.hints import gives
 from provisioner.solve.packages import PackageWorld
-from provisioner.solve.requirement import Candidate, Key, Labelled, Origin, Requirement
+from provisioner.solve.requirement import PYTORCH, Candidate, Key, Labelled, Origin, Requirement
 from provisioner.solve.resolve import decide
 from provisioner.solve.stack import Conflict, Hint
 from provisioner.solve.universe import Universe
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from provisioner.solve.stack import Stack
 
 PYTHON = Key("python")
-PYTORCH = Key("pytorch")
 GLIBC_WHEN_UNKNOWN = (2, 28)
 """What manylinux wheels of the day need; a base image nobody knows is assumed to have that much, and said to be unverified."""
 

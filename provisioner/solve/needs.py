@@ -92,12 +92,6 @@ class Needs:
             test = Labelled(frozenset(build.platforms), " or ".join(build.platforms))
             text = f"{_named(candidate)} is built for {test}"
             yield Requirement(Key("platform"), test, Origin("rule", component, f"{component} needs platform", text, place))
-        if build.accelerator and self._keys.get("accelerator"):
-            test = Labelled(frozenset({build.accelerator}), build.accelerator)
-            text = f"{_named(candidate)} is a {build.accelerator} build"
-            yield Requirement(
-                Key("accelerator"), test, Origin("rule", component, f"{component} needs accelerator", text, place)
-            )
 
     def _devices(self, candidate: Candidate, build: Build) -> Iterator[Requirement]:
         """Every GPU of every host must be served by the build's compiled code."""
@@ -110,7 +104,7 @@ class Needs:
         if build.sass is None:
             if self._asked_by_name(candidate):
                 return
-            text = f"nobody has measured which GPUs {_named(candidate)} is compiled for"
+            text = f"{_named(candidate)} was measured by nobody, so which GPUs it serves is unknown"
             test: Test = Labelled(frozenset(), "a measured list of targets")
         else:
             allows_ptx = "ptx-jit" in self._wish.allowed
@@ -165,7 +159,7 @@ class Needs:
         place = self._place(candidate) if release is not None else _cited(self._matrix, ())
         test: Test = OneOf(()) if need is None else Within(need)
         text = (
-            f"no kernel is documented for {_named(candidate)}"
+            f"{_named(candidate)} is documented on no kernel"
             if need is None
             else f"{_named(candidate)} builds on kernel {need}"
         )

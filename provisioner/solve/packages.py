@@ -10,7 +10,7 @@ from packaging.version import Version as PackageVersion
 
 from provisioner.names import COMPONENT_OF_DISTRIBUTION, DISTRIBUTION_OF_COMPONENT
 from provisioner.solve.problem import package_key
-from provisioner.solve.requirement import PACKAGE, Candidate, Key, Labelled, Matching, Origin, Requirement
+from provisioner.solve.requirement import PACKAGE, PYTORCH, TORCH, Candidate, Key, Labelled, Matching, Origin, Requirement
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from provisioner.index.model import Environment, PackageRelease, PackageSource
     from provisioner.solve.problem import Problem
-
-PYTORCH = Key("pytorch")
 
 COMPANIONS = frozenset({"torchvision", "torchaudio", "xformers", "vllm", "torchcodec", "flash-attn", "sglang"})
 """Distributions with compiled code against PyTorch's CUDA: a file from the default index fits the default build only.
@@ -68,6 +66,8 @@ class PackageWorld:
         return found
 
     def _read(self, key: Key) -> tuple[Candidate, ...]:
+        if key == TORCH:
+            return tuple(Candidate(TORCH, one.version, one.label, one) for one in self._problem.domains[PYTORCH])
         name = _distribution(key)
         releases = list(self._source.releases(name))
         if self._variant_index and name in SERVED_BY_VARIANT:
@@ -81,6 +81,8 @@ class PackageWorld:
 
     def requirements(self, candidate: Candidate) -> tuple[Requirement, ...]:
         """What one version needs; for one that cannot be installed, why not."""
+        if candidate.key == TORCH:
+            return self._framework(candidate.subject)
         release: PackageRelease = candidate.subject
         if release.file is None:
             return (self._blocked(candidate, release),)
@@ -103,15 +105,22 @@ class PackageWorld:
         needed = [one for one in self._applicable(release, extras) if str(one) not in plain]
         return (exactly, *(self._translate(candidate.key, candidate.label, one) for one in needed))
 
-    def framework_requirements(self, candidate: Candidate) -> tuple[Requirement, ...]:
+    def its_wheel(self, candidate: Candidate) -> Requirement:
+        """A PyTorch build is installed from its own wheel."""
+        text = f"pytorch {candidate.label} is installed from its wheel"
+        origin = Origin("rule", "pytorch", "pytorch needs its wheel", text, candidate.subject[1].index)
+        return Requirement(TORCH, Labelled(frozenset({candidate.label}), candidate.label), origin)
+
+    def _framework(self, candidate: Candidate) -> tuple[Requirement, ...]:
         """What the wheel of a framework build requires, read from the index that serves this build."""
         release = self.framework_release(candidate)
         if release is None or release.file is None:
             why = release.why_not if release else f"index {candidate.subject[1].index} has no such file"
             text = f"torch {candidate.label} cannot be installed: {why}"
             origin = Origin("rule", "pytorch", "pytorch needs a wheel", text, candidate.subject[1].index)
-            return (Requirement(Key("python"), Labelled(frozenset(), "another Python"), origin),)
-        found = [self._translate(candidate.key, candidate.label, needed) for needed in self._applicable(release, ("",))]
+            others = {one.label for one in self._problem.domains[Key("python")]} - {self._environment.python}
+            return (Requirement(Key("python"), Labelled(frozenset(others), "another Python"), origin),)
+        found = [self._translate(PYTORCH, candidate.label, needed) for needed in self._applicable(release, ("",))]
         self._source.prefetch(_distribution(requirement.key) for requirement in found if requirement.key.is_package)
         return tuple(found)
 
@@ -130,14 +139,17 @@ class PackageWorld:
             if needed.marker is None or any(needed.marker.evaluate({**self._markers, "extra": extra}) for extra in extras)
         ]
 
+    def release_of(self, candidate: Candidate) -> PackageRelease:
+        """The index's release behind a chosen distribution; the framework's wheel for the framework."""
+        release = self.framework_release(candidate.subject) if candidate.key == TORCH else candidate.subject
+        assert release is not None, "a chosen distribution has a release"
+        return release
+
     def applicable(self, candidate: Candidate) -> list[Pep508]:
-        """The requirements of a chosen candidate that hold in this environment, as its metadata spells them."""
-        is_framework = not candidate.key.is_package
-        release = self.framework_release(candidate) if is_framework else candidate.subject
-        assert release is not None
+        """The requirements of a chosen distribution that hold in this environment, as its metadata spells them."""
         _, _, extras = candidate.key.name.partition("[")
         wanted = tuple(extras.rstrip("]").split(",")) if extras else ("",)
-        return self._applicable(release, wanted)
+        return self._applicable(self.release_of(candidate), wanted)
 
     def _translate(self, subject: Key, label: str, needed: Pep508) -> Requirement:
         name = canonicalize_name(needed.name)
@@ -160,12 +172,15 @@ class PackageWorld:
         return Requirement(PYTORCH, Labelled(labels, f"a build of {where}"), origin)
 
     def _blocked(self, candidate: Candidate, release: PackageRelease) -> Requirement:
-        """A version without a usable file cannot go with this environment's Python, glibc or platform."""
-        component = release.blocked_by or "platform"
-        key = Key(component) if Key(component) in self._problem.domains else Key("platform")
+        """A version without a usable file cannot go with this Python, glibc or platform; with another it might."""
+        name = release.blocked_by if Key(release.blocked_by) in self._problem.domains else "platform"
+        key = Key(name)
+        here = {"python": self._environment.python, "platform": self._environment.platform}.get(name, "")
+        is_environment = bool(release.blocked_by) and bool(here)
+        others = {one.label for one in self._problem.domains[key]} - {here} if is_environment else set()
         text = f"{release.name} {candidate.label}: {release.why_not}"
         origin = Origin("rule", release.name, f"{release.name} files", text, "the package index")
-        return Requirement(key, Labelled(frozenset(), release.why_not), origin)
+        return Requirement(key, Labelled(frozenset(others), release.why_not), origin)
 
 
 def _distribution(key: Key) -> NormalizedName:

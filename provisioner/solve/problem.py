@@ -139,6 +139,8 @@ class _Joiner:
             if not release.builds:
                 found.append(Candidate(key, release.version, str(release.version), (release, None)))
             for build in release.builds:
+                if build.accelerator not in {"", self.wish.accelerator}:
+                    continue  # another accelerator is another wish: it is neither chosen nor held against this one
                 version = Version.parse(f"{release.version}+{build.name}")
                 label = f"{release.version}+{build.name}" if component.name == "pytorch" else str(release.version)
                 found.append(Candidate(key, version, label, (release, build)))
@@ -163,7 +165,11 @@ class _Joiner:
                 self.unverified.append(f"glibc: {label} does not state it")
         if not self.is_gpu_stack:
             return
-        self._fact(target, "driver", host.driver.version if host.driver else None)
+        stated = host.driver.version if host.driver else None
+        self._fact(target, "driver", stated)
+        if stated is None:
+            origin = Origin("fact", "driver", f"a driver on {label}", f"{label} needs a driver, and states none", label)
+            self.roots.append(Requirement(Key("driver", label), Within(Range()), origin))
         if host.driver and host.driver.module:
             self._fact(target, "driver_module", host.driver.module)
         self._fact(target, "kernel", host.kernel)

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 from resolvelib import AbstractProvider, BaseReporter
 from resolvelib.resolvers import RequirementInformation, ResolutionImpossible, ResolutionTooDeep, Resolver
 
-from provisioner.solve.requirement import Candidate, Key, Matching, Requirement
+from provisioner.solve.requirement import TORCH, Candidate, Key, Matching, Requirement
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from provisioner.solve.universe import Universe
 
-MAX_ROUNDS = 20_000
-"""Generous: a search this long is a hard problem, not a large one, and the complete search takes over."""
+MAX_ROUNDS = 2_000
+"""Several times what the largest environments need; a search longer than this is a hard problem, not a large one, and the
+complete search decides those in milliseconds."""
 
 
 class UniverseProvider(AbstractProvider[Requirement, Candidate, Key]):
@@ -58,18 +59,19 @@ class UniverseProvider(AbstractProvider[Requirement, Candidate, Key]):
         incompatibilities: Mapping[Key, Iterator[Candidate]],
     ) -> Sequence[Candidate]:
         wanted = list(requirements[identifier])
+        sets = [self._universe.allowed(one) for one in wanted]
         refused = set(incompatibilities[identifier])
         is_pinned = any(_is_pinned(one) for one in wanted)
         return [
             candidate
             for candidate in self._universe.candidates(identifier)
-            if candidate not in refused
+            if all(candidate in allowed for allowed in sets)
+            and candidate not in refused
             and not _is_blocked(candidate, is_pinned=is_pinned)
-            and all(one.allows(candidate) for one in wanted)
         ]
 
     def is_satisfied_by(self, requirement: Requirement, candidate: Candidate) -> bool:
-        return requirement.allows(candidate)
+        return candidate in self._universe.allowed(requirement)
 
     def get_dependencies(self, candidate: Candidate) -> Iterable[Requirement]:
         return self._universe.requirements(candidate)
@@ -86,7 +88,7 @@ def _is_pinned(requirement: Requirement) -> bool:
 
 def _is_blocked(candidate: Candidate, *, is_pinned: bool) -> bool:
     """Whether a version has no file for the environment, or a yanked one that nobody pins (PEP 592)."""
-    if not candidate.key.is_package:
+    if not candidate.key.is_package or candidate.key == TORCH:
         return False
     return candidate.subject.file is None or not (is_pinned or candidate.subject.is_usable)
 

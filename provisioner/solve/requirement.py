@@ -39,6 +39,12 @@ class Key(NamedTuple):
         return self.name.partition(":")[0]
 
 
+PYTORCH = Key("pytorch")
+TORCH = Key("torch", PACKAGE)
+"""The wheel of the chosen PyTorch build. It is a key of its own so that an index is asked for a build's metadata only after
+the matrix has nothing against the build; requirements on `torch` are requirements on PYTORCH."""
+
+
 class Origin(NamedTuple):
     """Why a requirement exists.
 
@@ -147,7 +153,7 @@ class Candidate:
     @property
     def pep440(self) -> PackageVersion:
         """The version as installers compare it."""
-        return self.subject.version if self.key.is_package else _pep440(self.label)
+        return self.subject.version if self.key.is_package and self.key != TORCH else _pep440(self.label)
 
     def __repr__(self) -> str:
         return f"<{self.key.name} {self.label}>"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provisioner.solve.requirement import Candidate, Key, Requirement
+from provisioner.solve.requirement import PYTORCH, Candidate, Key, Requirement, Test
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,6 +20,7 @@ class Universe:
         self.problem = problem
         self.packages = packages
         self._requirements: dict[Candidate, tuple[Requirement, ...]] = {}
+        self._allowed: dict[tuple[Key, Test], frozenset[Candidate]] = {}
 
     @property
     def roots(self) -> tuple[Requirement, ...]:
@@ -39,17 +40,22 @@ class Universe:
             found = self._requirements[candidate] = tuple(self._compute(candidate))
         return found
 
-    def is_known(self, candidate: Candidate) -> bool:
-        """Whether its requirements were already read, so that asking costs nothing."""
-        return candidate in self._requirements
+    def allowed(self, requirement: Requirement) -> frozenset[Candidate]:
+        """The candidates a requirement allows; computed once for each key and test, for searches ask it all the time."""
+        question = (requirement.key, requirement.test)
+        found = self._allowed.get(question)
+        if found is None:
+            chosen = (candidate for candidate in self.candidates(requirement.key) if requirement.allows(candidate))
+            found = self._allowed[question] = frozenset(chosen)
+        return found
 
     def _compute(self, candidate: Candidate) -> Iterable[Requirement]:
         if candidate.key.is_package:
             assert self.packages is not None
             return self.packages.requirements(candidate)
         needs = self.problem.needs.of(candidate)
-        if self.packages is not None and candidate.key == Key("pytorch"):
-            return (*needs, *self.packages.framework_requirements(candidate))
+        if self.packages is not None and candidate.key == PYTORCH:
+            return (*needs, self.packages.its_wheel(candidate))
         return needs
 
 
