@@ -88,8 +88,6 @@ def _verbosity_first(words: list[str]) -> list[str]:
 
 def _misused(error: typer.TyperException) -> int:
     """Say a line that Typer cannot read in this program's words; raises `UsageError`."""
-    import re
-
     from provisioner.cli.display import talk
     from provisioner.errors import UsageError
 
@@ -97,7 +95,7 @@ def _misused(error: typer.TyperException) -> int:
     if message.startswith("Usage:"):  # no command was given, and Typer answers with the whole help
         talk(message)
         return UsageError.exit_code
-    text = re.sub(r"(?<!\w)'([^']+)'(?!\w)", r"`\1`", message).replace("Value error, ", "").removesuffix(".")
+    text = message.replace("Value error, ", "").removesuffix(".")
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "provision"
     raise UsageError(text[:1].lower() + text[1:], hints=(f"`{command} --help` shows what can be given",))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import Path  # noqa: TC003 - Typer reads the annotations when the program runs
 from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
+
+from provisioner.cli.options import DEFAULT_SPEC
 
 if TYPE_CHECKING:
     from provisioner.host.model import Host
@@ -18,7 +20,7 @@ def init(
         str | None,
         typer.Option("--profile", metavar="NAME", help="A kind of machine, such as h100 or cpu, instead of this one."),
     ] = None,
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The file to write.")] = Path("provision.yaml"),
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The file to write.")] = DEFAULT_SPEC,
     force: Annotated[bool, typer.Option("--force", help="Overwrite a file that is there.")] = False,
 ) -> None:
     """Write a commented provision.yaml for this machine, or for a named profile.
@@ -38,7 +40,8 @@ def init(
         name=spec_name(out.absolute().parent.name), platform=_platform(host), subject=subject, host=host_document(host)
     )
     write_text(out, text)
-    talk(f"wrote `{out}`; edit what it requires, then run `provision solve`")
+    named = "" if out == DEFAULT_SPEC else f" {out}"
+    talk(f"wrote `{out}`; edit what it requires, then run `provision solve{named}`")
 
 
 def _described(profile: str | None) -> tuple[Host, str]:

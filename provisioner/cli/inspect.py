@@ -48,7 +48,9 @@ def inspected(root: Path = Path("/")) -> Inspection:
     from provisioner.matrix.cache import cached_matrix
 
     names = {
-        identity: (gpu.name, gpu.compute_capability) for gpu in cached_matrix(None).gpus for identity in gpu.pci_device_ids
+        identity: (gpu.name, gpu.compute_capability)
+        for gpu in cached_matrix(None).gpus
+        for identity in (*gpu.pci_device_ids, gpu.name)
     }
     inspection = inspect_host(root, gpu_names=names)
     for note in inspection.notes:

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from packaging.utils import NormalizedName
     from packaging.version import Version
 
+FIND_LINKS = "find-links"
+"""The index name of files found in a find-links place, which is no index."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
@@ -33,6 +36,7 @@ class IndexFile:
 
     `path` is set instead of a usable `url` for a local file (`find-links`, `file://`). `upload_time` is as the index
     spells it (RFC 3339), None when it gives none. `yanked` is the reason ("" for none given), None when not yanked.
+    `has_metadata` is whether the index says that a `.metadata` file stands beside it, `metadata_sha256` that file's hash.
     """
 
     filename: str
@@ -44,6 +48,7 @@ class IndexFile:
     upload_time: str | None = None
     yanked: str | None = None
     has_metadata: bool = False
+    metadata_sha256: str = ""
     path: str = ""
 
 
@@ -51,9 +56,10 @@ class IndexFile:
 class PackageRelease:
     """One version of one project with the file an installer would pick for the environment (None: nothing fits, and why).
 
-    `why_not` is "" when `file` is set; otherwise one reason in words: no wheel for cp314 on linux/amd64 (has cp310, cp311);
-    only a source distribution; needs python >=3.10,<3.13; yanked. `blocked_by` is the part of the environment that is in
-    the way: `python`, `glibc`, `platform`, or "" when the file itself is (yanked, a source distribution).
+    `why_not` is one reason in words: no wheel for cp314 on linux/amd64 (has cp310, cp311); only a source distribution; needs
+    python >=3.10,<3.13; yanked. A yanked release keeps its `file` beside its reason, for PEP 592 lets an exact pin have it;
+    in every other case one of the two is empty. `blocked_by` is the part of the environment that is in the way: `python`,
+    `glibc`, `platform`, or "" when the file itself is (yanked, a source distribution).
     """
 
     name: NormalizedName
@@ -62,6 +68,11 @@ class PackageRelease:
     why_not: str = ""
     blocked_by: str = ""
     requires_python: str = ""
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether an installer would take this release without being told to by an exact pin."""
+        return self.file is not None and not self.why_not
 
 
 class PackageSource(Protocol):

@@ -1,0 +1,44 @@
+# make demo    solve the examples and show what was written       make lint    format, lint and types, as CI runs them
+# make test    every test that can run on this machine            make bench   whole processes beside uv and pip-tools
+#
+# Needs Python 3.11 or newer; everything else comes from the package index that pip is configured for.
+
+PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3,$(shell command -v $(name))))
+VENV ?= .venv
+BIN := $(VENV)/bin
+PYTEST_FLAGS ?=
+DEMO := build/demo
+
+.PHONY: demo test lint bench clean
+
+demo: $(VENV)/.installed
+	@PROVISION=$(abspath $(BIN))/provision DEMO=$(DEMO) sh examples/demo.sh
+
+test: $(VENV)/.installed-dev
+	$(BIN)/pytest $(PYTEST_FLAGS)
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.installed-dev
+	$(BIN)/python benchmarks/run.py
+
+# The stamps make both re-entrant: an interrupted installation is done again, a finished one only when pyproject.toml changes.
+# pip learnt to read dependency groups in 25.1.
+$(VENV)/.installed: pyproject.toml
+	@test -n "$(PYTHON)" || { echo "error: no Python found; install Python 3.11 or newer, or run make PYTHON=/path/to/python" >&2; exit 2; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "error: $(PYTHON) is older than Python 3.11; run make PYTHON=/path/to/python" >&2; exit 2; }
+	test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --group dev
+	@touch $@
+
+clean:
+	rm -rf build dist $(VENV)

@@ -1,0 +1,123 @@
+"""Asks NVIDIA's management library (libnvidia-ml.so.1) through ctypes; every way it can fail is a sentence, not an error."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+
+from provisioner.host.parse_nvidia import SeenGpu, parse_nvml_version
+
+LIBRARY = "libnvidia-ml.so.1"
+
+_TEXT_BYTES = 96
+"""NVML_DEVICE_NAME_V2_BUFFER_SIZE, the longest text this module asks for."""
+
+_FAILURES = {
+    4: "this user may not ask the driver",
+    9: "the NVIDIA driver is not loaded",
+    12: "the library could not find its own parts",
+    15: "a GPU has fallen off the bus",
+    18: "the loaded kernel module and the user-space driver are of different versions; reboot, or reload the module",
+}
+"""nvmlReturn_t, in words. Source: nvml.h; a code that is not here is reported by its number."""
+
+
+class _PciInfo(ctypes.Structure):
+    """nvmlPciInfo_t, as nvml.h lays it out for nvmlDeviceGetPciInfo_v3."""
+
+    _fields_ = (
+        ("bus_id_legacy", ctypes.c_char * 16),
+        ("domain", ctypes.c_uint),
+        ("bus", ctypes.c_uint),
+        ("device", ctypes.c_uint),
+        ("pci_device_id", ctypes.c_uint),
+        ("pci_subsystem_id", ctypes.c_uint),
+        ("bus_id", ctypes.c_char * 32),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NvmlAnswer:
+    """What the library said. `gpus` is None when it could not be asked; `is_missing` when it is not installed at all."""
+
+    driver: str | None = None
+    userspace: str | None = None
+    gpus: tuple[SeenGpu, ...] | None = None
+    problems: tuple[str, ...] = ()
+    is_missing: bool = False
+
+
+def ask_nvml() -> NvmlAnswer:
+    """Load the library the loader finds and ask it for the driver and every GPU."""
+    try:
+        library = ctypes.CDLL(LIBRARY)
+    except OSError as error:
+        is_missing = "No such file" in str(error) or "cannot open shared object" in str(error)
+        return NvmlAnswer(is_missing=is_missing, problems=(f"{LIBRARY} cannot be loaded: {error}",))
+    asked = _Nvml(library)
+    code = asked.call("nvmlInit_v2")
+    if code != 0:
+        reason = _FAILURES.get(code, "see nvmlReturn_t in nvml.h")
+        return NvmlAnswer(problems=(f"{LIBRARY} answers {code}: {reason}",))
+    try:
+        return asked.answer()
+    finally:
+        asked.call("nvmlShutdown")
+
+
+class _Nvml:
+    """The initialised library."""
+
+    def __init__(self, library: ctypes.CDLL) -> None:
+        self.library = library
+
+    def call(self, name: str, *arguments: object) -> int:
+        """Call a function; one the library does not have answers 13, as nvml.h names it (FUNCTION_NOT_FOUND)."""
+        function = getattr(self.library, name, None)
+        return 13 if function is None else int(function(*arguments))
+
+    def answer(self) -> NvmlAnswer:
+        count = ctypes.c_uint()
+        code = self.call("nvmlDeviceGetCount_v2", ctypes.byref(count))
+        problems = [] if code == 0 else [f"{LIBRARY} cannot count the GPUs: {_reason(code)}"]
+        gpus: list[SeenGpu] = []
+        for index in range(count.value):
+            handle = ctypes.c_void_p()
+            failed = self.call("nvmlDeviceGetHandleByIndex_v2", ctypes.c_uint(index), ctypes.byref(handle))
+            if failed:
+                problems.append(f"GPU {index} of {count.value} does not answer: {_reason(failed)}")
+                gpus.append(SeenGpu())
+                continue
+            gpus.append(self._gpu(handle))
+        return NvmlAnswer(
+            driver=self._system("nvmlSystemGetDriverVersion"),
+            userspace=parse_nvml_version(self._system("nvmlSystemGetNVMLVersion") or ""),
+            gpus=tuple(gpus) if code == 0 else None,
+            problems=tuple(problems),
+        )
+
+    def _system(self, name: str) -> str | None:
+        text = ctypes.create_string_buffer(_TEXT_BYTES)
+        return _words(text) if self.call(name, text, ctypes.c_uint(_TEXT_BYTES)) == 0 else None
+
+    def _gpu(self, handle: ctypes.c_void_p) -> SeenGpu:
+        text = ctypes.create_string_buffer(_TEXT_BYTES)
+        name = _words(text) if self.call("nvmlDeviceGetName", handle, text, ctypes.c_uint(_TEXT_BYTES)) == 0 else None
+        major, minor = ctypes.c_int(), ctypes.c_int()
+        code = self.call("nvmlDeviceGetCudaComputeCapability", handle, ctypes.byref(major), ctypes.byref(minor))
+        pci = _PciInfo()
+        failed = self.call("nvmlDeviceGetPciInfo_v3", handle, ctypes.byref(pci))
+        return SeenGpu(
+            name=name,
+            compute_capability=f"{major.value}.{minor.value}" if code == 0 else None,
+            # The device stands above the vendor: 0x233010DE.
+            pci_device_id=f"{pci.pci_device_id >> 16:04X}" if not failed else None,
+        )
+
+
+def _reason(code: int) -> str:
+    return _FAILURES.get(code, f"NVML error {code}")
+
+
+def _words(text: ctypes.Array[ctypes.c_char]) -> str | None:
+    return text.value.decode("utf-8", "replace").strip() or None

@@ -1,0 +1,52 @@
+"""Addresses of indexes and files: URLs without their credentials, and `file:` URLs as paths."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import quote, unquote, urlsplit, urlunsplit
+
+
+def public_url(url: str) -> str:
+    """The URL without the user name and password it may carry, for messages, cache keys and artefacts."""
+    if "@" not in url:
+        return url
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+
+
+def credentials_in(url: str) -> tuple[str, str] | None:
+    """The user name and password a URL carries, unquoted; None when it carries none."""
+    netloc = urlsplit(url).netloc
+    if "@" not in netloc:
+        return None
+    user, _, password = netloc.rpartition("@")[0].partition(":")
+    return unquote(user), unquote(password)
+
+
+def origin(url: str) -> tuple[str, str]:
+    """Scheme and host with port: what credentials belong to."""
+    parts = urlsplit(url)
+    return parts.scheme.lower(), parts.netloc.rpartition("@")[2].lower()
+
+
+def is_remote(url: str) -> bool:
+    """Whether the URL is read over HTTP."""
+    return urlsplit(url).scheme.lower() in {"http", "https"}
+
+
+def as_url(text: str) -> str:
+    """What a user wrote for an index or a find-links place, as a URL: paths become `file:` URLs, `~` is expanded."""
+    if urlsplit(text).scheme.lower() in {"http", "https", "file"}:
+        return text
+    return "file://" + quote(str(Path(text).expanduser().absolute()))
+
+
+def local_path(url: str) -> Path | None:
+    """The path a `file:` URL names; None for any other URL."""
+    parts = urlsplit(url)
+    return Path(unquote(parts.path)) if parts.scheme.lower() == "file" else None
+
+
+def project_url(index_url: str, name: str) -> str:
+    """Where an index keeps the page of a project: PEP 503 asks for the normalized name and a trailing slash."""
+    return f"{index_url.rstrip('/')}/{name}/"

@@ -1,0 +1,173 @@
+"""Core metadata of distributions: the few fields a resolver needs, from text, wheels and source distributions.
+
+Source: PyPA specifications, "Core metadata" and "Binary distribution format", read 2026-11-21.
+"""
+
+from __future__ import annotations
+
+import io
+import lzma
+import tarfile
+import zipfile
+import zlib
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import IO, TYPE_CHECKING, cast
+
+from packaging.markers import InvalidMarker, Marker
+from packaging.requirements import InvalidRequirement, Requirement
+
+from provisioner.errors import RefusedError
+
+if TYPE_CHECKING:
+    from io import RawIOBase
+
+LARGEST = 16 * 1024 * 1024
+"""Bytes. No real METADATA comes near it; more would be an archive built to exhaust memory."""
+
+
+class UnusableMetadataError(RefusedError):
+    """A distribution's metadata cannot be read without building it, or not at all: this file cannot be chosen."""
+
+    code = "unusable-metadata"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoreMetadata:
+    """What one distribution says of itself, as it spells it. `dynamic` are lower-case field names."""
+
+    version: str = ""
+    metadata_version: str = ""
+    requires_python: str = ""
+    requires: tuple[str, ...] = ()
+    dynamic: tuple[str, ...] = ()
+
+
+def parse_metadata(content: bytes) -> CoreMetadata:
+    """Read the header of a METADATA or PKG-INFO file; the description below it is not looked at.
+
+    A field that is continued on indented lines is joined, as RFC 822 has it.
+    """
+    fields: dict[str, list[str]] = {}
+    values: list[str] = []
+    for line in content.decode("utf-8", errors="replace").splitlines():
+        if not line:
+            break
+        if line[0] in " \t":
+            if values:
+                values[-1] = f"{values[-1]} {line.strip()}".strip()
+            continue
+        key, colon, value = line.partition(":")
+        if colon:
+            values = fields.setdefault(key.strip().lower(), [])
+            values.append(value.strip())
+    return CoreMetadata(
+        version=_first(fields, "version"),
+        metadata_version=_first(fields, "metadata-version"),
+        requires_python=_first(fields, "requires-python"),
+        requires=tuple(fields.get("requires-dist", ())),
+        dynamic=tuple(value.lower() for value in fields.get("dynamic", ())),
+    )
+
+
+def _first(fields: dict[str, list[str]], key: str) -> str:
+    return fields.get(key, [""])[0]
+
+
+def wheel_metadata(stream: IO[bytes] | RawIOBase, filename: str) -> bytes:
+    """The METADATA member of a wheel; only the parts of `stream` that are needed are read.
+
+    Raises `UnusableMetadataError` for an archive that is damaged or has none.
+    """
+    try:
+        with zipfile.ZipFile(cast("IO[bytes]", stream)) as archive:
+            members = [info for info in archive.infolist() if _is_metadata(info.filename)]
+            if len(members) != 1:
+                raise UnusableMetadataError(f"`{filename}` has {len(members)} METADATA files where a wheel has one")
+            if members[0].file_size > LARGEST:
+                raise UnusableMetadataError(f"`{filename}` has a METADATA file of {members[0].file_size} bytes")
+            return archive.read(members[0])
+    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, RuntimeError, EOFError) as error:
+        raise UnusableMetadataError(f"`{filename}` is not a wheel: {error}") from None
+
+
+def _is_metadata(path: str) -> bool:
+    directory, _, name = path.partition("/")
+    return name == "METADATA" and directory.endswith(".dist-info")
+
+
+def sdist_requires(content: bytes, filename: str) -> CoreMetadata:
+    """The metadata of a source distribution whose dependencies are fixed before it is built.
+
+    Raises `UnusableMetadataError` for any other: nothing is ever built here to find out. Source: PEP 643.
+    """
+    metadata = parse_metadata(_package_info(content, filename))
+    if not _is_static(metadata):
+        raise UnusableMetadataError(
+            f"`{filename}` is a source distribution whose dependencies are decided when it is built",
+            causes=(
+                f"Metadata-Version {metadata.metadata_version or 'missing'}, Dynamic: {', '.join(metadata.dynamic) or 'none'}",
+            ),
+            hints=("ask for a version that has a wheel for the target, or build a wheel and name its directory in find-links",),
+        )
+    return metadata
+
+
+def _is_static(metadata: CoreMetadata) -> bool:
+    major, _, minor = metadata.metadata_version.partition(".")
+    has_promise = major.isdigit() and minor.isdigit() and (int(major), int(minor)) >= (2, 2)
+    return has_promise and "requires-dist" not in metadata.dynamic
+
+
+def _package_info(content: bytes, filename: str) -> bytes:
+    try:
+        found = _zip_info(content) if filename.endswith(".zip") else _tar_info(content)
+    except (tarfile.TarError, zipfile.BadZipFile, OSError, EOFError, zlib.error, lzma.LZMAError, RuntimeError) as error:
+        raise UnusableMetadataError(f"`{filename}` is not a source distribution: {error}") from None
+    if found is None:
+        raise UnusableMetadataError(f"`{filename}` has no PKG-INFO file")
+    return found
+
+
+def _tar_info(content: bytes) -> bytes | None:
+    with tarfile.open(fileobj=io.BytesIO(content), mode="r:*") as archive:
+        for member in archive:
+            if _is_package_info(member.name) and member.isfile():
+                stream = archive.extractfile(member)
+                return stream.read(LARGEST) if stream is not None else None
+    return None
+
+
+def _zip_info(content: bytes) -> bytes | None:
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        for info in archive.infolist():
+            if _is_package_info(info.filename) and info.file_size <= LARGEST:
+                return archive.read(info)
+    return None
+
+
+def _is_package_info(path: str) -> bool:
+    parts = path.removeprefix("./").split("/")
+    return len(parts) == 2 and parts[1] == "PKG-INFO"
+
+
+@lru_cache(maxsize=65536)
+def parsed_requirement(text: str) -> Requirement:
+    """One Requires-Dist, parsed once per process; raises `UnusableMetadataError` naming the text.
+
+    Markers repeat (`extra == "dev"` forty times in one project) and take most of the time, so each is parsed once.
+    """
+    head, _, tail = text.partition(";")
+    try:
+        if not tail or "@" in head:
+            return Requirement(text)
+        requirement = Requirement(head)
+        requirement.marker = _marker(tail.strip())
+    except (InvalidRequirement, InvalidMarker):
+        raise UnusableMetadataError(f"`{text}` is not a requirement that PEP 508 allows") from None
+    return requirement
+
+
+@lru_cache(maxsize=16384)
+def _marker(text: str) -> Marker:
+    return Marker(text)

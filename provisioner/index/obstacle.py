@@ -1,0 +1,66 @@
+"""Why none of a release's wheels installs on the target, in words, and which part of the target is in the way; pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from provisioner.index.tags import ANY_GLIBC, expanded, glibc_of, platform_of, platform_tags, python_release, tag_ranks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from provisioner.index.model import Environment
+
+_MAC = re.compile(r"macosx_(\d+)_(\d+)_\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """One reason in words; `component` is `python`, `glibc`, `platform`, or "" when the file itself is the reason."""
+
+    text: str
+    component: str = ""
+
+
+def wheel_obstacle(tags: Iterable[str], environment: Environment) -> Obstacle:
+    """Why the target takes no wheel with any of these tags; at least one is given and none of them is accepted."""
+    singles = [one.split("-") for tag in tags for one in expanded(tag)]
+    accepted = {tag.split("-")[2] for tag in tag_ranks(environment)}
+    here = [parts for parts in singles if parts[2] in accepted]
+    release = python_release(environment)
+    if here:
+        interpreters = sorted({parts[0] if parts[1] in {"none", "abi3"} else parts[1] for parts in here}, key=_natural)
+        wanted = f"cp{release[0]}{release[1]}"
+        return Obstacle(f"no wheel for {wanted} on {environment.platform} (has {', '.join(interpreters)})", "python")
+    return _platform_obstacle(singles, environment)
+
+
+def _platform_obstacle(singles: list[list[str]], environment: Environment) -> Obstacle:
+    pythons = {tag.rsplit("-", 1)[0] for tag in tag_ranks(environment)}
+    same = [parts[2] for parts in singles if platform_of(parts[2]) in _names(environment)]
+    usable = [parts[2] for parts in singles if parts[2] in same and "-".join(parts[:2]) in pythons] or same
+    newer = min((glibc for glibc in map(glibc_of, usable) if glibc is not None), default=None)
+    if newer is not None and environment.platform.startswith("linux"):
+        glibc = environment.glibc or ANY_GLIBC
+        return Obstacle(
+            f"no wheel for glibc {glibc[0]}.{glibc[1]} on {environment.platform} (needs glibc {newer[0]}.{newer[1]})", "glibc"
+        )
+    targets = [(int(match[1]), int(match[2])) for match in map(_MAC.fullmatch, usable) if match]
+    if targets and environment.macos is not None:
+        oldest, macos = min(targets), environment.macos
+        return Obstacle(f"no wheel for macOS {macos[0]}.{macos[1]} (needs macOS {oldest[0]}.{oldest[1]})", "platform")
+    platforms = sorted({platform_of(parts[2]) for parts in singles})
+    return Obstacle(f"no wheel for {environment.platform} (has {', '.join(platforms)})", "platform")
+
+
+def _names(environment: Environment) -> set[str]:
+    """The platform names whose wheels are for the target's kind of machine."""
+    return {environment.platform, *(platform_of(tag) for tag in platform_tags(environment))}
+
+
+def _natural(text: str) -> list[tuple[int, str]]:
+    """An order in which cp39 stands before cp310: the digits after the major number are one number."""
+    match = re.fullmatch(r"(\D+)(\d)(\d*)(.*)", text)
+    return [(0, match[1]), (int(match[2]), ""), (int(match[3] or 0), match[4])] if match else [(1, text)]

@@ -1,0 +1,141 @@
+"""A project page of the Simple API -> files; HTML and JSON alike, bad entries skipped; pure.
+
+Sources: PEP 503 (HTML), 592 (yanked), 658 and 714 (metadata files), 691 (JSON), 700 (sizes and times).
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urljoin, urlsplit
+
+from provisioner.errors import UnavailableError
+from provisioner.index.address import local_path, public_url
+from provisioner.index.model import IndexFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+# Attribute values may hold an unescaped `>`, so a tag ends at the first `>` outside quotes.
+_ANCHOR = re.compile(r"<a\s((?:[^>\"']++|\"[^\"]*\"|'[^']*')*+)>", re.IGNORECASE)
+_BASE = re.compile(r"<base\s[^>]*?href\s*=\s*[\"']?([^\"'\s>]+)", re.IGNORECASE)
+_ATTRIBUTE = re.compile(r"([a-zA-Z][a-zA-Z0-9-]*)(?:\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+)))?")
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_SHA256 = re.compile(r"[0-9a-fA-F]{64}")
+
+
+def parse_page(body: bytes, *, content_type: str, url: str, index: str) -> tuple[IndexFile, ...]:
+    """The files a page lists, in its order.
+
+    `url` is where the page was read, for relative links. Raises `UnavailableError` for JSON that is no project page and
+    for an API version this program does not know.
+    """
+    text = body.decode("utf-8", errors="replace")
+    if "json" in content_type.lower():
+        return tuple(_json_files(text, url=url, index=index))
+    return tuple(_html_files(text, url=url, index=index))
+
+
+def _html_files(text: str, *, url: str, index: str) -> Iterator[IndexFile]:
+    if "<!--" in text:
+        text = _COMMENT.sub("", text)
+    base = _BASE.search(text)
+    start = urljoin(url, html.unescape(base[1])) if base else url
+    for anchor in _ANCHOR.finditer(text):
+        attributes = {match[1].lower(): match[2] or match[3] or match[4] or "" for match in _ATTRIBUTE.finditer(anchor[1])}
+        if "&" in anchor[1]:
+            attributes = {key: html.unescape(value) for key, value in attributes.items()}
+        yield from _file(attributes.get("href", ""), attributes, start=start, index=index)
+
+
+def _file(href: str, attributes: Mapping[str, str], *, start: str, index: str) -> Iterator[IndexFile]:
+    place, _, fragment = href.partition("#")
+    address = _address(place, start)
+    if address is None:
+        return
+    url, path, filename = address
+    algorithm, _, digest = fragment.partition("&")[0].partition("=")
+    metadata = attributes.get("data-core-metadata", attributes.get("data-dist-info-metadata"))
+    yield IndexFile(
+        filename=filename,
+        url=url,
+        index=index,
+        sha256=_sha256(digest) if algorithm == "sha256" else "",
+        requires_python=attributes.get("data-requires-python") or None,
+        upload_time=attributes.get("data-upload-time") or None,
+        yanked=attributes.get("data-yanked"),
+        has_metadata=metadata is not None and metadata != "false",
+        metadata_sha256=_sha256((metadata or "").partition("sha256=")[2]),
+        path=path,
+    )
+
+
+def _address(place: str, start: str) -> tuple[str, str, str] | None:
+    """URL, local path ("" for a remote file) and filename of a link; None for one that must not or cannot be followed."""
+    if not place:
+        return None
+    try:
+        url = place if place.startswith("https://") else urljoin(start, place)
+        parts = urlsplit(url)
+    except ValueError:
+        return None
+    filename = unquote(parts.path.rpartition("/")[2])
+    if not filename or "\0" in filename:
+        return None
+    if parts.scheme in {"http", "https"}:
+        return public_url(url), "", filename
+    # Only a local page may point at local files: an index elsewhere has no business with this machine's disk.
+    path = local_path(url) if start.startswith("file:") else None
+    return ("", str(path), filename) if path is not None else None
+
+
+def _sha256(text: str) -> str:
+    return text.lower() if _SHA256.fullmatch(text) else ""
+
+
+def _json_files(text: str, *, url: str, index: str) -> Iterator[IndexFile]:
+    try:
+        page = json.loads(text)
+        version = str(page["meta"]["api-version"])
+        entries = list(page["files"])
+    except (ValueError, KeyError, TypeError):
+        raise UnavailableError(
+            f"index `{index}` answers with something that is not a project page: {public_url(url)}"
+        ) from None
+    if version.partition(".")[0] != "1":
+        raise UnavailableError(
+            f"index `{index}` speaks version {version} of the Simple API; only version 1 is known",
+            causes=(public_url(url),),
+        )
+    for entry in entries:
+        if isinstance(entry, dict):
+            yield from _json_file(entry, url=url, index=index)
+
+
+def _json_file(entry: Mapping[str, Any], *, url: str, index: str) -> Iterator[IndexFile]:
+    address = _address(_text(entry.get("url")), url)
+    if address is None:
+        return
+    metadata = entry.get("core-metadata", entry.get("dist-info-metadata"))
+    hashes = entry.get("hashes")
+    size = entry.get("size")
+    yanked = entry.get("yanked")
+    yield IndexFile(
+        filename=_text(entry.get("filename")) or address[2],
+        url=address[0],
+        index=index,
+        sha256=_sha256(_text(hashes.get("sha256"))) if isinstance(hashes, dict) else "",
+        size=size if isinstance(size, int) and not isinstance(size, bool) else None,
+        requires_python=_text(entry.get("requires-python")) or None,
+        upload_time=_text(entry.get("upload-time")) or None,
+        yanked=yanked if isinstance(yanked, str) else "" if yanked is True else None,
+        has_metadata=bool(metadata),
+        metadata_sha256=_sha256(_text(metadata.get("sha256"))) if isinstance(metadata, dict) else "",
+        path=address[1],
+    )
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,173 @@
+"""Project pages of one index or another: from the cache while fresh, else asked for again, conditionally."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from provisioner.errors import UnavailableError
+from provisioner.index.address import is_remote, local_path, origin, project_url, public_url
+from provisioner.index.cache import StoredPage
+from provisioner.index.compact import decode_files, encode_files
+from provisioner.index.model import IndexFile
+from provisioner.index.page import parse_page
+from provisioner.index.transport import refusal
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from provisioner.index.cache import Cache
+    from provisioner.index.settings import IndexLocation, IndexSettings
+    from provisioner.index.transport import Response, Transport
+
+ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.01"
+"""Source: PEP 691, "Content Negotiation"."""
+
+FORBIDDEN_MEANS_ABSENT = frozenset({"download.pytorch.org"})
+"""Hosts that answer 403 for a page that does not exist, as S3 buckets without a listing permission do."""
+
+_MAX_AGE = re.compile(r"(?:^|[\s,])(?:s-maxage|max-age)=(\d+)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """A project page that exists. Its files are at hand, or in the cache under `stored`, or both."""
+
+    location: IndexLocation
+    stored: StoredPage | None = None
+    files: tuple[IndexFile, ...] | None = None
+
+
+class PageReader:
+    """Reads project pages through one cache and one transport."""
+
+    def __init__(self, settings: IndexSettings, cache: Cache, transport: Transport) -> None:
+        self._settings = settings
+        self._cache = cache
+        self._transport = transport
+
+    def page(self, location: IndexLocation, name: str) -> Page | None:
+        """The page of a project in one index; None when that index does not know it.
+
+        Raises `UnavailableError` when the index cannot be asked, or when it must not be (offline) and nothing is stored.
+        """
+        url = project_url(location.url, name)
+        if not is_remote(url):
+            return local_page(location, name)
+        stored = self._cache.page(public_url(url))
+        if stored is not None and (self._settings.offline or stored.is_fresh(time.time())):
+            return _known(stored, location)
+        self._refuse_offline(location, name)
+        return self._ask(location, name, stored)
+
+    def is_at_hand(self, location: IndexLocation, name: str) -> bool:
+        """Whether reading the page would send nothing."""
+        url = project_url(location.url, name)
+        if self._settings.offline or not is_remote(url):
+            return True
+        stored = self._cache.page(public_url(url))
+        return stored is not None and stored.is_fresh(time.time())
+
+    def files(self, page: Page, name: str) -> tuple[IndexFile, ...]:
+        """The files a page lists, read again from the index when the cache has lost them."""
+        if page.files is not None:
+            return page.files
+        rows = self._cache.files(page.stored) if page.stored is not None else None
+        files = decode_files(rows, page.location.name)
+        if files is not None:
+            return files
+        self._refuse_offline(page.location, name)
+        again = self._ask(page.location, name, None)
+        return again.files or () if again is not None else ()
+
+    def _refuse_offline(self, location: IndexLocation, name: str) -> None:
+        if self._settings.offline:
+            raise UnavailableError(
+                f"offline: `{name}` of index {location.name} is not in the cache; run once without --offline"
+            )
+
+    def _ask(self, location: IndexLocation, name: str, stored: StoredPage | None) -> Page | None:
+        url = project_url(location.url, name)
+        source = f"index `{location.name}`"
+        answer = self._transport.request(url, source=source, headers=_conditions(stored))
+        fetched = StoredPage(
+            url=public_url(url),
+            sha256="",
+            etag=answer.headers.get("ETag", ""),
+            modified=answer.headers.get("Last-Modified", ""),
+            fetched=time.time(),
+            fresh=self._freshness(answer),
+        )
+        if answer.status == 304 and stored is not None:
+            kept = replace(stored, fetched=fetched.fetched, fresh=fetched.fresh)
+            self._cache.touch_page(kept)
+            return _known(kept, location)
+        if answer.status in {404, 410} or (answer.status == 403 and origin(url)[1] in FORBIDDEN_MEANS_ABSENT):
+            self._cache.store_page(fetched, ())
+            return None
+        if answer.status != 200:
+            raise refusal(answer.status, url, source=source)
+        return self._store(answer, location, fetched, stored)
+
+    def _store(self, answer: Response, location: IndexLocation, fetched: StoredPage, stored: StoredPage | None) -> Page:
+        content_type = answer.headers.get("Content-Type", "")
+        digest = hashlib.sha256(b"\0".join((content_type.encode(), answer.url.encode(), answer.body))).hexdigest()
+        page = replace(fetched, sha256=digest)
+        if stored is not None and stored.sha256 == digest:
+            self._cache.touch_page(page)
+            return Page(location=location, stored=page)
+        files = parse_page(answer.body, content_type=content_type, url=answer.url, index=location.name)
+        self._cache.store_page(page, encode_files(files))
+        return Page(location=location, stored=page, files=files)
+
+    def _freshness(self, answer: Response) -> float:
+        control = answer.headers.get("Cache-Control", "").lower()
+        if "no-cache" in control or "no-store" in control:
+            return 0.0
+        age = _MAX_AGE.search(control)
+        return float(age[1]) if age else float(self._settings.fresh_seconds)
+
+
+def _known(stored: StoredPage, location: IndexLocation) -> Page | None:
+    return Page(location=location, stored=stored) if stored.sha256 else None
+
+
+def _conditions(stored: StoredPage | None) -> dict[str, str]:
+    headers = {"Accept": ACCEPT}
+    if stored is not None and stored.etag:
+        headers["If-None-Match"] = stored.etag
+    if stored is not None and stored.modified:
+        headers["If-Modified-Since"] = stored.modified
+    return headers
+
+
+def local_page(location: IndexLocation, name: str) -> Page | None:
+    """The page of a project in a directory: its index.html, or else the files that lie there."""
+    root = local_path(location.url)
+    if root is None or not root.is_dir():
+        raise UnavailableError(
+            f"index `{location.name}` is not a directory: {public_url(location.url)}",
+            hints=("correct index-url or extra-index-url in the installer's configuration",),
+        )
+    directory = root / name
+    if not directory.is_dir():
+        return None
+    return Page(location=location, files=directory_files(directory, location.name))
+
+
+def directory_files(directory: Path, index: str) -> tuple[IndexFile, ...]:
+    """What a directory offers: what its index.html lists, or else the files that lie in it, by name."""
+    listing = directory / "index.html"
+    try:
+        if listing.is_file():
+            return parse_page(listing.read_bytes(), content_type="text/html", url=listing.absolute().as_uri(), index=index)
+        found = sorted(path for path in directory.iterdir() if path.is_file())
+    except OSError as error:
+        raise UnavailableError(f"index `{index}` cannot be read: `{directory}`: {error.strerror}") from None
+    return tuple(
+        IndexFile(filename=path.name, url="", index=index, path=str(path.absolute()), size=path.stat().st_size)
+        for path in found
+    )

@@ -1,0 +1,114 @@
+"""Which wheels an environment takes, best first, from the tags in their filenames; pure.
+
+The platform tags are those of the *target*: packaging's own functions describe the machine they run on, so only its
+generators that take explicit platforms are used.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from provisioner.index.model import Environment
+
+MACHINES = {"amd64": "x86_64", "x86_64": "x86_64", "arm64": "aarch64", "aarch64": "aarch64"}
+OLDEST_GLIBC = {"x86_64": 5, "aarch64": 17}
+"""The oldest glibc 2.x a manylinux tag exists for. Source: PEP 600, and PEP 599 for the platforms manylinux2014 added."""
+
+LEGACY = {17: "manylinux2014", 12: "manylinux2010", 5: "manylinux1"}
+"""Source: PEP 600, "Legacy manylinux tags"."""
+
+ANY_GLIBC = (2, 99)
+"""Stands for an unknown glibc: nothing is ruled out, and what a choice needs is told by `glibc_needed`."""
+
+ANY_MACOS = (99, 0)
+"""Stands for an unknown deployment target, likewise."""
+
+_MANYLINUX = re.compile(r"manylinux_(\d+)_(\d+)_(\w+)|manylinux(1|2010|2014)_(\w+)")
+_LEGACY_GLIBC = {"1": (2, 5), "2010": (2, 12), "2014": (2, 17)}
+
+
+def python_release(environment: Environment) -> tuple[int, int]:
+    """Major and minor number of the target's Python."""
+    major, minor, *_ = environment.python.split(".")
+    return int(major), int(minor)
+
+
+def platform_tags(environment: Environment) -> tuple[str, ...]:
+    """The platform tags the target accepts, best first."""
+    system, _, machine = environment.platform.partition("/")
+    if system == "linux":
+        return tuple(_linux_tags(MACHINES.get(machine, machine), environment.glibc or ANY_GLIBC))
+    from packaging.tags import mac_platforms
+
+    return tuple(mac_platforms(environment.macos or ANY_MACOS, machine))
+
+
+def _linux_tags(machine: str, glibc: tuple[int, int]) -> Iterable[str]:
+    for minor in range(glibc[1], OLDEST_GLIBC.get(machine, 17) - 1, -1):
+        yield f"manylinux_2_{minor}_{machine}"
+        if minor in LEGACY:
+            yield f"{LEGACY[minor]}_{machine}"
+    yield f"linux_{machine}"
+
+
+@lru_cache(maxsize=16)
+def tag_ranks(environment: Environment) -> Mapping[str, int]:
+    """Every tag (`cp312-cp312-manylinux_2_17_x86_64`) the target accepts -> its rank, 0 the best."""
+    from packaging.tags import compatible_tags, cpython_tags
+
+    platforms = platform_tags(environment)
+    release = python_release(environment)
+    interpreter = f"cp{release[0]}{release[1]}"
+    ranks: dict[str, int] = {}
+    for tag in (*cpython_tags(release, [interpreter], platforms), *compatible_tags(release, interpreter, platforms)):
+        ranks.setdefault(str(tag), len(ranks))
+    return ranks
+
+
+@lru_cache(maxsize=65536)
+def expanded(tag: str) -> tuple[str, ...]:
+    """Every single tag of a compressed one: `py2.py3-none-any` -> `py2-none-any`, `py3-none-any`."""
+    parts = tag.lower().split("-")
+    if len(parts) != 3:
+        return ()
+    interpreters, abis, platforms = (part.split(".") for part in parts)
+    return tuple(f"{i}-{a}-{p}" for i in interpreters for a in abis for p in platforms)
+
+
+def best_rank(tag: str, ranks: Mapping[str, int]) -> int | None:
+    """The rank of the best single tag of a wheel's tag; None when the target accepts none of them."""
+    return min((ranks[one] for one in expanded(tag) if one in ranks), default=None)
+
+
+def glibc_needed(filename: str) -> tuple[int, int] | None:
+    """The oldest glibc a manylinux wheel promises to run on; None for files that are not manylinux wheels."""
+    if not filename.endswith(".whl"):
+        return None
+    found = [glibc_of(platform) for platform in filename.removesuffix(".whl").rpartition("-")[2].split(".")]
+    return min((glibc for glibc in found if glibc is not None), default=None)
+
+
+def glibc_of(platform: str) -> tuple[int, int] | None:
+    """The glibc of one manylinux platform tag; None for any other tag."""
+    match = _MANYLINUX.fullmatch(platform)
+    if match is None:
+        return None
+    return (int(match[1]), int(match[2])) if match[1] else _LEGACY_GLIBC[match[4]]
+
+
+def platform_of(tag: str) -> str:
+    """The platform a platform tag is for, as specs name it: `linux/amd64`, `macos/arm64`, `windows`, `any`, or the tag."""
+    machine = next((name for name in ("x86_64", "aarch64", "arm64", "universal2") if tag.endswith(name)), "")
+    named = {"x86_64": "amd64", "aarch64": "arm64"}.get(machine, machine)
+    if tag.startswith(("manylinux", "linux_")):
+        return f"linux/{named or tag.rpartition('_')[2]}"
+    if tag.startswith("musllinux"):
+        return f"musl linux/{named or tag.rpartition('_')[2]}"
+    if tag.startswith("macosx"):
+        return f"macos/{machine or tag.rpartition('_')[2]}"
+    return "windows" if tag.startswith("win") else tag

@@ -1,0 +1,84 @@
+"""The validated tables of a lock file -> the lock they describe."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from provisioner.lock.model import Installer, Lock, LockedFile, LockedPackage, LockedPin, LockedStack
+from provisioner.solve.stack import BaseImage, Reason
+
+if TYPE_CHECKING:
+    from provisioner.lock.schema import FileTable, InstallerTable, LockTable, PackageTable, StackTable
+
+
+def lock_of(table: LockTable) -> Lock:
+    """The lock that a validated file describes."""
+    own = table.tool.provision
+    return Lock(
+        name=own.name,
+        requires_python=table.requires_python,
+        environments=table.environments,
+        packages=tuple(_package(package) for package in table.packages),
+        stacks=tuple(_stack(stack) for stack in own.platforms),
+        tool_version=own.tool_version,
+        matrix_digest=own.matrix_digest,
+        spec_digest=own.spec_digest,
+        spec_file=own.spec_file,
+    )
+
+
+def _package(table: PackageTable) -> LockedPackage:
+    own = table.tool.provision
+    return LockedPackage(
+        name=table.name,
+        version=table.version,
+        platforms=own.platforms,
+        marker=table.marker,
+        index=table.index or own.index,
+        wheels=tuple(_file(file) for file in table.wheels),
+        sdist=_file(table.sdist) if table.sdist else None,
+        requires=own.requires,
+        dependencies=tuple(dict.fromkeys(dependency.name for dependency in table.dependencies)),
+    )
+
+
+def _file(table: FileTable) -> LockedFile:
+    return LockedFile(
+        filename=table.name,
+        sha256=table.hashes.sha256,
+        url=table.url,
+        path=table.path or "",
+        size=table.size,
+        upload_time=table.upload_time,
+    )
+
+
+def _stack(table: StackTable) -> LockedStack:
+    pins = tuple(
+        LockedPin(
+            component=pin.component,
+            version=pin.version,
+            build=pin.build,
+            reasons=tuple(Reason(**reason.model_dump()) for reason in pin.reasons),
+        )
+        for pin in table.pins
+    )
+    return LockedStack(
+        platform=table.platform,
+        accelerator=table.accelerator,
+        components=table.stack,
+        runs=table.runs,
+        basis=table.basis,
+        host_requirements=table.host_requirements,
+        require_cuda=table.require_cuda,
+        arch_list=table.arch_list,
+        environment=table.environment,
+        unverified=table.unverified,
+        image=BaseImage(**table.image.model_dump()) if table.image else None,
+        installer=_installer(table.installer) if table.installer else None,
+        pins=pins,
+    )
+
+
+def _installer(table: InstallerTable) -> Installer:
+    return Installer(name=table.name, version=table.version, file=_file(table.file))

@@ -1,0 +1,136 @@
+"""What a lock file may hold, for reading: keys of PEP 751 that this program uses, and every key of `[tool.provision]`.
+
+Keys of PEP 751 that are not listed, and the tables of other tools, are left alone; an unknown key of ours is a mistake.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime  # noqa: TC003 - pydantic reads the annotation at run time
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Platform = Literal["linux/amd64", "linux/arm64", "macos/x86_64", "macos/arm64"]
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+VariableValue = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]*$")]
+
+
+class StandardTable(BaseModel):
+    """A table of PEP 751: other keys than ours are allowed."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+
+
+class OwnTable(BaseModel):
+    """A table of ours: unknown keys are mistakes."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class HashesTable(StandardTable):
+    sha256: Sha256
+
+
+class FileTable(StandardTable):
+    name: Annotated[str, Field(pattern=r"^[^/\\\s]+$")]
+    url: str = ""
+    path: Annotated[str, Field(pattern=r"^wheels/[^/\\]+$")] | None = None
+    size: Annotated[int, Field(ge=0)] | None = None
+    upload_time: Annotated[datetime | None, Field(alias="upload-time")] = None
+    hashes: HashesTable
+
+
+class DependencyTable(StandardTable):
+    name: str
+
+
+class OwnPackageTable(OwnTable):
+    index: str = ""
+    platforms: tuple[Platform, ...]
+    requires: tuple[str, ...] = ()
+
+
+class PackageToolTable(StandardTable):
+    provision: OwnPackageTable
+
+
+class PackageTable(StandardTable):
+    name: str
+    version: str
+    marker: str = ""
+    index: str = ""
+    dependencies: tuple[DependencyTable, ...] = ()
+    wheels: tuple[FileTable, ...] = ()
+    sdist: FileTable | None = None
+    tool: PackageToolTable
+
+
+class ImageTable(OwnTable):
+    reference: Annotated[str, Field(pattern=r"^[^\s@]+$")]
+    digest: Annotated[str, Field(pattern=r"^(sha256:[0-9a-f]{64})?$")] = ""
+    glibc: str = ""
+    python: str = ""
+    apt_python: Annotated[str, Field(alias="apt-python")] = ""
+    require_cuda: Annotated[VariableValue, Field(alias="require-cuda")] = ""
+
+
+class InstallerTable(OwnTable):
+    name: str
+    version: str
+    file: FileTable
+
+
+class ReasonTable(OwnTable):
+    component: str
+    kind: str
+    text: str
+    where: str
+
+
+class PinTable(OwnTable):
+    component: str
+    version: str
+    build: str = ""
+    reasons: tuple[ReasonTable, ...] = ()
+
+
+class StackTable(OwnTable):
+    platform: Platform
+    accelerator: Literal["cuda", "rocm", "mps", "cpu"]
+    runs: Literal["container", "host"]
+    basis: Literal["", "native", "minor-version", "forward-compat"] = ""
+    require_cuda: Annotated[VariableValue, Field(alias="require-cuda")] = ""
+    arch_list: Annotated[tuple[str, ...], Field(alias="arch-list")] = ()
+    unverified: tuple[str, ...] = ()
+    stack: dict[str, str]
+    host_requirements: Annotated[dict[str, str], Field(alias="host-requirements")] = {}
+    environment: dict[VariableName, VariableValue] = {}
+    image: ImageTable | None = None
+    installer: InstallerTable | None = None
+    pins: tuple[PinTable, ...] = ()
+
+
+class ProvisionTable(OwnTable):
+    schema_version: Annotated[Literal[1], Field(alias="schema-version")]
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]
+    tool_version: Annotated[str, Field(alias="tool-version")]
+    matrix_digest: Annotated[str, Field(alias="matrix-digest")]
+    spec_digest: Annotated[str, Field(alias="spec-digest")]
+    spec_file: Annotated[str, Field(alias="spec-file")]
+    digest: Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
+    platforms: tuple[StackTable, ...]
+
+
+class ToolTable(StandardTable):
+    provision: ProvisionTable
+
+
+class LockTable(StandardTable):
+    """The whole file."""
+
+    lock_version: Annotated[str, Field(alias="lock-version")]
+    requires_python: Annotated[str, Field(alias="requires-python")] = ""
+    environments: tuple[str, ...] = ()
+    packages: tuple[PackageTable, ...]
+    tool: ToolTable

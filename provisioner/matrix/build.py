@@ -1,0 +1,188 @@
+"""From validated files to the frozen matrix the solver reads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from provisioner.matrix.model import (
+    Build,
+    Citation,
+    Component,
+    DriverBranch,
+    DriverMinimum,
+    Gpu,
+    ImageFacts,
+    Matrix,
+    Need,
+    Release,
+    Rule,
+)
+from provisioner.versions import Range, Version
+
+if TYPE_CHECKING:
+    from provisioner.matrix.files import MatrixFiles, Parsed
+    from provisioner.matrix.schema import BuildEntry, ComponentFile, DriverEntry, ReleaseEntry
+    from provisioner.matrix.schema import Needs as NeedTexts
+
+
+def build_matrix(files: MatrixFiles, digest: str) -> Matrix:
+    """Build the matrix of files that `check` found no mistake in."""
+    return _Builder(files).matrix(digest)
+
+
+class _Builder:
+    def __init__(self, files: MatrixFiles) -> None:
+        self.files = files
+        self.named = {"platform"} | {name for name, entry in files.index.content.components.items() if entry.named}
+        self.positions: dict[str, str] = {}
+
+    def matrix(self, digest: str) -> Matrix:
+        components = {name: self._component(name) for name in self.files.index.content.order}
+        return Matrix(
+            order=self.files.index.content.order,
+            components=components,
+            rules=tuple(rule for file in self.files.components.values() for rule in self._rules(file)),
+            branches=tuple(branch for file in self.files.components.values() for branch in _branches(file)),
+            gpus=self._gpus(),
+            images=self._images(),
+            citations=self._citations(),
+            digest=digest,
+            positions=self.positions,
+        )
+
+    def _citations(self) -> dict[str, Citation]:
+        return {
+            key: Citation(
+                key=key, title=entry.title, where=entry.where, url=entry.url, read=entry.read, measured=entry.measured
+            )
+            for _, sources in self.files.sources()
+            for key, entry in sources.items()
+        }
+
+    def _component(self, name: str) -> Component:
+        entry = self.files.index.content.components[name]
+        file = self.files.components.get(name)
+        releases = tuple(Release(version=Version.named(value)) for value in entry.values)
+        if file is not None and not entry.values:
+            releases = tuple(self._release(name, file, index, release) for index, release in enumerate(file.content.releases))
+        return Component(name=name, title=entry.title, releases=releases, is_virtual=entry.virtual, is_named=entry.named)
+
+    def _release(self, name: str, file: Parsed[ComponentFile], index: int, entry: ReleaseEntry) -> Release:
+        key = f"{name}=={entry.version}"
+        self.positions[key] = self.files.place(file, ("releases", index))
+        for number, build in enumerate(entry.builds):
+            place = self.files.place(file, ("releases", index, "builds", number))
+            self.positions.setdefault(f"{key}+{build.name}", place)
+        return Release(
+            version=Version.parse(entry.version),
+            builds=tuple(self._build(build, entry) for build in entry.builds),
+            needs=self._needs(entry.requires),
+            driver=_driver(entry.driver) if entry.driver is not None else None,
+            released=entry.released,
+            end_of_life=entry.end_of_life,
+            sources=entry.source,
+        )
+
+    def _build(self, entry: BuildEntry, release: ReleaseEntry) -> Build:
+        return Build(
+            name=entry.name,
+            platforms=entry.platforms,
+            needs=self._needs(entry.requires),
+            sass=entry.sass,
+            ptx=entry.ptx,
+            index=entry.index,
+            local=entry.local,
+            accelerator=entry.accelerator,
+            is_default=entry.default,
+            artefact=entry.artefact,
+            sources=entry.source or release.source,
+        )
+
+    def _rules(self, file: Parsed[ComponentFile]) -> tuple[Rule, ...]:
+        rules = []
+        for index, entry in enumerate(file.content.rules):
+            self.positions[f"rule:{entry.name}"] = self.files.place(file, ("rules", index))
+            (when,) = self._needs(entry.when)
+            rules.append(
+                Rule(
+                    name=entry.name,
+                    when=when,
+                    guards=self._needs(entry.on),
+                    needs=self._needs(entry.require),
+                    because=entry.because,
+                    sources=entry.source,
+                )
+            )
+        return tuple(rules)
+
+    def _needs(self, texts: NeedTexts) -> tuple[Need, ...]:
+        return tuple(need(component, value, is_named=component in self.named) for component, value in texts.items())
+
+    def _gpus(self) -> tuple[Gpu, ...]:
+        return tuple(
+            Gpu(
+                name=entry.name,
+                compute_capability=entry.compute_capability,
+                architecture=entry.architecture,
+                kind=entry.kind,
+                pci_device_ids=entry.pci_device_ids,
+                first_driver=_version(entry.first_driver),
+                modules=entry.modules,
+                sources=entry.source,
+            )
+            for entry in (self.files.gpus.content.gpus if self.files.gpus is not None else ())
+        )
+
+    def _images(self) -> tuple[ImageFacts, ...]:
+        if self.files.images is None:
+            return ()
+        content = self.files.images.content
+        return tuple(
+            ImageFacts(
+                reference=entry.reference,
+                kind=entry.kind,
+                distribution=entry.distribution,
+                glibc=entry.glibc,
+                python=entry.python,
+                apt_python=entry.apt_python,
+                cuda=entry.cuda,
+                cudnn=entry.cudnn,
+                require_cuda=content.gates[entry.gate] if entry.gate else "",
+                platforms=entry.platforms,
+                sources=entry.source,
+            )
+            for entry in content.images
+        )
+
+
+def need(component: str, value: str | tuple[str, ...], *, is_named: bool) -> Need:
+    """One need: a range, or a choice of exact versions (names where the component's values are names)."""
+    if is_named:
+        names = (value,) if isinstance(value, str) else value
+        return Need(component=component, range=Range(), one_of=tuple(Version.named(name) for name in names))
+    if isinstance(value, str):
+        return Need(component=component, range=Range.parse(value))
+    return Need(component=component, range=Range(), one_of=tuple(Version.parse(text) for text in value))
+
+
+def _branches(file: Parsed[ComponentFile]) -> tuple[DriverBranch, ...]:
+    return tuple(
+        DriverBranch(
+            branch=entry.branch,
+            native_cuda=Version.parse(entry.native_cuda),
+            designation=entry.designation,
+            end_of_life=entry.end_of_life,
+            sources=entry.source,
+        )
+        for entry in file.content.branches
+    )
+
+
+def _driver(entry: DriverEntry) -> DriverMinimum:
+    return DriverMinimum(
+        toolkit=_version(entry.toolkit), minor_version=_version(entry.minor_version), forward_compat=entry.forward_compat
+    )
+
+
+def _version(text: str | None) -> Version | None:
+    return Version.parse(text) if text is not None else None

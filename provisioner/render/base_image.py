@@ -1,0 +1,83 @@
+"""Which base image a locked stack calls for, and where its Python comes from."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from provisioner.errors import ProvisionError
+
+if TYPE_CHECKING:
+    from provisioner.lock.model import LockedStack
+
+_REFERENCE = re.compile(r"[A-Za-z0-9][\w.:/-]*")
+_SERIES = re.compile(r"(\d+\.\d+)(?:\.\d+\w*)?")
+
+
+class UnrenderableError(ProvisionError):
+    """A lock does not hold what the format asked for needs."""
+
+    code = "unrenderable"
+    exit_code = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Base:
+    """An image to build on: `python` is the command that starts the locked series there (`python3.12`).
+
+    `packages` are what the distribution must add to have that command, `builder_packages` what it must add to make virtual
+    environments; both are empty where the image brings its own Python.
+    """
+
+    reference: str
+    digest: str
+    python: str
+    packages: tuple[str, ...] = ()
+    builder_packages: tuple[str, ...] = ()
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """The locked Python series as numbers."""
+        major, minor = self.python.removeprefix("python").split(".")
+        return int(major), int(minor)
+
+
+def base_of(stack: LockedStack) -> Base:
+    """The base image of a stack; raises `UnrenderableError` when the stack has none, or one that cannot run its Python."""
+    image = stack.image
+    if image is None:
+        raise UnrenderableError(
+            f"the lock names no base image for {stack.platform}, so there is nothing to build on",
+            hints=("write `runs: container` in the specification and solve again",),
+        )
+    if not _REFERENCE.fullmatch(image.reference):
+        raise UnrenderableError(f"`{image.reference}` is not an image reference")
+    python = stack.components.get("python", "")
+    locked = _series(python)
+    if not locked:
+        raise UnrenderableError(
+            f"`{python}` is not a Python version" if python else f"the lock names no Python for {stack.platform}",
+            hints=("add `python` to `requires:` in the specification and solve again",),
+        )
+    command = f"python{locked}"
+    if locked == _series(image.python) or not (image.python or image.apt_python):
+        return Base(reference=image.reference, digest=image.digest, python=command)
+    if locked == _series(image.apt_python):
+        return Base(
+            reference=image.reference,
+            digest=image.digest,
+            python=command,
+            packages=(command,),
+            builder_packages=(f"{command}-venv",),
+        )
+    offered = " and ".join(dict.fromkeys(filter(None, (image.python, image.apt_python))))
+    raise UnrenderableError(
+        f"base image `{image.reference}` has Python {offered}, and the lock is for {python}",
+        hints=("choose another `image: base:`, or `python` in `requires:`, and solve again",),
+    )
+
+
+def _series(version: str) -> str:
+    match = _SERIES.fullmatch(version)
+    return match[1] if match else ""

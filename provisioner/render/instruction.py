@@ -1,0 +1,149 @@
+"""The instructions of a Dockerfile, frozen; `str()` is the text.
+
+Only what BuildKit of a 20.10 engine, newer ones and Podman 4.3 all build without fetching a front end: no heredoc, no
+`COPY --link`, no `RUN --network`, and of the mounts bind, cache and secret.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from provisioner.errors import ProvisionError
+
+_CONTINUATION = " \\\n    "
+
+
+class UnwritableValueError(ProvisionError):
+    """A value cannot be written into a Dockerfile."""
+
+    code = "unwritable-value"
+    exit_code = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """Words for the reader of the file; one `#` line for each line of text."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return "\n".join(f"# {line}".rstrip() for line in self.text.splitlines())
+
+
+@dataclass(frozen=True, slots=True)
+class From:
+    """The start of a stage: from an image, with its digest when there is one, or from an earlier stage."""
+
+    image: str
+    stage: str
+    digest: str = ""
+
+    def __str__(self) -> str:
+        reference = f"{self.image}@{self.digest}" if self.digest else self.image
+        return f"FROM {reference} AS {self.stage}"
+
+
+@dataclass(frozen=True, slots=True)
+class Env:
+    """Environment variables, one a line, in the order given; `expands`: a `$NAME` in a value is the variable so far."""
+
+    variables: tuple[tuple[str, str], ...]
+    expands: bool = False
+
+    def __str__(self) -> str:
+        return "ENV " + _assignments(self.variables, expands=self.expands)
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """Labels, one a line, in the order given."""
+
+    labels: tuple[tuple[str, str], ...]
+
+    def __str__(self) -> str:
+        return "LABEL " + _assignments(self.labels)
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """What one `RUN` sees besides the image: `bind` (from the build context), `cache` or `secret`; options in order."""
+
+    kind: str
+    options: tuple[tuple[str, str], ...]
+
+    def __str__(self) -> str:
+        options = "".join(f",{name}={value}" for name, value in self.options)
+        return f"--mount=type={self.kind}{options}"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Shell commands that must all succeed, joined by `&&`, with what is mounted while they run."""
+
+    commands: tuple[str, ...]
+    mounts: tuple[Mount, ...] = ()
+
+    def __str__(self) -> str:
+        parts = [str(mount) for mount in self.mounts]
+        parts.append(f"{_CONTINUATION}&& ".join(self.commands))
+        return "RUN " + _CONTINUATION.join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A path of an earlier stage, copied to the same place in this one."""
+
+    path: str
+    stage: str
+
+    def __str__(self) -> str:
+        return f"COPY --from={self.stage} {self.path} {self.path}"
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Who runs what follows: `root`, or numbers, which orchestrators can check without reading the image."""
+
+    user: str
+
+    def __str__(self) -> str:
+        return f"USER {self.user}"
+
+
+@dataclass(frozen=True, slots=True)
+class Workdir:
+    """The working directory of what follows."""
+
+    path: str
+
+    def __str__(self) -> str:
+        return f"WORKDIR {self.path}"
+
+
+@dataclass(frozen=True, slots=True)
+class Cmd:
+    """What runs when the container is given nothing else to do, without a shell in between."""
+
+    arguments: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"CMD {json.dumps(list(self.arguments))}"
+
+
+Instruction = Cmd | Comment | Copy | Env | From | Label | Run | User | Workdir
+
+
+def _assignments(pairs: tuple[tuple[str, str], ...], *, expands: bool = False) -> str:
+    return _CONTINUATION.join(f"{name}={quote(value, expands=expands)}" for name, value in pairs)
+
+
+def quote(value: str, *, expands: bool = False) -> str:
+    r"""A value in double quotes, as ENV and LABEL read it: `\`, `"` and, unless it `expands`, `$` stand for themselves.
+
+    Raises `UnwritableValueError` for a control character: a Dockerfile has no way to write one inside a value.
+    """
+    if any(character < " " or character == "\x7f" for character in value):
+        raise UnwritableValueError(f"{value!r} holds a control character, which a Dockerfile cannot")
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"' if expands else '"' + escaped.replace("$", "\\$") + '"'

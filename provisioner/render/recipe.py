@@ -1,0 +1,251 @@
+"""Lock -> stages of instructions: base, builder and runtime, one function each, in the order a build cache likes.
+
+Platforms share the stages where nothing that a Dockerfile fixes differs between them; otherwise each has its own, and the
+architecture that is built for chooses among them.
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import quote as quote_path
+
+from provisioner.lock.file import lock_digest
+from provisioner.lock.platform import package_marker
+from provisioner.render.base_image import UnrenderableError, base_of
+from provisioner.render.instruction import Cmd, Copy, Env, From, Label, Mount, Run, User, Workdir
+
+if TYPE_CHECKING:
+    from provisioner.lock.model import Lock, LockedPackage, LockedStack
+    from provisioner.render.base_image import Base
+    from provisioner.render.instruction import Instruction
+
+    Stage = tuple[Instruction, ...]
+
+ENVIRONMENT = "/opt/venv"
+"""Where the packages are, in the builder and in the image."""
+
+_INSTALLER = "/opt/installer"
+_CONTEXT = "/tmp/provision"  # noqa: S108 - a path inside the image, mounted for one step
+_CACHE = "/var/cache/provision"
+_USER_ID = 10001
+_HOME = "/home/provision"
+
+_SECRETS = (Mount("secret", (("id", "ca"),)), Mount("secret", (("id", "netrc"),)))
+_USE_SECRETS = (
+    "if [ -f /run/secrets/ca ]; then export PIP_CERT=/run/secrets/ca SSL_CERT_FILE=/run/secrets/ca; fi",
+    "if [ -f /run/secrets/netrc ]; then export NETRC=/run/secrets/netrc; fi",
+)
+"""Secrets are optional: a build that is given none goes without, and none stays in a layer."""
+
+_BUILD_VARIABLES = (
+    ("PIP_CACHE_DIR", f"{_CACHE}/pip"),
+    ("PIP_DISABLE_PIP_VERSION_CHECK", "1"),
+    ("PIP_ROOT_USER_ACTION", "ignore"),
+    ("UV_CACHE_DIR", f"{_CACHE}/uv"),
+    ("UV_COMPILE_BYTECODE", "1"),
+    ("UV_HTTP_TIMEOUT", "300"),
+    ("UV_LINK_MODE", "copy"),
+    ("UV_NO_CONFIG", "1"),
+    ("UV_PREVIEW_FEATURES", "pylock"),
+    ("UV_PYTHON_DOWNLOADS", "never"),
+)
+"""Copies instead of links, because the cache is not in the image; bytecode now, because the image's user may not write it."""
+
+
+def stages(lock: Lock, lock_file_name: str) -> tuple[Stage, ...]:
+    """The stages of the image; the last one is what is shipped.
+
+    Raises `UnrenderableError` when no platform of the lock runs in a container, or it lacks a base image or an installer.
+    """
+    stacks = tuple(stack for stack in lock.stacks if stack.platform.startswith("linux/") and stack.runs == "container")
+    if not stacks:
+        raise UnrenderableError(
+            f"lock `{lock.name}` runs on the host ({', '.join(lock.platforms)}), and a Dockerfile is for containers",
+            hints=("write `runs: container` and a linux platform in the specification and solve again",),
+        )
+    if len({(base_of(stack), _variables(stack)) for stack in stacks}) == 1:
+        return _stages(_Plan(lock, lock_file_name, stacks))
+    # No `ARG TARGETARCH` above: FROM knows it without, and BuildKit of a 20.10 engine would take the line for an empty value.
+    apart = [stage for stack in stacks for stage in _stages(_Plan(lock, lock_file_name, (stack,)), f"-{_architecture(stack)}")]
+    return (*apart, (From("runtime-${TARGETARCH}", "runtime"),))
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What one sequence of stages is made of: `stacks` share a base image and differ in nothing a Dockerfile fixes."""
+
+    lock: Lock
+    lock_file_name: str
+    stacks: tuple[LockedStack, ...]
+
+    @property
+    def base(self) -> Base:
+        return base_of(self.stacks[0])
+
+    @property
+    def packages(self) -> tuple[LockedPackage, ...]:
+        platforms = {stack.platform for stack in self.stacks}
+        return tuple(package for package in self.lock.packages if platforms & set(package.platforms))
+
+
+def _architecture(stack: LockedStack) -> str:
+    return stack.platform.partition("/")[2]
+
+
+def _stages(plan: _Plan, suffix: str = "") -> tuple[Stage, ...]:
+    base = plan.base
+    return (
+        (From(base.reference, f"base{suffix}", base.digest), *_base(base)),
+        (From(f"base{suffix}", f"builder{suffix}"), *_builder(plan)),
+        (From(f"base{suffix}", f"runtime{suffix}"), *_runtime(plan, f"builder{suffix}")),
+    )
+
+
+def _base(base: Base) -> Stage:
+    """What builder and runtime share: the base image with the locked Python."""
+    install = (_install_packages(base.packages),) if base.packages else ()
+    return (User("root"), *install)
+
+
+def _builder(plan: _Plan) -> Stage:
+    """The stage that downloads and installs; only its environment reaches the image."""
+    base = plan.base
+    tools = (_install_packages(base.builder_packages),) if base.builder_packages else ()
+    check = _check_python(base, plan.lock_file_name)
+    if not plan.packages:
+        return (*tools, check, Run((f"{base.python} -m venv --without-pip {ENVIRONMENT}",)))
+    return (*tools, check, Env(_BUILD_VARIABLES), _install_installer(plan), _install_environment(plan))
+
+
+def _install_packages(packages: tuple[str, ...]) -> Run:
+    commands = (
+        "apt-get update",
+        f"DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends {' '.join(packages)}",
+        "rm -rf /var/lib/apt/lists/*",
+    )
+    return Run(commands)
+
+
+def _check_python(base: Base, lock_file_name: str) -> Run:
+    """Fail early, in words, when the base image is not what the lock was made for."""
+    program = f"import ensurepip, sys, venv; sys.exit(sys.version_info[:2] != {base.version})"
+    message = f"error: {lock_file_name} needs {base.python} with venv and ensurepip, and base image {base.reference} lacks it"
+    return Run((f"{base.python} -c {shlex.quote(program)} || {{ echo {shlex.quote(message)} >&2; exit 1; }}",))
+
+
+def _install_installer(plan: _Plan) -> Run:
+    """The installer in an environment of its own, from the one file the lock names, so no index is asked for it."""
+    lines = dict.fromkeys(_installer_requirement(plan, stack) for stack in plan.stacks)
+    has_local = any(stack.installer and stack.installer.file.path for stack in plan.stacks)
+    mounts = (_cache("pip"), *((_wheels(),) if has_local else ()), *_SECRETS)
+    commands = (
+        *_USE_SECRETS,
+        f"printf '%s\\n' {' '.join(shlex.quote(line) for line in lines)} > /tmp/installer.txt",
+        f"{plan.base.python} -m venv {_INSTALLER}",
+        f"{_INSTALLER}/bin/python -m pip install --require-hashes --no-deps --only-binary :all: -r /tmp/installer.txt",
+    )
+    return Run(commands, mounts)
+
+
+def _installer_requirement(plan: _Plan, stack: LockedStack) -> str:
+    """One line for pip, with a marker where another platform of the plan has a file of its own."""
+    if stack.installer is None:
+        raise UnrenderableError(
+            f"the lock names no installer for {stack.platform}, and an image needs one to install its packages",
+            hints=("solve again with this version of provision",),
+        )
+    file = stack.installer.file
+    url = f"file://{_CONTEXT}/{quote_path(file.path)}" if file.path else file.url
+    sharing = tuple(other.platform for other in plan.stacks if other.installer == stack.installer)
+    marker = package_marker(sharing, tuple(other.platform for other in plan.stacks))
+    condition = f" ; {marker}" if marker else ""
+    return f"{stack.installer.name} @ {url}{condition} --hash=sha256:{file.sha256}"
+
+
+def _install_environment(plan: _Plan) -> Run:
+    """The packages of the lock, each checked against its hash by the installer."""
+    name = plan.lock_file_name
+    has_local = any(file.path for package in plan.packages for file in package.files)
+    has_sources = any(package.sdist for package in plan.packages)
+    lock_mount = Mount("bind", (("source", name), ("target", f"{_CONTEXT}/{name}")))
+    mounts = (_cache("uv"), lock_mount, *((_wheels(),) if has_local else ()), *_SECRETS)
+    options = "" if has_sources else " --no-build"
+    commands = (
+        *_USE_SECRETS,
+        f"{plan.base.python} -m venv --without-pip {ENVIRONMENT}",
+        f"{_INSTALLER}/bin/uv pip install --python {ENVIRONMENT}/bin/python{options} --requirement {_CONTEXT}/{name}",
+    )
+    return Run(commands, mounts)
+
+
+def _cache(name: str) -> Mount:
+    return Mount("cache", (("target", f"{_CACHE}/{name}"),))
+
+
+def _wheels() -> Mount:
+    return Mount("bind", (("source", "wheels"), ("target", f"{_CONTEXT}/wheels")))
+
+
+def _runtime(plan: _Plan, builder: str) -> Stage:
+    """The stage that is shipped; what changes with every lock stands below the large layer, so that it can be kept."""
+    variables = _variables(plan.stacks[0])
+    return (
+        _add_user(),
+        Copy(ENVIRONMENT, builder),
+        Env((("VIRTUAL_ENV", ENVIRONMENT), ("PATH", f"{ENVIRONMENT}/bin:$PATH")), expands=True),
+        *((Env(variables),) if variables else ()),
+        Label(_labels(plan)),
+        User(f"{_USER_ID}:{_USER_ID}"),
+        Workdir(_HOME),
+        Cmd(("python",)),
+    )
+
+
+def _variables(stack: LockedStack) -> tuple[tuple[str, str], ...]:
+    """What the NVIDIA container runtime reads, which devices and libraries and on what, and the stack's own variables."""
+    variables: dict[str, str] = {}
+    if stack.accelerator == "cuda":
+        variables = {"NVIDIA_VISIBLE_DEVICES": "all", "NVIDIA_DRIVER_CAPABILITIES": "compute,utility"}
+        if stack.require_cuda:
+            variables["NVIDIA_REQUIRE_CUDA"] = stack.require_cuda
+    return tuple(sorted((variables | dict(stack.environment)).items()))
+
+
+def _labels(plan: _Plan) -> tuple[tuple[str, str], ...]:
+    """What a registry or a running container can tell of the lock; of several platforms, what holds on all of them."""
+    lock, base = plan.lock, plan.base
+    labels = {
+        "dev.provision.lock.digest": lock_digest(lock),
+        "dev.provision.matrix.digest": lock.matrix_digest,
+        "org.opencontainers.image.base.digest": base.digest,
+        "org.opencontainers.image.base.name": base.reference,
+        "org.opencontainers.image.title": lock.name,
+    }
+    shared = set.intersection(*(set(_stack_labels(stack).items()) for stack in plan.stacks))
+    return tuple(sorted((name, value) for name, value in {*labels.items(), *shared} if value))
+
+
+def _stack_labels(stack: LockedStack) -> dict[str, str]:
+    labels = {
+        "dev.provision.accelerator": stack.accelerator,
+        "dev.provision.basis": stack.basis,
+        "dev.provision.platform": stack.platform,
+        "dev.provision.verdict": "unverified" if stack.unverified else "yes",
+    }
+    labels |= {f"dev.provision.stack.{component}": version for component, version in stack.components.items()}
+    return labels | {f"dev.provision.requires.{fact}": wanted for fact, wanted in stack.host_requirements.items()}
+
+
+def _add_user() -> Run:
+    """A user with fixed numbers, written by hand: not every base image has useradd."""
+    group = f"provision:x:{_USER_ID}:"
+    user = f"provision:x:{_USER_ID}:{_USER_ID}::{_HOME}:/bin/sh"
+    commands = (
+        f"{{ grep -q '^[^:]*:[^:]*:{_USER_ID}:' /etc/group || echo '{group}' >> /etc/group; }}",
+        f"{{ grep -q '^[^:]*:[^:]*:{_USER_ID}:' /etc/passwd || echo '{user}' >> /etc/passwd; }}",
+        f"mkdir -p {_HOME}",
+        f"chown {_USER_ID}:{_USER_ID} {_HOME}",
+    )
+    return Run(commands)

@@ -1,0 +1,61 @@
+"""The text of a new `provision.yaml`: short, commented, and valid as it stands."""
+
+from __future__ import annotations
+
+import re
+from textwrap import indent
+
+_NOT_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
+"""Plain words that YAML 1.1 or 1.2 reads as something else."""
+
+_TEMPLATE = """\
+# What this environment needs. `provision solve` turns it into pylock.{name}.toml and the outputs at the end.
+name: {spelled}
+
+target:
+  platform: {platform}
+  # {subject}.
+  # Instead of the facts themselves: a path to a host profile, a list of paths, or `auto` for the machine that solves.
+  # A fact that is left out is unknown; a driver or kernel that is left out is chosen.
+  host:
+{host}
+# cuda, rocm, mps or cpu. Left out, it is what the target's GPUs call for.
+# accelerator: cuda
+
+# Components of the matrix and the versions you accept; `provision matrix list` shows them all.
+requires:
+  python: ">=3.10"
+  pytorch: "*"
+  # cuda: "12.*"
+  # driver: ">=550"
+
+# Ordinary Python requirements, solved together with the components above.
+packages: []
+  # - transformers>=4.50
+
+# policy:
+#   strategy: newest             # or oldest
+#   allow: [minor-version]       # also: forward-compat, ptx-jit, prerelease, sdist
+#   exclude-newer: 2026-09-01    # ignore what was uploaded later
+
+# image:
+#   base: auto                   # or slim, cuda-runtime, cuda-devel, any reference
+
+outputs: [dockerfile]            # also: compose, devcontainer, apptainer, kubernetes, bake, host-script, requirements, sbom
+"""
+
+
+def spec_template(*, name: str, platform: str, subject: str, host: str) -> str:
+    """Return the text of a new spec.
+
+    `subject` says in words whose facts `host` holds; `host` is a host profile as YAML text.
+    """
+    is_word = name[:1].isalpha() and name.lower() not in _NOT_WORDS
+    spelled = name if is_word else f'"{name}"'
+    return _TEMPLATE.format(name=name, spelled=spelled, platform=platform, subject=subject, host=indent(host, "    "))
+
+
+def spec_name(folder: str) -> str:
+    """Turn the name of a folder into the name of a spec, which becomes part of a file name."""
+    name = re.sub(r"[^A-Za-z0-9_-]+", "-", folder).strip("-_")
+    return name or "environment"

@@ -1,0 +1,143 @@
+"""The ways to build with BuildKit, best first: buildx, a client before 23 with BuildKit built in, and the engine's HTTP API.
+
+The classic builder is not among them: it knows no `RUN --mount`. A client of 23 or newer without the buildx plug-in refuses
+to use BuildKit at all, so the next `docker` on PATH is tried before falling back to HTTP, which cannot carry secrets.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from provisioner.validate.engine import BuildFailedError, Built, EngineError
+from provisioner.validate.process import stream
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from provisioner.errors import ProvisionError
+    from provisioner.validate.engine import BuildRequest, Log
+
+SHOWN_LINES = 12
+"""How many of the last lines of a failed build an error repeats."""
+
+_OUT_OF_REACH = re.compile(
+    r"Temporary failure in name resolution|Temporary failure resolving|Name or service not known|Could not resolve|dial tcp"
+    r"|i/o timeout|Failed to establish a new connection|ConnectTimeoutError|ReadTimeoutError|Connection refused"
+    r"|Connection reset|dns error|error sending request|tcp connect error|TLS handshake|CERTIFICATE_VERIFY_FAILED"
+    r"|invalid peer certificate|No space left on device|Cannot connect to the Docker daemon",
+    re.IGNORECASE,
+)
+"""Signs that a build stopped for want of network, trust, disk or engine: nothing is then known about the lock."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandBuilder:
+    """Builds with a program that takes `docker build`'s options. `environment` is added to this process's own."""
+
+    method: str
+    command: tuple[str, ...]
+    environment: tuple[tuple[str, str], ...] = ()
+
+    def build(self, request: BuildRequest, log: Log) -> Built:
+        """Build and return the image's id; raises `BuildFailedError` or `EngineError` with the last lines."""
+        with tempfile.TemporaryDirectory(prefix="provision-build-") as scratch:
+            identity = Path(scratch) / "image-id"
+            finished = stream(self._arguments(request, identity), log, environment=dict(self.environment))
+            if finished.exit_code != 0:
+                raise build_failure(request.tag, (finished.stderr + finished.stdout).splitlines())
+            return Built(image=identity.read_text(encoding="utf-8").strip(), tag=request.tag, method=self.method)
+
+    def _arguments(self, request: BuildRequest, identity: Path) -> list[str]:
+        options = ["--file", str(request.dockerfile), "--tag", request.tag, "--iidfile", str(identity)]
+        if request.platform:
+            options += ["--platform", request.platform]
+        if request.network:
+            options += ["--network", request.network]
+        for name, path in sorted(request.secrets.items()):
+            options += ["--secret", f"id={name},src={path}"]
+        return [*self.command, *options, str(request.context)]
+
+
+def build_failure(tag: str, lines: list[str]) -> ProvisionError:
+    """The error for a build that stopped: a no when a step failed, cannot-tell when something outside was out of reach."""
+    told = [line.rstrip() for line in lines if line.strip()]
+    last = failed_step(told)[-SHOWN_LINES:]
+    sign = next((match for line in told[-60:] if (match := _OUT_OF_REACH.search(line))), None)
+    if sign is not None:
+        hints = (
+            "a build does not see this machine's loopback addresses or proxies: --build-network host lends it this network",
+            "certificates are taken from SSL_CERT_FILE, REQUESTS_CA_BUNDLE or PIP_CERT, where one of them is set",
+        )
+        return EngineError(f"the build of `{tag}` could not reach what it needs: {sign[0]}", causes=last, hints=hints)
+    return BuildFailedError(f"the image `{tag}` does not build from its lock", causes=last)
+
+
+def failed_step(lines: list[str]) -> tuple[str, ...]:
+    """What the step that failed printed, without its number; everything when no step is named.
+
+    `#7 0.412 ERROR: …` belongs to step 7, and `#7 ERROR: executor failed running […]` says that it failed.
+    """
+    failed = [match[1] for line in lines if (match := re.match(r"#(\d+) ERROR: ", line))]
+    if not failed:
+        return tuple(lines)
+    mark = f"#{failed[-1]} "
+    own = (line.removeprefix(mark) for line in lines if line.startswith(mark))
+    return tuple(line for line in own if not line.startswith(("sha256:", "transferring ")))
+
+
+def find_command_builder(host: str, path: str | None = None) -> CommandBuilder | None:
+    """The best client on `path` (default: PATH) that can use BuildKit against the engine at `host`, or None."""
+    clients = tuple(_programs("docker", os.environ.get("PATH", "") if path is None else path))
+    at_host = (("DOCKER_HOST", host),)
+    for client in clients:
+        version = _first_line((client, "buildx", "version"), {"DOCKER_HOST": host})
+        if version:
+            command = (client, "buildx", "build", "--load", "--progress=plain")
+            return CommandBuilder(f"docker buildx {_number(version)}", command, at_host)
+    for client in clients:
+        version = _number(_first_line((client, "--version"), {}))
+        if version and int(version.partition(".")[0]) < 23:
+            environment = (*at_host, ("DOCKER_BUILDKIT", "1"))
+            return CommandBuilder(f"docker {version} with BuildKit", (client, "build", "--progress=plain"), environment)
+    return None
+
+
+def _programs(name: str, path: str) -> Iterator[str]:
+    """Every program of this name on a search path, first found first, each file once."""
+    seen = set()
+    for folder in path.split(os.pathsep):
+        found = shutil.which(name, path=folder) if folder else None
+        if found is not None and (real := os.path.realpath(found)) not in seen:
+            seen.add(real)
+            yield found
+
+
+def _first_line(command: tuple[str, ...], environment: Mapping[str, str]) -> str:
+    """What a program prints first, or "" when it fails or prints nothing."""
+    try:
+        finished = subprocess.run(  # noqa: S603 - a program found on PATH, with arguments of our own
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=30,
+            env={**os.environ, **environment},
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    lines = finished.stdout.splitlines()
+    return lines[0] if finished.returncode == 0 and lines else ""
+
+
+def _number(text: str) -> str:
+    """`Docker version 20.10.24+dfsg1, build 297e128` -> `20.10.24`; "" when there is none."""
+    match = re.search(r"\d+\.\d+(?:\.\d+)*", text)
+    return match[0] if match else ""

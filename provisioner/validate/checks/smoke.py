@@ -1,0 +1,334 @@
+"""Measure the stack from inside it, and print one line of JSON: what is installed, what is loaded, what computes.
+
+Runs in any container or environment on Python 3.7 or newer and imports nothing but the standard library and the stack
+itself. It judges nothing: the comparison with the lock happens outside. Every probe is guarded, so one failure becomes one
+entry under `errors` and the rest is still measured.
+
+Usage: python smoke.py LEVEL      (0 import, 1 + devices, 2 + compute, 3 + libraries, 4 + sustained load)
+"""
+
+import ctypes
+import glob
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+
+FOUND = {"schema": 1, "errors": {}, "timing": {}, "devices": []}
+
+
+def guarded(name, probe, *arguments):
+    """Run one probe; what it raises is recorded as text. Broad on purpose: a broken stack can raise anything."""
+    sys.stderr.write("smoke: %s\n" % name)
+    sys.stderr.flush()
+    start = time.perf_counter()
+    try:
+        return probe(*arguments)
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        FOUND["errors"][name] = "%s: %s" % (type(error).__name__, " ".join(lines[:4])[:600])
+        return None
+    finally:
+        FOUND["timing"][name] = round(time.perf_counter() - start, 4)
+
+
+def distributions():
+    """Name (normalized) -> version of everything installed, as the metadata on disk says."""
+    try:
+        from importlib import metadata
+    except ImportError:
+        import pkg_resources
+
+        return {normalized(one.project_name): one.version for one in pkg_resources.working_set}
+    found = {}
+    for one in metadata.distributions():
+        name = one.metadata["Name"]
+        if name:
+            # The first on sys.path is the one that is imported.
+            found.setdefault(normalized(name), one.version)
+    return found
+
+
+def normalized(name):
+    import re
+
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def glibc():
+    name, version = os.confstr("CS_GNU_LIBC_VERSION").split()
+    return version if name == "glibc" else None
+
+
+def import_torch():
+    import torch
+
+    return torch
+
+
+def loaded_library(name):
+    """Path of a shared library this process has mapped, or None: what is loaded counts, not what lies on the disk."""
+    with open("/proc/self/maps") as maps:
+        for line in maps:
+            path = line.rstrip("\n").partition("/")[2]
+            if os.path.basename(path).startswith(name):
+                return "/" + path
+    return None
+
+
+def nccl_version():
+    """What the loaded libnccl says of itself; `torch.cuda.nccl.version()` is a constant of the build and cannot tell."""
+    path = loaded_library("libnccl.so")
+    if path is None:
+        return None
+    number = ctypes.c_int()
+    status = ctypes.CDLL(path).ncclGetVersion(ctypes.byref(number))
+    if status != 0:
+        raise RuntimeError("ncclGetVersion returned %d" % status)
+    return number.value
+
+
+def arch_flags(torch):
+    """Targets the kernels were compiled for; `torch.cuda.get_arch_list()` is empty without a GPU on older releases."""
+    flags = getattr(torch._C, "_cuda_getArchFlags", None)
+    if flags is not None:
+        return (flags() or "").split()
+    return list(torch.cuda.get_arch_list())
+
+
+def unresolved_libraries(torch):
+    """`file needs library` for each library the loader cannot find. Only the framework's own files: everything else ships
+    optional plug-ins that miss theirs on purpose. The driver's two libraries come from the host at run time."""
+    root = os.path.dirname(torch.__file__)
+    files = sorted(glob.glob(os.path.join(root, "lib", "*.so*")) + glob.glob(os.path.join(root, "_C*.so")))
+    provided_by_host = ("libcuda.so.1", "libnvidia-ml.so.1")
+    output = subprocess.run(["ldd"] + files, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, universal_newlines=True).stdout
+    missing, current = set(), os.path.basename(files[0])
+    for line in output.splitlines():
+        if line.endswith(":") and not line[0].isspace():
+            current = os.path.basename(line[:-1])
+        elif "=> not found" in line and line.split()[0] not in provided_by_host:
+            missing.add("%s needs %s" % (current, line.split()[0]))
+    return sorted(missing)
+
+
+def measure_torch(torch):
+    found = {"version": str(torch.__version__), "cuda": torch.version.cuda, "hip": getattr(torch.version, "hip", None)}
+    accelerated = bool(found["cuda"] or found["hip"])
+    found["cudnn"] = guarded("cudnn", torch.backends.cudnn.version) if accelerated else None
+    found["nccl"] = guarded("nccl", nccl_version) if accelerated and os.path.exists("/proc/self/maps") else None
+    found["arch_flags"] = guarded("arch_flags", arch_flags, torch) if accelerated else []
+    compiled = getattr(torch._C, "_cuda_getCompiledVersion", None)
+    found["compiled_cuda"] = guarded("compiled_cuda", compiled) if compiled is not None else None
+    found["unresolved"] = guarded("unresolved", unresolved_libraries, torch) if sys.platform.startswith("linux") else None
+    return found
+
+
+def integers(rows, columns, seed):
+    """Small whole numbers, the same on every machine: their products and sums are exact in every float type used."""
+    return [[(seed * 31 + row * 7 + column * 13 + row * column) % 5 - 2 for column in range(columns)] for row in range(rows)]
+
+
+def product(left, right):
+    columns = list(zip(*right))
+    return [[sum(a * b for a, b in zip(row, column)) for column in columns] for row in left]
+
+
+def matmul_is_exact(torch, device, size=64):
+    """Whether a matrix product on `device` equals the one computed here with whole numbers, in every element."""
+    left, right = integers(size, size, 3), integers(size, size, 5)
+    answer = torch.tensor(left, dtype=torch.float32, device=device) @ torch.tensor(right, dtype=torch.float32, device=device)
+    # An element-wise kernel of the framework's own, beside the vendor library's product.
+    answer = (answer * 2 + 1 - 1) / 2
+    return [[int(value) for value in row] for row in answer.cpu().tolist()] == product(left, right)
+
+
+def nvml():
+    """What the management library sees: driver release and devices. Needs no CUDA context."""
+    library = ctypes.CDLL("libnvidia-ml.so.1")
+    status = library.nvmlInit_v2()
+    if status != 0:
+        library.nvmlErrorString.restype = ctypes.c_char_p
+        raise RuntimeError("nvmlInit returned %d (%s)" % (status, (library.nvmlErrorString(status) or b"").decode()))
+    text, count = ctypes.create_string_buffer(96), ctypes.c_uint()
+    library.nvmlSystemGetDriverVersion(text, 96)
+    found = {"driver": text.value.decode(), "names": []}
+    library.nvmlDeviceGetCount_v2(ctypes.byref(count))
+    for index in range(count.value):
+        handle = ctypes.c_void_p()
+        if library.nvmlDeviceGetHandleByIndex_v2(index, ctypes.byref(handle)) == 0:
+            library.nvmlDeviceGetName(handle, text, 96)
+            found["names"].append(text.value.decode())
+    library.nvmlShutdown()
+    return found
+
+
+def cuda_driver():
+    """What the driver API sees: its CUDA level (12040 is 12.4) and how many devices it can open."""
+    library = ctypes.CDLL("libcuda.so.1")
+    number = ctypes.c_int()
+    library.cuDriverGetVersion(ctypes.byref(number))
+    found = {"level": number.value, "count": 0}
+    status = library.cuInit(0)
+    if status != 0:
+        raise RuntimeError("cuInit returned %d" % status)
+    library.cuDeviceGetCount(ctypes.byref(number))
+    found["count"] = number.value
+    return found
+
+
+def visible_devices(torch):
+    """One entry for each device the framework can open. `is_available()` is not asked: it is known to lie both ways."""
+    if torch.version.cuda or getattr(torch.version, "hip", None):
+        devices = []
+        for index in range(torch.cuda.device_count()):
+            properties = torch.cuda.get_device_properties(index)
+            capability = "%d.%d" % (properties.major, properties.minor)
+            name = "cuda:%d" % index
+            devices.append(
+                {
+                    "device": name,
+                    "name": properties.name,
+                    "compute_capability": capability,
+                    "gfx": getattr(properties, "gcnArchName", "").split(":")[0],
+                    "memory": properties.total_memory,
+                }
+            )
+        return devices
+    if getattr(getattr(torch.backends, "mps", None), "is_built", bool)() and torch.backends.mps.is_available():
+        return [{"device": "mps", "name": platform.processor(), "compute_capability": "", "gfx": "", "memory": 0}]
+    return []
+
+
+def matmul_is_close(torch, device, dtype):
+    """The same product in a short float type, on the device against the CPU in float32, within that type's last place."""
+    left, right = (torch.tensor(integers(256, 256, seed), dtype=torch.float32) for seed in (3, 5))
+    answer = (left.to(device, dtype) @ right.to(device, dtype)).float().cpu()
+    expected = left @ right
+    return bool(((answer - expected).abs().max() <= expected.abs().max() / 128).item())
+
+
+def compute(torch, entry):
+    device = entry["device"]
+    entry["matmul"] = guarded("%s matmul" % device, matmul_is_exact, torch, device, 96)
+    if device.startswith("cuda"):
+        guarded("%s synchronize" % device, torch.cuda.synchronize, device)
+    major = int(entry["compute_capability"].partition(".")[0] or 0)
+    entry["float16"] = guarded("%s float16" % device, matmul_is_close, torch, device, torch.float16)
+    # bfloat16 units begin with compute capability 8.0 (CUDA C++ Programming Guide, Arithmetic Instructions).
+    if major >= 8 or entry["gfx"]:
+        entry["bfloat16"] = guarded("%s bfloat16" % device, matmul_is_close, torch, device, torch.bfloat16)
+
+
+def convolution_is_exact(torch, device):
+    """A convolution through cuDNN (MIOpen on AMD) against the CPU, on whole numbers."""
+    image = torch.tensor(integers(32, 32, 2), dtype=torch.float32).reshape(1, 1, 32, 32).repeat(2, 8, 1, 1)
+    kernel = torch.tensor(integers(3, 3, 4), dtype=torch.float32).reshape(1, 1, 3, 3).repeat(8, 8, 1, 1)
+    if not torch.backends.cudnn.is_acceptable(image.to(device)):
+        raise RuntimeError("cuDNN does not accept a float32 tensor on %s" % device)
+    answer = torch.nn.functional.conv2d(image.to(device), kernel.to(device), padding=1).cpu()
+    expected = torch.nn.functional.conv2d(image, kernel, padding=1)
+    return bool(((answer - expected).abs().max() <= 0.01).item())
+
+
+def all_reduce(torch, devices):
+    """Sum one tensor over all devices through NCCL (RCCL on AMD); with one device, a group of one still starts the library."""
+    tensors = [torch.full((1024,), float(index + 1), device=name) for index, name in enumerate(devices)]
+    expected = sum(range(1, len(devices) + 1))
+    if len(devices) > 1:
+        torch.cuda.nccl.all_reduce(tensors)
+    else:
+        import torch.distributed as distributed
+
+        distributed.init_process_group("nccl", store=distributed.HashStore(), rank=0, world_size=1)
+        distributed.all_reduce(tensors[0])
+        distributed.destroy_process_group()
+    for name in devices:
+        torch.cuda.synchronize(name)
+    return all(bool((tensor.cpu() == expected).all().item()) for tensor in tensors)
+
+
+def sustained(torch, entry, seconds=5.0):
+    """Keep one device busy: every product must equal the first bit for bit. TFLOP/s, GB/s and the memory that held a pattern."""
+    device, size = entry["device"], 4096
+    left, right = (torch.randn(size, size, device=device, dtype=torch.float16) for _ in range(2))
+    first, count, same = left @ right, 0, True
+    torch.cuda.synchronize(device)
+    start = time.perf_counter()
+    while time.perf_counter() - start < seconds:
+        for _ in range(20):
+            again = left @ right
+        count += 20
+        same = same and bool(torch.equal(again, first))
+    elapsed = time.perf_counter() - start
+    source = torch.empty(1 << 28, dtype=torch.uint8, device=device)
+    target = torch.empty_like(source)
+    target.copy_(source)
+    torch.cuda.synchronize(device)
+    begin = time.perf_counter()
+    for _ in range(20):
+        target.copy_(source)
+    torch.cuda.synchronize(device)
+    rate = 2 * 20 * source.numel() / (time.perf_counter() - begin)
+    del source, target
+    amount = int(torch.cuda.mem_get_info(device)[0] * 0.5)
+    pattern = torch.full((amount,), 0xA5, dtype=torch.uint8, device=device)
+    held = all(bool((piece == 0xA5).all().item()) for piece in pattern.split(1 << 28))
+    entry["sustained"] = {
+        "stable": same,
+        "memory_held": held,
+        "memory_checked": amount,
+        "seconds": round(elapsed, 2),
+        "teraflops": round(2 * size**3 * count / elapsed / 1e12, 2),
+        "gigabytes_per_second": round(rate / 1e9, 1),
+    }
+
+
+def measure_devices(torch, level):
+    accelerated = bool(torch.version.cuda or getattr(torch.version, "hip", None))
+    devices = FOUND["devices"] = guarded("devices", visible_devices, torch) or []
+    if level >= 2:
+        for entry in devices:
+            compute(torch, entry)
+    if level >= 3 and devices and accelerated:
+        for entry in devices:
+            entry["convolution"] = guarded("%s convolution" % entry["device"], convolution_is_exact, torch, entry["device"])
+        FOUND["all_reduce"] = guarded("all_reduce", all_reduce, torch, [entry["device"] for entry in devices])
+    if level >= 4 and accelerated:
+        for entry in devices:
+            guarded("%s sustained" % entry["device"], sustained, torch, entry)
+
+
+def main(level):
+    # Libraries print what they like, from C too; only the last line of this script may reach stdout.
+    answer = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    FOUND["level"] = level
+    FOUND["python"] = platform.python_version()
+    FOUND["machine"] = platform.machine()
+    FOUND["glibc"] = guarded("glibc", glibc) if sys.platform.startswith("linux") else None
+    FOUND["distributions"] = guarded("distributions", distributions)
+    FOUND["torch"] = None
+    torch = None
+    if "torch" in (FOUND["distributions"] or {}):
+        torch = guarded("import torch", import_torch)
+        if torch is not None:
+            FOUND["torch"] = guarded("torch", measure_torch, torch)
+    if level >= 1 and sys.platform.startswith("linux") and (torch is None or torch.version.cuda):
+        FOUND["nvml"] = guarded("nvml", nvml)
+        FOUND["cuda_driver"] = guarded("cuda_driver", cuda_driver)
+    if level >= 1 and torch is not None:
+        FOUND["cpu_matmul"] = guarded("cpu_matmul", matmul_is_exact, torch, "cpu")
+        guarded("accelerator", measure_devices, torch, level)
+    answer.write(json.dumps(FOUND, sort_keys=True) + "\n")
+    answer.flush()
+    # Some libraries crash while the interpreter shuts down, after everything has been measured.
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 0)

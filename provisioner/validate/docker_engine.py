@@ -1,0 +1,219 @@
+"""The Docker engine: docker-py to ask and to run, BuildKit to build."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol
+
+from provisioner.validate.builder import find_command_builder
+from provisioner.validate.buildkit import ApiBuilder
+from provisioner.validate.engine import EngineError, Finished, HostRefusedError, NoDeviceError
+from provisioner.validate.process import TIMED_OUT
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+    from docker.models.containers import Container
+    from docker.types import DeviceRequest
+
+    from provisioner.errors import ProvisionError
+    from provisioner.validate.engine import BuildRequest, Built, Log, RunRequest
+
+_SHARED_MEMORY = "1g"
+"""NCCL and data loaders share memory between processes; Docker's 64 MB default is too little for either."""
+
+_DEVICE_SIGNS = ("device driver", "nvidia", "cdi", "gathering device information", "/dev/kfd", "/dev/dri")
+
+
+class Builder(Protocol):
+    """One way to build."""
+
+    def build(self, request: BuildRequest, log: Log) -> Built:
+        """Build an image."""
+
+
+class DockerEngine:
+    """A Docker engine at the address DOCKER_HOST or the current context names."""
+
+    name = "docker"
+
+    def __init__(self, client: DockerClient, host: str, version: str, platform: str) -> None:
+        self._client = client
+        self._host = host
+        self.version = version
+        self.platform = platform
+
+    @classmethod
+    def connect(cls) -> DockerEngine:
+        """Find the engine and ask its version; raises `EngineError` naming the address that did not answer."""
+        from docker import DockerClient, from_env
+        from docker.errors import DockerException
+
+        host = _host()
+        try:
+            _reach(host)
+            client = from_env() if "DOCKER_HOST" in os.environ else DockerClient(base_url=host)
+            answer = client.version()
+        except (DockerException, OSError) as error:
+            raise _no_answer(host, error) from None
+        return cls(client, host, str(answer["Version"]), f"{answer['Os']}/{answer['Arch']}")
+
+    @cached_property
+    def builder(self) -> Builder:
+        """The best way to build with this engine."""
+        return find_command_builder(self._host) or ApiBuilder(self._client)
+
+    def build(self, request: BuildRequest, log: Log) -> Built:
+        """Build with BuildKit; raises `BuildFailedError` or `EngineError`."""
+        return self.builder.build(request, log)
+
+    def run(self, request: RunRequest, log: Log) -> Finished:
+        """Create, start, follow and remove one container; raises `NoDeviceError` or `EngineError`."""
+        from docker.errors import DockerException
+
+        try:
+            container = self._create(request)
+            try:
+                container.start()
+                return _follow(container, request.timeout, log)
+            finally:
+                container.remove(force=True)
+        except (DockerException, OSError) as error:
+            raise run_failure(request, _reason(error)) from None
+
+    def _create(self, request: RunRequest) -> Container:
+        from docker.types import LogConfig
+
+        return self._client.containers.create(
+            request.image,
+            entrypoint=[request.command[0]],
+            command=list(request.command[1:]),
+            detach=True,
+            device_requests=self._device_requests(request.gpus),
+            devices=["/dev/kfd", "/dev/dri"] if request.gpus == "rocm" else [],
+            group_add=["video"] if request.gpus == "rocm" else [],
+            environment=dict(request.environment),
+            volumes={str(path): {"bind": inside, "mode": "ro"} for path, inside in request.mounts.items()},
+            network_mode=request.network,
+            shm_size=_SHARED_MEMORY,
+            # An engine may be set to another log driver, whose logs cannot be read back.
+            log_config=LogConfig(type=LogConfig.types.JSON),
+        )
+
+    def _device_requests(self, gpus: str) -> list[DeviceRequest]:
+        """`--gpus`, or the same through the Container Device Interface where that is all the engine knows."""
+        from docker.types import DeviceRequest
+
+        if gpus in {"", "rocm"}:
+            return []
+        if self._has_only_cdi():
+            devices = ["nvidia.com/gpu=all"] if gpus == "all" else [f"nvidia.com/gpu={one}" for one in gpus.split(",")]
+            return [DeviceRequest(driver="cdi", device_ids=devices)]
+        capabilities = [["gpu", "compute", "utility"]]
+        if gpus == "all":
+            return [DeviceRequest(count=-1, capabilities=capabilities)]
+        return [DeviceRequest(device_ids=gpus.split(","), capabilities=capabilities)]
+
+    def _has_only_cdi(self) -> bool:
+        information = self._client.info()
+        found = (str(device.get("ID", "")) for device in information.get("DiscoveredDevices") or ())
+        return "nvidia" not in information.get("Runtimes", {}) and any(one.startswith("nvidia.com/gpu") for one in found)
+
+    def remove(self, image: str) -> None:
+        """Remove an image and its tags; one that is gone, or in use by someone else, is left as it is."""
+        from docker.errors import APIError, DockerException
+
+        try:
+            self._client.images.remove(image, force=True)
+        except APIError as error:
+            if error.status_code not in {404, 409}:
+                raise EngineError(f"image `{image}` cannot be removed: {_reason(error)}") from None
+        except (DockerException, OSError) as error:
+            raise EngineError(f"image `{image}` cannot be removed: {_reason(error)}") from None
+
+
+def _host() -> str:
+    """Where the engine listens: DOCKER_HOST, else the context `docker context use` chose, else the usual socket."""
+    from docker import ContextAPI
+    from docker.errors import DockerException
+
+    named = os.environ.get("DOCKER_HOST")
+    if named:
+        return named
+    try:
+        context = ContextAPI.get_current_context()
+    except (DockerException, OSError):
+        context = None
+    # docker-py spells the default socket with a scheme of its own; the command line knows only unix://.
+    return str(context.Host).replace("http+unix://", "unix://") if context is not None else "unix:///var/run/docker.sock"
+
+
+def _reach(host: str) -> None:
+    """Open and close the engine's socket: docker-py, refused, leaves its own open and hides the reason in four layers."""
+    if not host.startswith("unix://"):
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(10)
+        connection.connect(host.removeprefix("unix://"))
+
+
+def _no_answer(host: str, error: Exception) -> EngineError:
+    reason = getattr(error, "strerror", None) or _reason(error)
+    remedy = "start Docker, or name another engine with DOCKER_HOST or --engine podman"
+    if isinstance(error, PermissionError):
+        remedy = "the socket is not yours to use: join the group `docker`, or run rootless Docker or --engine podman"
+    hints = (remedy, "on this machine itself, without containers: --engine local")
+    return EngineError(f"no Docker engine answers at `{host}`", causes=(reason,), hints=hints)
+
+
+def _follow(container: Container, timeout: float, log: Log) -> Finished:
+    """Hand on stderr until the container ends; its log, read again at the end, has both streams whole and apart."""
+    has_expired = threading.Event()
+
+    def expire() -> None:
+        from docker.errors import APIError
+
+        has_expired.set()
+        try:
+            container.kill()
+        except APIError:
+            return  # it ended by itself at the same moment
+
+    timer = threading.Timer(timeout, expire)
+    timer.daemon = True
+    timer.start()
+    try:
+        rest = b""
+        for chunk in container.logs(stdout=False, stderr=True, stream=True, follow=True):
+            *lines, rest = (rest + chunk).split(b"\n")
+            for line in lines:
+                log(line.decode(errors="replace"))
+        code = int(container.wait()["StatusCode"])
+    finally:
+        timer.cancel()
+    stdout = container.logs(stdout=True, stderr=False).decode(errors="replace")
+    stderr = container.logs(stdout=False, stderr=True).decode(errors="replace")
+    return Finished(exit_code=TIMED_OUT if has_expired.is_set() else code, stdout=stdout, stderr=stderr)
+
+
+def run_failure(request: RunRequest, reason: str) -> ProvisionError:
+    """The error for a container that did not start, told apart by the engine's own words."""
+    lowered = reason.lower()
+    if "requirement error" in lowered or "unsatisfied condition" in lowered:
+        return HostRefusedError(f"the container runtime refuses to start `{request.image}` on this host", causes=(reason,))
+    if request.gpus and any(sign in lowered for sign in _DEVICE_SIGNS):
+        hints = (
+            "install the NVIDIA Container Toolkit and run: nvidia-ctk runtime configure --runtime=docker",
+            "`provision doctor` checks this machine layer by layer",
+        )
+        return NoDeviceError(f"the engine cannot give a container GPUs ({request.gpus})", causes=(reason,), hints=hints)
+    return EngineError(f"a container of `{request.image}` cannot be run", causes=(reason,))
+
+
+def _reason(error: Exception) -> str:
+    """The engine's own words, in one line."""
+    explanation = getattr(error, "explanation", None)
+    text = explanation.decode(errors="replace") if isinstance(explanation, bytes) else str(explanation or error)
+    return " ".join(text.split())

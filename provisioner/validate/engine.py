@@ -1,0 +1,118 @@
+"""What builds and runs containers, as this package sees it: one Protocol, and the values that cross it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from provisioner.errors import RefusedError, UnavailableError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Log = Callable[[str], None]
+"""Receives one line of progress as it happens."""
+
+
+class EngineError(UnavailableError):
+    """The engine is out of reach, or cannot do what was asked; nothing is known about the lock."""
+
+    code = "engine"
+
+
+class NoDeviceError(EngineError):
+    """The engine cannot give a container the GPUs that were asked for."""
+
+    code = "no-device"
+
+
+class HostRefusedError(RefusedError):
+    """The container runtime refuses to start the image on this host: its NVIDIA_REQUIRE_CUDA is not met."""
+
+    code = "host-refused"
+
+
+class BuildFailedError(RefusedError):
+    """The image does not build from its lock; `causes` are the last lines of the build."""
+
+    code = "build-failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildRequest:
+    """Build `dockerfile` (a path) over the files below `context` and tag the image.
+
+    `secrets` maps BuildKit secret ids to files: they are mounted for single steps and never reach a layer. `network` is
+    "" for the engine's default, or `host` (loopback indexes) or `none`.
+    """
+
+    context: Path
+    dockerfile: Path
+    tag: str
+    platform: str = ""
+    secrets: Mapping[str, Path] = field(default_factory=dict)
+    network: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """A finished build: the image's content id (`sha256:…`), its tag, and what built it, in words. All "" without a build."""
+
+    image: str = ""
+    tag: str = ""
+    method: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRequest:
+    """Run `command` (program first) in `image`, without its entrypoint.
+
+    `gpus` is "" for none, `all`, device numbers (`0,1`), or `rocm`. `mounts` maps host folders to container folders,
+    read-only. `timeout` is in seconds.
+    """
+
+    image: str
+    command: tuple[str, ...]
+    gpus: str = ""
+    mounts: Mapping[Path, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    timeout: float = 600.0
+    network: str = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """A container that ended: exit code (128 + n after signal n; -1 when the time ran out) and what it printed."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+
+class Engine(Protocol):
+    """Builds and runs. Every method raises `EngineError` when the engine is out of reach."""
+
+    @property
+    def name(self) -> str:
+        """`docker`, `podman` or `local`."""
+
+    @property
+    def version(self) -> str:
+        """The engine's own version, as it spells it."""
+
+    @property
+    def platform(self) -> str:
+        """Where its containers run: `linux/amd64` and the like."""
+
+    def build(self, request: BuildRequest, log: Log) -> Built:
+        """Build an image; raises `BuildFailedError` when a step fails."""
+
+    def run(self, request: RunRequest, log: Log) -> Finished:
+        """Run to the end, passing stderr on line by line.
+
+        Raises `NoDeviceError` when `gpus` cannot be had, `HostRefusedError` when the runtime refuses the image.
+        """
+
+    def remove(self, image: str) -> None:
+        """Remove an image; one that is gone already is no error."""

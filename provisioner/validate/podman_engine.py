@@ -1,0 +1,80 @@
+"""Podman, through its command line: it needs no daemon, and its builder knows the same `RUN --mount`."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from provisioner.validate.builder import CommandBuilder
+from provisioner.validate.docker_engine import run_failure
+from provisioner.validate.engine import EngineError
+from provisioner.validate.process import stream
+
+if TYPE_CHECKING:
+    from provisioner.validate.engine import BuildRequest, Built, Finished, Log, RunRequest
+
+_ENGINE_FAILED = 125
+"""podman-run(1), EXIT STATUS: "125 The error is with Podman itself"."""
+
+_NOT_STARTED = (126, 127)
+"""The command in the container cannot be invoked, or cannot be found."""
+
+
+class PodmanEngine:
+    """The `podman` found on PATH."""
+
+    name = "podman"
+
+    def __init__(self, program: str, version: str, platform: str) -> None:
+        self._program = program
+        self.version = version
+        self.platform = platform
+
+    @classmethod
+    def connect(cls, program: str = "podman") -> PodmanEngine:
+        """Ask Podman its version; raises `EngineError` when there is none or it does not work here."""
+        hints = ("install Podman, or use --engine docker", "`podman info` says why it does not work")
+        try:
+            finished = stream((program, "info", "--format", "json"), _silent, timeout=60)
+        except EngineError as error:
+            raise EngineError(f"no Podman answers: {error.message}", hints=hints) from None
+        if finished.exit_code != 0:
+            causes = tuple(finished.stderr.strip().splitlines()[-3:])
+            raise EngineError("Podman does not work on this machine", causes=causes, hints=hints)
+        answer = json.loads(finished.stdout)
+        host = answer["host"]
+        return cls(program, str(answer["version"]["Version"]), f"{host['os']}/{host['arch']}")
+
+    def build(self, request: BuildRequest, log: Log) -> Built:
+        """Build with Buildah, which is part of Podman; raises `BuildFailedError` or `EngineError`."""
+        builder = CommandBuilder(f"podman build {self.version}", (self._program, "build"))
+        return builder.build(request, log)
+
+    def run(self, request: RunRequest, log: Log) -> Finished:
+        """Run one container and remove it; raises `NoDeviceError`, `HostRefusedError` or `EngineError`."""
+        options = ["--rm", "--network", request.network, "--shm-size", "1g", "--entrypoint", request.command[0]]
+        for path, inside in sorted(request.mounts.items()):
+            options += ["--volume", f"{path}:{inside}:ro"]
+        for name, value in sorted(request.environment.items()):
+            options += ["--env", f"{name}={value}"]
+        options += _device_options(request.gpus)
+        command = [self._program, "run", *options, request.image, *request.command[1:]]
+        finished = stream(command, log, timeout=request.timeout)
+        if finished.exit_code == _ENGINE_FAILED or finished.exit_code in _NOT_STARTED:
+            raise run_failure(request, " ".join(finished.stderr.split()))
+        return finished
+
+    def remove(self, image: str) -> None:
+        """Remove an image; one that is gone already is no error."""
+        stream((self._program, "rmi", "--force", image), _silent, timeout=120)
+
+
+def _device_options(gpus: str) -> list[str]:
+    """Podman hands over NVIDIA devices through the Container Device Interface, AMD's as plain device files."""
+    if gpus == "rocm":
+        return ["--device", "/dev/kfd", "--device", "/dev/dri", "--group-add", "video"]
+    return [option for one in gpus.split(",") if one for option in ("--device", f"nvidia.com/gpu={one}")]
+
+
+def _silent(line: str) -> None:
+    del line

@@ -1,0 +1,115 @@
+"""The evidence: what was locked, what was measured, and the verdict, as a file beside the lock."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from provisioner.document import load_document, parse_model, write_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+Verdict = Literal["yes", "no", "unverified"]
+
+EXIT_CODES: dict[Verdict, int] = {"yes": 0, "no": 1, "unverified": 3}
+
+
+class StrictModel(BaseModel):
+    """Frozen, strict, and unknown keys are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class FieldReport(StrictModel):
+    """One fact: as locked, as measured, and whether they agree. `note` says why when the two columns cannot."""
+
+    name: str
+    locked: str
+    measured: str
+    verdict: Verdict
+    note: str = ""
+
+
+class EngineReport(StrictModel):
+    """What built and ran the image. `builder` is "" where nothing was built."""
+
+    name: str
+    version: str
+    builder: str = ""
+
+
+class LoadReport(StrictModel):
+    """Figures of one device under sustained load (level 4): TFLOP/s in float16, GB/s of copying, bytes checked."""
+
+    device: str
+    name: str
+    teraflops: float
+    gigabytes_per_second: float
+    memory_checked: int
+    seconds: float
+
+
+class Report(StrictModel):
+    """One validation of one lock on one platform.
+
+    `lock_digest` is the sha256 of the lock file's bytes, so evidence for another lock is recognized. Everything that
+    differs from run to run stands under `timing` (seconds) and `load`.
+    """
+
+    schema_version: Literal[1] = 1
+    name: str
+    lock_file: str
+    lock_digest: Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
+    platform: str
+    engine: EngineReport
+    image: str
+    level: Annotated[int, Field(ge=0, le=4)]
+    verdict: Verdict
+    fields: tuple[FieldReport, ...]
+    load: tuple[LoadReport, ...] = ()
+    timing: dict[str, float] = {}
+
+    @property
+    def exit_code(self) -> int:
+        """The contract's exit code for the verdict."""
+        return EXIT_CODES[self.verdict]
+
+
+def overall(fields: Iterable[FieldReport]) -> Verdict:
+    """One verdict for many: any no is a no, else any unverified is unverified; nothing compared proves nothing."""
+    verdicts = {field.verdict for field in fields}
+    if "no" in verdicts:
+        return "no"
+    return "unverified" if "unverified" in verdicts or not verdicts else "yes"
+
+
+def report_path(lock_path: Path) -> Path:
+    """Where the evidence for a lock lies: `pylock.trainer.toml` -> `trainer.validation.json` beside it."""
+    name = lock_path.name.removeprefix("pylock.").removesuffix("toml").rstrip(".")
+    return lock_path.with_name(f"{name or 'pylock'}.validation.json")
+
+
+def is_stronger(recorded: Report, report: Report) -> bool:
+    """Whether `recorded` proves of the same lock what `report`, made where a fact could not be measured, leaves open."""
+    is_same = (recorded.lock_digest, recorded.platform) == (report.lock_digest, report.platform)
+    return is_same and recorded.verdict == "yes" and report.verdict == "unverified" and recorded.level >= report.level
+
+
+def report_text(report: Report) -> str:
+    """The report as JSON text: keys in the order of this file, one line a value, the same bytes for the same report."""
+    return json.dumps(report.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"
+
+
+def write_report(path: Path, report: Report) -> None:
+    """Write the evidence; raises `FileError`."""
+    write_text(path, report_text(report))
+
+
+def load_report(path: Path) -> Report:
+    """Read evidence back; raises `FileError` or `InvalidDocumentError` with line and column of each mistake."""
+    kind = "validation report"
+    return parse_model(load_document(path, kind=kind), Report, kind=kind)

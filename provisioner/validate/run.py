@@ -1,0 +1,251 @@
+"""Build a lock's image, run the smoke test in it, compare, report: the whole of `provision validate` for one lock."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from provisioner.document import FileError
+from provisioner.errors import UsageError
+from provisioner.lock.file import lock_digest
+from provisioner.validate.compare import compare
+from provisioner.validate.engine import (
+    BuildFailedError,
+    BuildRequest,
+    Built,
+    EngineError,
+    HostRefusedError,
+    NoDeviceError,
+    RunRequest,
+)
+from provisioner.validate.measurement import parse_measurement, script
+from provisioner.validate.process import TIMED_OUT
+from provisioner.validate.report import EngineReport, FieldReport, LoadReport, Report, overall
+
+if TYPE_CHECKING:
+    from provisioner.lock.model import Lock
+    from provisioner.validate.engine import Engine, Finished, Log
+    from provisioner.validate.measurement import Measurement
+
+LEVELS = ("import", "devices", "compute", "libraries", "sustained load")
+"""What each level adds to the one before; the numbers are the contract's."""
+
+_CERTIFICATES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "PIP_CERT", "CURL_CA_BUNDLE")
+_KILLED = 128 + 9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How to validate. `gpus` is `auto`, `none`, `all` or device numbers; `timeout` bounds the run, in seconds."""
+
+    level: int = 2
+    gpus: str = "auto"
+    platform: str = ""
+    build_network: str = ""
+    keep_image: bool = False
+    timeout: float = 900.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What came of a run: the comparison, and the measurement where there is one."""
+
+    fields: tuple[FieldReport, ...]
+    measurement: Measurement | None = None
+
+
+def validate_lock(lock: Lock, lock_path: Path, *, engine: Engine, options: Options, log: Log) -> Report:
+    """Validate one lock and return the evidence; nothing is written.
+
+    An image that does not build is a no, with the failed step's last lines as its note. Raises `EngineError` when the
+    engine, or what the build needs, is out of reach or of another platform, and `UsageError` for options that do not exist.
+    """
+    if not 0 <= options.level < len(LEVELS):
+        raise UsageError(f"level {options.level} does not exist", hints=("levels go from 0 (import) to 4 (sustained load)",))
+    platform = _platform(lock, engine, options.platform)
+    narrowed = lock.on(platform)
+    started = time.monotonic()
+    try:
+        built = _build(lock, lock_path, engine, options, log)
+    except BuildFailedError as error:
+        note = "\n".join(error.causes) or error.message
+        field = FieldReport(name="build", locked="builds", measured="failed", verdict="no", note=note)
+        built, outcome = Built(), Outcome(fields=(field,))
+        build_seconds, run_seconds = time.monotonic() - started, 0.0
+    else:
+        build_seconds, started = time.monotonic() - started, time.monotonic()
+        outcome = _measured_and_removed(narrowed, built, engine, options, log)
+        run_seconds = time.monotonic() - started
+    return Report(
+        name=lock.name,
+        lock_file=lock_path.name,
+        lock_digest=lock_digest(lock),
+        platform=platform,
+        engine=EngineReport(name=engine.name, version=engine.version, builder=built.method),
+        image=built.image,
+        level=options.level,
+        verdict=overall(outcome.fields),
+        fields=outcome.fields,
+        load=_load(outcome.measurement),
+        timing=_timing(build_seconds, run_seconds, outcome.measurement),
+    )
+
+
+def _platform(lock: Lock, engine: Engine, wanted: str) -> str:
+    """The platform asked for, else the engine's own; never another one silently."""
+    if wanted:
+        return lock.on(wanted).platform
+    if engine.platform in lock.platforms:
+        return engine.platform
+    known = ", ".join(lock.platforms)
+    raise EngineError(
+        f"lock `{lock.name}` is for {known}, and this {engine.name} engine runs {engine.platform}",
+        hints=(f"validate it on a machine of its platform, or emulate one: --platform {lock.platforms[0]}",),
+    )
+
+
+def _tag(lock: Lock) -> str:
+    """A name of this tool's own, so that no image of the user's is replaced or removed."""
+    digest = lock_digest(lock).removeprefix("sha256:")[:12]
+    return f"provision-validate/{lock.name.lower()}:{digest}"
+
+
+def _build(lock: Lock, lock_path: Path, engine: Engine, options: Options, log: Log) -> Built:
+    """Build the Dockerfile the lock renders to, over a context that holds what it copies and nothing else."""
+    if engine.name == "local":
+        return Built()
+    from provisioner.render import render_dockerfile
+
+    with tempfile.TemporaryDirectory(prefix="provision-context-") as scratch:
+        context = Path(scratch) / "context"
+        context.mkdir()
+        copy_context(lock, lock_path, context)
+        dockerfile = Path(scratch) / "Dockerfile"
+        text = render_dockerfile(lock, lock_path.name)
+        dockerfile.write_text(text, encoding="utf-8")
+        request = BuildRequest(
+            context=context,
+            dockerfile=dockerfile,
+            tag=_tag(lock),
+            platform=options.platform,
+            secrets=build_secrets(text),
+            network=options.build_network,
+        )
+        return engine.build(request, log)
+
+
+def copy_context(lock: Lock, lock_path: Path, context: Path) -> None:
+    """Put the lock and the local files it names into `context`; raises `FileError` naming the file that is missing."""
+    files = [file for package in lock.packages for file in package.files]
+    files += [lock.installer.file] if lock.installer is not None else []
+    for name in (lock_path.name, *sorted({file.path for file in files if file.path})):
+        target = context / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            shutil.copyfile(lock_path.parent / name, target)
+        except OSError as error:
+            raise FileError(f"`{name}`, which lock `{lock.name}` names, cannot be read: {error.strerror}") from None
+
+
+def build_secrets(dockerfile: str) -> dict[str, Path]:
+    """The files a Dockerfile asks for as secrets that this machine has, by secret id.
+
+    `ca` is the certificate bundle the environment names, `netrc` the credentials for private indexes. They are mounted for
+    single steps of the build and never become part of the image.
+    """
+    candidates = {
+        "ca": [os.environ.get(name, "") for name in _CERTIFICATES],
+        "netrc": [os.environ.get("NETRC", ""), str(Path.home() / ".netrc")],
+    }
+    found = {name: [Path(path) for path in paths if path and Path(path).is_file()] for name, paths in candidates.items()}
+    return {name: paths[0] for name, paths in found.items() if paths and f"id={name}" in dockerfile}
+
+
+def _measured_and_removed(lock: Lock, built: Built, engine: Engine, options: Options, log: Log) -> Outcome:
+    try:
+        return _measure(lock, built.image, engine, options, log)
+    finally:
+        if built.tag and not options.keep_image:
+            engine.remove(built.tag)
+
+
+def _measure(lock: Lock, image: str, engine: Engine, options: Options, log: Log) -> Outcome:
+    """Run the smoke script, with devices where the level wants them, and compare what it measured with the lock."""
+    request = RunRequest(
+        image=image,
+        command=("python", "-c", script(), str(options.level)),
+        gpus=_gpus(lock, options),
+        environment=lock.environment if engine.name == "local" else {},
+        timeout=options.timeout,
+    )
+    no_device = ""
+    try:
+        try:
+            finished = engine.run(request, log)
+        except NoDeviceError as error:
+            no_device = error.causes[0] if error.causes else error.message
+            log(f"no GPU: {no_device}; measuring without one")
+            without = RunRequest(image=image, command=request.command, timeout=options.timeout)
+            finished = engine.run(without, log)
+    except HostRefusedError as error:
+        reason = "; ".join(error.causes)
+        field = FieldReport(name="host", locked=lock.require_cuda, measured="refused", verdict="no", note=reason)
+        return Outcome(fields=(field,))
+    ended = _ended_early(finished, options.timeout)
+    if ended is not None:
+        return Outcome(fields=(ended,))
+    measurement = parse_measurement(finished.stdout)
+    return Outcome(fields=compare(lock, measurement, no_device=no_device), measurement=measurement)
+
+
+def _gpus(lock: Lock, options: Options) -> str:
+    if options.gpus == "none" or options.level == 0:
+        return ""
+    if options.gpus != "auto":
+        return options.gpus
+    return {"cuda": "all", "rocm": "rocm"}.get(lock.accelerator, "")
+
+
+def _ended_early(finished: Finished, timeout: float) -> FieldReport | None:
+    """A run that ended before it printed a measurement, as a field; None for one that may have printed it.
+
+    A crash is the stack's own doing and a no. A run that was stopped from outside (time, memory) proves nothing.
+    """
+    if finished.exit_code == 0 or finished.stdout.strip():
+        return None
+    last = finished.stderr.strip().splitlines()[-1:] or ["nothing was printed"]
+    if finished.exit_code == TIMED_OUT:
+        note = f"stopped after {timeout:g} s; the last line was: {last[0]}"
+        return FieldReport(name="smoke test", locked="ends", measured="time ran out", verdict="unverified", note=note)
+    if finished.exit_code == _KILLED:
+        note = f"killed from outside, most often for want of memory; the last line was: {last[0]}"
+        return FieldReport(name="smoke test", locked="ends", measured="killed", verdict="unverified", note=note)
+    ended = f"signal {finished.exit_code - 128}" if finished.exit_code > 128 else f"exit code {finished.exit_code}"
+    return FieldReport(name="smoke test", locked="ends", measured=ended, verdict="no", note=f"the last line was: {last[0]}")
+
+
+def _load(measurement: Measurement | None) -> tuple[LoadReport, ...]:
+    devices = measurement.devices if measurement is not None else ()
+    return tuple(
+        LoadReport(
+            device=device.device,
+            name=device.name,
+            teraflops=device.sustained.teraflops,
+            gigabytes_per_second=device.sustained.gigabytes_per_second,
+            memory_checked=device.sustained.memory_checked,
+            seconds=device.sustained.seconds,
+        )
+        for device in devices
+        if device.sustained is not None
+    )
+
+
+def _timing(build_seconds: float, run_seconds: float, measurement: Measurement | None) -> dict[str, float]:
+    probes = measurement.timing if measurement is not None else {}
+    timing = {"build": round(build_seconds, 2), "run": round(run_seconds, 2)}
+    return timing | {f"probe {name}": seconds for name, seconds in sorted(probes.items())}

@@ -1,0 +1,97 @@
+"""`provision init`: a spec that is valid as it stands, and never a file that was there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from provisioner.cli.app import main
+from provisioner.host.load import host_from_document
+from provisioner.host.profile import load_profile, profile_names
+from provisioner.spec.load import load_spec
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def leave(*words: str) -> int:
+    with pytest.raises(SystemExit) as stopped:
+        main(words)
+    assert isinstance(stopped.value.code, int)
+    return stopped.value.code
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder to work in, named as a project would be."""
+    place = tmp_path / "trainer"
+    place.mkdir()
+    monkeypatch.chdir(place)
+    return place
+
+
+@pytest.mark.parametrize("name", profile_names())
+def test_a_spec_for_a_profile_holds_that_machine(name: str, folder: Path) -> None:
+    assert leave("init", "--profile", name) == 0
+    spec, document = load_spec(folder / "provision.yaml")
+    assert spec.name == "trainer"
+    host = host_from_document(document.below(("target", "host")))
+    assert host == load_profile(name).host
+    assert spec.target.platform == host.platform
+
+
+def test_a_spec_for_this_machine_is_valid(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert leave("init", "--out", "specs/mine.yaml") == 0
+    spec, document = load_spec(folder / "specs/mine.yaml")
+    assert spec.name == "specs"
+    assert host_from_document(document.below(("target", "host"))).platform == spec.target.platform
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.endswith("wrote `specs/mine.yaml`; edit what it requires, then run `provision solve specs/mine.yaml`\n")
+
+
+def test_the_default_spec_needs_no_name_in_the_next_command(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert leave("init", "--profile", "cpu") == 0
+    assert capsys.readouterr().err == "wrote `provision.yaml`; edit what it requires, then run `provision solve`\n"
+
+
+def test_a_file_that_is_there_is_kept(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "provision.yaml").write_text("name: mine\n")
+    assert leave("init", "--profile", "cpu") == 2
+    assert (folder / "provision.yaml").read_text() == "name: mine\n"
+    assert capsys.readouterr().err == (
+        "error: `provision.yaml` already exists  [bad-usage]\n\nhint: --force overwrites it; --out FILE writes another\n"
+    )
+
+
+def test_force_overwrites(folder: Path) -> None:
+    (folder / "provision.yaml").write_text("name: mine\n")
+    assert leave("init", "--profile", "cpu", "--force") == 0
+    assert load_spec(folder / "provision.yaml")[0].name == "trainer"
+
+
+def test_a_link_to_nothing_is_not_written_through(folder: Path) -> None:
+    (folder / "provision.yaml").symlink_to("elsewhere.yaml")
+    assert leave("init", "--profile", "cpu") == 2
+    assert not (folder / "elsewhere.yaml").exists()
+
+
+def test_an_unknown_profile_writes_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert leave("init", "--profile", "h10") == 2
+    assert list(folder.iterdir()) == []
+    assert "error: there is no profile `h10`  [bad-usage]\n\nhint: did you mean `h100`?\n" in capsys.readouterr().err
+
+
+def test_the_same_machine_gives_the_same_bytes(folder: Path) -> None:
+    assert leave("init", "--profile", "h100") == 0
+    first = (folder / "provision.yaml").read_bytes()
+    assert leave("init", "--profile", "h100", "--force") == 0
+    assert (folder / "provision.yaml").read_bytes() == first
+
+
+def test_a_folder_as_the_file_is_refused(folder: Path) -> None:
+    (folder / "specs").mkdir()
+    assert leave("init", "--profile", "cpu", "--out", "specs") == 2
+    assert leave("init", "--profile", "cpu", "--out", "specs", "--force") == 2
+    assert (folder / "specs").is_dir()

@@ -1,0 +1,99 @@
+"""`provision render` from outside."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from provisioner.cli.app import main
+from provisioner.lock.file import write_lock
+from provisioner.render import render, render_dockerfile
+from tests.lock_examples import cpu_stack, lock_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LOCK = lock_of(cpu_stack())
+NAME = "pylock.trainer.toml"
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a lock in it, to work in."""
+    (tmp_path / NAME).write_text(write_lock(LOCK), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def leave(*words: str) -> int:
+    with pytest.raises(SystemExit) as stopped:
+        main(["render", *words])
+    assert isinstance(stopped.value.code, int)
+    return stopped.value.code
+
+
+def test_a_dockerfile_goes_to_stdout_and_nothing_else_does(capsys: pytest.CaptureFixture[str]) -> None:
+    assert leave(NAME) == 0
+    assert capsys.readouterr() == (render_dockerfile(LOCK, NAME), "")
+
+
+def test_the_format_is_chosen_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert leave(NAME, "--to", "requirements") == 0
+    assert capsys.readouterr().out == render(LOCK, "requirements")
+
+
+def test_out_names_a_file(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert leave(NAME, "--out", "deep/Dockerfile.gpu") == 0
+    assert (project / "deep" / "Dockerfile.gpu").read_text(encoding="utf-8") == render_dockerfile(LOCK, NAME)
+    assert capsys.readouterr() == ("", "wrote deep/Dockerfile.gpu\n")
+
+
+def test_out_names_a_folder_in_which_the_file_has_its_usual_name(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert leave(NAME, "--to", "requirements", "--out", ".") == 0
+    assert (project / "requirements.txt").is_file()
+    assert capsys.readouterr().err == "wrote requirements.txt\n"
+
+
+def test_a_lock_in_another_folder_is_named_by_its_file_name(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert leave(str(project / NAME)) == 0
+    out = capsys.readouterr().out
+    assert out == render_dockerfile(LOCK, NAME)
+    assert str(project) not in out
+
+
+def test_an_edit_by_hand_is_warned_of(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (project / NAME).read_text(encoding="utf-8").replace('name = "trainer"', 'name = "trainee"')
+    (project / NAME).write_text(text, encoding="utf-8")
+    assert leave(NAME) == 0
+    assert capsys.readouterr().err == (
+        f"warning: `{NAME}` was changed after it was written: its digest does not fit its content\n"
+    )
+
+
+def test_an_unknown_format_is_refused_before_the_lock_is_read(capsys: pytest.CaptureFixture[str]) -> None:
+    assert leave("missing.toml", "--to", "dockerfle") == 2
+    assert capsys.readouterr() == (
+        "",
+        "error: `dockerfle` is not a format  [bad-usage]\n\nhint: did you mean `dockerfile`?\n",
+    )
+
+
+def test_a_missing_lock_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert leave("missing.toml") == 2
+    assert capsys.readouterr() == ("", "error: lock file `missing.toml` does not exist  [file]\n")
+
+
+def test_a_broken_lock_is_refused_at_its_line(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / NAME).write_text("a = 1\nb = = 2\n", encoding="utf-8")
+    assert leave(NAME) == 2
+    assert capsys.readouterr().err == (f"error: lock file has 1 mistake  [invalid-document]\n  {NAME}:2:5: Invalid value\n")
+
+
+def test_a_lock_for_the_host_leaves_an_old_file_alone(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "Dockerfile").write_text("old", encoding="utf-8")
+    (project / NAME).write_text(write_lock(lock_of(replace(cpu_stack(), runs="host", image=None))), encoding="utf-8")
+    assert leave(NAME, "--out", "Dockerfile") == 2
+    assert (project / "Dockerfile").read_text(encoding="utf-8") == "old"
+    assert capsys.readouterr().err.startswith("error: lock `trainer` runs on the host (linux/amd64)")

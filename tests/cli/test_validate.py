@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import json
+import sys
+import venv
+from typing import TYPE_CHECKING
+
+import pytest
+
+from provisioner.cli.app import main
+from provisioner.document import write_text
+from provisioner.lock.file import write_lock
+from provisioner.validate.local_engine import LocalEngine
+from provisioner.validate.report import load_report, write_report
+from tests.unit.validate.locks import lock_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
+
+
+def leave(*words: str) -> int:
+    with pytest.raises(SystemExit) as stopped:
+        main(words)
+    assert isinstance(stopped.value.code, int)
+    return stopped.value.code
+
+
+@pytest.fixture
+def python(tmp_path: Path) -> Path:
+    """The interpreter of an empty environment."""
+    venv.create(tmp_path / "env", with_pip=False, symlinks=True)
+    return tmp_path / "env/bin/python"
+
+
+def written(folder: Path, python: Path, *, accelerator: str = "cpu", **packages: str) -> Path:
+    platform = LocalEngine.connect(python).platform
+    lock = lock_of(packages, components={"python": PYTHON}, accelerator=accelerator, platform=platform)
+    path = folder / "pylock.trial.toml"
+    write_text(path, write_lock(lock))
+    return path
+
+
+def test_a_yes_is_a_table_evidence_and_exit_code_0(tmp_path: Path, python: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(tmp_path, python)
+    code = leave("validate", str(path), "--engine", "local", "--python", str(python))
+    printed = capsys.readouterr()
+    assert code == 0, printed
+    full = sys.version.split()[0]
+    platform = LocalEngine.connect(python).platform
+    assert printed.out == (
+        "fact      locked      measured     verdict  note\n"
+        f"python    {PYTHON}        {full:<11}  yes\n"
+        "packages  0 packages  0 as locked  yes\n"
+        f"pylock.trial.toml on {platform}, local Python {full}, level 2: yes\n"
+    )
+    assert printed.err.startswith(f"validating {path} with local Python {full}, level 2\n  smoke: ")
+    assert printed.err.endswith(f"evidence: {tmp_path / 'trial.validation.json'}\n")
+    assert load_report(tmp_path / "trial.validation.json").verdict == "yes"
+
+
+def test_a_no_is_exit_code_1_and_names_the_package(tmp_path: Path, python: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(tmp_path, python, demo="1.2")
+    code = leave("validate", str(path), "--engine", "local", "--python", str(python), "--format", "json", "--no-record")
+    answer = json.loads(capsys.readouterr().out)
+    assert (code, answer["verdict"]) == (1, "no")
+    (report,) = answer["reports"]
+    assert report["fields"][-1] == {
+        "name": "package demo",
+        "locked": "1.2",
+        "measured": "",
+        "verdict": "no",
+        "note": "not installed",
+    }
+    assert not (tmp_path / "trial.validation.json").exists()
+
+
+def test_a_gpu_lock_on_a_machine_without_one_is_exit_code_3(
+    tmp_path: Path, python: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path, python, accelerator="cuda")
+    code = leave("validate", str(path), "--engine", "local", "--python", str(python))
+    out = capsys.readouterr().out
+    assert code == 3, out
+    assert out.endswith("level 2: unverified\n")
+
+
+def test_what_proves_less_does_not_replace_what_proves_more(
+    tmp_path: Path, python: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path, python, accelerator="cuda")
+    words = ("validate", str(path), "--engine", "local", "--python", str(python))
+    leave(*words)
+    evidence = tmp_path / "trial.validation.json"
+    proof = load_report(evidence).model_copy(update={"verdict": "yes"})
+    write_report(evidence, proof)
+    capsys.readouterr()
+    assert leave(*words) == 3
+    assert "already proves more of this lock" in capsys.readouterr().err
+    assert load_report(evidence) == proof
+
+
+def test_an_engine_out_of_reach_is_exit_code_3_and_says_where_it_was_looked_for(
+    tmp_path: Path, python: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path, python)
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
+    assert leave("validate", str(path)) == 3
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: no Docker engine answers at `unix://{tmp_path}/none.sock`  [engine]\n")
+    assert "hint: start Docker, or name another engine with DOCKER_HOST or --engine podman\n" in error
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--engine", "kubernetes"), "--engine kubernetes is not supported in this version"),
+        (("--engine", "rkt"), "`rkt` is not an engine"),
+        (("--level", "9"), "invalid value for '--level': "),
+    ],
+)
+def test_bad_usage_is_exit_code_2(
+    tmp_path: Path, python: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], message: str
+) -> None:
+    path = written(tmp_path, python)
+    assert leave("validate", str(path), *words) == 2
+    assert capsys.readouterr().err.startswith(f"error: {message}")
+
+
+def test_a_lock_that_does_not_exist_is_exit_code_2(tmp_path: Path, python: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    missing = tmp_path / "pylock.gone.toml"
+    assert leave("validate", str(missing), "--engine", "local", "--python", str(python)) == 2
+    assert f"`{missing}` does not exist" in capsys.readouterr().err

@@ -1,0 +1,18 @@
+#!/bin/sh
+# Make the base image of the container tests from Debian packages, with no image registry: base_image.sh TAG [SUITE]
+# Needs root, debootstrap and a Docker engine; takes about half a minute, once. Where TAG exists already, nothing is done.
+set -eu
+tag=$1
+suite=${2:-bookworm}
+mirror=${PROVISION_DEBIAN_MIRROR:-http://deb.debian.org/debian}
+docker image inspect "$tag" >/dev/null 2>&1 && exit 0
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+debootstrap --variant=minbase --include=python3,python3-venv,ca-certificates "$suite" "$scratch/root" "$mirror" >"$scratch/log" 2>&1 \
+    || { tail -n 20 "$scratch/log" >&2; exit 1; }
+# The official Python images call their interpreter `python`.
+ln -s python3 "$scratch/root/usr/bin/python"
+rm -rf "$scratch"/root/var/cache/apt/* "$scratch"/root/var/lib/apt/lists/* "$scratch"/root/usr/share/doc/* "$scratch"/root/usr/share/locale/*
+tar -C "$scratch/root" --sort=name --numeric-owner --exclude=./dev/* --exclude=./proc/* --exclude=./sys/* -c . \
+    | docker import --change 'CMD ["python3"]' - "$tag" >/dev/null

@@ -1,0 +1,117 @@
+"""Wheelhouses and the locks over them: everything an image needs lies in one folder, with its hash."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import zipfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from provisioner.document import write_text
+from provisioner.lock.file import write_lock
+from provisioner.lock.model import Installer, Lock, LockedFile, LockedPackage, LockedStack
+from provisioner.solve.stack import BaseImage
+from tests.built_files import build_wheel
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from importlib.metadata import Distribution
+
+LOCK_NAME = "pylock.trial.toml"
+
+
+def pack_wheel(distribution: Distribution, folder: Path) -> Path:
+    """Pack an installed distribution into the wheel it came from: binary distribution format, "The .data directory"."""
+    name, version = distribution.metadata["Name"], distribution.version
+    stem = f"{name}-{version}"
+    tag = next(line for line in (distribution.read_text("WHEEL") or "").splitlines() if line.startswith("Tag: "))[5:]
+    members: dict[str, bytes] = {}
+    for file in distribution.files or ():
+        content = Path(str(file.locate())).read_bytes()
+        if file.parts[0] == "..":
+            members[f"{stem}.data/scripts/{file.name}"] = content
+        elif "__pycache__" not in file.parts and file.name not in {"RECORD", "INSTALLER", "REQUESTED", "direct_url.json"}:
+            members[file.as_posix()] = content
+    members[f"{stem}.dist-info/RECORD"] = _record(members, f"{stem}.dist-info/RECORD")
+    path = folder / f"{stem}-{tag}.whl"
+    path.write_bytes(_zipped(members))
+    return path
+
+
+def _record(members: Mapping[str, bytes], own: str) -> bytes:
+    hashes = {name: base64.urlsafe_b64encode(hashlib.sha256(content).digest()) for name, content in members.items()}
+    lines = [f"{name},sha256={hashes[name].rstrip(b'=').decode()},{len(members[name])}\n" for name in members]
+    return "".join([*lines, f"{own},,\n"]).encode()
+
+
+def _zipped(members: Mapping[str, bytes]) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
+        for name, content in members.items():
+            entry = zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0))
+            entry.external_attr = (0o100755 if "/scripts/" in name else 0o100644) << 16
+            archive.writestr(entry, content)
+    return stream.getvalue()
+
+
+@dataclass(kw_only=True)
+class Wheelhouse:
+    """A folder with `wheels/` in it and a lock over them."""
+
+    folder: Path
+    base_image: str
+    installer: Path
+    packages: list[LockedPackage] = field(default_factory=list)
+
+    @property
+    def wheels(self) -> Path:
+        return self.folder / "wheels"
+
+    @property
+    def lock_path(self) -> Path:
+        return self.folder / LOCK_NAME
+
+    def add(self, name: str, version: str, *, sha256: str = "", url: str = "") -> LockedPackage:
+        """Build a wheel and lock it; `sha256` overrides its hash, `url` says where it is served instead of lying here."""
+        filename, content = build_wheel(name, version)
+        if not url:
+            (self.wheels / filename).write_bytes(content)
+        return self.add_file(name, version, filename, sha256=sha256 or hashlib.sha256(content).hexdigest(), url=url)
+
+    def add_file(self, name: str, version: str, filename: str, *, sha256: str, url: str = "") -> LockedPackage:
+        """Lock a wheel that lies in `wheels/` or is served somewhere."""
+        file = LockedFile(filename=filename, sha256=sha256, url=url, path="" if url else f"wheels/{filename}")
+        package = LockedPackage(name=name, version=version, platforms=("linux/amd64",), wheels=(file,))
+        self.packages.append(package)
+        return package
+
+    def lock(
+        self, *, accelerator: str = "cpu", digest: str = "", base: str = "", components: Mapping[str, str] | None = None
+    ) -> Lock:
+        """Write the lock of everything added so far, and return it."""
+        content = self.installer.read_bytes()
+        installer = LockedFile(
+            filename=self.installer.name, sha256=hashlib.sha256(content).hexdigest(), path=f"wheels/{self.installer.name}"
+        )
+        stack = LockedStack(
+            platform="linux/amd64",
+            accelerator=accelerator,
+            components={"python": "3.11", **(components or {})},
+            image=BaseImage(reference=base or self.base_image, digest=digest, python="3.11"),
+            installer=Installer(name="uv", version=self.installer.name.split("-")[1], file=installer),
+        )
+        lock = Lock(
+            name="trial",
+            requires_python="==3.11.*",
+            environments=(),
+            packages=tuple(sorted(self.packages, key=lambda package: package.name)),
+            stacks=(stack,),
+            tool_version="1.0",
+            matrix_digest=f"sha256:{'1' * 64}",
+            spec_digest=f"sha256:{'2' * 64}",
+        )
+        write_text(self.lock_path, write_lock(lock))
+        return lock

@@ -1,0 +1,68 @@
+"""The same lock through Podman, where there is one that works."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from provisioner.validate.engine import EngineError, NoDeviceError, RunRequest
+from provisioner.validate.podman_engine import PodmanEngine
+from provisioner.validate.run import Options, validate_lock
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from provisioner.validate.docker_engine import DockerEngine
+    from tests.container.image_locks import Wheelhouse
+
+pytestmark = pytest.mark.docker
+
+# For machines without systemd: cgroup version 1 in hybrid mode, and without the right to raise limits.
+SETTINGS = """\
+[containers]
+default_ulimits=["nofile=4096:4096","nproc=8192:8192"]
+[engine]
+runtime="runc"
+cgroup_manager="cgroupfs"
+events_logger="file"
+"""
+
+
+@pytest.fixture
+def podman(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: DockerEngine, base_image: str) -> PodmanEngine:
+    """A Podman that runs here and has the base image."""
+    if "CONTAINERS_CONF" not in os.environ:
+        (tmp_path / "containers.conf").write_text(SETTINGS)
+        monkeypatch.setenv("CONTAINERS_CONF", str(tmp_path / "containers.conf"))
+    try:
+        found = PodmanEngine.connect()
+    except EngineError as error:
+        pytest.skip(error.message)
+    known = subprocess.run(["podman", "image", "exists", f"localhost/{base_image}"], check=False)
+    if known.returncode != 0:
+        content = b"".join(engine._client.images.get(base_image).save(named=True))
+        subprocess.run(["podman", "load", "--quiet"], input=content, check=True, capture_output=True)
+    try:
+        found.run(RunRequest(image=f"localhost/{base_image}", command=("python", "-V")), lambda _: None)
+    except EngineError as error:
+        pytest.skip(f"{error.message}: {error.causes}")
+    return found
+
+
+def test_podman_builds_runs_and_measures_the_same_lock(podman: PodmanEngine, wheelhouse: Wheelhouse) -> None:
+    wheelhouse.add("demo", "1.2")
+    lock = wheelhouse.lock(base=f"localhost/{wheelhouse.base_image}")
+    options = Options(build_network="none")
+    report = validate_lock(lock, wheelhouse.lock_path, engine=podman, options=options, log=lambda _: None)
+    assert (report.verdict, report.engine.name) == ("yes", "podman")
+    assert report.engine.builder == f"podman build {podman.version}"
+
+
+def test_podman_without_devices_says_so(podman: PodmanEngine, base_image: str) -> None:
+    request = RunRequest(image=f"localhost/{base_image}", command=("python", "-V"), gpus="all")
+    with pytest.raises(NoDeviceError) as refused:
+        podman.run(request, lambda _: None)
+    assert "nvidia.com/gpu=all" in refused.value.causes[0]

@@ -1,0 +1,188 @@
+"""Real images from real locks: built hermetically, run, measured and compared."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from typing import TYPE_CHECKING
+
+import pytest
+
+from provisioner.lock.file import lock_digest, read_lock
+from provisioner.validate.buildkit import ApiBuilder
+from provisioner.validate.compare import compare, failed
+from provisioner.validate.docker_engine import DockerEngine
+from provisioner.validate.engine import BuildRequest, EngineError, RunRequest
+from provisioner.validate.measurement import parse_measurement, script
+from provisioner.validate.report import overall
+from provisioner.validate.run import Options, validate_lock
+from tests.container.conftest import push
+from tests.loopback_index import LoopbackIndex
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from provisioner.lock.model import Lock
+    from provisioner.validate.report import Report
+    from tests.container.image_locks import Wheelhouse
+
+pytestmark = pytest.mark.docker
+
+HERMETIC = Options(build_network="none")
+
+
+def validated(lock: Lock, wheelhouse: Wheelhouse, engine: DockerEngine, options: Options = HERMETIC) -> Report:
+    lines: list[str] = []
+    report = validate_lock(lock, wheelhouse.lock_path, engine=engine, options=options, log=lines.append)
+    assert lines, "a build that says nothing leaves its user waiting in the dark"
+    return report
+
+
+def test_an_image_built_without_any_network_is_as_locked(engine: DockerEngine, wheelhouse: Wheelhouse) -> None:
+    wheelhouse.add("demo", "1.2")
+    wheelhouse.add("other", "0.3")
+    lock = wheelhouse.lock()
+    report = validated(lock, wheelhouse, engine)
+    assert [(field.name, field.measured, field.verdict) for field in report.fields if field.name != "python"] == [
+        ("packages", "2 as locked", "yes")
+    ]
+    assert (report.verdict, report.exit_code) == ("yes", 0)
+    assert report.image.startswith("sha256:")
+    assert report.engine.builder
+    assert report.lock_digest == lock_digest(read_lock(wheelhouse.lock_path))
+
+
+def test_the_image_is_gone_afterwards_unless_it_is_to_be_kept(engine: DockerEngine, wheelhouse: Wheelhouse) -> None:
+    wheelhouse.add("demo", "1.3")
+    report = validated(wheelhouse.lock(), wheelhouse, engine)
+    tag = f"provision-validate/trial:{report.lock_digest.removeprefix('sha256:')[:12]}"
+    assert not engine._client.images.list(tag)
+    kept = validated(wheelhouse.lock(), wheelhouse, engine, Options(build_network="none", keep_image=True))
+    assert kept.image == report.image, "the same lock builds from the cache"
+    (image,) = engine._client.images.list(tag)
+    assert image.id == kept.image
+    engine.remove(tag)
+    engine.remove(tag)
+
+
+def test_a_wheel_that_was_exchanged_does_not_build(engine: DockerEngine, wheelhouse: Wheelhouse) -> None:
+    wheelhouse.add("demo", "1.2", sha256="0" * 64)
+    report = validated(wheelhouse.lock(), wheelhouse, engine)
+    (field,) = report.fields
+    assert (field.name, field.measured, field.verdict, report.exit_code) == ("build", "failed", "no", 1)
+    assert "hash mismatch for `demo" in field.note.lower()
+
+
+def test_a_package_exchanged_inside_the_image_is_caught(engine: DockerEngine, wheelhouse: Wheelhouse, tmp_path: Path) -> None:
+    wheelhouse.add("demo", "1.2")
+    wheelhouse.add("other", "0.3")
+    lock = wheelhouse.lock()
+    report = validated(lock, wheelhouse, engine, Options(build_network="none", keep_image=True))
+    image = f"provision-validate/trial:{report.lock_digest.removeprefix('sha256:')[:12]}"
+    site, gone = "/opt/venv/lib/python3.11/site-packages", "rm -r other-0.3.dist-info"
+    renamed = "mv demo-1.2.dist-info demo-1.3.dist-info && sed -i 's/^Version: 1.2$/Version: 1.3/' demo-1.3.dist-info/METADATA"
+    exchanged = (f"FROM {image}", "USER root", f"RUN cd {site} && {renamed} && {gone}")
+    context = tmp_path / "exchanged"
+    context.mkdir()
+    (context / "Dockerfile").write_text("\n".join(exchanged), encoding="utf-8")
+    tag = "provision-test/exchanged:1"
+    built = engine.build(BuildRequest(context=context, dockerfile=context / "Dockerfile", tag=tag), lambda _: None)
+    finished = engine.run(RunRequest(image=built.image, command=("python", "-c", script(), "2")), lambda _: None)
+    engine.remove(tag)
+    engine.remove(image)
+    fields = compare(lock, parse_measurement(finished.stdout))
+    assert [(field.name, field.locked, field.measured) for field in failed(fields)] == [
+        ("packages", "2 packages", "0 as locked"),
+        ("package demo", "1.2", "1.3"),
+        ("package other", "0.3", ""),
+    ]
+    assert overall(fields) == "no"
+
+
+def test_wheels_from_a_loopback_index_need_the_hosts_network(engine: DockerEngine, wheelhouse: Wheelhouse) -> None:
+    with LoopbackIndex() as index:
+        filename = index.add_wheel("served", "2.0")
+        (served,) = index.files.values()
+        wheelhouse.add_file("served", "2.0", filename, sha256=served.sha256, url=f"{index.root}{served.path}")
+        lock = wheelhouse.lock()
+        with pytest.raises(EngineError) as stopped:
+            validated(lock, wheelhouse, engine)
+        assert "could not reach what it needs" in stopped.value.message
+        report = validated(lock, wheelhouse, engine, Options(build_network="host"))
+    assert report.verdict == "yes"
+    assert index.requests[served.path] >= 1
+
+
+def test_a_base_image_pinned_by_digest_is_pulled_from_its_registry(
+    engine: DockerEngine, wheelhouse: Wheelhouse, registry: str
+) -> None:
+    digest = push(engine, wheelhouse.base_image, f"{registry}/python:3.11-slim-bookworm")
+    wheelhouse.add("demo", "1.2")
+    lock = wheelhouse.lock(base=f"{registry}/python:3.11-slim-bookworm", digest=digest)
+    assert validated(lock, wheelhouse, engine).verdict == "yes"
+
+
+def test_a_digest_no_registry_knows_is_a_no(engine: DockerEngine, wheelhouse: Wheelhouse, registry: str) -> None:
+    push(engine, wheelhouse.base_image, f"{registry}/python:3.11-slim-bookworm")
+    wheelhouse.add("demo", "1.2")
+    digest = f"sha256:{'0' * 64}"
+    report = validated(wheelhouse.lock(base=f"{registry}/python:3.11-slim-bookworm", digest=digest), wheelhouse, engine)
+    (field,) = report.fields
+    assert (field.name, field.verdict) == ("build", "no")
+    assert f"{digest}: not found" in field.note
+
+
+def test_the_reference_that_is_emitted_is_found_through_a_mirror(
+    engine: DockerEngine, wheelhouse: Wheelhouse, registry: str
+) -> None:
+    """The image behind the name is a stand-in: this proves the reference, the pull and the pin, not NVIDIA's contents."""
+    mirrors = engine._client.info()["RegistryConfig"]["Mirrors"]
+    if not any(registry.replace("localhost", "127.0.0.1") in mirror for mirror in mirrors):
+        pytest.skip("this engine was not started with the loopback registry as its mirror; .ci/engine.sh does so")
+    reference = "nvidia/cuda:12.4.1-cudnn-runtime-ubuntu22.04"
+    digest = push(engine, wheelhouse.base_image, f"{registry}/{reference}")
+    wheelhouse.add("demo", "1.2")
+    lock = wheelhouse.lock(base=reference, digest=digest)
+    assert validated(lock, wheelhouse, engine).verdict == "yes"
+
+
+def test_buildkit_over_http_builds_the_same_image_without_any_client(
+    engine: DockerEngine, wheelhouse: Wheelhouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "PIP_CERT", "CURL_CA_BUNDLE", "NETRC", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(wheelhouse.folder))
+    wheelhouse.add("demo", "1.4")
+    lock = wheelhouse.lock()
+    by_client = validated(lock, wheelhouse, engine)
+    without_client = DockerEngine(engine._client, engine._host, engine.version, engine.platform)
+    without_client.builder = ApiBuilder(engine._client)
+    by_http = validated(lock, wheelhouse, without_client)
+    assert (by_http.verdict, by_http.engine.builder) == ("yes", "BuildKit over HTTP")
+    assert by_client.fields == by_http.fields
+
+
+def test_a_run_whose_time_is_up_is_ended_and_its_container_removed(engine: DockerEngine, base_image: str) -> None:
+    mark = f"TRIAL={uuid.uuid4()}"
+    command = ("python", "-c", "import time; time.sleep(60)")
+    request = RunRequest(image=base_image, command=command, timeout=1.0, environment=dict([mark.split("=")]))
+    assert engine.run(request, lambda _: None).exit_code == -1
+    left = engine._client.api.containers(all=True, quiet=True)
+    environments = [engine._client.api.inspect_container(one["Id"])["Config"]["Env"] for one in left]
+    assert not [environment for environment in environments if mark in (environment or ())]
+
+
+def test_lines_of_stderr_arrive_while_the_container_runs(engine: DockerEngine, base_image: str) -> None:
+    arrivals: list[tuple[str, float]] = []
+    code = "import sys,time\nfor i in range(3): print(i, file=sys.stderr, flush=True); time.sleep(0.4)\nprint('out')"
+    request = RunRequest(image=base_image, command=("python", "-c", code))
+    finished = engine.run(request, lambda line: arrivals.append((line, time.monotonic())))
+    assert [line for line, _ in arrivals] == ["0", "1", "2"]
+    assert arrivals[2][1] - arrivals[0][1] > 0.4
+    assert (finished.exit_code, finished.stdout, finished.stderr) == (0, "out\n", "0\n1\n2\n")
+
+
+def test_a_container_that_fails_to_start_names_its_image(engine: DockerEngine) -> None:
+    with pytest.raises(EngineError) as missing:
+        engine.run(RunRequest(image="provision-test/none:1", command=("python", "-V")), lambda _: None)
+    assert missing.value.message == "a container of `provision-test/none:1` cannot be run"

@@ -1,0 +1,301 @@
+"""The shape of the code, held by a test: layers, homes of third-party packages, and ceilings on size.
+
+The rules are functions of a source tree, so that they are themselves tested on trees that break them.
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parent.parent / "provisioner"
+
+BASE = frozenset({"errors", "names", "versions", "document"})
+INPUTS = frozenset({"matrix", "host", "spec", "index"})
+DOWN_TO_RENDER = BASE | INPUTS | {"solve", "lock", "render"}
+
+MAY_IMPORT: dict[str, frozenset[str]] = {
+    "__init__": frozenset(),
+    "errors": frozenset(),
+    "names": frozenset({"errors"}),
+    "versions": frozenset({"errors", "names"}),
+    "document": BASE,
+    "matrix": BASE,
+    "host": BASE,
+    "spec": BASE,
+    "index": BASE,
+    "solve": BASE | INPUTS,
+    "lock": BASE | INPUTS | {"solve"},
+    "render": BASE | {"lock"},
+    "validate": BASE | {"host", "lock", "render"},
+    "fleet": DOWN_TO_RENDER,
+    "doctor": DOWN_TO_RENDER,
+    "cli": DOWN_TO_RENDER | {"validate", "fleet", "doctor"},
+    "__main__": frozenset({"cli"}),
+}
+"""What each part of the package may import besides itself: the table of ARCHITECTURE.md."""
+
+HOMES = {
+    "ruamel": "document",
+    "resolvelib": "solve",
+    "pysat": "solve",
+    "requests": "index",
+    "docker": "validate",
+    "typer": "cli",
+    "rich": "cli",
+}
+"""Third-party packages that exactly one part of the package knows."""
+
+SCHEMA_NAMES = ("model", "schema", "report", "measurement")
+"""Words in the names of modules that read or write a format, and so may know pydantic."""
+
+MODULE_LINES, FUNCTION_LINES, PARAMETERS, POSITIONAL = 350, 60, 6, 3
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def violations(root: Path) -> list[str]:
+    """Every rule broken under `root`, the directory of the package, one sentence each."""
+    return [f"{path.relative_to(root)}: {sentence}" for path in sorted(root.rglob("*.py")) for sentence in _in_file(path, root)]
+
+
+def _in_file(path: Path, root: Path) -> Iterator[str]:
+    text = path.read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    lines = len(text.splitlines())
+    if lines > MODULE_LINES:
+        yield f"{lines} lines; the ceiling is {MODULE_LINES}"
+    parts = path.relative_to(root).with_suffix("").parts
+    yield from _wrong_imports(tree, parts)
+    yield from _wrong_functions(tree, parts)
+
+
+def _imported(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """The line and dotted name of everything imported; a relative import starts with a dot."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = "." * node.level + (node.module or "")
+            yield from ((node.lineno, f"{module}.{alias.name}") for alias in node.names)
+
+
+def _wrong_imports(tree: ast.AST, parts: tuple[str, ...]) -> Iterator[str]:
+    layer = parts[0]
+    if layer not in MAY_IMPORT:
+        yield f"`{layer}` has no place in the layers; give it one in tests/test_architecture.py and ARCHITECTURE.md"
+        return
+    is_inside_containers = parts[:2] == ("validate", "checks")
+    for_types = _lines_for_types(tree)
+    for line, name in _imported(tree):
+        head, _, rest = name.partition(".")
+        part = rest.partition(".")[0]
+        if name.startswith("."):
+            yield f"line {line}: relative import; write the full path"
+        elif head == "provisioner" and is_inside_containers:
+            yield f"line {line}: imports {name}; a check runs in containers that do not have this package"
+        elif head == "provisioner" and part in MAY_IMPORT and part not in MAY_IMPORT[layer] | {layer}:
+            yield f"line {line}: imports {name}; `{layer}` may not import `{part}`"
+        elif HOMES.get(head, layer) != layer:
+            yield f"line {line}: imports {head}; only `{HOMES[head]}` may"
+        elif head in {"pydantic", "pydantic_core"} and line not in for_types and not _is_schema(parts):
+            yield f"line {line}: imports {head}; only document.py and files named after {', '.join(SCHEMA_NAMES)} may"
+        elif name in {"importlib.import_module", "importlib"} and layer != "cli":
+            yield f"line {line}: imports by name; only `cli` may"
+
+
+def _lines_for_types(tree: ast.AST) -> set[int]:
+    """The lines under `if TYPE_CHECKING:`: a signature may speak of a model that its module never touches."""
+    blocks = [node for node in ast.walk(tree) if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    return {
+        node.lineno for block in blocks for statement in block.body for node in ast.walk(statement) if hasattr(node, "lineno")
+    }
+
+
+def _is_schema(parts: tuple[str, ...]) -> bool:
+    return parts == ("document",) or any(word in SCHEMA_NAMES for word in parts[-1].split("_"))
+
+
+def _wrong_functions(tree: ast.AST, parts: tuple[str, ...]) -> Iterator[str]:
+    for node, owner in _functions(tree, None):
+        length = (node.end_lineno or node.lineno) - node.lineno + 1
+        if length > FUNCTION_LINES:
+            yield f"line {node.lineno}: `{node.name}` has {length} lines; the ceiling is {FUNCTION_LINES}"
+        if parts[0] == "cli" and _is_command(node, parts):
+            continue  # its parameters are the options of a command line
+        positional = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
+        if owner is not None and positional and not _is_static(node):
+            positional = positional[1:]
+        count = len(positional) + len(node.args.kwonlyargs)
+        if count > PARAMETERS:
+            yield f"line {node.lineno}: `{node.name}` has {count} parameters; the ceiling is {PARAMETERS}"
+        # A method of a derived class follows the signature of its base, and a private function has its callers beside it.
+        if len(positional) > POSITIONAL and not node.name.startswith("_") and (owner is None or not owner.bases):
+            found = f"`{node.name}` takes {len(positional)} positional parameters"
+            yield f"line {node.lineno}: {found}; beyond {POSITIONAL} use names"
+
+
+def _functions(node: ast.AST, owner: ast.ClassDef | None) -> Iterator[tuple[Function, ast.ClassDef | None]]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, Function):
+            yield child, owner
+            yield from _functions(child, None)
+        elif isinstance(child, ast.ClassDef):
+            yield from _functions(child, child)
+        else:
+            yield from _functions(child, owner)
+
+
+def _is_static(node: Function) -> bool:
+    return any(isinstance(decorator, ast.Name) and decorator.id == "staticmethod" for decorator in node.decorator_list)
+
+
+def _is_command(node: Function, parts: tuple[str, ...]) -> bool:
+    if node.name == parts[-1]:
+        return True
+    calls = [decorator.func for decorator in node.decorator_list if isinstance(decorator, ast.Call)]
+    return any(isinstance(call, ast.Attribute) and call.attr in {"command", "callback"} for call in calls)
+
+
+def plant(root: Path, **files: str) -> list[str]:
+    """Write a source tree, `solve__search="..."` being solve/search.py, and return what is wrong with it."""
+    for name, text in files.items():
+        path = root / (name.replace("__", "/") + ".py")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return violations(root)
+
+
+def test_the_package_keeps_its_shape() -> None:
+    assert violations(ROOT) == []
+
+
+def test_a_tree_that_keeps_the_rules_passes(tmp_path: Path) -> None:
+    assert (
+        plant(
+            tmp_path,
+            errors="import dataclasses\n",
+            document="import ruamel.yaml\nimport pydantic\nfrom provisioner.errors import ProvisionError\n",
+            matrix__model="import pydantic\nfrom provisioner import __version__\nfrom provisioner.matrix import load\n",
+            matrix__check="if TYPE_CHECKING:\n    from pydantic import BaseModel\n",
+            solve__search="import resolvelib\nfrom provisioner.index.model import File\n",
+            cli__solve="import typer\nimport provisioner.validate.engine\nfrom importlib import import_module\n",
+        )
+        == []
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "sentence"),
+    [
+        (
+            "lock__write",
+            "import provisioner.render.dockerfile\n",
+            "lock/write.py: line 1: imports provisioner.render.dockerfile; `lock` may not import `render`",
+        ),
+        (
+            "render__text",
+            "from provisioner import solve\n",
+            "render/text.py: line 1: imports provisioner.solve; `render` may not import `solve`",
+        ),
+        (
+            "host__probe",
+            "def probe():\n    from provisioner.matrix.model import Matrix\n",
+            "host/probe.py: line 2: imports provisioner.matrix.model.Matrix; `host` may not import `matrix`",
+        ),
+        (
+            "errors",
+            "from provisioner.names import nearest\n",
+            "errors.py: line 1: imports provisioner.names.nearest; `errors` may not import `names`",
+        ),
+        ("spec__load", "from . import model\n", "spec/load.py: line 1: relative import; write the full path"),
+        ("spec__load", "from .model import Spec\n", "spec/load.py: line 1: relative import; write the full path"),
+        ("fleet__cover", "import docker.errors\n", "fleet/cover.py: line 1: imports docker; only `validate` may"),
+        ("lock__download", "from requests import get\n", "lock/download.py: line 1: imports requests; only `index` may"),
+        (
+            "solve__search",
+            "from pydantic import BaseModel\n",
+            (
+                "solve/search.py: line 1: imports pydantic;"
+                " only document.py and files named after model, schema, report, measurement may"
+            ),
+        ),
+        (
+            "lock__file",
+            "if TYPE_CHECKING:\n    from provisioner.cli.app import main\n",
+            "lock/file.py: line 2: imports provisioner.cli.app.main; `lock` may not import `cli`",
+        ),
+        (
+            "solve__search",
+            "from importlib import import_module\n",
+            "solve/search.py: line 1: imports by name; only `cli` may",
+        ),
+        (
+            "validate__checks__torch_version",
+            "from provisioner.errors import ProvisionError\n",
+            (
+                "validate/checks/torch_version.py: line 1: imports provisioner.errors.ProvisionError;"
+                " a check runs in containers that do not have this package"
+            ),
+        ),
+        (
+            "utilities",
+            "",
+            (
+                "utilities.py: `utilities` has no place in the layers;"
+                " give it one in tests/test_architecture.py and ARCHITECTURE.md"
+            ),
+        ),
+        ("errors", "x = 1\n" * 351, "errors.py: 351 lines; the ceiling is 350"),
+        (
+            "errors",
+            "def long():\n" + "    x = 1\n" * 60,
+            "errors.py: line 1: `long` has 61 lines; the ceiling is 60",
+        ),
+        (
+            "errors",
+            "def wide(a, b, *, c, d, e, f, g): ...\n",
+            "errors.py: line 1: `wide` has 7 parameters; the ceiling is 6",
+        ),
+        (
+            "errors",
+            "class Shape:\n    def area(self, a, b, c, d): ...\n",
+            "errors.py: line 2: `area` takes 4 positional parameters; beyond 3 use names",
+        ),
+        (
+            "cli__solve",
+            "def gather(a, b, c, d): ...\n",
+            "cli/solve.py: line 1: `gather` takes 4 positional parameters; beyond 3 use names",
+        ),
+    ],
+)
+def test_a_broken_rule_is_named_with_its_line(tmp_path: Path, name: str, text: str, sentence: str) -> None:
+    assert plant(tmp_path, **{name: text}) == [sentence]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("errors", "x = 1\n" * 350),
+        ("errors", "def long():\n" + "    x = 1\n" * 59),
+        ("errors", "class Shape:\n    def area(self, a, b, c, *, d, e, f): ...\n"),
+        ("errors", "class Shape:\n    @staticmethod\n    def area(a, b, c): ...\n"),
+        ("solve__search", "class Search(Base):\n    def prefer(self, a, b, c, d, e): ...\n"),
+        ("cli__solve", "def solve(a, b, c, d, e, f, g): ...\n"),
+        ("cli__matrix", "@matrix.command('list')\ndef list_all(a, b, c, d, e, f, g): ...\n"),
+    ],
+)
+def test_what_stands_at_a_ceiling_is_allowed(tmp_path: Path, name: str, text: str) -> None:
+    assert plant(tmp_path, **{name: text}) == []
+
+
+def test_every_part_imports_only_parts_that_never_import_it_back() -> None:
+    for part, below in MAY_IMPORT.items():
+        for other in below - {part}:
+            assert part not in MAY_IMPORT[other], f"`{part}` and `{other}` may import each other"

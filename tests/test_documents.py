@@ -1,0 +1,49 @@
+"""The documents say what the program does: their specs are valid, and the commands they list are those there are."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from provisioner.cli.catalogue import COMMANDS
+from provisioner.document import load_document, parse_document, parse_model
+from provisioner.spec.model import Spec
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+SPECS = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
+EXAMPLES = sorted((ROOT / "examples").glob("*/provision.yaml"))
+
+
+@pytest.mark.parametrize("text", SPECS, ids=["opening", "every key"])
+def test_the_specs_of_the_readme_are_valid(text: str) -> None:
+    spec = parse_model(parse_document(text, file="README.md", kind="spec"), Spec, kind="spec")
+    assert spec.name == "trainer"
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.parent.name)
+def test_the_examples_are_valid_and_named_after_their_folders(path: Path) -> None:
+    spec = parse_model(load_document(path, kind="spec"), Spec, kind="spec")
+    assert spec.name == path.parent.name
+    hosts = (spec.target.host,) if isinstance(spec.target.host, str) else spec.target.host
+    assert isinstance(hosts, tuple)
+    assert all((path.parent / host).is_file() for host in hosts)
+
+
+def test_the_readme_lists_every_command_in_the_order_of_the_help() -> None:
+    assert re.findall(r"^\| `provision ([a-z]+)", README, re.MULTILINE) == list(COMMANDS)
+
+
+def test_the_layering_table_names_every_part_there_is() -> None:
+    table = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").partition("## Layers")[2].partition("## Starting up")[0]
+    parts = {path.stem for path in (ROOT / "provisioner").iterdir() if path.is_dir() or path.suffix == ".py"}
+    parts = {part for part in parts if not part.startswith(("_", "."))}
+    assert {part for part in parts if f"`{part}`" not in table} == set()
+
+
+@pytest.mark.parametrize("name", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_links_between_the_documents_lead_somewhere(name: str) -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#]+)", (ROOT / name).read_text(encoding="utf-8"))
+    assert [link for link in links if not (ROOT / link).exists()] == []

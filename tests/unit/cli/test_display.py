@@ -1,0 +1,164 @@
+"""What is printed where, with and without a terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from provisioner.cli import display
+from provisioner.errors import InvalidDocumentError, Mistake, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(autouse=True)
+def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+
+def on_a_terminal(code: str, **environment: str) -> str:
+    """Run code with stdout and stderr on a real pseudo-terminal, and return what it showed."""
+    main_end, program_end = pty.openpty()
+    variables = {"PATH": os.environ["PATH"], "TERM": "xterm", "COLUMNS": "60", **environment}
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdin=program_end, stdout=program_end, stderr=program_end, env=variables
+    )
+    os.close(program_end)
+    shown = b"".join(_chunks(main_end))
+    os.close(main_end)
+    assert process.wait(timeout=20) == 0, shown.decode()
+    return shown.decode().replace("\r\n", "\n")
+
+
+def _chunks(descriptor: int) -> Iterator[bytes]:
+    while True:
+        try:
+            chunk = os.read(descriptor, 4096)
+        except OSError:  # Linux reports the closed other end as an error
+            return
+        if not chunk:
+            return
+        yield chunk
+
+
+def test_data_goes_to_stdout_and_ends_in_one_newline(capsys: pytest.CaptureFixture[str]) -> None:
+    display.data("FROM debian")
+    display.data("RUN true\n")
+    assert capsys.readouterr() == ("FROM debian\nRUN true\n", "")
+
+
+def test_json_keeps_the_order_of_keys_and_the_spelling_of_text(capsys: pytest.CaptureFixture[str]) -> None:
+    display.json_data({"status": "solved", "because": "≥ 2.6", "a": []})
+    assert capsys.readouterr() == ('{\n  "status": "solved",\n  "because": "≥ 2.6",\n  "a": []\n}\n', "")
+
+
+def test_talk_and_warnings_go_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    display.talk("wrote Dockerfile")
+    display.warn("the host's driver is unknown")
+    assert capsys.readouterr() == ("", "wrote Dockerfile\nwarning: the host's driver is unknown\n")
+
+
+def test_an_error_without_causes_and_hints_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    display.failure(UsageError("`--to docker` is not a format"))
+    assert capsys.readouterr().err == "error: `--to docker` is not a format  [bad-usage]\n"
+
+
+def test_every_line_of_a_cause_is_indented(capsys: pytest.CaptureFixture[str]) -> None:
+    display.failure(UsageError("pip said no", causes=("line 1\nline 2",)))
+    assert capsys.readouterr().err == "error: pip said no  [bad-usage]\n  line 1\n  line 2\n"
+
+
+def test_the_mistakes_of_a_file_are_its_causes(capsys: pytest.CaptureFixture[str]) -> None:
+    mistake = Mistake("provision.yaml", 3, 5, "target.hots", "unknown key `hots`; did you mean `host`?")
+    display.failure(InvalidDocumentError("spec", (mistake,)))
+    assert capsys.readouterr().err == (
+        "error: spec has 1 mistake  [invalid-document]\n"
+        "  provision.yaml:3:5: target.hots: unknown key `hots`; did you mean `host`?\n"
+    )
+
+
+def test_a_table_lines_its_columns_up_and_leaves_no_trailing_spaces() -> None:
+    lines = display.table_lines(("component", "version", "because"), [("cuda", "12.6.3", "newest"), ("nccl", "2.21.5", "")])
+    assert lines == [
+        "component  version  because",
+        "cuda       12.6.3   newest",
+        "nccl       2.21.5",
+    ]
+
+
+def test_a_table_counts_wide_characters_as_two_cells() -> None:
+    assert display.table_lines(("名", "x"), [("ab", "1"), ("e\u0301", "2")]) == ["名  x", "ab  1", "e\u0301   2"]
+
+
+def test_a_table_wraps_its_last_column_below_itself_and_never_breaks_a_word() -> None:
+    rows = [("cuda", "a minimum driver of 525.60.13 is documented"), ("x", "https://example.org/a-very-long-address")]
+    assert display.table_lines(("name", "because"), rows, width=26) == [
+        "name  because",
+        "cuda  a minimum driver of",
+        "      525.60.13 is",
+        "      documented",
+        "x     https://example.org/a-very-long-address",
+    ]
+
+
+def test_a_table_that_is_not_on_a_terminal_keeps_a_row_on_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    display.table(("name", "because"), [("cuda", "word " * 40)])
+    assert len(capsys.readouterr().out.splitlines()) == 2
+
+
+def test_a_row_of_the_wrong_length_is_a_bug() -> None:
+    with pytest.raises(AssertionError, match=r"a table of 2 columns was given the row \('cuda',\)"):
+        display.table_lines(("name", "because"), [("cuda",)])
+
+
+COLOURED = "from provisioner.cli import display\nfrom provisioner.errors import UsageError\ndisplay.failure(UsageError('no'))"
+
+
+def test_a_terminal_gets_colour() -> None:
+    assert on_a_terminal(COLOURED) == "\x1b[1;31merror:\x1b[0m no  [bad-usage]\n"
+
+
+@pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}, {"NO_COLOR": "1", "FORCE_COLOR": "1"}])
+def test_colour_can_be_switched_off(environment: dict[str, str]) -> None:
+    assert on_a_terminal(COLOURED, **environment) == "error: no  [bad-usage]\n"
+
+
+def test_colour_can_be_forced_where_there_is_no_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    display.warn("slow")
+    assert capsys.readouterr().err == "\x1b[1;33mwarning:\x1b[0m slow\n"
+
+
+def test_quick_work_is_not_talked_about(capsys: pytest.CaptureFixture[str]) -> None:
+    with display.step("asking the index"):
+        pass
+    assert capsys.readouterr() == ("", "")
+
+
+def test_long_work_is_named_once_in_plain_words_where_there_is_no_terminal() -> None:
+    code = "import time\nfrom provisioner.cli import display\nwith display.step('asking the index'): time.sleep(1.3)"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (result.stdout, result.stderr) == ("", "asking the index ...\n")
+
+
+def test_long_work_spins_on_a_terminal_and_leaves_no_line_behind() -> None:
+    code = "import time\nfrom provisioner.cli import display\nwith display.step('asking the index'): time.sleep(1.6)"
+    shown = on_a_terminal(code)
+    assert "asking the index" in shown
+    assert "\n" not in shown.rpartition("asking the index")[2].strip("\n")
+    assert shown.endswith(("\x1b[2K", "\x1b[?25h\r\x1b[1A\x1b[2K"))
+
+
+def test_a_step_ends_when_the_work_fails(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(UsageError), display.step("asking the index"):
+        raise UsageError("no")
+    assert capsys.readouterr() == ("", "")

@@ -1,0 +1,154 @@
+"""Project pages as real indexes write them, and as broken ones do."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from provisioner.errors import UnavailableError
+from provisioner.index.model import IndexFile
+from provisioner.index.page import parse_page
+
+URL = "https://index.example/simple/demo/"
+SHA = "a" * 64
+
+
+def html(text: str, url: str = URL) -> tuple[IndexFile, ...]:
+    return parse_page(text.encode(), content_type="text/html", url=url, index="main")
+
+
+def from_json(*files: Any, version: str = "1.1") -> tuple[IndexFile, ...]:  # noqa: ANN401 - malformed entries on purpose
+    page = {"meta": {"api-version": version}, "name": "demo", "files": list(files)}
+    return parse_page(json.dumps(page).encode(), content_type="application/vnd.pypi.simple.v1+json", url=URL, index="main")
+
+
+def test_an_anchor_gives_everything_the_simple_api_knows() -> None:
+    (file,) = html(
+        f'<a href="../../files/demo-1.0-py3-none-any.whl#sha256={SHA}" data-requires-python="&gt;=3.8,&lt;4"'
+        f' data-yanked="broken &amp; gone" data-core-metadata="sha256={"b" * 64}" data-upload-time="2024-01-02T03:04:05Z">x</a>'
+    )
+    assert file == IndexFile(
+        filename="demo-1.0-py3-none-any.whl",
+        url="https://index.example/files/demo-1.0-py3-none-any.whl",
+        index="main",
+        sha256=SHA,
+        requires_python=">=3.8,<4",
+        upload_time="2024-01-02T03:04:05Z",
+        yanked="broken & gone",
+        has_metadata=True,
+        metadata_sha256="b" * 64,
+    )
+
+
+def test_json_gives_the_same_and_sizes() -> None:
+    (file,) = from_json(
+        {
+            "filename": "demo-1.0-py3-none-any.whl",
+            "url": "../../files/demo-1.0-py3-none-any.whl",
+            "hashes": {"sha256": SHA.upper()},
+            "requires-python": ">=3.8",
+            "size": 12,
+            "upload-time": "2024-01-02T03:04:05.678Z",
+            "yanked": True,
+            "core-metadata": {"sha256": "b" * 64},
+        }
+    )
+    assert file == IndexFile(
+        filename="demo-1.0-py3-none-any.whl",
+        url="https://index.example/files/demo-1.0-py3-none-any.whl",
+        index="main",
+        sha256=SHA,
+        size=12,
+        requires_python=">=3.8",
+        upload_time="2024-01-02T03:04:05.678Z",
+        yanked="",
+        has_metadata=True,
+        metadata_sha256="b" * 64,
+    )
+
+
+@pytest.mark.parametrize(
+    ("attribute", "wanted"), [("", None), (' data-yanked=""', ""), (" data-yanked", ""), (" data-yanked='why'", "why")]
+)
+def test_yanked_may_have_no_reason(attribute: str, wanted: str | None) -> None:
+    (file,) = html(f'<a href="demo-1.0.tar.gz"{attribute}>x</a>')
+    assert file.yanked == wanted
+
+
+@pytest.mark.parametrize("attribute", ["data-core-metadata", "data-dist-info-metadata"])
+def test_metadata_is_announced_under_both_names(attribute: str) -> None:
+    (file,) = html(f'<a href="demo-1.0-py3-none-any.whl" {attribute}="true">x</a>')
+    assert file.has_metadata
+    assert file.metadata_sha256 == ""
+
+
+def test_unescaped_angles_in_an_attribute_do_not_end_the_tag() -> None:
+    (file,) = html(f'<a data-requires-python=">=3.8" href="demo-1.0.tar.gz#sha256={SHA}">demo</a>')
+    assert (file.requires_python, file.sha256) == (">=3.8", SHA)
+
+
+def test_a_base_address_moves_relative_links() -> None:
+    (file,) = html('<head><base href="https://cdn.example/a/"></head><a href="demo-1.0.tar.gz">x</a>')
+    assert file.url == "https://cdn.example/a/demo-1.0.tar.gz"
+
+
+def test_escaped_filenames_are_unescaped_and_their_urls_kept() -> None:
+    (file,) = html('<A HREF="torch-2.0%2Bcu118-cp310-cp310-linux_x86_64.whl">x</A>')
+    assert file.filename == "torch-2.0+cu118-cp310-cp310-linux_x86_64.whl"
+    assert file.url.endswith("torch-2.0%2Bcu118-cp310-cp310-linux_x86_64.whl")
+
+
+def test_what_cannot_be_followed_is_skipped_and_the_rest_is_kept() -> None:
+    files = html(
+        '<a>none</a><a href="">empty</a><a href="../">up</a><a href="mailto:me@example.com">mail</a>'
+        '<a href="http://[bad/demo-2.0.tar.gz">bad</a><!-- <a href="demo-3.0.tar.gz">old</a> -->'
+        '<a href="file:///etc/demo-4.0.tar.gz">local</a><a href="demo-1.0.tar.gz">good</a>'
+    )
+    assert [file.filename for file in files] == ["demo-1.0.tar.gz"]
+
+
+def test_a_local_page_may_point_at_local_files() -> None:
+    (file,) = html('<a href="../../files/demo-1.0.tar.gz">x</a>', url="file:///srv/simple/demo/index.html")
+    assert (file.path, file.url) == ("/srv/files/demo-1.0.tar.gz", "")
+
+
+def test_credentials_in_links_are_dropped() -> None:
+    (file,) = html('<a href="https://me:secret@files.example/demo-1.0.tar.gz">x</a>')
+    assert file.url == "https://files.example/demo-1.0.tar.gz"
+
+
+def test_a_hash_that_is_no_sha256_is_no_hash() -> None:
+    md5, short = html('<a href="demo-1.0.tar.gz#md5=00">x</a><a href="demo-2.0.tar.gz#sha256=00">x</a>')
+    assert (md5.sha256, short.sha256) == ("", "")
+
+
+def test_broken_json_entries_are_skipped() -> None:
+    good = {
+        "filename": "demo-1.0.tar.gz",
+        "url": "https://f.example/demo-1.0.tar.gz",
+        "hashes": None,
+        "size": "big",
+        "yanked": 3,
+    }
+    (file,) = from_json(None, [], {"filename": "demo-0.1.tar.gz"}, {"url": 7}, good)
+    assert (file.filename, file.sha256, file.size, file.yanked) == ("demo-1.0.tar.gz", "", None, None)
+
+
+def test_an_unknown_version_of_the_api_is_named() -> None:
+    with pytest.raises(UnavailableError) as caught:
+        from_json(version="2.0")
+    assert caught.value.message == "index `main` speaks version 2.0 of the Simple API; only version 1 is known"
+
+
+@pytest.mark.parametrize("body", [b"{", b"[]", b"null", b'{"meta": {}, "files": []}', b'{"meta": {"api-version": "1.0"}}'])
+def test_json_that_is_no_project_page_is_named(body: bytes) -> None:
+    with pytest.raises(UnavailableError) as caught:
+        parse_page(body, content_type="application/json", url="https://me:pw@index.example/simple/demo/", index="main")
+    assert caught.value.message == f"index `main` answers with something that is not a project page: {URL}"
+
+
+def test_a_page_without_links_lists_nothing() -> None:
+    assert html("<html>please log in</html>") == ()
+    assert html("") == ()

@@ -1,0 +1,228 @@
+"""Digests and configurations from a registry that speaks the distribution protocol over real HTTP."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Self
+
+import pytest
+
+from provisioner.errors import UnavailableError
+from provisioner.index.reference import ImageReference, ImageReferenceError
+from provisioner.index.registry import image_config, resolve_digest
+from provisioner.index.settings import IndexSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SETTINGS = IndexSettings(retries=0, timeout=5)
+INDEX = "application/vnd.oci.image.index.v1+json"
+MANIFEST = "application/vnd.oci.image.manifest.v1+json"
+
+
+class Registry:
+    """One repository, `team/base`; with `realm`, nobody gets anything without the token of that realm."""
+
+    def __init__(self) -> None:
+        self.contents: dict[str, tuple[str, bytes]] = {}
+        self.has_token = False
+        self.states_digest = True
+        self.seen: list[str] = []
+
+    def __enter__(self) -> Self:
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"registry": self}))
+        self._server.daemon_threads = True
+        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    @property
+    def host(self) -> str:
+        return f"127.0.0.1:{self._server.server_address[1]}"
+
+    def push(self, content: dict[str, object], *, kind: str = MANIFEST, tag: str = "") -> str:
+        body = json.dumps(content).encode()
+        digest = f"sha256:{hashlib.sha256(body).hexdigest()}"
+        place = "blobs" if not kind else "manifests"
+        self.contents[f"/v2/team/base/{place}/{digest}"] = (kind, body)
+        if tag:
+            self.contents[f"/v2/team/base/manifests/{tag}"] = (kind, body)
+        return digest
+
+    def push_image(self, platform: str, *, tag: str = "", **config: object) -> str:
+        system, _, architecture = platform.partition("/")
+        digest = self.push({"os": system, "architecture": architecture, "config": config}, kind="")
+        return self.push({"schemaVersion": 2, "config": {"digest": digest}, "layers": []}, tag=tag)
+
+    def push_index(self, *platforms: tuple[str, str], tag: str) -> str:
+        entries = [
+            {"digest": digest, "platform": dict(zip(("os", "architecture"), platform.split("/"), strict=True))}
+            for platform, digest in platforms
+        ]
+        return self.push({"schemaVersion": 2, "manifests": entries}, kind=INDEX, tag=tag)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    registry: Registry
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        registry = self.registry
+        registry.seen.append(f"{self.command} {self.path}")
+        path = self.path.partition("?")[0]
+        if path == "/token":
+            self._send(200, "application/json", b'{"token": "let-me-in"}')
+        elif registry.has_token and self.headers.get("Authorization") != "Bearer let-me-in":
+            realm = f'Bearer realm="http://{registry.host}/token",service="here",scope="repository:team/base:pull"'
+            self._send(401, "application/json", b"{}", {"WWW-Authenticate": realm})
+        elif path in registry.contents and (MANIFEST in self.headers["Accept"] and INDEX in self.headers["Accept"]):
+            kind, body = registry.contents[path]
+            digest = f"sha256:{hashlib.sha256(body).hexdigest()}"
+            stated = {"Docker-Content-Digest": digest} if registry.states_digest else {}
+            self._send(200, kind or "application/octet-stream", body, stated)
+        else:
+            self._send(404, "application/json", b'{"errors": [{"code": "MANIFEST_UNKNOWN"}]}')
+
+    do_HEAD = do_GET  # noqa: N815 - the name http.server calls
+
+    def _send(self, status: int, kind: str, body: bytes, headers: dict[str, str] | None = None) -> None:
+        self.send_response(status)
+        for key, value in {"Content-Type": kind, "Content-Length": str(len(body)), **(headers or {})}.items():
+            self.send_header(key, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Tests read `seen`; nothing is printed."""
+
+
+@pytest.fixture
+def registry() -> Iterator[Registry]:
+    with Registry() as running:
+        yield running
+
+
+@pytest.mark.parametrize("states_digest", [True, False])
+def test_a_tag_is_resolved_to_the_digest_of_the_index(registry: Registry, *, states_digest: bool) -> None:
+    registry.states_digest = states_digest
+    image = registry.push_image("linux/amd64")
+    wanted = registry.push_index(("linux/amd64", image), tag="1.0")
+    assert resolve_digest(f"{registry.host}/team/base:1.0", settings=SETTINGS) == wanted
+
+
+def test_an_anonymous_token_is_asked_for_where_one_is_wanted(registry: Registry) -> None:
+    registry.has_token = True
+    wanted = registry.push_image("linux/amd64", tag="latest")
+    assert resolve_digest(f"{registry.host}/team/base", settings=SETTINGS) == wanted
+    assert registry.seen == [
+        "HEAD /v2/team/base/manifests/latest",
+        "GET /token?scope=repository%3Ateam%2Fbase%3Apull&service=here",
+        "HEAD /v2/team/base/manifests/latest",
+    ]
+
+
+def test_a_reference_with_a_digest_needs_no_registry() -> None:
+    digest = f"sha256:{'a' * 64}"
+    assert resolve_digest(f"no-such-registry.invalid/x@{digest}", settings=SETTINGS) == digest
+
+
+def test_the_configuration_is_that_of_the_platform(registry: Registry) -> None:
+    amd = registry.push_image("linux/amd64", Env=["NVIDIA_REQUIRE_CUDA=cuda>=12.6"], Labels={"a": "b"})
+    arm = registry.push_image("linux/arm64", Env=["OTHER=1"])
+    registry.push_index(("linux/arm64", arm), ("linux/amd64", amd), tag="1.0")
+    reference = f"{registry.host}/team/base:1.0"
+    assert image_config(reference, settings=SETTINGS)["config"] == {
+        "Env": ["NVIDIA_REQUIRE_CUDA=cuda>=12.6"],
+        "Labels": {"a": "b"},
+    }
+    assert image_config(reference, settings=SETTINGS, platform="linux/arm64")["config"] == {"Env": ["OTHER=1"]}
+
+
+def test_an_image_without_an_index_has_one_configuration(registry: Registry) -> None:
+    digest = registry.push_image("linux/amd64", tag="1.0", Env=["A=1"])
+    for reference in (f"{registry.host}/team/base:1.0", f"{registry.host}/team/base@{digest}"):
+        assert image_config(reference, settings=SETTINGS)["config"] == {"Env": ["A=1"]}
+    with pytest.raises(ImageReferenceError) as caught:
+        image_config(f"{registry.host}/team/base:1.0", settings=SETTINGS, platform="linux/arm64")
+    assert caught.value.message == (
+        f"image `{registry.host}/team/base:1.0` is not built for linux/arm64; it is for linux/amd64"
+    )
+
+
+def test_an_image_for_other_platforms_names_them(registry: Registry) -> None:
+    image = registry.push_image("linux/arm64")
+    registry.push_index(("linux/arm64", image), ("unknown/unknown", image), tag="1.0")
+    with pytest.raises(ImageReferenceError, match="is not built for linux/amd64; it is for linux/arm64"):
+        image_config(f"{registry.host}/team/base:1.0", settings=SETTINGS)
+
+
+def test_a_tag_the_registry_does_not_know_is_bad_input(registry: Registry) -> None:
+    with pytest.raises(ImageReferenceError) as caught:
+        resolve_digest(f"{registry.host}/team/base:9", settings=SETTINGS)
+    assert caught.value.message == (
+        f"image `{registry.host}/team/base:9` does not exist: registry `{registry.host}` does not know it"
+    )
+    assert caught.value.exit_code == 2
+
+
+def test_a_registry_out_of_reach_is_no_answer(registry: Registry) -> None:
+    host = registry.host
+    registry._server.shutdown()
+    registry._server.server_close()
+    with pytest.raises(UnavailableError) as caught:
+        resolve_digest(f"{host}/team/base:9", settings=SETTINGS)
+    assert caught.value.message == f"registry `{host}` cannot be reached: connection refused"
+
+
+def test_offline_no_registry_is_asked() -> None:
+    with pytest.raises(UnavailableError, match=r"offline: the registry of `ubuntu:24\.04` cannot be asked"):
+        resolve_digest("ubuntu:24.04", settings=IndexSettings(offline=True))
+
+
+def test_content_that_is_not_what_its_digest_says_is_refused(registry: Registry) -> None:
+    image = registry.push_image("linux/amd64")
+    registry.push_index(("linux/amd64", image), tag="1.0")
+    registry.contents[f"/v2/team/base/manifests/{image}"] = (MANIFEST, b"{}")
+    with pytest.raises(UnavailableError, match=f"sends something else than {image}"):
+        image_config(f"{registry.host}/team/base:1.0", settings=SETTINGS)
+
+
+def test_an_answer_that_is_no_manifest_is_named(registry: Registry) -> None:
+    registry.contents["/v2/team/base/manifests/1.0"] = (MANIFEST, b"<html>")
+    with pytest.raises(UnavailableError, match="with something that is not a manifest"):
+        image_config(f"{registry.host}/team/base:1.0", settings=SETTINGS)
+
+
+@pytest.mark.parametrize(
+    ("text", "url", "tag"),
+    [
+        ("ubuntu", "https://registry-1.docker.io/v2/library/ubuntu", "latest"),
+        ("docker.io/ubuntu:24.04", "https://registry-1.docker.io/v2/library/ubuntu", "24.04"),
+        ("nvidia/cuda:12.6.3-base", "https://registry-1.docker.io/v2/nvidia/cuda", "12.6.3-base"),
+        ("nvcr.io/nvidia/pytorch:25.01-py3", "https://nvcr.io/v2/nvidia/pytorch", "25.01-py3"),
+        ("localhost/base", "http://localhost/v2/base", "latest"),
+        ("localhost:5000/a/b:c", "http://localhost:5000/v2/a/b", "c"),
+        ("registry:5000/base", "https://registry:5000/v2/base", "latest"),
+        ("127.0.0.1:5000/base", "http://127.0.0.1:5000/v2/base", "latest"),
+    ],
+)
+def test_references_are_read_as_engines_read_them(text: str, url: str, tag: str) -> None:
+    reference = ImageReference.parse(text)
+    assert (reference.base_url, reference.tag) == (url, tag)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "Ubuntu", "ubuntu:", "ubuntu:a b", "ubuntu@sha256:12", "https://ubuntu", "a//b", "-x", "host.example/", "a:b:c"],
+)
+def test_a_text_that_is_no_reference_is_named(text: str) -> None:
+    with pytest.raises(ImageReferenceError) as caught:
+        ImageReference.parse(text)
+    assert caught.value.message.startswith(f"`{text}` is not an image reference: `")

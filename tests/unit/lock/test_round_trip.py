@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from provisioner.errors import ProvisionError
+from provisioner.index.model import IndexFile
+from provisioner.lock.file import parse_lock, verify_digest, write_lock
+from provisioner.solve.stack import BaseImage, PackagePin, Pin, Reason, Stack
+from provisioner.versions import Version
+from tests.lock_examples import INSTALLERS, cuda_stack, lock_of
+
+if TYPE_CHECKING:
+    import random
+
+pytestmark = pytest.mark.property
+
+ROOT = Path(__file__).parents[3]
+WORDS = st.from_regex(r"[a-z][a-z0-9]{0,8}", fullmatch=True)
+VERSIONS = st.from_regex(r"[0-9]{1,2}\.[0-9]{1,2}(\+cu[0-9]{3})?", fullmatch=True)
+LINES = st.text(st.characters(exclude_categories=["Cc", "Cs"]), max_size=20)
+SHA256 = st.text("0123456789abcdef", min_size=64, max_size=64)
+PLATFORMS = ("linux/amd64", "linux/arm64", "macos/x86_64")
+
+
+@st.composite
+def package_pins(draw: st.DrawFn, name: str) -> PackagePin:
+    version = draw(VERSIONS)
+    filename = f"{name}-{version}-py3-none-any.whl"
+    file = IndexFile(
+        filename=filename,
+        url=f"https://example.org/{filename.replace('+', '%2B')}",
+        index=draw(st.sampled_from(["pypi", "https://example.org/simple", ""])),
+        sha256=draw(SHA256),
+        size=draw(st.none() | st.integers(0, 2**40)),
+        upload_time=draw(st.none() | st.datetimes().map(lambda moment: f"{moment.isoformat()}Z")),
+    )
+    requires = tuple(f"{other}>=1" for other in draw(st.lists(WORDS, max_size=3)))
+    return PackagePin(name=name, version=version, file=file, requires=requires)
+
+
+@st.composite
+def stacks(draw: st.DrawFn, platform: str) -> Stack:
+    names = draw(st.lists(WORDS, unique=True, max_size=5))
+    texts = st.dictionaries(WORDS, LINES, max_size=3)
+    reason = st.builds(Reason, component=WORDS, kind=st.sampled_from(["request", "rule", "fact"]), text=LINES, where=WORDS)
+    pins = st.builds(
+        Pin,
+        component=WORDS,
+        version=st.just(Version.parse("1.2")),
+        build=WORDS,
+        reasons=st.lists(reason, max_size=3).map(tuple),
+    )
+    return Stack(
+        platform=platform,
+        accelerator=draw(st.sampled_from(["cuda", "rocm", "mps", "cpu"])),
+        components={**draw(texts), "python": draw(st.sampled_from(["3.11", "3.12", "3.12.7"]))},
+        pins=tuple(draw(st.lists(pins, max_size=3))),
+        basis=draw(st.sampled_from(["", "native", "minor-version", "forward-compat"])),
+        host_requirements=draw(texts),
+        require_cuda=draw(LINES),
+        arch_list=tuple(draw(st.lists(WORDS, max_size=3))),
+        environment=draw(texts),
+        unverified=tuple(draw(st.lists(LINES, max_size=2))),
+        image=draw(st.none() | st.builds(BaseImage, reference=WORDS, glibc=LINES, python=LINES, require_cuda=LINES)),
+        packages=tuple(draw(package_pins(name)) for name in names),
+        runs=draw(st.sampled_from(["container", "host"])),
+    )
+
+
+LOCKED = st.lists(st.sampled_from(PLATFORMS), unique=True, min_size=1).flatmap(
+    lambda platforms: st.tuples(*(stacks(platform) for platform in platforms))
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(LOCKED)
+def test_what_is_written_is_read_back_whole(given_stacks: tuple[Stack, ...]) -> None:
+    lock = lock_of(*given_stacks)
+    text = write_lock(lock)
+    assert parse_lock(text, file="x") == lock
+    assert write_lock(parse_lock(text, file="x")) == text
+    assert verify_digest(text)
+
+
+def _shuffled(stack: Stack, order: random.Random) -> Stack:
+    def pairs(mapping: object) -> dict[str, str]:
+        items = list(mapping.items())  # type: ignore[attr-defined]
+        order.shuffle(items)
+        return dict(items)
+
+    return replace(
+        stack,
+        components=pairs(stack.components),
+        host_requirements=pairs(stack.host_requirements),
+        environment=pairs(stack.environment),
+        packages=tuple(order.sample(stack.packages, len(stack.packages))),
+        pins=tuple(order.sample(stack.pins, len(stack.pins))),
+        unverified=tuple(order.sample(stack.unverified, len(stack.unverified))),
+    )
+
+
+@settings(max_examples=30, deadline=None)
+@given(LOCKED, st.randoms(use_true_random=False))
+def test_the_order_of_the_input_does_not_matter(given_stacks: tuple[Stack, ...], order: random.Random) -> None:
+    shuffled = [_shuffled(stack, order) for stack in given_stacks]
+    order.shuffle(shuffled)
+    # Two choices for one component come in the order of their reasons; the solver gives one.
+    if all(len({pin.component for pin in stack.pins}) == len(stack.pins) for stack in given_stacks):
+        assert write_lock(lock_of(*shuffled)) == write_lock(lock_of(*given_stacks))
+
+
+def test_the_seed_of_hashing_does_not_matter() -> None:
+    program = (
+        "from tests.lock_examples import cuda_stack, lock_of\n"
+        "from provisioner.lock.file import write_lock\n"
+        "from provisioner.render import render_dockerfile\n"
+        "lock = lock_of(cuda_stack(), cuda_stack('linux/arm64'))\n"
+        "print(write_lock(lock), render_dockerfile(lock, 'pylock.trainer.toml'))\n"
+    )
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            cwd=ROOT,
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            check=True,
+            text=True,
+        ).stdout
+        for seed in ("0", "1", "4711")
+    }
+    assert len(outputs) == 1
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(max_size=200))
+def test_any_text_is_refused_without_a_traceback(text: str) -> None:
+    with pytest.raises(ProvisionError) as caught:
+        parse_lock(text, file="x")
+    assert caught.value.exit_code == 2
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_a_damaged_lock_is_read_or_refused_and_never_crashes(data: st.DataObject) -> None:
+    lines = write_lock(lock_of(cuda_stack(), installers=INSTALLERS)).splitlines()
+    number = data.draw(st.integers(0, len(lines) - 1))
+    start = data.draw(st.integers(0, len(lines[number])))
+    end = data.draw(st.integers(start, len(lines[number])))
+    lines[number] = (
+        lines[number][:start]
+        + data.draw(st.text(max_size=6) | st.sampled_from(["1", '"', "[", "{}", "="]))
+        + lines[number][end:]
+    )
+    try:
+        parse_lock("\n".join(lines), file="x")
+    except ProvisionError as error:
+        assert error.exit_code == 2  # noqa: PT017 - reading it is right too

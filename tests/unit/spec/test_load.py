@@ -1,0 +1,311 @@
+"""The specs people write: what is read, and every mistake at its place, in words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from provisioner.document import FileError, parse_document
+from provisioner.errors import InvalidDocumentError
+from provisioner.spec.load import check_components, host_paths, load_spec, parse_spec
+
+if TYPE_CHECKING:
+    from provisioner.spec.model import Spec
+
+DESIGNED = """\
+name: trainer
+target:
+  platform: linux/amd64
+  host: hosts/a100.yaml
+accelerator: cuda
+requires:
+  python: ">=3.11,<3.13"
+  pytorch: ">=2.6"
+  cuda: "12.*"
+  driver: ">=550"
+  driver_module: open
+packages:
+  - transformers>=4.50
+  - numpy
+indexes:
+  - name: pytorch
+    url: "https://download.example.org/whl/{variant}"
+policy:
+  strategy: newest
+  allow: [minor-version]
+  exclude-newer: 2026-09-01
+build:
+  kind: extension
+  arch_list: ["8.0", "9.0a", "9.0+PTX", "10.0f"]
+image:
+  base: nvidia/cuda:12.6.3-base-ubuntu24.04
+  cuda: "12.6.3"
+  require: "cuda>=12.6 brand=tesla,driver>=535,driver<536"
+runs: container
+outputs: [dockerfile, sbom]
+"""
+
+
+def read(text: str) -> Spec:
+    return parse_spec(parse_document(text, file="provision.yaml", kind="spec"))
+
+
+def mistakes(text: str) -> list[str]:
+    with pytest.raises(InvalidDocumentError) as caught:
+        read(text)
+    assert caught.value.exit_code == 2
+    return [str(mistake) for mistake in caught.value.mistakes]
+
+
+def test_every_key_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "provision.yaml"
+    path.write_text(DESIGNED)
+    spec, document = load_spec(path)
+    assert spec.name == "trainer"
+    assert spec.policy.exclude_newer == "2026-09-01"
+    assert spec.requires["driver_module"] == "open"
+    assert document.where(("requires", "cuda")) == f"{path}:9"
+
+
+def test_a_spec_may_say_almost_nothing() -> None:
+    spec = read("packages: [numpy]\n")
+    assert (spec.name, spec.target.platform, spec.outputs) == ("environment", "linux/amd64", ("dockerfile",))
+
+
+def test_mistakes_of_every_kind_are_reported_together() -> None:
+    text = (
+        "naem: trainer\n"
+        "accelerator: gpu\n"
+        "requires:\n"
+        "  python: 3.10\n"
+        "  cuda: newest\n"
+        '  driver: ">=550,<"\n'
+        "packages:\n"
+        "  - numpy=>2\n"
+        "policy:\n"
+        "  exclude-newer: yesterday\n"
+        "build:\n"
+        "  kind: extension\n"
+        "  arch_list: [sm_90]\n"
+    )
+    assert mistakes(text) == [
+        "provision.yaml:1:1: naem: unknown key `naem`; did you mean `name`?",
+        "provision.yaml:2:1: accelerator: `gpu`: Input should be 'cuda', 'rocm', 'mps' or 'cpu'",
+        'provision.yaml:4:3: requires.python: 3.10 is not quoted; write "3.10" (12.10 is not 12.1)',
+        "provision.yaml:5:3: requires.cuda: `newest` is not a version: it must start with a number such as 12.6",
+        "provision.yaml:6:3: requires.driver: `<` is not a range: write for example >=2.6, ==12.* or >=550,<580",
+        (
+            "provision.yaml:8:5: packages[0]: `numpy=>2` is not a requirement such as numpy>=2: "
+            "expected semicolon (after name with no version specifier) or end"
+        ),
+        (
+            "provision.yaml:10:3: policy.exclude-newer: `yesterday` is not a date such as 2026-09-01 "
+            "or a timestamp such as 2026-09-01T12:00:00Z"
+        ),
+        "provision.yaml:13:15: build.arch_list[0]: `sm_90` is not a GPU architecture; write 9.0, 9.0a, 9.0+PTX or gfx942",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("requires", "package", "mistake"),
+    [
+        ("==2.6", "torch==2.7", "`torch==2.7` contradicts `pytorch: ==2.6` on line 2; they are the same component"),
+        ("<2.6", "Torch>=2.7", "`Torch>=2.7` contradicts `pytorch: <2.6` on line 2; they are the same component"),
+        (
+            "==2.6.0+cu126",
+            "torch~=2.7",
+            "`torch~=2.7` contradicts `pytorch: ==2.6.0+cu126` on line 2; they are the same component",
+        ),
+    ],
+)
+def test_torch_and_pytorch_must_not_contradict_each_other(requires: str, package: str, mistake: str) -> None:
+    text = f'requires:\n  pytorch: "{requires}"\npackages:\n  - {package}\n'
+    assert mistakes(text) == [f"provision.yaml:4:5: packages[0]: {mistake}"]
+
+
+@pytest.mark.parametrize(
+    ("requires", "package"), [("==2.6", "torch==2.6.0"), (">=2.6", "torch<3"), ("2.6", "torch"), ("*", "torch")]
+)
+def test_torch_and_pytorch_may_both_be_asked_for(requires: str, package: str) -> None:
+    assert read(f'requires: {{pytorch: "{requires}"}}\npackages: [{package}]\n').packages == (package,)
+
+
+def test_a_package_given_twice_must_not_contradict_itself() -> None:
+    assert mistakes("packages:\n  - numpy==1.26.4\n  - scipy\n  - NumPy>=2\n") == [
+        "provision.yaml:4:5: packages[2]: `NumPy>=2` contradicts `numpy==1.26.4` on line 2"
+    ]
+
+
+def test_a_package_given_twice_for_different_machines_is_no_contradiction() -> None:
+    lines = ("numpy==1.26.4; python_version < '3.12'", "numpy==2.2.6; python_version >= '3.12'")
+    text = "packages:\n" + "".join(f'  - "{line}"\n' for line in lines)
+    assert read(text).packages == lines
+
+
+def test_what_a_marker_may_switch_off_is_no_contradiction() -> None:
+    lines = ("torch==2.7; sys_platform == 'win32'", "numpy<2; python_version < '3.9'", "numpy>=2")
+    text = 'requires: {pytorch: "==2.6"}\npackages:\n' + "".join(f'  - "{line}"\n' for line in lines)
+    assert read(text).packages == lines
+
+
+def test_a_package_may_be_narrowed_twice() -> None:
+    assert read("packages: [numpy>=1.26, numpy<3]\n").packages == ("numpy>=1.26", "numpy<3")
+
+
+@pytest.mark.parametrize(
+    ("text", "mistake"),
+    [
+        ('requires: {cuda: ">=13,<12"}', "provision.yaml:1:12: requires.cuda: `>=13,<12` allows no version at all"),
+        ('packages: ["numpy>2,<1"]', "provision.yaml:1:12: packages[0]: `numpy>2,<1` allows no version at all"),
+        ("packages: [.]", "`.`"),
+        ('packages: [""]', "``"),
+    ],
+)
+def test_what_allows_nothing_is_a_mistake(text: str, mistake: str) -> None:
+    (found,) = mistakes(text + "\n")
+    assert mistake in found
+
+
+@pytest.mark.parametrize(
+    ("url", "mistake"),
+    [
+        (
+            "ftp://example.org/simple",
+            "`ftp://example.org/simple` is not an index URL; it starts with https://, http:// or file://",
+        ),
+        ("example.org/simple", "`example.org/simple` is not an index URL; it starts with https://, http:// or file://"),
+        ("https:///simple", "`https:///simple` is not an index URL; it starts with https://, http:// or file://"),
+        ("https://[::1/simple", "`https://[::1/simple` is not a URL: invalid IPv6 URL"),
+        ("https://example.org/{cuda}", "`{cuda}` is not a placeholder; only {variant} is filled in"),
+        (
+            "https://me:secret@example.org/simple",
+            "a URL must not carry a password, since this file is shared; put it into .netrc or the installer's keyring",
+        ),
+    ],
+)
+def test_an_index_that_cannot_be_one_is_a_mistake(url: str, mistake: str) -> None:
+    (found,) = mistakes(f'indexes:\n  - name: mine\n    url: "{url}"\n')
+    assert found == f"provision.yaml:3:5: indexes[0].url: {mistake}"
+    assert "secret" not in found
+
+
+@pytest.mark.parametrize("url", ["https://example.org/whl/{variant}", "http://127.0.0.1:8080/simple/", "file:///srv/wheels"])
+def test_an_index_may_be_remote_local_or_a_folder(url: str) -> None:
+    assert read(f'indexes: [{{name: mine, url: "{url}"}}]\n').indexes[0].url == url
+
+
+def test_an_index_is_named_once() -> None:
+    text = "indexes:\n  - {name: a, url: 'https://example.org/1'}\n  - {name: a, url: 'https://example.org/2'}\n"
+    assert mistakes(text) == ["provision.yaml:3:6: indexes[1].name: index `a` is given twice; the first is on line 2"]
+
+
+@pytest.mark.parametrize("text", ["2026-09-01", "2026-09-01T12:00:00Z", "2026-09-01T12:00:00+02:00"])
+def test_a_day_or_an_instant_may_bound_uploads(text: str) -> None:
+    assert read(f"policy:\n  exclude-newer: {text}\n").policy.exclude_newer == text
+
+
+@pytest.mark.parametrize(
+    ("text", "mistake"),
+    [
+        ("target: {platform: []}", "provision.yaml:1:10: target.platform: the list is empty; name at least one platform"),
+        (
+            'target: {host: ""}',
+            "provision.yaml:1:10: target.host: no host is named; give a path, or `auto` for this machine",
+        ),
+        ("target: {host: []}", "provision.yaml:1:10: target.host: no host is named; give a path, or `auto` for this machine"),
+        (
+            "target: {host: [auto, a.yaml]}",
+            (
+                "provision.yaml:1:17: target.host[0]: `auto` stands alone; "
+                "save this machine with `provision inspect` to list it with others"
+            ),
+        ),
+        ("outputs: [sbom, sbom]", "provision.yaml:1:17: outputs[1]: `sbom` is given twice; the first is on line 1"),
+        (
+            "image: {cuda: latest}",
+            "provision.yaml:1:9: image.cuda: `latest` is not a version: it must start with a number such as 12.6",
+        ),
+    ],
+)
+def test_values_that_mean_nothing_are_mistakes(text: str, mistake: str) -> None:
+    assert mistakes(text + "\n") == [mistake]
+
+
+@pytest.mark.parametrize(
+    ("text", "mistake"),
+    [
+        ("- numpy\n", "provision.yaml:1:1: the file must hold a mapping of keys to values"),
+        (
+            "requires:\n\tcuda: '12.*'\n",
+            "provision.yaml:2:1: while scanning for the next token found character '\\t' that cannot start any token",
+        ),
+        ("name: a\nname: b\n", "provision.yaml:2:1: name: `name` is given twice; the first is on line 1"),
+        ("packages: numpy\n", "provision.yaml:1:1: packages: `numpy`: Input should be a list"),
+        ("requires: [cuda]\n", "provision.yaml:1:1: requires: Input should be a valid dictionary"),
+        ("name: a b\n", "provision.yaml:1:1: name: `a b`: String should match pattern '^[A-Za-z0-9][A-Za-z0-9_-]*$'"),
+    ],
+)
+def test_a_file_of_another_shape_is_refused_at_its_place(text: str, mistake: str) -> None:
+    with pytest.raises(InvalidDocumentError) as caught:
+        read(text)
+    assert [str(found) for found in caught.value.mistakes] == [mistake]
+
+
+@pytest.mark.parametrize("text", ["", "# only a comment\n"])
+def test_an_empty_file_is_answered_with_the_command_that_fills_it(text: str) -> None:
+    with pytest.raises(InvalidDocumentError) as caught:
+        read(text)
+    assert caught.value.causes == ("provision.yaml:1:1: the file is empty",)
+    assert caught.value.hints == ("`provision init` writes a commented one",)
+
+
+def test_a_file_that_is_not_there_is_answered_with_the_command_that_writes_it(tmp_path: Path) -> None:
+    with pytest.raises(FileError) as caught:
+        load_spec(tmp_path / "provision.yaml")
+    assert caught.value.message == f"spec `{tmp_path / 'provision.yaml'}` does not exist"
+    assert caught.value.hints == ("`provision init` writes a commented one",)
+
+
+KNOWN = ("cuda", "cudnn", "driver", "kernel", "python", "pytorch")
+
+
+def unknown(name: str, known: tuple[str, ...] = KNOWN) -> str:
+    document = parse_document(f'requires:\n  {name}: "1"\n', file="provision.yaml", kind="spec")
+    spec = parse_spec(document)
+    with pytest.raises(InvalidDocumentError) as caught:
+        check_components(document, spec, known)
+    return str(caught.value.mistakes[0])
+
+
+def test_a_component_is_answered_with_the_nearest_known_one() -> None:
+    start = "provision.yaml:2:3: requires"
+    assert unknown("torch") == f"{start}.torch: `torch` is not a component of the matrix; did you mean `pytorch`?"
+    assert unknown("Python") == f"{start}.Python: `Python` is not a component of the matrix; did you mean `python`?"
+    assert unknown("numpy") == (
+        f"{start}.numpy: `numpy` is not a component of the matrix (cuda, cudnn, driver, kernel, python, pytorch, "
+        "pytorch_build); an ordinary Python package belongs under `packages`"
+    )
+
+
+def test_known_components_pass() -> None:
+    document = parse_document("requires: {cuda: '12.*', pytorch_build: cu126}\n", file="provision.yaml", kind="spec")
+    check_components(document, parse_spec(document), KNOWN)
+
+
+@pytest.mark.parametrize(
+    ("host", "paths"),
+    [
+        ("hosts/a.yaml", (Path("environments/hosts/a.yaml"),)),
+        ("[../a.yaml, /srv/b.yaml]", (Path("environments/../a.yaml"), Path("/srv/b.yaml"))),
+        ("auto", ()),
+        ("{platform: linux/amd64}", ()),
+    ],
+)
+def test_host_paths_are_relative_to_the_spec(host: str, paths: tuple[Path, ...]) -> None:
+    assert host_paths(read(f"target: {{host: {host}}}\n"), Path("environments/provision.yaml")) == paths
+
+
+def test_a_spec_without_a_host_names_no_paths() -> None:
+    assert host_paths(read("name: a\n"), Path("provision.yaml")) == ()

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from provisioner.validate.builder import build_failure, failed_step, find_command_builder
+from provisioner.validate.engine import BuildFailedError, BuildRequest, EngineError
+
+HOST = "unix:///run/engine.sock"
+
+RECORDED = """\
+#4 [1/2] FROM docker.io/library/debian:bookworm
+#4 sha256:b575a1cf82c4c7519224c78ec3dc978cc4e7a2385f8d08a2d4bd875f02b8abb3
+#4 CACHED
+
+#5 [2/2] RUN echo bad; exit 3
+#5 sha256:1f4a50e7f371420f213df52e09b51f48f3786d48c11a982439ade029b76d9635
+#5 0.227 bad
+#5 ERROR: executor failed running [/bin/sh -c echo bad; exit 3]: exit code: 3
+------
+ > [2/2] RUN echo bad; exit 3:
+------
+executor failed running [/bin/sh -c echo bad; exit 3]: exit code: 3
+""".splitlines()
+"""What Docker 20.10.24 printed."""
+
+
+def client(folder: Path, *, version: str, buildx: str = "") -> str:
+    """A program that answers as a Docker client of this version does, and records how it is called to build."""
+    folder.mkdir()
+    has_buildx = f"echo 'github.com/docker/buildx {buildx} 28c90ea'" if buildx else "exit 1"
+    program = folder / "docker"
+    program.write_text(
+        "#!/bin/sh\n"
+        f'case "$*" in\n"buildx version") {has_buildx};;\n--version) echo "Docker version {version}, build 297e128";;\n'
+        f'*) echo "$DOCKER_HOST $DOCKER_BUILDKIT $*" > {folder}/called\n'
+        'while [ $# -gt 1 ]; do [ "$1" = --iidfile ] && printf sha256:abc > "$2"; shift; done;;\nesac\n'
+    )
+    program.chmod(0o755)
+    return str(folder)
+
+
+def request(folder: Path) -> BuildRequest:
+    return BuildRequest(
+        context=folder, dockerfile=folder / "Dockerfile", tag="t:1", secrets={"ca": Path("/ca.pem")}, network="host"
+    )
+
+
+def test_buildx_comes_first_wherever_on_path_it_is(tmp_path: Path) -> None:
+    path = ":".join(
+        [client(tmp_path / "a", version="20.10.24+dfsg1"), client(tmp_path / "b", version="28.2.2", buildx="v0.13.1")]
+    )
+    builder = find_command_builder(HOST, path)
+    assert builder is not None
+    assert builder.method == "docker buildx 0.13.1"
+    built = builder.build(request(tmp_path), lambda _: None)
+    assert (built.image, built.tag) == ("sha256:abc", "t:1")
+    called = (tmp_path / "b/called").read_text()
+    assert called.startswith(f"{HOST}  buildx build --load --progress=plain --file {tmp_path}/Dockerfile --tag t:1 --iidfile ")
+    assert called.endswith(f" --network host --secret id=ca,src=/ca.pem {tmp_path}\n")
+
+
+def test_a_client_before_23_is_told_to_use_the_buildkit_in_it(tmp_path: Path) -> None:
+    path = ":".join([client(tmp_path / "new", version="28.2.2"), client(tmp_path / "old", version="20.10.24+dfsg1")])
+    builder = find_command_builder(HOST, path)
+    assert builder is not None
+    assert builder.method == "docker 20.10.24 with BuildKit"
+    builder.build(request(tmp_path), lambda _: None)
+    assert (tmp_path / "old/called").read_text().startswith(f"{HOST} 1 build --progress=plain ")
+
+
+def test_a_new_client_without_buildx_cannot_build(tmp_path: Path) -> None:
+    assert find_command_builder(HOST, client(tmp_path / "new", version="28.2.2")) is None
+    assert find_command_builder(HOST, str(tmp_path / "empty")) is None
+
+
+def test_a_failed_step_is_shown_without_the_steps_around_it() -> None:
+    assert failed_step(RECORDED) == (
+        "[2/2] RUN echo bad; exit 3",
+        "0.227 bad",
+        "ERROR: executor failed running [/bin/sh -c echo bad; exit 3]: exit code: 3",
+    )
+
+
+def test_a_step_that_fails_is_a_no() -> None:
+    error = build_failure("t:1", RECORDED)
+    assert isinstance(error, BuildFailedError)
+    assert (error.message, error.exit_code) == ("the image `t:1` does not build from its lock", 1)
+
+
+@pytest.mark.parametrize(
+    ("line", "sign"),
+    [
+        ("failed to do request: Head https://registry-1.docker.io/v2/: dial tcp: lookup registry-1.docker.io", "dial tcp"),
+        ("  Caused by: dns error: failed to lookup address information", "dns error"),
+        ("urllib3 Failed to establish a new connection: [Errno 111]", "Failed to establish a new connection"),
+        ("E: Temporary failure resolving 'deb.debian.org'", "Temporary failure resolving"),
+        ("write /var/lib/docker/x: no space left on device", "no space left on device"),
+        ("ERROR: Cannot connect to the Docker daemon at unix:///x", "Cannot connect to the Docker daemon"),
+        ("invalid peer certificate: UnknownIssuer", "invalid peer certificate"),
+    ],
+)
+def test_a_build_that_could_not_reach_what_it_needs_tells_nothing_about_the_lock(line: str, sign: str) -> None:
+    error = build_failure("t:1", [*RECORDED[:3], line])
+    assert isinstance(error, EngineError)
+    assert error.message == f"the build of `t:1` could not reach what it needs: {sign}"
+    assert error.exit_code == 3
