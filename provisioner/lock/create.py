@@ -44,6 +44,9 @@ _BUILD_TOOLS_OF_THE_HOST = frozenset({"gcc", "glibc", "nvcc"})
 _ABSOLUTE_PLACE = re.compile(r"(?:[A-Za-z]:)?[/\\].*?([^/\\]+)")
 
 
+_MATRIX_LINE = re.compile(r"(matrices/[\w.-]+\.yaml):\d+")
+
+
 class InconsistentStackError(ProvisionError):
     """A stack cannot be locked as it is: it contradicts itself or an artefact of it is for another platform."""
 
@@ -213,6 +216,10 @@ def _public_reason(reason: Reason) -> Reason:
 
 
 def _place(where: str) -> str:
-    """A place without the folders of this machine: `provision.yaml:4` of `/home/ada/trainer/provision.yaml:4`."""
+    """A place without the folders of this machine: `provision.yaml:4` of `/home/ada/trainer/provision.yaml:4`.
+
+    Nor with the line of a matrix file: a row keeps its meaning when others are added above it.
+    """
+    where = _MATRIX_LINE.sub(r"\1", where)
     match = _ABSOLUTE_PLACE.fullmatch(where)
     return match[1] if match else PurePath(where).as_posix() if "\\" in where else where

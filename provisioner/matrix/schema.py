@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import re
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict
 
-Date = Annotated[str, Field(pattern=r"^\d{4}-\d{2}(-\d{2})?$")]
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def _spelled(pattern: str, example: str) -> Callable[[str], str]:
+    """A validator that asks for a spelling by example."""
+    compiled = re.compile(pattern)
+
+    def check(value: str) -> str:
+        if compiled.fullmatch(value) is None:
+            raise ValueError(f"`{value}` is not spelled like {example}")
+        return value
+
+    return check
+
+
+Date = Annotated[str, AfterValidator(_spelled(r"(\d{4}-\d{2}(-\d{2})?)?", "2025-06-04 or 2025-06"))]
 Platform = Literal["linux/amd64", "linux/arm64", "macos/x86_64", "macos/arm64"]
 Accelerator = Literal["cuda", "cpu", "rocm", "mps"]
 GpuKind = Literal["datacenter", "workstation", "geforce", "jetson"]
 ImageKind = Literal["slim", "distribution", "cuda-base", "cuda-runtime", "cuda-devel"]
-Capability = Annotated[str, Field(pattern=r"^\d+\.\d+$")]
-Sass = Annotated[str, Field(pattern=r"^sm_\d+[af]?$")]
-Ptx = Annotated[str, Field(pattern=r"^compute_\d+[af]?$")]
+Capability = Annotated[str, AfterValidator(_spelled(r"\d+\.\d+", "9.0"))]
+Sass = Annotated[str, AfterValidator(_spelled(r"sm_\d+[af]?", "sm_90"))]
+Ptx = Annotated[str, AfterValidator(_spelled(r"compute_\d+[af]?", "compute_90"))]
+DeviceId = Annotated[str, AfterValidator(_spelled(r"[0-9A-F]{4}", "2330"))]
 Needs = dict[str, str | tuple[str, ...]]
 """Component -> a range (`>=12,<13`), or a list of exact versions (or names) of which one must be chosen."""
 
@@ -30,7 +48,7 @@ class SourceEntry(StrictModel):
     title: str
     where: str = ""
     url: str = ""
-    read: Date | Literal[""] = ""
+    read: Date = ""
     measured: bool = False
 
 
@@ -66,8 +84,8 @@ class ReleaseEntry(StrictModel):
     """One release; it or each of its builds cites its source."""
 
     version: str
-    released: Date | Literal[""] = ""
-    end_of_life: Date | Literal[""] = ""
+    released: Date = ""
+    end_of_life: Date = ""
     requires: Needs = {}
     driver: DriverEntry | None = None
     builds: tuple[BuildEntry, ...] = ()
@@ -91,7 +109,7 @@ class BranchEntry(StrictModel):
     branch: str
     native_cuda: str
     designation: str = ""
-    end_of_life: Date | Literal[""] = ""
+    end_of_life: Date = ""
     source: Cited = ()
 
 
@@ -111,7 +129,7 @@ class GpuEntry(StrictModel):
     compute_capability: Capability
     architecture: str
     kind: GpuKind | Literal[""] = ""
-    pci_device_ids: tuple[Annotated[str, Field(pattern=r"^[0-9A-F]{4}$")], ...] = ()
+    pci_device_ids: tuple[DeviceId, ...] = ()
     first_driver: str | None = None
     modules: tuple[Literal["open", "proprietary"], ...] = ()
     source: Cited = ()

@@ -44,7 +44,7 @@ def answer(universe: Universe, pins: Mapping[Key, Candidate]) -> Stack:
         components=_components(universe, system),
         pins=tuple(_pins(universe, system, rules)),
         basis=_basis(drivers, pins),
-        host_requirements=_host_requirements(rules),
+        host_requirements=_host_requirements(rules, runs=problem.wish.runs),
         require_cuda=require_cuda([one.test for one in drivers if isinstance(one.test, RunsCuda)], arch_list)
         if is_cuda
         else "",
@@ -96,8 +96,12 @@ def _stated(target: TargetHost) -> Iterator[tuple[str, str]]:
 
 def _pins(universe: Universe, system: Mapping[Key, Candidate], rules: list[Requirement]) -> Iterator[Pin]:
     for key, candidate in sorted(system.items(), key=lambda item: (universe.problem.order.get(item[0], 0), item[0])):
-        origins = dict.fromkeys(one.origin for one in (*universe.roots, *rules) if one.key == key)
-        reasons = tuple(Reason(component=o.component, kind=o.kind, text=o.text, where=o.where) for o in origins)
+        wanted = (one for one in (*universe.roots, *rules) if one.key == key)
+        # One line a request: the same request narrowed to what was tried says nothing new.
+        origins = {
+            (one.origin.group, one.origin.where) if one.origin.kind == "request" else one.origin: one.origin for one in wanted
+        }
+        reasons = tuple(Reason(component=o.component, kind=o.kind, text=o.text, where=o.where) for o in origins.values())
         version = candidate.subject[0].version if candidate.subject else candidate.version
         build = candidate.subject[1].name if key.name == "pytorch" else ""
         yield Pin(component=key.component, version=version, build=build, host=key.world, reasons=reasons)
@@ -113,7 +117,7 @@ def _basis(drivers: list[Requirement], pins: Mapping[Key, Candidate]) -> str:
     return max(found, key=BASES.index, default="")
 
 
-def _host_requirements(rules: list[Requirement]) -> dict[str, str]:
+def _host_requirements(rules: list[Requirement], *, runs: str) -> dict[str, str]:
     """The ranges a host must meet to run this stack: what the image's own parts need, not one machine's numbers."""
     found: dict[str, dict[str, None]] = {}
     for requirement in rules:
@@ -124,12 +128,19 @@ def _host_requirements(rules: list[Requirement]) -> dict[str, str]:
             text = _driver_range(requirement)
         elif component == "gpu" and isinstance(requirement.test, Labelled):
             text = ", ".join(sorted(requirement.test.labels, key=Version.parse))
-        elif component == "glibc" and isinstance(requirement.test, Within):
+        elif component == "glibc" and runs == "host" and isinstance(requirement.test, Within):
             text = str(requirement.test)
         else:
             continue
         found.setdefault(component, {})[text] = None
-    return {component: ",".join(texts) for component, texts in sorted(found.items())}
+    return {component: _tightest(list(texts)) for component, texts in sorted(found.items())}
+
+
+def _tightest(texts: list[str]) -> str:
+    """Several ranges as one: of plain lower bounds only the highest says anything."""
+    floors = [text for text in texts if text.startswith(">=") and "," not in text]
+    highest = max(floors, key=lambda text: Version.parse(text.removeprefix(">=")), default="")
+    return ",".join(text for text in texts if text not in floors or text == highest)
 
 
 def _driver_range(requirement: Requirement) -> str:

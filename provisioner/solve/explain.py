@@ -29,12 +29,12 @@ def hint_line(hint: Hint) -> str:
 
 
 def stack_rows(stack: Stack) -> list[tuple[str, str, str]]:
-    """Component, what was chosen, and the requirement that bound it most closely (the last rule, else the fact or request)."""
+    """Component, what was chosen, and what bound it: the fact or the request, else the rule of the highest component."""
     reasons: dict[str, Reason] = {}
     for pin in stack.pins:
         for reason in pin.reasons:
             kept = reasons.get(pin.component)
-            if kept is None or _weight(reason) >= _weight(kept):
+            if kept is None or _weight(reason) > _weight(kept):
                 reasons[pin.component] = reason
     return [(name, value, _line(reasons[name]) if name in reasons else "") for name, value in stack.components.items() if value]
 

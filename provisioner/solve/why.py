@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from provisioner.errors import UsageError
@@ -54,6 +54,9 @@ def why_not_newer(problem: Problem, component: str) -> Why:
     text = f"you ask why not {name} {best.version.public}"
     origin = Origin("request", name, f"newer {name}", text)
     conflict = explain_conflict(Universe(problem.with_roots(Requirement(key, Labelled(labels, best.version.public), origin))))
+    # Giving up the newer release is no way to get it.
+    hints = tuple(hint for hint in conflict.hints if all(component != name for component, _ in hint.changes))
+    conflict = replace(conflict, hints=hints)
     return Why(component=name, chosen=chosen.label, reasons=reasons, newer=best.version.public, conflict=conflict)
 
 

@@ -1,0 +1,89 @@
+"""What the cache gives back is what it was given, or nothing."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from provisioner.index.cache import FILE, Cache, StoredPage
+from provisioner.index.compact import decode_files, decode_releases, encode_files, encode_releases
+from provisioner.index.model import IndexFile, PackageRelease
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PAGE = StoredPage(url="https://x.example/demo/", sha256="a" * 64, etag='"1"', modified="then", fetched=1000.0, fresh=60.0)
+WHEEL = IndexFile(
+    filename="demo-1.0-py3-none-any.whl",
+    url="https://x.example/demo-1.0-py3-none-any.whl",
+    index="main",
+    sha256="b" * 64,
+    size=3,
+    requires_python=">=3.9",
+    upload_time="2026-01-01T00:00:00Z",
+    yanked="",
+    has_metadata=True,
+    metadata_sha256="c" * 64,
+)
+
+
+def test_a_page_is_kept_with_how_to_ask_again(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    assert cache.page(PAGE.url) is None
+    cache.store_page(PAGE, [["row", None, 1]])
+    cache.close()
+    again = Cache(tmp_path)
+    assert again.page(PAGE.url) == PAGE
+    assert again.files(PAGE) == [["row", None, 1]]
+    assert again.files(replace(PAGE, sha256="other")) is None
+    again.touch_page(replace(PAGE, fetched=2000.0))
+    assert again.page(PAGE.url) == replace(PAGE, fetched=2000.0)
+    again.close()
+
+
+def test_a_selection_belongs_to_one_body_and_one_wish(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    cache.store_selection(PAGE, "wish", [1])
+    assert cache.selection(PAGE, "wish") == [1]
+    assert cache.selection(PAGE, "another") is None
+    assert cache.selection(replace(PAGE, sha256="other"), "wish") is None
+    cache.close()
+
+
+def test_freshness_ends_and_a_clock_set_back_ends_it_too() -> None:
+    assert [PAGE.is_fresh(now) for now in (999.0, 1000.0, 1059.0, 1060.0)] == [False, True, True, False]
+
+
+@pytest.mark.parametrize("blob", [b"", b"junk", b"x\x9c\x03\x00\x00\x00\x00\x01", "text", None, 7])
+def test_a_damaged_entry_is_a_miss(tmp_path: Path, blob: object) -> None:
+    cache = Cache(tmp_path)
+    cache.store_record("key", ["kept"])
+    assert cache.record("key") == ["kept"]
+    connection = sqlite3.connect(tmp_path / FILE)
+    connection.execute("UPDATE record SET content = ?", (blob,))
+    connection.commit()
+    connection.close()
+    assert cache.record("key") is None
+    cache.store_record("key", ["again"])
+    assert cache.record("key") == ["again"]
+    cache.close()
+
+
+def test_files_and_releases_survive_their_rows() -> None:
+    assert decode_files(encode_files([WHEEL]), "main") == (WHEEL,)
+    name = canonicalize_name("demo")
+    releases = (
+        PackageRelease(name=name, version=Version("2.0"), file=None, why_not="why", blocked_by="python", requires_python=">=9"),
+        PackageRelease(name=name, version=Version("1.0"), file=WHEEL, why_not="yanked"),
+    )
+    assert decode_releases(encode_releases(releases), name, "main") == releases
+
+
+@pytest.mark.parametrize("rows", [None, 7, [7], [[]], [["1.0"]], [["not a version", "", "", "", None]]])
+def test_rows_of_another_shape_are_a_miss(rows: object) -> None:
+    assert decode_releases(rows, canonicalize_name("demo"), "main") is None

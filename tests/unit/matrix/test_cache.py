@@ -1,0 +1,116 @@
+"""The cache gives exactly what the YAML gives, and a bad cache is as good as none."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from provisioner.matrix.cache import cached_matrix
+from provisioner.matrix.codec import FORMAT, decode, encode
+from provisioner.matrix.load import load_matrix
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from provisioner.matrix.model import Matrix
+
+MATRIX = """\
+order: [cuda, driver]
+components:
+  cuda: {title: CUDA, file: cuda.yaml}
+  driver: {title: driver, file: driver.yaml, virtual: true}
+"""
+CUDA = """\
+sources: {notes: {title: release notes}}
+releases:
+  - {version: "12.6.3", requires: {driver: ">=525.60.13"}, source: [notes]}
+"""
+DRIVER = """\
+releases:
+  - {version: "560.35.05", source: [notes]}
+"""
+
+
+@pytest.fixture(scope="module")
+def shipped() -> Matrix:
+    return load_matrix()
+
+
+@pytest.fixture
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A small matrix, and a cache directory of its own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    found = tmp_path / "rules"
+    found.mkdir()
+    for name, text in (("matrix", MATRIX), ("cuda", CUDA), ("driver", DRIVER)):
+        (found / f"{name}.yaml").write_text(text, encoding="utf-8")
+    return found
+
+
+def test_decoding_gives_back_the_whole_shipped_matrix(shipped: Matrix) -> None:
+    assert decode(json.loads(json.dumps(encode(shipped)))) == shipped
+
+
+def test_a_second_run_reads_the_cache_and_not_the_yaml(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = cached_matrix(directory)
+
+    def fail(_: Path) -> Matrix:
+        raise AssertionError("the YAML was read again")
+
+    monkeypatch.setattr("provisioner.matrix.load.load_matrix", fail)
+    assert cached_matrix(directory) == first
+
+
+def test_a_changed_file_is_read_again(directory: Path) -> None:
+    cached_matrix(directory)
+    (directory / "cuda.yaml").write_text(CUDA.replace("12.6.3", "12.8.1"), encoding="utf-8")
+    assert str(cached_matrix(directory).components["cuda"].releases[0].version) == "12.8.1"
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "null", '{"format": 0}', f'{{"format": {FORMAT}}}'])
+def test_a_damaged_cache_is_ignored_and_replaced(directory: Path, tmp_path: Path, content: str) -> None:
+    first = cached_matrix(directory)
+    (path,) = (tmp_path / "cache").rglob("*.json")
+    sound = path.read_text(encoding="utf-8")
+    path.write_text(content, encoding="utf-8")
+    assert cached_matrix(directory) == first
+    assert path.read_text(encoding="utf-8") == sound
+
+
+def test_a_cache_of_another_matrix_under_this_name_is_not_believed(directory: Path, tmp_path: Path, shipped: Matrix) -> None:
+    first = cached_matrix(directory)
+    (path,) = (tmp_path / "cache").rglob("*.json")
+    path.write_text(json.dumps(encode(shipped)), encoding="utf-8")
+    assert cached_matrix(directory) == first
+
+
+def test_a_place_that_cannot_hold_a_cache_does_no_harm(directory: Path, tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("a file where a directory should be", encoding="utf-8")
+    assert cached_matrix(directory) == load_matrix(directory)
+
+
+def test_the_same_files_under_another_name_have_positions_of_their_own(directory: Path) -> None:
+    assert cached_matrix(directory).positions["cuda==12.6.3"] == "rules/cuda.yaml:3"
+    moved = directory.rename(directory.parent / "mine")
+    assert cached_matrix(moved).positions["cuda==12.6.3"] == "mine/cuda.yaml:3"
+
+
+def test_a_warm_start_imports_neither_pydantic_nor_ruamel(directory: Path) -> None:
+    cached_matrix(directory)
+    program = (
+        "import sys, pathlib\n"
+        "from provisioner.matrix.cache import cached_matrix\n"
+        "cached_matrix(pathlib.Path(sys.argv[1]))\n"
+        "print(sorted(name for name in ('pydantic', 'ruamel.yaml') if name in sys.modules))\n"
+    )
+    result = subprocess.run([sys.executable, "-c", program, str(directory)], capture_output=True, text=True, check=True)
+    assert result.stdout == "[]\n"
+
+
+def test_the_cache_file_is_named_after_the_content(directory: Path, tmp_path: Path) -> None:
+    digest = cached_matrix(directory).digest
+    assert [path.name for path in (tmp_path / "cache").rglob("*.json")] == [f"rules-{digest}-{FORMAT}.json"]
