@@ -43,6 +43,10 @@ def _candidate(image: ImageFacts, key: Key, *, reference: str) -> Candidate:
     needs = []
     if image.glibc:
         needs.append(Need(component="glibc", range=Range(), one_of=(Version.parse(image.glibc),)))
+    if image.cuda:
+        # A CUDA image carries a toolkit of its own: the framework's CUDA must be of the same minor release.
+        level = ".".join(image.cuda.split(".")[:2])
+        needs.append(Need(component="cuda", range=Range.parse(f"=={level}.*")))
     python = image.python or image.apt_python
     if python:
         needs.append(Need(component="python", range=Range(), one_of=(Version.parse(python),)))
