@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
     from provisioner.solve.universe import Universe
 
-MAX_ROUNDS = 2_000
-"""Several times what the largest environments need; a search longer than this is a hard problem, not a large one, and the
-complete search decides those in milliseconds."""
+SYSTEM_ROUNDS = 300
+PACKAGE_ROUNDS = 1_500
+"""Several times what the largest solvable problems need (a round pins one key or steps back from one). A search longer than
+this is hard, not large: the complete search decides those in milliseconds, while resolvelib may wander for minutes."""
 
 
 class UniverseProvider(AbstractProvider[Requirement, Candidate, Key]):
@@ -95,8 +96,9 @@ def _is_blocked(candidate: Candidate, *, is_pinned: bool) -> bool:
 
 def search(universe: Universe) -> dict[Key, Candidate] | None:
     """Run resolvelib; None when it says impossible or gives up. The answer is the engine's word, not yet verified."""
+    rounds = PACKAGE_ROUNDS if universe.packages else SYSTEM_ROUNDS
     resolver: Resolver[Requirement, Candidate, Key] = Resolver(UniverseProvider(universe), BaseReporter())
     try:
-        return dict(resolver.resolve(universe.roots, max_rounds=MAX_ROUNDS).mapping)
+        return dict(resolver.resolve(universe.roots, max_rounds=rounds).mapping)
     except (ResolutionImpossible, ResolutionTooDeep):
         return None
