@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from provisioner.matrix.model import Matrix
 
 PathsArgument = Annotated[
-    list[Path] | None, typer.Argument(metavar="[PATH]...", help="Locks, or folders that hold some; default: this folder.")
+    list[Path] | None, typer.Argument(metavar="PATH", help="Locks, or folders that hold some; default: this folder.")
 ]
 
 EXIT_CODES = {"yes": 0, "no": 1, "unverified": 3}

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from provisioner.solve.why import Why
 
 ComponentArgument = Annotated[
-    str | None, typer.Argument(metavar="[COMPONENT]", help="A component of the stack, such as pytorch; default: all of them.")
+    str | None, typer.Argument(metavar="COMPONENT", help="A component of the stack, such as pytorch; default: all of them.")
 ]
 
 

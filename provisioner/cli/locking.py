@@ -38,6 +38,7 @@ class Locking:
         self._earlier = self._read_earlier()
         self._moving = keep
         self._settings = index_settings(inputs, is_offline=offline)
+        self._sources: list[PackageIndex] = []
 
     def _refuse_outputs(self) -> None:
         unknown = [output for output in self._inputs.spec.outputs if output not in RENDERED]
@@ -71,13 +72,35 @@ class Locking:
         for platform in self._inputs.platforms:
             wish = self._inputs.wish(platform, preferred=self._preferred(platform))
             stack = solve_joint(join(self._inputs.matrix, wish), self._source)
-            stacks.append(self._with_digest(stack))
+            stacks.append(self._with_digest(self._hashed(stack)))
         return stacks
+
+    def _hashed(self, stack: Stack) -> Stack:
+        """Some indexes list files without a hash; a lock needs one, so those files are read once."""
+        packages = []
+        for package in stack.packages:
+            file = package.file
+            if not file.sha256 and not file.path:
+                sha256, size = self._sources[-1].hash_and_size(file)
+                file = replace(file, sha256=sha256, size=size)
+            packages.append(replace(package, file=file))
+        return replace(stack, packages=tuple(packages))
 
     def _source(self, environment: Environment) -> PackageIndex:
         from provisioner.index.client import PackageIndex
 
-        return PackageIndex(self._settings, environment)
+        source = PackageIndex(self._settings, environment)
+        self._sources.append(source)
+        return source
+
+    def close(self) -> None:
+        """Say what the indexes have to say, and give up what was only read ahead."""
+        from provisioner.cli.display import warn
+
+        for note in dict.fromkeys(note for source in self._sources for note in source.notes):
+            warn(note)
+        for source in self._sources:
+            source.close()
 
     def _preferred(self, platform: str) -> Mapping[str, str]:
         """What an earlier lock chose and need not move."""
@@ -104,7 +127,8 @@ class Locking:
         from provisioner.index.registry import resolve_digest
 
         try:
-            digest = resolve_digest(image.reference, settings=self._settings)
+            # One retry: without the digest the lock is still written, and says that it is unverified.
+            digest = resolve_digest(image.reference, settings=replace(self._settings, retries=1))
         except UnavailableError as error:
             return _unpinned(stack, image, error.message)
         return replace(stack, image=replace(image, digest=digest))
@@ -182,16 +206,22 @@ def _unpinned(stack: Stack, image: BaseImage, why: str) -> Stack:
 
 def index_settings(inputs: Inputs, *, is_offline: bool) -> IndexSettings:
     """The indexes of the spec, else the installer's own configuration; policy of the spec on top."""
+    from packaging.requirements import Requirement
+    from packaging.utils import canonicalize_name
+
     from provisioner.index.settings import IndexLocation, settings_from_pip
 
     policy = inputs.spec.policy
     settings = settings_from_pip(os.environ)
+    wanted = [Requirement(text) for text in inputs.spec.packages]
+    early = frozenset(canonicalize_name(one.name) for one in wanted if one.specifier.prereleases)
     return replace(
         settings,
         indexes=tuple(IndexLocation(name=index.name, url=index.url) for index in inputs.spec.indexes) or settings.indexes,
         offline=is_offline,
         exclude_newer=policy.exclude_newer,
         allow_prerelease="prerelease" in policy.allow,
+        prerelease_names=early,
         allow_sdist="sdist" in policy.allow,
     )
 

@@ -55,9 +55,12 @@ def solve(
             from provisioner.cli.locking import Locking
 
             locking = Locking(inputs, folder, offline=offline, keep=None if upgrade else set(upgrade_package or ()))
-            with step("Solving"):
-                stacks = locking.solve()
-            written = locking.write(stacks, is_dry_run=dry_run)
+            try:
+                with step("Solving"):
+                    stacks = locking.solve()
+                written = locking.write(stacks, is_dry_run=dry_run)
+            finally:
+                locking.close()
     except NoStackError as error:
         if format is OutputFormat.JSON:
             json_data(report.no_stack(error.conflict))

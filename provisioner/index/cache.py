@@ -96,6 +96,10 @@ class Cache:
         """Keep a record for ever: its key names content that cannot change."""
         self._write("REPLACE INTO record VALUES (?, ?)", (key, _encoded(content)))
 
+    def __del__(self) -> None:
+        # A caller that ends by an error may not come to `close`, and an open connection is a ResourceWarning.
+        self.close()
+
     def close(self) -> None:
         """Close the file."""
         with self._lock:

@@ -30,7 +30,9 @@ BASES = ("native", "minor-version", "forward-compat")
 def answer(universe: Universe, pins: Mapping[Key, Candidate]) -> Stack:
     """Build the stack of a verified assignment."""
     problem = universe.problem
-    system = {key: candidate for key, candidate in pins.items() if not key.is_package and key.component not in HIDDEN}
+    image = _image(pins)
+    unknown = {"glibc"} if image is not None and not image.glibc else set()
+    system = {key: candidate for key, candidate in pins.items() if not key.is_package and key.component not in HIDDEN | unknown}
     wanted = [requirement for candidate in pins.values() for requirement in universe.requirements(candidate)]
     rules = [requirement for requirement in wanted if requirement.key in system]
     framework = next((candidate for key, candidate in pins.items() if key.name == "pytorch"), None)
@@ -50,7 +52,7 @@ def answer(universe: Universe, pins: Mapping[Key, Candidate]) -> Stack:
         else "",
         arch_list=arch_list,
         unverified=(*problem.unverified, *_unmeasured(framework, universe), *_undocumented(universe)),
-        image=_image(pins),
+        image=image,
         packages=tuple(_packages(universe.packages, pins)) if universe.packages else (),
         runs=problem.wish.runs,
     )

@@ -8,6 +8,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version as PackageVersion
 
+from provisioner.index.core_metadata import UnusableMetadataError
 from provisioner.names import COMPONENT_OF_DISTRIBUTION, DISTRIBUTION_OF_COMPONENT
 from provisioner.solve.problem import package_key
 from provisioner.solve.requirement import PACKAGE, PYTORCH, TORCH, Candidate, Key, Labelled, Matching, Origin, Requirement
@@ -86,6 +87,13 @@ class PackageWorld:
         release: PackageRelease = candidate.subject
         if release.file is None:
             return (self._blocked(candidate, release),)
+        try:
+            return self._declared(candidate, release)
+        except UnusableMetadataError as error:
+            origin = Origin("rule", release.name, f"{release.name} files", f"{release.name} {candidate.label}: {error.message}")
+            return (Requirement(Key("platform"), Labelled(frozenset(), error.message), origin),)
+
+    def _declared(self, candidate: Candidate, release: PackageRelease) -> tuple[Requirement, ...]:
         _, _, extras = candidate.key.name.partition("[")
         if extras:
             return self._extra(candidate, release, tuple(extras.rstrip("]").split(",")))

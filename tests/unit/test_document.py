@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from pydantic import BaseModel, ConfigDict
@@ -19,6 +19,9 @@ from provisioner.document import (
     write_together,
 )
 from provisioner.errors import InvalidDocumentError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class Inner(BaseModel):
