@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from provisioner.solve.target import TargetHost
     from provisioner.solve.universe import Universe
 
+TRIED = "python tried"
+"""The group that fixes the Python of one attempt: how the search went, not why the answer is what it is."""
+
 HIDDEN = frozenset({"accelerator", "platform"})
 BASES = ("native", "minor-version", "forward-compat")
 
@@ -98,7 +101,7 @@ def _stated(target: TargetHost) -> Iterator[tuple[str, str]]:
 
 def _pins(universe: Universe, system: Mapping[Key, Candidate], rules: list[Requirement]) -> Iterator[Pin]:
     for key, candidate in sorted(system.items(), key=lambda item: (universe.problem.order.get(item[0], 0), item[0])):
-        wanted = (one for one in (*universe.roots, *rules) if one.key == key)
+        wanted = (one for one in (*universe.roots, *rules) if one.key == key and one.origin.group != TRIED)
         # One line a request: the same request narrowed to what was tried says nothing new.
         origins = {
             (one.origin.group, one.origin.where) if one.origin.kind == "request" else one.origin: one.origin for one in wanted

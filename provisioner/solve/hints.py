@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from provisioner.errors import UnavailableError
+from provisioner.solve.answer import TRIED
 from provisioner.solve.requirement import Within
 from provisioner.solve.stack import Hint
 
@@ -23,7 +24,7 @@ the kernel, the hardware."""
 AT_ONCE = 3
 """How many changes one hint may combine."""
 
-TRIED = 40
+MOST = 40
 """How many combinations are tried before those found so far must do."""
 
 SHOWN = 4
@@ -44,7 +45,7 @@ def hints(universe: Universe, search: CompleteSearch, groups: tuple[str, ...]) -
     done: list[frozenset[str]] = []
     queue: list[tuple[Lever, ...]] = [(lever,) for lever in _levers(universe, search, groups)]
     tried = 0
-    while queue and tried < TRIED and len(found) < SHOWN:
+    while queue and tried < MOST and len(found) < SHOWN:
         queue.sort(key=lambda levers: (len(levers), sorted(_cost(lever.key) for lever in levers)))
         levers = queue.pop(0)
         dropped = frozenset(lever.group for lever in levers)
@@ -79,7 +80,7 @@ def _levers(universe: Universe, search: CompleteSearch, groups: tuple[str, ...])
     for group in groups:
         for parent, requirement in search.members(group)[:1]:
             is_open = isinstance(requirement.test, Within) and not requirement.test.range.clauses
-            is_fixed = is_open or requirement.key.name in {"platform", "accelerator"} or group == "python tried"
+            is_fixed = is_open or requirement.key.name in {"platform", "accelerator"} or group == TRIED
             is_environment = universe.packages is not None and requirement.key.name in {"python", "image"}
             if parent is None and not is_fixed and not is_environment:
                 yield Lever(group, requirement.key, requirement)

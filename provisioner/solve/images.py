@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from provisioner.matrix.model import Build, ImageFacts, Need, Release
@@ -27,19 +28,21 @@ def image_candidates(matrix: Matrix, wish: Wish, key: Key) -> tuple[tuple[Candid
         known = [image for image in matrix.images if image.reference == tag and _serves(image, wish.platform)]
     known.sort(key=lambda image: image.reference != wish.preferred.get("image"))
     if known:
-        return tuple(_candidate(image, key, reference=base if kind is None else image.reference) for image in known), ()
+        # A reference the spec spells itself keeps its digest: what is known of the tag holds, what is locked is the digest.
+        named = known if kind is not None else [replace(image, reference=base) for image in known]
+        return tuple(_candidate(image, key) for image in named), ()
     if kind is not None:
         return (), ()
     foreign = ImageFacts(reference=base, glibc="")
     unknown = f"glibc: the matrix does not know base image {base}, so its glibc and Python were not compared"
-    return (_candidate(foreign, key, reference=base),), (unknown,)
+    return (_candidate(foreign, key),), (unknown,)
 
 
 def _serves(image: ImageFacts, platform: str) -> bool:
     return not image.platforms or platform in image.platforms
 
 
-def _candidate(image: ImageFacts, key: Key, *, reference: str) -> Candidate:
+def _candidate(image: ImageFacts, key: Key) -> Candidate:
     needs = []
     if image.glibc:
         needs.append(Need(component="glibc", range=Range(), one_of=(Version.parse(image.glibc),)))
@@ -50,6 +53,6 @@ def _candidate(image: ImageFacts, key: Key, *, reference: str) -> Candidate:
     python = image.python or image.apt_python
     if python:
         needs.append(Need(component="python", range=Range(), one_of=(Version.parse(python),)))
-    release = Release(version=Version.named(reference), needs=tuple(needs), sources=image.sources)
-    build = Build(name=reference, platforms=image.platforms)
-    return Candidate(key, Version.named(reference), reference, (release, build, image))
+    release = Release(version=Version.named(image.reference), needs=tuple(needs), sources=image.sources)
+    build = Build(name=image.reference, platforms=image.platforms)
+    return Candidate(key, Version.named(image.reference), image.reference, (release, build, image))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from provisioner.errors import RefusedError
 from provisioner.index.model import Environment, PackageSource
-from provisioner.solve.answer import answer
+from provisioner.solve.answer import TRIED, answer
 from provisioner.solve.conflict import explain_conflict
 from provisioner.solve.explain import conflict_lines, hint_line
 from provisioner.solve.hints import gives
@@ -113,7 +113,7 @@ def _fix_python(problem: Problem, candidate: Candidate) -> Requirement:
         text = asked.text if asked.text.endswith(candidate.label) else f"{asked.text} ({candidate.label} was tried)"
         origin = asked._replace(text=text)
     else:
-        origin = Origin("fact", "python", "python tried", f"python {candidate.label} was tried", "")
+        origin = Origin("fact", "python", TRIED, f"python {candidate.label} was tried", "")
     return Requirement(PYTHON, Labelled(frozenset({candidate.label}), candidate.label), origin)
 
 

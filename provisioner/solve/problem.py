@@ -167,7 +167,7 @@ class _Joiner:
             return
         stated = host.driver.version if host.driver else None
         self._fact(target, "driver", stated)
-        if stated is None:
+        if stated is None and "driver" in self.matrix.components:
             origin = Origin("fact", "driver", f"a driver on {label}", f"{label} needs a driver, and states none", label)
             self.roots.append(Requirement(Key("driver", label), Within(Range()), origin))
         if host.driver and host.driver.module:
@@ -179,7 +179,9 @@ class _Joiner:
 
     def _fact(self, target: TargetHost, name: str, value: str | None) -> None:
         """What the host states is fixed; what it leaves open keeps its whole domain and is chosen."""
-        component = self.matrix.components[name]
+        component = self.matrix.components.get(name)
+        if component is None:
+            return
         key = Key(name, target.label)
         candidates = self.domains.get(key) or self._candidates(component, key)
         if value is not None:

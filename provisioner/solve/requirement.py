@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from packaging.version import Version as PackageVersion
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from packaging.specifiers import SpecifierSet
 
     from provisioner.versions import Range, Version
 
 _pep440 = lru_cache(maxsize=4096)(PackageVersion)
+_PEP440 = attrgetter("pep440")
 
 PACKAGE = "package"
 """The world of Python distributions; other worlds are "" (shared by all hosts) or the label of one host."""
@@ -105,6 +109,10 @@ class Matching:
         """Whether installers would accept the candidate; prereleases were filtered where candidates are listed."""
         return self.specifier.contains(candidate.pep440, prereleases=True)
 
+    def among(self, candidates: Iterable[Candidate]) -> Iterator[Candidate]:
+        """Those of many candidates that `allows` accepts; several times faster than asking for each."""
+        return self.specifier.filter(candidates, prereleases=True, key=_PEP440)
+
     def __str__(self) -> str:
         return str(self.specifier) or "any version"
 
@@ -135,6 +143,10 @@ class Requirement:
     def allows(self, candidate: Candidate) -> bool:
         """Whether `candidate`, of the same key, satisfies this requirement."""
         return self.test.allows(candidate)
+
+    def among(self, candidates: Iterable[Candidate]) -> Iterator[Candidate]:
+        """Those of many candidates that satisfy this requirement."""
+        return self.test.among(candidates) if isinstance(self.test, Matching) else filter(self.test.allows, candidates)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

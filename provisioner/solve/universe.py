@@ -20,7 +20,8 @@ class Universe:
         self.problem = problem
         self.packages = packages
         self._requirements: dict[Candidate, tuple[Requirement, ...]] = {}
-        self._allowed: dict[tuple[Key, Test], frozenset[Candidate]] = {}
+        self._allowed: dict[Requirement, frozenset[Candidate]] = {}
+        self._allowed_by_test: dict[tuple[Key, Test], frozenset[Candidate]] = {}
 
     @property
     def roots(self) -> tuple[Requirement, ...]:
@@ -41,12 +42,19 @@ class Universe:
         return found
 
     def allowed(self, requirement: Requirement) -> frozenset[Candidate]:
-        """The candidates a requirement allows; computed once for each key and test, for searches ask it all the time."""
-        question = (requirement.key, requirement.test)
-        found = self._allowed.get(question)
+        """The candidates a requirement allows; computed once for each key and test.
+
+        Searches ask it all the time, so a requirement asked about before is known by its identity: hashing a specifier
+        takes longer than everything else here.
+        """
+        found = self._allowed.get(requirement)
         if found is None:
-            chosen = (candidate for candidate in self.candidates(requirement.key) if requirement.allows(candidate))
-            found = self._allowed[question] = frozenset(chosen)
+            question = (requirement.key, requirement.test)
+            found = self._allowed_by_test.get(question)
+            if found is None:
+                chosen = requirement.among(self.candidates(requirement.key))
+                found = self._allowed_by_test[question] = frozenset(chosen)
+            self._allowed[requirement] = found
         return found
 
     def _compute(self, candidate: Candidate) -> Iterable[Requirement]:

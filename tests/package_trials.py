@@ -1,0 +1,316 @@
+"""Random problems of two halves, and a second opinion on them that shares no code with the solver.
+
+A `Trial` is plain data: distributions with versions, extras and requirements on each other and on torch, and a small matrix
+of PyTorch builds, CUDA releases and drivers. `problem` and `Shelf` hand it to the solver; `Opinion` judges it by trying every
+choice of everything that is reached. What `Opinion` shares with the solver is only how groups of requirements are named.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from packaging.requirements import Requirement
+from packaging.utils import NormalizedName, canonicalize_name
+from packaging.version import Version as PackageVersion
+
+from provisioner.index.model import Environment, IndexFile, PackageRelease
+from provisioner.matrix.model import Release
+from provisioner.solve.packages import PackageWorld
+from provisioner.solve.problem import join
+from provisioner.solve.universe import Universe
+from provisioner.versions import Version
+from tests import small
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+
+PYTHON = "3.12"
+OTHER_PYTHON = "3.13"
+ORDER = ("pytorch", "cuda", "python", "driver", "kernel")
+VARIANTS = ("cu1", "cu2")
+INDEX = {"cu1": "pypi", "cu2": "pytorch-cu2"}
+NAMES = ("alpha", "beta", "gamma", "delta", "epsilon")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """One requirement: `name[x] operator number`; `under` is the extra whose marker guards it, "" for none."""
+
+    name: str
+    extra: str = ""
+    operator: str = ""
+    number: int = 0
+    under: str = ""
+
+    def __str__(self) -> str:
+        extra = f"[{self.extra}]" if self.extra else ""
+        range_ = f"{self.operator}{self.number}" if self.operator else ""
+        marker = f'; extra == "{self.under}"' if self.under else ""
+        return f"{self.name}{extra}{range_}{marker}"
+
+    def takes(self, number: int) -> bool:
+        """Whether a version is in the range."""
+        outcomes = {
+            "": True,
+            "==": number == self.number,
+            "!=": number != self.number,
+            ">=": number >= self.number,
+            "<=": number <= self.number,
+            "<": number < self.number,
+            ">": number > self.number,
+        }
+        return outcomes[self.operator]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One version of a distribution. `state` is `usable`, `python` (no file for this Python) or `lost` (none at all)."""
+
+    requires: tuple[Wanted, ...] = ()
+    state: str = "usable"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """The whole random problem; versions are whole numbers. `driver` is what the host states, None when it is open."""
+
+    packages: Mapping[str, Mapping[int, Entry]]
+    wheels: Mapping[tuple[int, str], Entry | None]
+    builds: Mapping[tuple[int, str], tuple[int, ...]]
+    cuda: Mapping[int, tuple[int, ...]]
+    drivers: int
+    driver: int | None
+    roots: tuple[Wanted, ...]
+    pytorch: Wanted | None
+
+
+def random_trial(seed: random.Random, *, names: int, versions: int) -> Trial:
+    """Draw a trial of that many distributions with up to that many versions each."""
+    chosen = NAMES[:names]
+    counts = {name: seed.randint(0 if seed.random() < 0.05 else 1, versions) for name in chosen}
+    density = seed.choice((0.15, 0.3, 0.5))
+    releases = seed.randint(1, 2)
+    cuda = seed.randint(1, 3)
+    drivers = seed.randint(1, 3)
+    draw = _Draw(seed, {**counts, "torch": releases}, density)
+    pairs = [(release, variant) for release in range(1, releases + 1) for variant in VARIANTS if seed.random() < 0.8]
+    asked = seed.sample((*chosen, "torch"), seed.randint(1, min(3, names)))
+    return Trial(
+        packages={name: {number: draw.entry(name) for number in range(1, counts[name] + 1)} for name in chosen},
+        wheels={pair: draw.entry("torch") if seed.random() < 0.85 else None for pair in pairs},
+        builds={pair: draw.some(cuda) for pair in pairs},
+        cuda={number: draw.some(drivers) for number in range(1, cuda + 1)},
+        drivers=drivers,
+        driver=seed.randint(1, drivers) if seed.random() < 0.6 else None,
+        roots=tuple(draw.wanted(name) for name in asked),
+        pytorch=draw.wanted("torch") if seed.random() < 0.4 else None,
+    )
+
+
+class _Draw:
+    """Requirements that point anywhere, so that distributions form cycles."""
+
+    def __init__(self, seed: random.Random, counts: Mapping[str, int], density: float) -> None:
+        self._seed = seed
+        self._counts = counts
+        self._density = density
+
+    def some(self, count: int) -> tuple[int, ...]:
+        """A few of the first `count` numbers, at least one."""
+        return tuple(sorted(self._seed.sample(range(1, count + 1), self._seed.randint(1, count))))
+
+    def wanted(self, name: str, *, under: str = "") -> Wanted:
+        operator = self._seed.choice(("", "==", "==", "!=", ">=", "<=", "<", ">"))
+        extra = self._seed.choice(("", "", "x", "y")) if name != "torch" else ""
+        number = self._seed.randint(1, max(1, self._counts[name])) if operator else 0
+        return Wanted(name=name, extra=extra, operator=operator, number=number, under=under)
+
+    def entry(self, subject: str) -> Entry:
+        others = [name for name in self._counts if name != subject and self._seed.random() < self._density]
+        guards = ("", "", "", "x", "y")
+        # One requirement a distribution and guard: two would be merged or told apart by their text alone.
+        requires = tuple(self.wanted(name, under=self._seed.choice(guards) if subject != "torch" else "") for name in others)
+        state = self._seed.choices(("usable", "python", "lost"), (12, 1, 1))[0]
+        return Entry(requires=requires, state=state)
+
+
+class Shelf:
+    """The `PackageSource` of a trial, in memory."""
+
+    def __init__(self, trial: Trial) -> None:
+        self._trial = trial
+
+    def releases(self, name: NormalizedName, *, index: str = "") -> tuple[PackageRelease, ...]:
+        return tuple(_release(name, version, entry, index) for version, entry in reversed(list(self._listed(name, index))))
+
+    def requirements(self, release: PackageRelease) -> tuple[Requirement, ...]:
+        index = release.file.index if release.file else ""
+        entry = next(entry for version, entry in self._listed(release.name, index) if PackageVersion(version) == release.version)
+        return tuple(Requirement(str(wanted)) for wanted in entry.requires)
+
+    def prefetch(self, names: Iterable[NormalizedName]) -> None:
+        for name in names:
+            assert name == canonicalize_name(name)
+
+    def _listed(self, name: str, index: str) -> Iterator[tuple[str, Entry]]:
+        """The versions an index lists, oldest first; the main index serves the default builds without a label."""
+        if name != "torch":
+            yield from ((str(number), entry) for number, entry in self._trial.packages.get(name, {}).items() if index == "")
+            return
+        for (release, variant), entry in self._trial.wheels.items():
+            if entry is not None and INDEX[variant] == (index or "pypi"):
+                yield (f"{release}+{variant}" if index else str(release)), entry
+
+
+def _release(name: NormalizedName, version: str, entry: Entry, index: str) -> PackageRelease:
+    file = IndexFile(filename=f"{name}-{version}-py3-none-any.whl", url=f"https://files.example/{name}-{version}", index=index)
+    why, blocked = {"usable": ("", ""), "python": ("no wheel for this Python", "python"), "lost": ("no file at all", "")}[
+        entry.state
+    ]
+    kept = file if entry.state == "usable" else None
+    return PackageRelease(name=name, version=PackageVersion(version), file=kept, why_not=why, blocked_by=blocked)
+
+
+def universe_of(trial: Trial) -> Universe:
+    """The trial as the solver sees it, with Python fixed as for one attempt."""
+    requires = {"python": f"=={PYTHON}"}
+    if trial.pytorch is not None:
+        requires["pytorch"] = f"{trial.pytorch.operator}{trial.pytorch.number}" if trial.pytorch.operator else "*"
+    host: dict[str, Any] = {"driver": {"version": str(trial.driver)}} if trial.driver is not None else {}
+    wish = small.wish(requires, host, packages=[str(root) for root in trial.roots], accelerator="cuda")
+    problem = join(_matrix(trial), wish)
+    return Universe(problem, PackageWorld(problem, Shelf(trial), Environment(platform="linux/amd64", python=PYTHON)))
+
+
+def _matrix(trial: Trial) -> Any:  # noqa: ANN401 - what small.matrix returns
+    frameworks = []
+    for release in sorted({release for release, _ in trial.builds}):
+        builds = tuple(
+            small.build(
+                variant,
+                {"cuda": [str(number) for number in cuda], "python": [PYTHON]},
+                index=INDEX[variant],
+                local="" if INDEX[variant] == "pypi" else variant,
+            )
+            for (number, variant), cuda in trial.builds.items()
+            if number == release
+        )
+        frameworks.append(Release(version=Version.parse(str(release)), builds=builds, sources=("invented",)))
+    table: dict[str, Any] = {
+        "cuda": {str(number): {"driver": [str(one) for one in drivers]} for number, drivers in trial.cuda.items()},
+        "python": {PYTHON: {}, OTHER_PYTHON: {}},
+        "driver": {str(number): {"kernel": "<9"} for number in range(1, trial.drivers + 1)},
+        "kernel": {"5": {}},
+    }
+    return small.matrix(ORDER, table, releases={"pytorch": frameworks})
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """One label of `key` out of `allowed` must be chosen; `group` is the name of what a person could drop."""
+
+    group: str
+    key: str
+    allowed: frozenset[str]
+
+
+class Opinion:
+    """Judges a trial: every choice of everything that is reached is tried, nothing is learnt and nothing is skipped."""
+
+    def __init__(self, trial: Trial) -> None:
+        self._trial = trial
+        self._labels: dict[str, list[str]] = {name: [str(one) for one in table] for name, table in trial.packages.items()}
+        self._labels["pytorch"] = [f"{release}+{variant}" for release, variant in trial.builds]
+        self._edges: dict[tuple[str, str], list[Edge]] = {}
+        self.roots = list(self._roots())
+
+    def is_possible(self, *, kept: Collection[str] | None = None) -> bool:
+        """Whether some choice satisfies everything, or everything of the groups in `kept`."""
+        return self._search([edge for edge in self.roots if kept is None or edge.group in kept], {}, kept)
+
+    def is_valid(self, pins: Mapping[str, str]) -> bool:
+        """Whether a whole choice satisfies everything that is reached."""
+        waiting, seen = list(self.roots), set()
+        while waiting:
+            edge = waiting.pop()
+            label = pins.get(edge.key)
+            if label not in edge.allowed:
+                return False
+            if edge.key not in seen:
+                seen.add(edge.key)
+                waiting.extend(self._after(edge.key, str(label)))
+        return True
+
+    def _search(self, waiting: list[Edge], pins: dict[str, str], kept: Collection[str] | None) -> bool:
+        if not waiting:
+            return True
+        edge, *rest = waiting
+        if edge.key in pins:
+            return pins[edge.key] in edge.allowed and self._search(rest, pins, kept)
+        for label in edge.allowed:
+            after = [one for one in self._after(edge.key, label) if kept is None or one.group in kept]
+            if self._search([*rest, *after], {**pins, edge.key: label}, kept):
+                return True
+        return False
+
+    def _after(self, key: str, label: str) -> list[Edge]:
+        if (key, label) not in self._edges:
+            self._edges[key, label] = list(self._needed(key, label))
+        return self._edges[key, label]
+
+    def _roots(self) -> Iterator[Edge]:
+        yield Edge("requires.python", "python", frozenset({PYTHON}))
+        trial = self._trial
+        drivers = frozenset(str(number) for number in range(1, trial.drivers + 1))
+        stated = frozenset({str(trial.driver)}) if trial.driver is not None else drivers
+        yield Edge("driver of host0" if trial.driver is not None else "a driver on host0", "driver", stated)
+        if trial.pytorch is not None:
+            yield self._edge(trial.pytorch, "requires.pytorch")
+        for root in trial.roots:
+            yield self._edge(root, f"packages.{root.name}")
+
+    def _edge(self, wanted: Wanted, group: str) -> Edge:
+        key = "pytorch" if wanted.name == "torch" else f"{wanted.name}[{wanted.extra}]" if wanted.extra else wanted.name
+        labels = self._labels["pytorch" if wanted.name == "torch" else wanted.name]
+        allowed = frozenset(label for label in labels if wanted.takes(int(label.partition("+")[0])))
+        return Edge(group, key, allowed)
+
+    def _needed(self, key: str, label: str) -> Iterator[Edge]:
+        if key == "pytorch":
+            yield from self._framework(label)
+        elif key == "wheel":
+            yield from self._wheel(label)
+        elif key == "cuda":
+            drivers = frozenset(str(one) for one in self._trial.cuda[int(label)])
+            yield Edge("cuda needs driver", "driver", drivers)
+        elif key not in {"python", "driver"}:
+            yield from self._distribution(key, label)
+
+    def _framework(self, label: str) -> Iterator[Edge]:
+        release, _, variant = label.partition("+")
+        cuda = frozenset(str(one) for one in self._trial.builds[int(release), variant])
+        yield Edge("pytorch needs cuda", "cuda", cuda)
+        yield Edge("pytorch needs python", "python", frozenset({PYTHON}))
+        yield Edge("pytorch needs its wheel", "wheel", frozenset({label}))
+
+    def _wheel(self, label: str) -> Iterator[Edge]:
+        release, _, variant = label.partition("+")
+        entry = self._trial.wheels[int(release), variant]
+        if entry is None or entry.state != "usable":
+            yield Edge("pytorch needs a wheel", "python", frozenset({OTHER_PYTHON}))
+            return
+        yield from (self._edge(wanted, f"pytorch needs {wanted.name}") for wanted in entry.requires)
+
+    def _distribution(self, key: str, label: str) -> Iterator[Edge]:
+        name, _, extra = key.partition("[")
+        extra = extra.rstrip("]")
+        entry = self._trial.packages[name][int(label)]
+        if entry.state != "usable":
+            elsewhere = frozenset({OTHER_PYTHON}) if entry.state == "python" else frozenset[str]()
+            yield Edge(f"{name} files", "python", elsewhere)
+            return
+        if extra:
+            yield Edge(f"{key} is {name}", name, frozenset({label}))
+        yield from (self._edge(wanted, f"{key} needs {wanted.name}") for wanted in entry.requires if wanted.under == extra)

@@ -1,0 +1,69 @@
+"""The laws of the joint search: thousands of random problems of distributions and a matrix, against a second opinion."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from provisioner.solve.complete import CompleteSearch
+from provisioner.solve.resolve import decide
+from tests.package_trials import Opinion, Trial, random_trial, universe_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from provisioner.solve.requirement import Candidate, Key
+
+pytestmark = pytest.mark.property
+
+SETTINGS = settings(max_examples=4000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+@st.composite
+def trials(draw: st.DrawFn) -> Trial:
+    """Two to four distributions of up to three versions, with everything else that is random."""
+    names, versions = draw(st.integers(2, 4)), draw(st.integers(1, 3))
+    return random_trial(random.Random(draw(st.integers(0, 2**32))), names=names, versions=versions)
+
+
+def chosen(pins: Mapping[Key, Candidate]) -> dict[str, str]:
+    """The answer in the opinion's words: the framework's wheel is not its build."""
+    return {"wheel" if key.name == "torch" else key.name: candidate.label for key, candidate in pins.items()}
+
+
+@SETTINGS
+@given(trials())
+def test_an_answer_is_found_exactly_when_there_is_one_and_it_is_valid(trial: Trial) -> None:
+    opinion = Opinion(trial)
+    pins = decide(universe_of(trial))
+    assert (pins is not None) == opinion.is_possible()
+    assert pins is None or opinion.is_valid(chosen(pins))
+
+
+@SETTINGS
+@given(trials())
+def test_the_complete_search_alone_decides_the_same(trial: Trial) -> None:
+    opinion = Opinion(trial)
+    complete = CompleteSearch(universe_of(trial))
+    pins = complete.best()
+    complete.close()
+    assert (pins is not None) == opinion.is_possible()
+    assert pins is None or opinion.is_valid(chosen(pins))
+
+
+@SETTINGS
+@given(trials())
+def test_a_conflict_is_sufficient_and_minimal(trial: Trial) -> None:
+    opinion = Opinion(trial)
+    if opinion.is_possible():
+        return
+    complete = CompleteSearch(universe_of(trial))
+    groups = set(complete.minimal())
+    complete.close()
+    assert not opinion.is_possible(kept=groups), f"{groups} can hold together"
+    for group in groups:
+        assert opinion.is_possible(kept=groups - {group}), f"{group} is not needed among {groups}"
