@@ -66,7 +66,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One version of a distribution. `state` is `usable`, `python` (no file for this Python) or `lost` (none at all)."""
+    """One version of a distribution. `state` is `usable`, `yanked`, `python` (no file for this Python) or `lost` (no file)."""
 
     requires: tuple[Wanted, ...] = ()
     state: str = "usable"
@@ -122,7 +122,7 @@ class _Draw:
         return tuple(sorted(self._seed.sample(range(1, count + 1), self._seed.randint(1, count))))
 
     def wanted(self, name: str, *, under: str = "") -> Wanted:
-        operator = self._seed.choice(("", "==", "==", "!=", ">=", "<=", "<", ">"))
+        operator = self._seed.choice(("", "", "", "==", "==", "!=", ">=", ">=", ">=", "<=", "<", ">"))
         extra = self._seed.choice(("", "", "x", "y")) if name != "torch" else ""
         number = self._seed.randint(1, max(1, self._counts[name])) if operator else 0
         return Wanted(name=name, extra=extra, operator=operator, number=number, under=under)
@@ -132,7 +132,8 @@ class _Draw:
         guards = ("", "", "", "x", "y")
         # One requirement a distribution and guard: two would be merged or told apart by their text alone.
         requires = tuple(self.wanted(name, under=self._seed.choice(guards) if subject != "torch" else "") for name in others)
-        state = self._seed.choices(("usable", "python", "lost"), (12, 1, 1))[0]
+        states = ("usable", "python", "lost") if subject == "torch" else ("usable", "python", "lost", "yanked")
+        state = self._seed.choices(states, (14, 1, 1, 2)[: len(states)])[0]
         return Entry(requires=requires, state=state)
 
 
@@ -166,10 +167,9 @@ class Shelf:
 
 def _release(name: NormalizedName, version: str, entry: Entry, index: str) -> PackageRelease:
     file = IndexFile(filename=f"{name}-{version}-py3-none-any.whl", url=f"https://files.example/{name}-{version}", index=index)
-    why, blocked = {"usable": ("", ""), "python": ("no wheel for this Python", "python"), "lost": ("no file at all", "")}[
-        entry.state
-    ]
-    kept = file if entry.state == "usable" else None
+    reasons = {"usable": "", "yanked": "yanked: broken", "python": "no wheel for this Python", "lost": "no file at all"}
+    why, blocked = reasons[entry.state], "python" if entry.state == "python" else ""
+    kept = file if entry.state in {"usable", "yanked"} else None
     return PackageRelease(name=name, version=PackageVersion(version), file=kept, why_not=why, blocked_by=blocked)
 
 
@@ -274,8 +274,17 @@ class Opinion:
     def _edge(self, wanted: Wanted, group: str) -> Edge:
         key = "pytorch" if wanted.name == "torch" else f"{wanted.name}[{wanted.extra}]" if wanted.extra else wanted.name
         labels = self._labels["pytorch" if wanted.name == "torch" else wanted.name]
-        allowed = frozenset(label for label in labels if wanted.takes(int(label.partition("+")[0])))
+        allowed = frozenset(
+            label for label in labels if wanted.takes(int(label.partition("+")[0])) and not self._is_withheld(wanted, label)
+        )
         return Edge(group, key, allowed)
+
+    def _is_withheld(self, wanted: Wanted, label: str) -> bool:
+        """A yanked version is for a requirement that pins it, and for all of them when the spec pins it."""
+        if wanted.name == "torch" or self._trial.packages[wanted.name][int(label)].state != "yanked":
+            return False
+        pins = [root for root in self._trial.roots if root.name == wanted.name and root.operator == "=="]
+        return wanted.operator != "==" and not any(pin.takes(int(label)) for pin in pins)
 
     def _needed(self, key: str, label: str) -> Iterator[Edge]:
         if key == "pytorch":
@@ -307,7 +316,7 @@ class Opinion:
         name, _, extra = key.partition("[")
         extra = extra.rstrip("]")
         entry = self._trial.packages[name][int(label)]
-        if entry.state != "usable":
+        if entry.state in {"python", "lost"}:
             elsewhere = frozenset({OTHER_PYTHON}) if entry.state == "python" else frozenset[str]()
             yield Edge(f"{name} files", "python", elsewhere)
             return

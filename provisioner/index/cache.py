@@ -16,16 +16,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-FILE = "index-1.sqlite3"
+FILE = "index-2.sqlite3"
 """The number changes with the tables and with the shape of what they hold."""
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS page (
-    url TEXT PRIMARY KEY, sha256 TEXT, etag TEXT, modified TEXT, fetched REAL, fresh REAL, files BLOB) WITHOUT ROWID;
+    url TEXT PRIMARY KEY, sha256 TEXT, etag TEXT, modified TEXT, fetched REAL, fresh REAL, files BLOB);
 CREATE TABLE IF NOT EXISTS selection (
-    url TEXT, wish TEXT, sha256 TEXT, releases BLOB, PRIMARY KEY (url, wish)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS record (key TEXT PRIMARY KEY, content BLOB) WITHOUT ROWID;
+    url TEXT, wish TEXT, sha256 TEXT, releases BLOB, PRIMARY KEY (url, wish));
+CREATE TABLE IF NOT EXISTS record (key TEXT PRIMARY KEY, content BLOB);
 """
+"""Not WITHOUT ROWID: such a table compares keys by reading whole rows, and a row here may be a megabyte."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -144,7 +144,8 @@ class Needs:
         place = self._place(candidate)
         for key in self._reach(candidate.key, "driver"):
             target = self._hosts.get(key.world)
-            test = RunsCuda(self._matrix, candidate.version, minimum, self._wish.allowed, _is_data_centre(self._matrix, target))
+            may_forward = self._wish.carries_cuda_compat and _is_data_centre(self._matrix, target)
+            test = RunsCuda(self._matrix, candidate.version, minimum, self._wish.allowed, may_forward=may_forward)
             text = f"{_named(candidate)} needs driver {test}"
             yield Requirement(key, test, Origin("rule", "cuda", "cuda needs driver", text, place))
 
@@ -193,13 +194,14 @@ class RunsCuda:
         cuda: Version,
         minimum: DriverMinimum,
         allowed: frozenset[str],
-        is_data_centre: bool,  # noqa: FBT001
+        *,
+        may_forward: bool,
     ) -> None:
         self._matrix = matrix
         self._native = NativeDriver(matrix, cuda)
         self._minimum = minimum
         self._floor = minimum.minor_version if "minor-version" in allowed else None
-        self._branches = minimum.forward_compat if "forward-compat" in allowed and is_data_centre else ()
+        self._branches = minimum.forward_compat if "forward-compat" in allowed and may_forward else ()
 
     def basis(self, driver: Version) -> str:
         """`native`, `minor-version`, `forward-compat`, or "" when this driver cannot run it."""

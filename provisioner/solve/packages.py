@@ -29,6 +29,9 @@ link the CUDA runtime of that variant (DT_NEEDED libcudart.so.N)."""
 SERVED_BY_VARIANT = frozenset({"torchvision", "torchaudio", "xformers"})
 """Those of them that the framework's variant indexes serve."""
 
+BY_PEP440 = Version.named("")
+"""The matrix's kind of version says nothing about distributions: they are compared by `Candidate.pep440`."""
+
 
 class PackageWorld:
     """Answers for the package half of a universe: one platform, one Python, one glibc.
@@ -77,8 +80,11 @@ class PackageWorld:
         locked = self._problem.wish.preferred.get(name)
         releases.sort(key=lambda release: release.version, reverse=not is_oldest)
         # A yanked release is for exact pins (PEP 592): it comes last, and the provider keeps it from ranges.
-        releases.sort(key=lambda release: (release.file is not None and not release.is_usable, str(release.version) != locked))
-        return tuple(Candidate(key, Version.named(str(release.version)), str(release.version), release) for release in releases)
+        releases.sort(key=_is_yanked)
+        found = [Candidate(key, BY_PEP440, str(release.version), release) for release in releases]
+        if locked is not None:
+            found.sort(key=lambda candidate: (_is_yanked(candidate.subject), candidate.label != locked))
+        return tuple(found)
 
     def requirements(self, candidate: Candidate) -> tuple[Requirement, ...]:
         """What one version needs; for one that cannot be installed, why not."""
@@ -189,6 +195,10 @@ class PackageWorld:
         text = f"{release.name} {candidate.label}: {release.why_not}"
         origin = Origin("rule", release.name, f"{release.name} files", text, "the package index")
         return Requirement(key, Labelled(frozenset(others), release.why_not), origin)
+
+
+def _is_yanked(release: PackageRelease) -> bool:
+    return release.file is not None and not release.is_usable
 
 
 def _distribution(key: Key) -> NormalizedName:

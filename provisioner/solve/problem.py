@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING
 from packaging.requirements import Requirement as Pep508
 from packaging.utils import canonicalize_name
 
-from provisioner.errors import UsageError
-from provisioner.names import COMPONENT_OF_DISTRIBUTION
+from provisioner.errors import ProvisionError, UsageError
+from provisioner.names import COMPONENT_OF_DISTRIBUTION, nearest
 from provisioner.solve.images import image_candidates
 from provisioner.solve.needs import Needs
 from provisioner.solve.requirement import PACKAGE, Candidate, Key, Labelled, Matching, Origin, Requirement, Within
 from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from provisioner.matrix.model import Component, Matrix
     from provisioner.solve.target import TargetHost, Wish
 
@@ -50,8 +52,18 @@ class Problem:
         return replace(self, roots=tuple(one for one in self.roots if one.origin.group != group))
 
 
+class UnknownGpuError(ProvisionError):
+    """A profile names a GPU nobody has heard of, and does not say what it can do."""
+
+    code = "unknown-gpu"
+    exit_code = 2
+
+
 def join(matrix: Matrix, wish: Wish) -> Problem:
-    """Join the inputs of one platform; raises `UsageError` for a policy this version cannot honour."""
+    """Join the inputs of one platform.
+
+    Raises `UsageError` for a policy this version cannot honour, `UnknownGpuError` for a GPU nobody knows.
+    """
     if wish.spec.policy.strategy == "stable":
         raise UsageError(
             f"policy.strategy `stable` ({wish.place('policy.strategy')}) is not available yet",
@@ -201,8 +213,7 @@ class _Joiner:
         for index, gpu in enumerate(target.host.gpus):
             found = gpu.compute_capability or gpu.gfx or known.get(gpu.name or "")
             if found is None:
-                name = gpu.name or f"GPU {index}"
-                self.unverified.append(f"gpu: `{name}` of {target.label} is not in the matrix and states no compute_capability")
+                self._unknown_gpu(target, gpu.name, index, known)
                 continue
             key = Key(f"gpu:{found}", target.label)
             if key in self.domains:
@@ -214,6 +225,18 @@ class _Joiner:
             text = f"the host has gpu {found}{name}"
             origin = Origin("fact", "gpu", f"gpu {found} of {target.label}", text, target.place(f"gpus.{index}"))
             self.roots.append(Requirement(key, Labelled(frozenset({found}), found), origin))
+
+    def _unknown_gpu(self, target: TargetHost, name: str | None, index: int, known: Mapping[str, str]) -> None:
+        """A GPU without a name is a missing fact; a name nobody knows is more likely a slip, and would never be compared."""
+        place = target.place(f"gpus.{index}")
+        if name is None:
+            self.unverified.append(f"gpu: a GPU of {target.label} states neither name nor compute_capability")
+            return
+        near = nearest(name, known)
+        raise UnknownGpuError(
+            f"`{name}` ({place}) is not a GPU the matrix knows, and its compute_capability is not stated",
+            hints=(*((f"did you mean `{near}`?",) if near else ()), 'state its compute_capability, such as "9.0"'),
+        )
 
     def _requests(self, keys: dict[str, tuple[Key, ...]]) -> tuple[tuple[Pep508, Origin], ...]:
         spec = self.wish.spec

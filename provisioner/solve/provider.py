@@ -60,16 +60,11 @@ class UniverseProvider(AbstractProvider[Requirement, Candidate, Key]):
         incompatibilities: Mapping[Key, Iterator[Candidate]],
     ) -> Sequence[Candidate]:
         wanted = list(requirements[identifier])
-        sets = [self._universe.allowed(one) for one in wanted]
-        refused = set(incompatibilities[identifier])
+        candidates = self._universe.candidates(identifier)
+        allowed = frozenset(candidates).intersection(*(self._universe.allowed(one) for one in wanted))
+        left = allowed.difference(incompatibilities[identifier])
         is_pinned = any(_is_pinned(one) for one in wanted)
-        return [
-            candidate
-            for candidate in self._universe.candidates(identifier)
-            if all(candidate in allowed for allowed in sets)
-            and candidate not in refused
-            and not _is_blocked(candidate, is_pinned=is_pinned)
-        ]
+        return [one for one in candidates if one in left and not _is_blocked(one, is_pinned=is_pinned)]
 
     def is_satisfied_by(self, requirement: Requirement, candidate: Candidate) -> bool:
         return candidate in self._universe.allowed(requirement)

@@ -167,5 +167,10 @@ class Candidate:
         """The version as installers compare it."""
         return self.subject.version if self.key.is_package and self.key != TORCH else _pep440(self.label)
 
+    @property
+    def is_yanked(self) -> bool:
+        """Whether this is a release of a distribution that its publisher withdrew (PEP 592)."""
+        return self.key.is_package and self.key != TORCH and self.subject.file is not None and not self.subject.is_usable
+
     def __repr__(self) -> str:
         return f"<{self.key.name} {self.label}>"

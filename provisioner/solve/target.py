@@ -68,3 +68,13 @@ class Wish:
             return "cpu"
         gpus = [gpu for target in self.hosts for gpu in target.host.gpus or ()]
         return "rocm" if gpus and all(gpu.gfx for gpu in gpus) else "cuda"
+
+    @property
+    def carries_cuda_compat(self) -> bool:
+        """Whether the image brings a forward-compatibility libcuda, without which an older driver branch helps nobody.
+
+        NVIDIA's own images install cuda-compat in their base stage (NVIDIA container images, dist/*/base/Dockerfile); other
+        bases say so with `image.cuda_compat`.
+        """
+        image = self.spec.image
+        return bool(image.cuda_compat) or image.base.startswith(("cuda-", "nvidia/cuda:"))

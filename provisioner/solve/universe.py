@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provisioner.solve.requirement import PYTORCH, Candidate, Key, Requirement, Test
+from provisioner.solve.requirement import PYTORCH, Candidate, Key, Matching, Requirement, Test
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -53,9 +53,21 @@ class Universe:
             found = self._allowed_by_test.get(question)
             if found is None:
                 chosen = requirement.among(self.candidates(requirement.key))
-                found = self._allowed_by_test[question] = frozenset(chosen)
+                offered = (one for one in chosen if not one.is_yanked or self._may_be_yanked(requirement, one))
+                found = self._allowed_by_test[question] = frozenset(offered)
             self._allowed[requirement] = found
         return found
+
+    def accepts(self, requirement: Requirement, candidate: Candidate) -> bool:
+        """Whether a candidate satisfies a requirement, judged anew each time."""
+        is_offered = not candidate.is_yanked or self._may_be_yanked(requirement, candidate)
+        return is_offered and requirement.allows(candidate)
+
+    def _may_be_yanked(self, requirement: Requirement, candidate: Candidate) -> bool:
+        """A yanked release is for who pins it (PEP 592): this requirement itself, or the spec, and then for everybody."""
+        name = candidate.subject.name
+        pins = (root for root in self.roots if root.key.name.partition("[")[0] == name and _pins(root))
+        return _pins(requirement) or any(root.allows(candidate) for root in pins)
 
     def _compute(self, candidate: Candidate) -> Iterable[Requirement]:
         if candidate.key.is_package:
@@ -75,9 +87,17 @@ def violations(universe: Universe, pins: dict[Key, Candidate]) -> list[Requireme
     wanted = [*universe.roots]
     for candidate in pins.values():
         wanted.extend(universe.requirements(candidate))
-    return [requirement for requirement in wanted if not _holds(requirement, pins)]
+    return [requirement for requirement in wanted if not _holds(universe, requirement, pins)]
 
 
-def _holds(requirement: Requirement, pins: dict[Key, Candidate]) -> bool:
+def _holds(universe: Universe, requirement: Requirement, pins: dict[Key, Candidate]) -> bool:
     pinned = pins.get(requirement.key)
-    return pinned is not None and requirement.allows(pinned)
+    return pinned is not None and universe.accepts(requirement, pinned)
+
+
+def _pins(requirement: Requirement) -> bool:
+    """Whether a requirement names one exact version, which `==1.*` does not."""
+    test = requirement.test
+    return isinstance(test, Matching) and any(
+        one.operator in {"==", "==="} and not one.version.endswith(".*") for one in test.specifier
+    )

@@ -18,7 +18,7 @@ def gate(*, allowed: frozenset[str], is_data_centre: bool = False, branches: tup
     minimum = DriverMinimum(
         toolkit=Version.parse("560.35.05"), minor_version=Version.parse("525.60.13"), forward_compat=branches
     )
-    test = RunsCuda(MATRIX, Version.parse("12.6.3"), minimum, allowed, is_data_centre)
+    test = RunsCuda(MATRIX, Version.parse("12.6.3"), minimum, allowed, may_forward=is_data_centre)
     return require_cuda([test], SASS)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from provisioner.matrix.model import Need, Release, Rule
 from provisioner.solve.joint import NoStackError, solve_system
-from provisioner.solve.problem import join
+from provisioner.solve.problem import UnknownGpuError, join
 from provisioner.versions import Range, Version
 from tests import small
 
@@ -200,6 +200,15 @@ def test_unknown_gpus_make_the_verdict_unverified_and_never_cpu() -> None:
     stack = solved(made(), {"pytorch": ">=2"}, {"driver": {"version": "580.65.06"}, "container_toolkit": "1.17.4"})
     assert stack.accelerator == "cuda"
     assert stack.unverified == ("gpu: host0 does not state its GPUs, so no compiled target was compared",)
+
+
+def test_a_gpu_nobody_knows_is_a_mistake_that_names_it() -> None:
+    with pytest.raises(UnknownGpuError) as caught:
+        solved(made(), {"pytorch": ">=2"}, {"gpus": [{"name": "NVIDIA H1000"}]})
+    assert (
+        caught.value.message == "`NVIDIA H1000` (host0) is not a GPU the matrix knows, and its compute_capability is not stated"
+    )
+    assert caught.value.hints == ('state its compute_capability, such as "9.0"',)
 
 
 def test_a_build_nobody_measured_is_not_taken_for_a_known_gpu_unless_it_is_asked_for_by_name() -> None:
