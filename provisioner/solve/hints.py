@@ -89,7 +89,7 @@ def _levers(universe: Universe, search: CompleteSearch, groups: tuple[str, ...])
 def _hint(universe: Universe, search: CompleteSearch, levers: tuple[Lever, ...]) -> Hint | None:
     """Solve without what the levers say; None when that is still impossible."""
     dropped = {lever.group for lever in levers}
-    present = {lever.key for lever in levers}
+    present = tuple(dict.fromkeys(lever.key for lever in levers))
     try:
         return _settled(universe, search, levers, dropped, present)
     except UnavailableError:
@@ -97,7 +97,7 @@ def _hint(universe: Universe, search: CompleteSearch, levers: tuple[Lever, ...])
 
 
 def _settled(
-    universe: Universe, search: CompleteSearch, levers: tuple[Lever, ...], dropped: set[str], present: set[Key]
+    universe: Universe, search: CompleteSearch, levers: tuple[Lever, ...], dropped: set[str], present: tuple[Key, ...]
 ) -> Hint | None:
     pins = search.best(without=dropped, present=present)
     if pins is None:
