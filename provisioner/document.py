@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 KeyPath = tuple[str | int, ...]
 
 _TAG = "tag:yaml.org,2002:"
+_TAGS = frozenset({"bool", "float", "int", "map", "null", "seq", "str", "timestamp"})
+_DEEPEST = 50
+_MOST = 200_000
+"""Levels of nesting and values in one file: aliases can make a short file endless, or larger than memory."""
 
 
 class FileError(ProvisionError):
@@ -116,30 +120,22 @@ def write_together(files: Mapping[Path, bytes]) -> None:
     path = Path()
     try:
         for path, content in files.items():
-            staged[path] = _stage(path, content)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as stream:
+                staged[path] = Path(stream.name)
+                stream.write(content)
+                stream.flush()
+                os.fsync(stream.fileno())
+            staged[path].chmod(0o666 & ~_umask())
         for path, temporary in staged.items():
             temporary.replace(path)
     except OSError as error:
+        advice = "nothing was changed; free space or choose another --out"
+        raise FileError(f"`{path}` cannot be written: {error.strerror}", hints=(advice,)) from None
+    finally:
+        # Also after an interrupt. What has taken its own name is not there any longer under the temporary one.
         for temporary in staged.values():
             temporary.unlink(missing_ok=True)
-        raise FileError(
-            f"`{path}` cannot be written: {error.strerror}", hints=("nothing was changed; free space or choose another --out",)
-        ) from None
-
-
-def _stage(path: Path, content: bytes) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as stream:
-        temporary = Path(stream.name)
-        try:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-            temporary.chmod(0o666 & ~_umask())
-        except OSError:
-            temporary.unlink(missing_ok=True)
-            raise
-    return temporary
 
 
 def _umask() -> int:
@@ -165,9 +161,10 @@ def parse_document(text: str, *, file: str, kind: str) -> Document:
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
         reason = " ".join(part for part in (error.context, error.problem) if part) or "not YAML"
         raise InvalidDocumentError(kind, (Mistake(file, line, column, "", reason),)) from None
-    except YAMLError as error:
-        raise InvalidDocumentError(kind, (Mistake(file, 1, 1, "", str(error).splitlines()[0]),)) from None
-    reader = _Reader(file)
+    except (YAMLError, RecursionError) as error:
+        reason = str(error).splitlines()[0] if isinstance(error, YAMLError) else "the file is nested too deeply to be read"
+        raise InvalidDocumentError(kind, (Mistake(file, 1, 1, "", reason),)) from None
+    reader = _Reader(file, kind)
     data = reader.value(node, ()) if node is not None else None
     if reader.mistakes:
         raise InvalidDocumentError(kind, tuple(reader.mistakes))
@@ -177,15 +174,25 @@ def parse_document(text: str, *, file: str, kind: str) -> Document:
 class _Reader:
     """Turns a node graph into plain data and remembers where everything stood."""
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, kind: str) -> None:
         self.file = file
+        self.kind = kind
         self.keys: dict[KeyPath, Position] = {}
         self.texts: dict[KeyPath, str] = {}
         self.mistakes: list[Mistake] = []
+        self._left = _MOST
 
     def value(self, node: Node, path: KeyPath) -> Any:  # noqa: ANN401 - YAML holds anything
         from ruamel.yaml.nodes import MappingNode, SequenceNode
 
+        self._left -= 1
+        if self._left < 0 or len(path) > _DEEPEST:
+            self._mistake(node, path[:1], "is nested too deeply, or holds too much, to be read")
+            raise InvalidDocumentError(self.kind, tuple(self.mistakes))
+        tag = str(node.tag)
+        if tag.removeprefix(_TAG) not in _TAGS:
+            self._mistake(node, path, f"the tag `{tag.replace(_TAG, '!!')}` is not read; write the value without it")
+            return None
         if isinstance(node, MappingNode):
             return self._mapping(node, path)
         if isinstance(node, SequenceNode):
@@ -193,21 +200,22 @@ class _Reader:
         self.texts[path] = node.value
         return self._scalar(node)
 
+    def _mistake(self, node: Node, path: KeyPath, text: str) -> None:
+        mark = node.start_mark
+        self.mistakes.append(Mistake(self.file, mark.line + 1, mark.column + 1, dotted(path), text))
+
     def _mapping(self, node: MappingNode, path: KeyPath) -> dict[str, Any]:
         result: dict[str, Any] = {}
         for key_node, value_node in node.value:
-            position = Position(key_node.start_mark.line + 1, key_node.start_mark.column + 1)
             key = str(key_node.value)
             if not isinstance(key_node.value, str) or key == "<<":
-                text = "keys must be plain words; merge keys (<<) are not read"
-                self.mistakes.append(Mistake(self.file, position.line, position.column, dotted(path), text))
+                self._mistake(key_node, path, "keys must be plain words; merge keys (<<) are not read")
                 continue
             below = (*path, key)
             if key in result:
-                text = f"`{key}` is given twice; the first is on line {self.keys[below].line}"
-                self.mistakes.append(Mistake(self.file, position.line, position.column, dotted(below), text))
+                self._mistake(key_node, below, f"`{key}` is given twice; the first is on line {self.keys[below].line}")
                 continue
-            self.keys[below] = position
+            self.keys[below] = Position(key_node.start_mark.line + 1, key_node.start_mark.column + 1)
             result[key] = self.value(value_node, below)
         return result
 
@@ -232,7 +240,7 @@ class _Reader:
             if tag == "float":
                 return float(text.replace("_", ""))
         except ValueError:
-            return text
+            pass  # 0o9 and 99999… of thousands of digits: whoever wanted a number says so
         return text
 
 
@@ -257,7 +265,13 @@ def _mistakes(document: Document, model: type[BaseModel], details: list[ErrorDet
         place = (mistake.line, mistake.column, mistake.text if is_extra else mistake.path)
         if place not in found or "not quoted" in mistake.text:
             found[place] = mistake
-    return tuple(found.values())
+    # Nor does a list have to be a word where the mistake is in one of its items.
+    deeper = [mistake.path for mistake in found.values()]
+    return tuple(
+        mistake
+        for (_, _, what), mistake in found.items()
+        if what == mistake.text or not any(path.startswith((f"{mistake.path}[", f"{mistake.path}.")) for path in deeper)
+    )
 
 
 def _mistake(document: Document, model: type[BaseModel], details: ErrorDetails) -> Mistake:
@@ -270,16 +284,36 @@ def _mistake(document: Document, model: type[BaseModel], details: ErrorDetails) 
         return document.mistake(path, f"unknown key `{key}`; {advice}")
     if details["type"] == "missing":
         return document.mistake(path, f"`{details['loc'][-1]}` is missing")
-    if (
-        details["type"] == "string_type"
-        and isinstance(details["input"], int | float)
-        and not isinstance(details["input"], bool)
-    ):
+    if details["type"] == "string_type" and type(details["input"]) in {int, float}:
         text = document.texts.get(path, str(details["input"]))
         return document.mistake(path, f'{text} is not quoted; write "{text}" (12.10 is not 12.1)')
-    message = details["msg"].removeprefix("Value error, ").replace("valid tuple", "list")
-    shown = document.texts.get(path)
-    return document.mistake(path, f"`{shown}`: {message}" if shown is not None and f"`{shown}`" not in message else message)
+    if details["input"] is None:
+        return document.mistake(path, "has no value; write one, or leave the key out")
+    plain, shown = _plainly(details), document.texts.get(path)
+    message = plain or details["msg"].removeprefix("Value error, ")
+    if shown is not None and f"`{shown}`" not in message:
+        message = f"`{shown}` {message}" if plain else f"`{shown}`: {message}"
+    return document.mistake(path, message)
+
+
+_PLAIN = {
+    "bool_type": "must be true or false",
+    "dict_type": "must be a mapping of keys to values",
+    "int_type": "must be a whole number",
+    "model_type": "must be a mapping of keys to values",
+    "string_type": "must be text",
+    "tuple_type": "must be a list",
+}
+
+
+def _plainly(details: ErrorDetails) -> str:
+    """What pydantic found, in words that need no knowledge of Python; "" where its own words will do."""
+    kind, context = details["type"], details.get("ctx", {})
+    if kind == "literal_error":
+        return f"must be {str(context['expected']).replace(chr(39), '')}"
+    if kind == "string_pattern_mismatch":
+        return f"is not spelled right; it must match {context['pattern']}"
+    return _PLAIN.get(kind, "")
 
 
 def _path_in(document: Document, location: tuple[str | int, ...]) -> KeyPath:

@@ -14,6 +14,7 @@ from functools import lru_cache, total_ordering
 
 _RELEASE = re.compile(r"v?(\d+(?:\.\d+)*)(.*)", re.DOTALL)
 _CLAUSE = re.compile(r"\s*(===|==|!=|<=|>=|~=|<|>)?\s*([^\s,<>=!~]+)\s*")
+_LONGEST = 200
 _POST = re.compile(r"[.-]?post(\d+)")
 
 
@@ -58,6 +59,8 @@ class Version:
 
 @lru_cache(maxsize=65536)
 def _parse_version(text: str) -> Version:
+    if len(text) > _LONGEST:
+        raise ValueError(f"`{text[:20]}…` is not a version: it is {len(text)} characters long")
     public, _, local = text.strip().partition("+")
     match = _RELEASE.fullmatch(public)
     if match is None:

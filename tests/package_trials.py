@@ -148,7 +148,9 @@ class Shelf:
 
     def requirements(self, release: PackageRelease) -> tuple[Requirement, ...]:
         index = release.file.index if release.file else ""
-        entry = next(entry for version, entry in self._listed(release.name, index) if PackageVersion(version) == release.version)
+        entry = next(
+            entry for version, entry in self._listed(release.name, index) if PackageVersion(version) == release.version
+        )
         return tuple(Requirement(str(wanted)) for wanted in entry.requires)
 
     def prefetch(self, names: Iterable[NormalizedName]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
 
     from provisioner.lock.fresh import Finding
     from provisioner.lock.model import Lock
-    from provisioner.matrix.model import Matrix
 
 PathsArgument = Annotated[
     list[Path] | None, typer.Argument(metavar="PATH", help="Locks, or folders that hold some; default: this folder.")
@@ -85,7 +85,7 @@ def _findings(path: Path, hosts: list[Path] | None, matrix: Path | None) -> Iter
 
 
 def _against_spec(path: Path, lock: Lock, hosts: list[Path] | None, matrix: Path | None) -> Iterator[Finding]:
-    from provisioner.cli.inputs import read_inputs
+    from provisioner.cli.inputs import read_inputs, require_available_outputs
     from provisioner.lock.fresh import Finding, package_findings, stack_findings
     from provisioner.solve.problem import join
 
@@ -95,6 +95,7 @@ def _against_spec(path: Path, lock: Lock, hosts: list[Path] | None, matrix: Path
         yield Finding(code="no-spec", verdict="unverified", text=text, where=str(path))
         return
     inputs = read_inputs(spec_path, hosts=hosts, matrix=matrix)
+    require_available_outputs(inputs)
     for platform in inputs.platforms:
         if platform not in lock.platforms:
             text = f"the spec wants {platform}, the lock has {', '.join(lock.platforms)}"
@@ -102,17 +103,21 @@ def _against_spec(path: Path, lock: Lock, hosts: list[Path] | None, matrix: Path
             continue
         one = lock.on(platform)
         problem = join(inputs.matrix, inputs.wish(platform))
+        wanted = problem.wish.accelerator
+        if one.accelerator != wanted:
+            text = f"the spec and its hosts call for accelerator {wanted}, the lock is for {one.accelerator}"
+            yield Finding(code="stale-accelerator", verdict="no", text=text, where=str(path))
+            continue
         yield from stack_findings(one, problem, where=str(path))
         yield from package_findings(one, problem, where=str(path))
         if one.image is not None and not one.image.digest:
             text = f"image: {one.image.reference} is not pinned by digest"
             yield Finding(code="unverified", verdict="unverified", text=text, where=str(path))
-    yield from _rendered(path, lock, inputs.spec.outputs, inputs.matrix)
+    yield from _rendered(path, lock, inputs.spec.outputs)
 
 
-def _rendered(path: Path, lock: Lock, outputs: tuple[str, ...], matrix: Matrix) -> Iterator[Finding]:
+def _rendered(path: Path, lock: Lock, outputs: tuple[str, ...]) -> Iterator[Finding]:
     """Rendered files are a function of the lock, byte for byte."""
-    del matrix
     from provisioner.lock.fresh import Finding
     from provisioner.render.formats import FORMATS, render
 
@@ -122,8 +127,8 @@ def _rendered(path: Path, lock: Lock, outputs: tuple[str, ...], matrix: Matrix) 
             hints = (f"`provision render {path} --to {output} --out {file}` writes it",)
             yield Finding(code="missing-output", verdict="no", text=f"`{file}` is missing", where=str(path), hints=hints)
             continue
-        wanted = render(lock, output, lock_file_name=path.name)
-        found = file.read_text(encoding="utf-8", errors="replace")
+        wanted = render(lock, output, lock_file_name=path.name).encode()
+        found = _content(file)
         if found != wanted:
             line = _first_difference(found, wanted)
             text = f"`{file}` is not what its lock renders; they differ from line {line}"
@@ -131,10 +136,19 @@ def _rendered(path: Path, lock: Lock, outputs: tuple[str, ...], matrix: Matrix) 
             yield Finding(code="edited-output", verdict="no", text=text, where=f"{file}:{line}", hints=hints)
 
 
-def _first_difference(found: str, wanted: str) -> int:
-    lines = zip(found.splitlines(), wanted.splitlines(), strict=False)
-    same = next((index for index, (one, other) in enumerate(lines) if one != other), None)
-    return (same if same is not None else min(found.count("\n"), wanted.count("\n"))) + 1
+def _content(file: Path) -> bytes:
+    from provisioner.document import FileError
+
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise FileError(f"rendered file `{file}` cannot be read: {error.strerror}") from None
+
+
+def _first_difference(found: bytes, wanted: bytes) -> int:
+    """The first line, counted from 1, that differs, by its end or otherwise."""
+    lines = zip_longest(found.splitlines(keepends=True), wanted.splitlines(keepends=True))
+    return next(index for index, (one, other) in enumerate(lines, start=1) if one != other)
 
 
 def _verdict(findings: list[Finding]) -> str:

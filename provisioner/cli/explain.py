@@ -33,6 +33,8 @@ def explain(
     from provisioner.solve.problem import join
     from provisioner.solve.why import why_not_newer
 
+    if component is None and spec != DEFAULT_SPEC and not spec.exists() and DEFAULT_SPEC.exists() and not spec.suffix:
+        spec, component = DEFAULT_SPEC, str(spec)  # `provision explain pytorch`: both are optional
     inputs = read_inputs(spec, hosts=host, matrix=matrix)
     problem = join(inputs.matrix, inputs.wish(inputs.platforms[0]))
     try:

@@ -61,6 +61,18 @@ def read_inputs(
     return Inputs(spec=spec, document=document, path=spec_path, hosts=targets, matrix=loaded)
 
 
+def require_available_outputs(inputs: Inputs) -> None:
+    """Raise `UsageError` for an output of the contract that this version does not write."""
+    from provisioner.render.formats import FORMATS
+
+    unknown = [output for output in inputs.spec.outputs if output not in FORMATS]
+    if unknown:
+        place = inputs.document.where(("outputs", inputs.spec.outputs.index(unknown[0])))
+        raise UsageError(
+            f"output `{unknown[0]}` ({place}) is not available in this version", hints=(f"available: {', '.join(FORMATS)}",)
+        )
+
+
 def _day(text: str) -> str:
     from datetime import date, datetime
 

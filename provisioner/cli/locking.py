@@ -6,7 +6,12 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from provisioner.cli.inputs import require_available_outputs
 from provisioner.errors import UnavailableError, UsageError
+from provisioner.index.reference import ImageReference
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,9 +23,6 @@ if TYPE_CHECKING:
     from provisioner.index.settings import IndexSettings
     from provisioner.lock.model import Lock
     from provisioner.solve.stack import BaseImage, Stack
-
-RENDERED = ("dockerfile", "requirements")
-"""The outputs this version writes."""
 
 INSTALLER = "uv"
 
@@ -34,20 +36,23 @@ class Locking:
         self._inputs = inputs
         self._folder = folder
         self._lock_file = folder / lock_path(inputs.spec.name)
-        self._refuse_outputs()
+        require_available_outputs(inputs)
+        self._refuse_urls()
         self._earlier = self._read_earlier()
-        self._moving = keep
+        self._asked = keep or set()
+        self._moving = keep if keep is None else keep | {canonicalize_name(name) for name in keep}
         self._settings = index_settings(inputs, is_offline=offline)
         self._sources: list[PackageIndex] = []
 
-    def _refuse_outputs(self) -> None:
-        unknown = [output for output in self._inputs.spec.outputs if output not in RENDERED]
-        if unknown:
-            place = self._inputs.document.where(("outputs",))
-            raise UsageError(
-                f"output `{unknown[0]}` ({place}) is not available in this version",
-                hints=(f"available: {', '.join(RENDERED)}",),
-            )
+    def _refuse_urls(self) -> None:
+        """A requirement by URL must not be met by another file that an index happens to have under the same name."""
+        for index, text in enumerate(self._inputs.spec.packages):
+            if Requirement(text).url is not None:
+                place = self._inputs.document.where(("packages", index))
+                raise UsageError(
+                    f"`{text}` ({place}) is a requirement by URL, which this version does not lock",
+                    hints=("serve the file from an index or a find-links folder, and require its version",),
+                )
 
     def _read_earlier(self) -> Lock | None:
         """The lock this run replaces; one that cannot be read is replaced without a word of its content."""
@@ -73,17 +78,24 @@ class Locking:
             wish = self._inputs.wish(platform, preferred=self._preferred(platform))
             stack = solve_joint(join(self._inputs.matrix, wish), self._source)
             stacks.append(self._with_digest(self._hashed(stack)))
+        self._mention_strangers(stacks)
         return stacks
+
+    def _mention_strangers(self, stacks: Sequence[Stack]) -> None:
+        """A name given to --upgrade-package that nothing has is most likely a typo, and would pass without a trace."""
+        from provisioner.cli.display import warn
+        from provisioner.names import nearest
+
+        known = {name for stack in stacks for name in (*stack.components, *(package.name for package in stack.packages))}
+        for name in sorted(self._asked):
+            if not {name, canonicalize_name(name)} & {*known, INSTALLER, "torch"}:
+                near = nearest(name, known)
+                warn(f"--upgrade-package `{name}` is in no stack{f'; did you mean `{near}`?' if near else ''}")
 
     def _hashed(self, stack: Stack) -> Stack:
         """Some indexes list files without a hash; a lock needs one, so those files are read once."""
-        packages = []
-        for package in stack.packages:
-            file = package.file
-            if not file.sha256 and not file.path:
-                sha256, size = self._sources[-1].hash_and_size(file)
-                file = replace(file, sha256=sha256, size=size)
-            packages.append(replace(package, file=file))
+        source = self._sources[-1]
+        packages = (replace(package, file=_with_hash(package.file, source)) for package in stack.packages)
         return replace(stack, packages=tuple(packages))
 
     def _source(self, environment: Environment) -> PackageIndex:
@@ -117,13 +129,16 @@ class Locking:
     def _with_digest(self, stack: Stack) -> Stack:
         """Pin the base image by digest; a registry out of reach leaves it unverified, never guessed."""
         image = stack.image
-        if image is None or image.digest:
+        if image is None:
+            return stack
+        if image.digest:
+            ImageReference.parse(f"{image.reference}@{image.digest}")
             return stack
         known = self._earlier_image(stack)
         if known is not None and known.digest and known.reference == image.reference:
             return replace(stack, image=replace(image, digest=known.digest))
         if self._settings.offline:
-            return _unpinned(stack, image, "offline")
+            return _unpinned(stack, image, "offline, so its registry was not asked for its digest")
         from provisioner.index.registry import resolve_digest
 
         try:
@@ -167,8 +182,6 @@ class Locking:
 
     def _installer(self, stack: Stack) -> IndexFile:
         """The wheel of the installer for an image: the one locked before while it is served, the newest otherwise."""
-        from packaging.utils import canonicalize_name
-
         from provisioner.index.model import Environment
 
         python = stack.components["python"]
@@ -183,13 +196,20 @@ class Locking:
         locked = self._locked_installer(stack)
         release: PackageRelease = next((one for one in usable if str(one.version) == locked), usable[0])
         assert release.file is not None
-        return release.file
+        return _with_hash(release.file, source)
 
     def _locked_installer(self, stack: Stack) -> str:
         if self._earlier is None or self._moving is None or stack.platform not in self._earlier.platforms:
             return ""
         installer = self._earlier.on(stack.platform).installer
         return installer.version if installer is not None and INSTALLER not in self._moving else ""
+
+
+def _with_hash(file: IndexFile, source: PackageIndex) -> IndexFile:
+    if file.sha256 or file.path:
+        return file
+    sha256, size = source.hash_and_size(file)
+    return replace(file, sha256=sha256, size=size)
 
 
 def _pair(text: str | None) -> tuple[int, int] | None:
@@ -200,15 +220,15 @@ def _pair(text: str | None) -> tuple[int, int] | None:
 
 
 def _unpinned(stack: Stack, image: BaseImage, why: str) -> Stack:
-    text = f"image: {image.reference} is not pinned by digest: {why}"
-    return replace(stack, unverified=(*stack.unverified, text))
+    """What is locked says that there is no digest; why there is none is talk, for it may be otherwise the next minute."""
+    from provisioner.cli.display import warn
+
+    warn(f"image {image.reference}: {why}")
+    return replace(stack, unverified=(*stack.unverified, f"image: {image.reference} is not pinned by digest"))
 
 
 def index_settings(inputs: Inputs, *, is_offline: bool) -> IndexSettings:
     """The indexes of the spec, else the installer's own configuration; policy of the spec on top."""
-    from packaging.requirements import Requirement
-    from packaging.utils import canonicalize_name
-
     from provisioner.index.settings import IndexLocation, settings_from_pip
 
     policy = inputs.spec.policy

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 LARGEST = 16 * 1024 * 1024
 """Bytes. No real METADATA comes near it; more would be an archive built to exhaust memory."""
 
+LONGEST = 2000
+"""Characters of a name, its extras and its versions. Numbers of thousands of digits cannot even be compared."""
+
 
 class UnusableMetadataError(RefusedError):
     """A distribution's metadata cannot be read without building it, or not at all: this file cannot be chosen."""
@@ -158,13 +161,15 @@ def parsed_requirement(text: str) -> Requirement:
     Markers repeat (`extra == "dev"` forty times in one project) and take most of the time, so each is parsed once.
     """
     head, _, tail = text.partition(";")
+    if len(head) > LONGEST:
+        raise UnusableMetadataError(f"`{head[:40]}…` is {len(head)} characters long; no requirement is")
     try:
         if not tail or "@" in head:
             return Requirement(text)
         requirement = Requirement(head)
         requirement.marker = _marker(tail.strip())
-    except (InvalidRequirement, InvalidMarker):
-        raise UnusableMetadataError(f"`{text}` is not a requirement that PEP 508 allows") from None
+    except (InvalidRequirement, InvalidMarker, RecursionError):
+        raise UnusableMetadataError(f"`{text[:LONGEST]}` is not a requirement that PEP 508 allows") from None
     return requirement
 
 

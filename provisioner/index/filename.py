@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
-_BUILD = re.compile(r"(\d+)(.*)")
+_BUILD = re.compile(r"(\d{1,100})(?!\d)(.*)")
 _SDIST_ENDINGS = (".tar.gz", ".zip")
 
 
@@ -69,5 +69,5 @@ def parsed_version(text: str) -> Version | None:
     """The PEP 440 version a text spells; None when it spells none."""
     try:
         return Version(text)
-    except InvalidVersion:
+    except ValueError:  # `InvalidVersion`, or digits by the thousand, which Python refuses to read as a number
         return None

@@ -10,6 +10,7 @@ from packaging.requirements import Requirement as Pep508
 from packaging.utils import canonicalize_name
 from packaging.version import Version as PackageVersion
 
+from provisioner.document import FileError
 from provisioner.names import COMPONENT_OF_DISTRIBUTION
 from provisioner.solve.explain import conflict_lines, hint_line
 from provisioner.solve.joint import NoStackError, solve_system
@@ -142,6 +143,15 @@ def artefact_findings(lock: Lock, folder: Path, *, where: str) -> Iterator[Findi
             if not path.is_file():
                 text = f"`{file.path}` of {package.name} {package.version} is missing"
                 yield Finding(code="missing-artefact", verdict="no", text=text, where=where)
-            elif (found := hashlib.sha256(path.read_bytes()).hexdigest()) != file.sha256:
+            elif (found := _sha256(path)) != file.sha256:
                 text = f"`{file.path}` has sha256 {found}, the lock says {file.sha256}"
                 yield Finding(code="changed-artefact", verdict="no", text=text, where=where)
+
+
+def _sha256(path: Path) -> str:
+    """The hash of a file that may be larger than memory; raises `FileError`."""
+    try:
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise FileError(f"locked file `{path}` cannot be read: {error.strerror}") from None

@@ -8,10 +8,13 @@ from provisioner.matrix.model import (
     Build,
     Citation,
     Component,
+    Distribution,
+    DistributionLimit,
     DriverBranch,
     DriverMinimum,
     Gpu,
     ImageFacts,
+    ImpliedNeed,
     Matrix,
     Need,
     Release,
@@ -21,7 +24,7 @@ from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:
     from provisioner.matrix.files import MatrixFiles, Parsed
-    from provisioner.matrix.schema import BuildEntry, ComponentFile, DriverEntry, ReleaseEntry
+    from provisioner.matrix.schema import BuildEntry, ComponentFile, DistributionEntry, DriverEntry, LimitEntry, ReleaseEntry
     from provisioner.matrix.schema import Needs as NeedTexts
 
 
@@ -45,6 +48,8 @@ class _Builder:
             branches=tuple(branch for file in self.files.components.values() for branch in _branches(file)),
             gpus=self._gpus(),
             images=self._images(),
+            distributions=self._distributions(),
+            limits=self._limits(),
             citations=self._citations(),
             digest=digest,
             positions=self.positions,
@@ -152,6 +157,58 @@ class _Builder:
                 sources=entry.source,
             )
             for entry in content.images
+        )
+
+    def _distributions(self) -> tuple[Distribution, ...]:
+        file = self.files.distributions
+        if file is None:
+            return ()
+        for index, entry in enumerate(file.content.distributions):
+            path = ("distributions", index)
+            self.positions[f"distribution:{entry.name}"] = self.files.place(file, path)
+            for row, implied in enumerate(entry.implies):
+                place = self.files.place(file, (*path, "implies", row))
+                self.positions[f"distribution:{entry.name} {implied.versions}"] = place
+        return tuple(self._distribution(entry) for entry in file.content.distributions)
+
+    def _distribution(self, entry: DistributionEntry) -> Distribution:
+        return Distribution(
+            name=entry.name,
+            compiled_against=entry.compiled_against,
+            versions=entry.versions,
+            served_by=entry.served_by,
+            implied=tuple(
+                ImpliedNeed(
+                    versions=row.versions,
+                    needs=self._needs(row.require),
+                    because=row.because,
+                    served_by=row.served_by,
+                    sources=row.source,
+                )
+                for row in entry.implies
+            ),
+            sources=entry.source,
+        )
+
+    def _limits(self) -> tuple[DistributionLimit, ...]:
+        file = self.files.distributions
+        if file is None:
+            return ()
+        for index, entry in enumerate(file.content.limits):
+            self.positions[f"limit:{entry.name}"] = self.files.place(file, ("limits", index))
+        return tuple(self._limit(entry) for entry in file.content.limits)
+
+    def _limit(self, entry: LimitEntry) -> DistributionLimit:
+        (when,) = self._needs(entry.when)
+        ((distribution, specifier),) = entry.allow.items()
+        return DistributionLimit(
+            name=entry.name,
+            when=when,
+            guards=self._needs(entry.on),
+            distribution=distribution,
+            specifier=specifier,
+            because=entry.because,
+            sources=entry.source,
         )
 
 

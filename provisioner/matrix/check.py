@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from provisioner.matrix.check_distributions import check_distributions
 from provisioner.matrix.check_needs import NeedChecker
 from provisioner.names import nearest
 
@@ -46,6 +47,8 @@ class _Checker:
             yield from self._gpus(self.files.gpus)
         if self.files.images is not None:
             yield from self._images(self.files.images)
+        if self.files.distributions is not None:
+            yield from check_distributions(self.files, self.files.distributions, needs=self.needs, cited=self._cited)
 
     def _order(self) -> Iterator[Mistake]:
         index = self.files.index

@@ -12,10 +12,13 @@ from provisioner.matrix.model import (
     Build,
     Citation,
     Component,
+    Distribution,
+    DistributionLimit,
     DriverBranch,
     DriverMinimum,
     Gpu,
     ImageFacts,
+    ImpliedNeed,
     Matrix,
     Need,
     Release,
@@ -26,7 +29,7 @@ from provisioner.versions import Range, Version
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-FORMAT = 1
+FORMAT = 2
 
 Plain = Any
 
@@ -44,6 +47,8 @@ def encode(matrix: Matrix) -> dict[str, Plain]:
         "branches": [[b.branch, str(b.native_cuda), b.designation, b.end_of_life, b.sources] for b in matrix.branches],
         "gpus": [_gpu_row(gpu) for gpu in matrix.gpus],
         "images": [_image_row(image) for image in matrix.images],
+        "distributions": [_distribution_row(one) for one in matrix.distributions],
+        "limits": [_limit_row(limit) for limit in matrix.limits],
         "citations": [[c.key, c.title, c.where, c.url, c.read, c.measured] for c in matrix.citations.values()],
         "positions": dict(matrix.positions),
     }
@@ -62,6 +67,8 @@ def decode(plain: dict[str, Plain]) -> Matrix:
         branches=tuple(_branch(row) for row in plain["branches"]),
         gpus=tuple(_gpu(row) for row in plain["gpus"]),
         images=tuple(_image(row) for row in plain["images"]),
+        distributions=tuple(_distribution(row, named) for row in plain["distributions"]),
+        limits=tuple(_limit(row, named) for row in plain["limits"]),
         citations={row[0]: _citation(row) for row in plain["citations"]},
         digest=plain["digest"],
         positions=plain["positions"],
@@ -210,6 +217,48 @@ def _image(row: Sequence[Plain]) -> ImageFacts:
         cudnn=cudnn,
         require_cuda=require_cuda,
         platforms=tuple(platforms),
+        sources=tuple(sources),
+    )
+
+
+def _distribution_row(one: Distribution) -> list[Plain]:
+    implied = [[row.versions, _needs_row(row.needs), row.because, row.served_by, row.sources] for row in one.implied]
+    return [one.name, one.compiled_against, one.versions, one.served_by, implied, one.sources]
+
+
+def _distribution(row: Sequence[Plain], named: set[str]) -> Distribution:
+    name, compiled_against, versions, served_by, implied, sources = row
+    return Distribution(
+        name=name,
+        compiled_against=compiled_against,
+        versions=versions,
+        served_by=served_by,
+        implied=tuple(_implied(one, named) for one in implied),
+        sources=tuple(sources),
+    )
+
+
+def _implied(row: Sequence[Plain], named: set[str]) -> ImpliedNeed:
+    versions, needs, because, served_by, sources = row
+    return ImpliedNeed(
+        versions=versions, needs=_needs(needs, named), because=because, served_by=served_by, sources=tuple(sources)
+    )
+
+
+def _limit_row(limit: DistributionLimit) -> list[Plain]:
+    allowed = [limit.distribution, limit.specifier]
+    return [limit.name, _need_row(limit.when), _needs_row(limit.guards), allowed, limit.because, limit.sources]
+
+
+def _limit(row: Sequence[Plain], named: set[str]) -> DistributionLimit:
+    name, when, guards, (distribution, specifier), because, sources = row
+    return DistributionLimit(
+        name=name,
+        when=_need(when, named),
+        guards=_needs(guards, named),
+        distribution=distribution,
+        specifier=specifier,
+        because=because,
         sources=tuple(sources),
     )
 

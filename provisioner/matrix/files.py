@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from provisioner.document import FileError, load_document, parse_model
 from provisioner.errors import InvalidDocumentError, Mistake
 from provisioner.matrix.location import INDEX
-from provisioner.matrix.schema import ComponentFile, GpuFile, ImageFile, MatrixFile
+from provisioner.matrix.schema import ComponentFile, DistributionFile, GpuFile, ImageFile, MatrixFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,6 +51,7 @@ class MatrixFiles:
     components: dict[str, Parsed[ComponentFile]] = field(default_factory=dict)
     gpus: Parsed[GpuFile] | None = None
     images: Parsed[ImageFile] | None = None
+    distributions: Parsed[DistributionFile] | None = None
     mistakes: list[Mistake] = field(default_factory=list)
 
     def place(self, file: Parsed[BaseModel], path: KeyPath) -> str:
@@ -66,6 +67,8 @@ class MatrixFiles:
             yield self.gpus, self.gpus.content.sources
         if self.images is not None:
             yield self.images, self.images.content.sources
+        if self.distributions is not None:
+            yield self.distributions, self.distributions.content.sources
 
 
 def read_files(directory: Path) -> MatrixFiles:
@@ -81,6 +84,8 @@ def read_files(directory: Path) -> MatrixFiles:
         files.gpus = _try(files, ("gpus",), index.gpus, GpuFile)
     if index.images:
         files.images = _try(files, ("images",), index.images, ImageFile)
+    if index.distributions:
+        files.distributions = _try(files, ("distributions",), index.distributions, DistributionFile)
     return files
 
 

@@ -157,8 +157,52 @@ class ImageFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ImpliedNeed:
+    """What some versions of a distribution need although their metadata does not say so.
+
+    `versions` is a PEP 440 specifier. `served_by` is `default` or `variant-index` when the row is about the files of that
+    index only, "" when it is about all of them.
+    """
+
+    versions: str
+    needs: tuple[Need, ...]
+    because: str
+    served_by: str = ""
+    sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Distribution:
+    """What is known of a Python distribution beyond its metadata.
+
+    `compiled_against` is the component whose CUDA build its wheels are compiled for, for the releases in `versions` (a PEP
+    440 specifier, "" for all). `served_by` is `variant-index` when the framework's indexes have wheels of it, else `default`.
+    """
+
+    name: str
+    compiled_against: str = ""
+    versions: str = ""
+    served_by: str = "default"
+    implied: tuple[ImpliedNeed, ...] = ()
+    sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DistributionLimit:
+    """When `when` is in range (and every guard holds), a distribution is in `specifier` (PEP 440) if it is there at all."""
+
+    name: str
+    when: Need
+    guards: tuple[Need, ...] = ()
+    distribution: str
+    specifier: str
+    because: str
+    sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Matrix:
-    """All components, rules, driver branches, GPUs and base images of one set of files; validated and frozen."""
+    """All components, rules, driver branches, GPUs, base images and distributions of one set of files; validated and frozen."""
 
     order: tuple[str, ...]
     components: Mapping[str, Component]
@@ -169,7 +213,10 @@ class Matrix:
     citations: Mapping[str, Citation]
     digest: str
     positions: Mapping[str, str] = field(default_factory=dict)
-    """`file:line` of every rule (`rule:NAME`), release (`pytorch==2.7.1`) and build (`pytorch==2.7.1+cu126`)."""
+    """`file:line` of every rule (`rule:NAME`), release (`pytorch==2.7.1`), build (`pytorch==2.7.1+cu126`), limit
+    (`limit:NAME`) and distribution (`distribution:NAME`, `distribution:NAME VERSIONS` for what some versions imply)."""
+    distributions: tuple[Distribution, ...] = ()
+    limits: tuple[DistributionLimit, ...] = ()
 
     def native_cuda(self, driver: Version) -> Version | None:
         """The newest CUDA a driver runs natively; None when its branch is not in the matrix."""

@@ -166,6 +166,46 @@ class ImageFile(StrictModel):
     images: tuple[ImageEntry, ...] = ()
 
 
+class ImpliedEntry(StrictModel):
+    """What some versions of a distribution need although their metadata does not say so."""
+
+    versions: str
+    require: Needs
+    because: str
+    served_by: Literal["default", "variant-index", ""] = ""
+    source: Cited = ()
+
+
+class DistributionEntry(StrictModel):
+    """A Python distribution: the component it is compiled against, who serves its wheels, and what its metadata omits."""
+
+    name: str
+    compiled_against: str = ""
+    versions: str = ""
+    served_by: Literal["default", "variant-index"] = "default"
+    implies: tuple[ImpliedEntry, ...] = ()
+    source: Cited = ()
+
+
+class LimitEntry(StrictModel):
+    """When `when` holds (on platforms in `on`), the distribution in `allow` is in its specifier if it is there at all."""
+
+    name: str
+    when: Needs
+    on: Needs = {}
+    allow: dict[str, str]
+    because: str
+    source: Cited = ()
+
+
+class DistributionFile(StrictModel):
+    """Python distributions, and limits on them."""
+
+    sources: Sources = {}
+    distributions: tuple[DistributionEntry, ...] = ()
+    limits: tuple[LimitEntry, ...] = ()
+
+
 class ComponentEntry(StrictModel):
     """A component of the order: its file, or its `values` when they are a few names."""
 
@@ -184,3 +224,4 @@ class MatrixFile(StrictModel):
     sources: Sources = {}
     gpus: str = ""
     images: str = ""
+    distributions: str = ""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from provisioner.errors import UnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from provisioner.solve.requirement import Candidate, Key, Requirement
     from provisioner.solve.universe import Universe
@@ -57,24 +57,52 @@ class CompleteSearch:
         return self._members.get(group, [])
 
     def find(
-        self, *, without: Collection[str] = (), given: Collection[Candidate] = (), present: Collection[Key] = ()
+        self,
+        *,
+        without: Collection[str] = (),
+        given: Collection[Candidate] = (),
+        present: Collection[Key] = (),
+        among: Sequence[Candidate] = (),
     ) -> dict[Key, Candidate] | None:
         """Return any assignment that satisfies everything but the groups in `without`, or None when there is none.
 
-        It chooses every candidate in `given`, and something for every key in `present`.
+        It chooses every candidate in `given`, something for every key in `present`, and one of `among` if there are any.
         """
+        chosen = self._chosen(given, present)
+        if among:
+            chosen.append(self._any_of([self._variable(candidate) for candidate in among]))
+        return self._search(lambda: self._all_but(without), lambda: without, chosen)
+
+    def refutes(
+        self, *, without: Collection[str] = (), given: Collection[Candidate] = (), present: Collection[Key] = ()
+    ) -> bool:
+        """Whether the matrix and what has been read of the index already rule out what `find` would look for.
+
+        It reads nothing from the index, so False means nothing.
+        """
+        chosen = self._chosen(given, present)
+        return self._search(lambda: self._all_but(without), lambda: without, chosen, is_reading=False) is None
+
+    def _chosen(self, given: Collection[Candidate], present: Collection[Key]) -> list[int]:
         self._kept_present = tuple(present)
-        chosen = [self._variable(candidate) for candidate in given] + [self._presence(key) for key in present]
-        return self._search(
-            lambda: [variable for group, variable in self._groups.items() if group not in without], lambda: without, chosen
-        )
+        return [self._variable(candidate) for candidate in given] + [self._presence(key) for key in present]
+
+    def _all_but(self, without: Collection[str]) -> list[int]:
+        return [variable for group, variable in self._groups.items() if group not in without]
 
     def _presence(self, key: Key) -> int:
         """A literal that, assumed, makes the search choose something for a key although nothing requires it."""
         if key not in self._present:
-            literal = self._present[key] = self._fresh()
-            self._solver.add_clause([-literal, *self._domain(key)])
+            self._present[key] = self._any_of(self._domain(key))
         return self._present[key]
+
+    def _any_of(self, variables: Sequence[int]) -> int:
+        """A literal that, assumed, makes the search choose one of these."""
+        if len(variables) == 1:
+            return variables[0]
+        literal = self._fresh()
+        self._solver.add_clause([-literal, *variables])
+        return literal
 
     def core(self, *, without: Collection[str] = ()) -> tuple[str, ...]:
         """After `find` said None with the same `without`: the groups its proof used. Not yet minimal."""
@@ -122,18 +150,26 @@ class CompleteSearch:
         return self._search(lambda: [self._groups[group] for group in kept], lambda: self._groups.keys() - set(kept))
 
     def _search(
-        self, assume: Callable[[], list[int]], dropped: Callable[[], Collection[str]], chosen: Collection[int] = ()
+        self,
+        assume: Callable[[], list[int]],
+        dropped: Callable[[], Collection[str]],
+        chosen: Collection[int] = (),
+        *,
+        is_reading: bool = True,
     ) -> dict[Key, Candidate] | None:
-        """Solve, read the requirements of what the model chose, and solve again until it chooses nothing unread."""
+        """Solve, read the requirements of what the model chose, and solve again until it chooses nothing unread.
+
+        With `is_reading` false the index is left alone: what is found may then have unread requirements.
+        """
         while True:
             if not self._solver.solve(assumptions=[*assume(), *chosen]):
                 return None
-            pins = self._reached(set(self._solver.get_model() or []), dropped())
+            pins = self._reached(self._solver.get_model() or [], dropped())
             fresh = [candidate for candidate in pins.values() if candidate not in self._expanded]
-            if not fresh:
-                return pins
             # The matrix costs nothing to read, an index does: what the matrix refuses is never asked of an index.
             free = [candidate for candidate in fresh if not candidate.key.is_package]
+            if not (free or (fresh and is_reading)):
+                return pins
             for candidate in free or fresh:
                 self._expand(candidate)
 
@@ -149,14 +185,33 @@ class CompleteSearch:
             key = self._next_key(pins, fixed)
             if key is None:
                 return pins
-            for candidate in self._universe.candidates(key):
-                if candidate == pins[key]:
-                    break
+            candidates = self._universe.candidates(key)
+            wanted = candidates[: candidates.index(pins[key])]
+            for candidate in self._working(wanted, without=without, given=tuple(fixed.values()), present=present):
                 better = self.find(without=without, given=[*fixed.values(), candidate], present=present)
                 if better is not None and better.get(key) == candidate:
                     pins = better
                     break
             fixed[key] = pins[key]
+
+    def _working(
+        self,
+        wanted: Sequence[Candidate],
+        *,
+        without: Collection[str],
+        given: Collection[Candidate],
+        present: Collection[Key],
+    ) -> Iterator[Candidate]:
+        """Those of some candidates that may still work, in order.
+
+        Mostly none does, so they are refuted many at a time; but in growing steps, for what is tried is read from an index.
+        """
+        start, size = 0, 1
+        while start < len(wanted):
+            some = wanted[start : start + size]
+            if self.find(without=without, given=given, present=present, among=some) is not None:
+                yield from some
+            start, size = start + size, size * 2
 
     def _next_key(self, pins: dict[Key, Candidate], fixed: dict[Key, Candidate]) -> Key | None:
         direct = self._universe.packages.order if self._universe.packages else {}
@@ -166,8 +221,8 @@ class CompleteSearch:
             return None
         return min(waiting, key=lambda key: (key not in direct, direct.get(key, 0), key.is_package, order.get(key, 0), key))
 
-    def _reached(self, model: set[int], without: Collection[str]) -> dict[Key, Candidate]:
-        """The part of a model that is needed, starting from the roots."""
+    def _reached(self, model: Sequence[int], without: Collection[str]) -> dict[Key, Candidate]:
+        """The part of a model that is needed, starting from the roots. A model lists every variable, negated when false."""
         pins: dict[Key, Candidate] = {}
         queue = [r.key for r in self._universe.roots if r.origin.group not in without]
         queue.extend(self._kept_present)
@@ -175,7 +230,7 @@ class CompleteSearch:
             key = queue.pop()
             if key in pins:
                 continue
-            variable = next((one for one in self._domains.get(key, ()) if one in model), None)
+            variable = next((one for one in self._domains.get(key, ()) if model[one - 1] > 0), None)
             if variable is None:
                 continue
             pins[key] = candidate = self._candidate_of[variable]

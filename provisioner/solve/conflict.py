@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from provisioner.solve.complete import CompleteSearch
 from provisioner.solve.hints import hints
+from provisioner.solve.requirement import Matching, Within
 from provisioner.solve.stack import Conflict, Reason
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ def members_of(universe: Universe, search: CompleteSearch, groups: tuple[str, ..
         target = min((order.get(one.key, len(order)) for _, one in relevant), default=0)
         subject = min((order.get(parent.key, -1) for parent, _ in relevant if parent), default=-1)
         text, where = _words(relevant)
+        offer = _offer(universe, relevant[0][1])
+        text = f"{text}: {offer}" if offer and len({one.origin.text for _, one in relevant}) == 1 else text
         found.append(
             (
                 (KINDS.index(origin.kind), subject, target, group),
@@ -91,3 +94,22 @@ def _words(relevant: list[tuple[Candidate | None, Requirement]]) -> tuple[str, s
 
 def _span(labels: list[str]) -> str:
     return labels[0] if len(labels) == 1 else f"{labels[-1]} … {labels[0]}" if len(labels) > 2 else " and ".join(labels)
+
+
+def _offer(universe: Universe, requirement: Requirement) -> str:
+    """What there is, for a range in which there is nothing; "" where something is in it."""
+    if not isinstance(requirement.test, Matching | Within) or universe.allowed(requirement):
+        return ""
+    key = requirement.key
+    name = key.name.partition("[")[0] if key.is_package else key.component
+    offered = universe.candidates(key)
+    if not offered:
+        cut = universe.problem.wish.spec.policy.exclude_newer
+        until = f" until {cut}" if cut else ""
+        return f"no index offers `{name}`{until}" if key.is_package else f"the matrix has no {name} for this target{until}"
+    withdrawn = next((one for one in offered if one.is_yanked and requirement.allows(one)), None)
+    if withdrawn is not None:
+        return f"{name} {withdrawn.label} is {withdrawn.subject.why_not}"
+    labels = list(dict.fromkeys(one.label.partition("+")[0] for one in offered))
+    more = f" and {len(labels) - SHOWN} more" if len(labels) > SHOWN else ""
+    return f"{'the index' if key.is_package else 'the matrix'} has {', '.join(labels[:SHOWN])}{more}"

@@ -50,6 +50,7 @@ def summary(stack: Stack) -> str:
     parts = [f"pytorch {framework}+{build}"] if framework else []
     parts.extend(f"{name} {stack.components[name]}" for name in ("cuda", "driver", "python") if name in stack.components)
     if stack.packages:
-        parts.append(f"{len(stack.packages)} packages")
+        count = len(stack.packages)
+        parts.append(f"{count} package{'' if count == 1 else 's'}")
     basis = f", basis {stack.basis}" if stack.basis else ""
     return f"{', '.join(parts)}{basis}, verdict {stack.verdict}"

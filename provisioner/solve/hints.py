@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 from provisioner.errors import UnavailableError
 from provisioner.solve.answer import TRIED
+from provisioner.solve.provider import search as engine_search
 from provisioner.solve.requirement import Within
 from provisioner.solve.stack import Hint
+from provisioner.solve.universe import violations
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from provisioner.solve.complete import CompleteSearch
     from provisioner.solve.requirement import Candidate, Key, Requirement
@@ -99,7 +101,7 @@ def _hint(universe: Universe, search: CompleteSearch, levers: tuple[Lever, ...])
 def _settled(
     universe: Universe, search: CompleteSearch, levers: tuple[Lever, ...], dropped: set[str], present: tuple[Key, ...]
 ) -> Hint | None:
-    pins = search.best(without=dropped, present=present)
+    pins = _answered(universe, search, without=dropped, given=(), present=present)
     if pins is None:
         return None
     chosen: list[Candidate] = []
@@ -108,10 +110,28 @@ def _settled(
         candidate, change = _nearest(universe, search, lever, dropped, chosen) or (pins[lever.key], "")
         chosen.append(candidate)
         changes.append((_component(lever.key), change or f"=={candidate.label}"))
-    settled = search.best(without=dropped, given=chosen, present=present)
-    if settled is None:
+    if any(pins[candidate.key] is not candidate for candidate in chosen):
+        pins = _answered(universe, search, without=dropped, given=chosen, present=present)
+    if pins is None:
         return None
-    return Hint(changes=tuple(changes), text=_words(levers, tuple(changes), settled), gives=gives(universe, settled))
+    return Hint(changes=tuple(changes), text=_words(levers, tuple(changes), pins), gives=gives(universe, pins))
+
+
+def _answered(
+    universe: Universe, search: CompleteSearch, *, without: set[str], given: Sequence[Candidate], present: tuple[Key, ...] = ()
+) -> dict[Key, Candidate] | None:
+    """What solving again would answer: as in `resolve.decide`, but the complete search keeps what it has learnt.
+
+    With packages resolvelib is asked first, for it reads a third of what the complete search reads to find the optimum.
+    """
+    if universe.packages is not None:
+        if search.refutes(without=without, given=given, present=present):
+            return None
+        relaxed = universe.relaxed(without=without, given=given, present=present)
+        pins = engine_search(relaxed)
+        if pins is not None and not violations(relaxed, pins):
+            return pins
+    return search.best(without=without, given=given, present=present)
 
 
 def _nearest(
@@ -131,7 +151,7 @@ def _nearest(
     towards = ((older, "<="), (newer, ">=")) if lever.key.name == "kernel" else ((newer, ">="), (older, "<="))
     for some, sign in towards:
         for candidate in some:
-            if search.find(without=dropped, given=[*chosen, candidate]) is not None:
+            if _answered(universe, search, without=dropped, given=[*chosen, candidate]) is not None:
                 is_range = lever.key.component in {"driver", "kernel", "glibc"} and bool(candidate.version.release)
                 return candidate, f"{sign if is_range else '=='}{candidate.label}"
     return None

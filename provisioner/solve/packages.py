@@ -10,6 +10,7 @@ from packaging.version import Version as PackageVersion
 
 from provisioner.index.core_metadata import UnusableMetadataError
 from provisioner.names import COMPONENT_OF_DISTRIBUTION, DISTRIBUTION_OF_COMPONENT
+from provisioner.solve.distributions import DistributionFacts, Seat
 from provisioner.solve.problem import package_key
 from provisioner.solve.requirement import PACKAGE, PYTORCH, TORCH, Candidate, Key, Labelled, Matching, Origin, Requirement
 from provisioner.versions import Version
@@ -20,15 +21,6 @@ if TYPE_CHECKING:
     from provisioner.index.model import Environment, PackageRelease, PackageSource
     from provisioner.solve.problem import Problem
 
-COMPANIONS = frozenset({"torchvision", "torchaudio", "xformers", "vllm", "torchcodec", "flash-attn", "sglang"})
-"""Distributions with compiled code against PyTorch's CUDA: a file from the default index fits the default build only.
-
-Source: PyTorch's "Previous versions" page installs torch, torchvision and torchaudio from one variant index; their wheels
-link the CUDA runtime of that variant (DT_NEEDED libcudart.so.N)."""
-
-SERVED_BY_VARIANT = frozenset({"torchvision", "torchaudio", "xformers"})
-"""Those of them that the framework's variant indexes serve."""
-
 BY_PEP440 = Version.named("")
 """The matrix's kind of version says nothing about distributions: they are compared by `Candidate.pep440`."""
 
@@ -36,7 +28,8 @@ BY_PEP440 = Version.named("")
 class PackageWorld:
     """Answers for the package half of a universe: one platform, one Python, one glibc.
 
-    `variant` is the framework build the system half prefers; companions are also looked up on its index.
+    `variant_index` is the index of the framework build the system half prefers; what is compiled against the framework is
+    looked up there too.
     """
 
     def __init__(self, problem: Problem, source: PackageSource, environment: Environment, variant_index: str = "") -> None:
@@ -45,6 +38,7 @@ class PackageWorld:
         self._markers = marker_environment(environment)
         self._environment = environment
         self._variant_index = "" if variant_index == "pypi" else variant_index
+        self._facts = DistributionFacts(problem, self._variant_index)
         self._candidates: dict[Key, tuple[Candidate, ...]] = {}
         self.order: dict[Key, int] = {}
         self.roots = self._roots()
@@ -72,14 +66,17 @@ class PackageWorld:
     def _read(self, key: Key) -> tuple[Candidate, ...]:
         if key == TORCH:
             return tuple(Candidate(TORCH, one.version, one.label, one) for one in self._problem.domains[PYTORCH])
+        limited = self._facts.limit_of(key)
+        if limited:
+            return self._facts.seats(key, self.candidates(Key(limited, PACKAGE)), self.candidates(TORCH))
         name = _distribution(key)
         releases = list(self._source.releases(name))
-        if self._variant_index and name in SERVED_BY_VARIANT:
+        if self._facts.is_on_variant_index(name):
             releases.extend(self._source.releases(name, index=self._variant_index))
         is_oldest = self._problem.wish.spec.policy.strategy == "oldest"
         locked = self._problem.wish.preferred.get(name)
         releases.sort(key=lambda release: release.version, reverse=not is_oldest)
-        # A yanked release is for exact pins (PEP 592): it comes last, and the provider keeps it from ranges.
+        # A yanked release is for exact pins (PEP 592): it comes last, and the universe keeps it from ranges.
         releases.sort(key=_is_yanked)
         found = [Candidate(key, BY_PEP440, str(release.version), release) for release in releases]
         if locked is not None:
@@ -89,7 +86,9 @@ class PackageWorld:
     def requirements(self, candidate: Candidate) -> tuple[Requirement, ...]:
         """What one version needs; for one that cannot be installed, why not."""
         if candidate.key == TORCH:
-            return self._framework(candidate.subject)
+            return (*self._framework(candidate.subject), *self._facts.of_framework(candidate))
+        if isinstance(candidate.subject, Seat):
+            return ()
         release: PackageRelease = candidate.subject
         if release.file is None:
             return (self._blocked(candidate, release),)
@@ -104,10 +103,8 @@ class PackageWorld:
         if extras:
             return self._extra(candidate, release, tuple(extras.rstrip("]").split(",")))
         found = [self._translate(candidate.key, candidate.label, needed) for needed in self._applicable(release, ("",))]
-        if release.name in COMPANIONS:
-            found.append(self._companion(candidate, release))
         self._source.prefetch(_distribution(requirement.key) for requirement in found if requirement.key.is_package)
-        return tuple(found)
+        return (*found, *self._facts.of(candidate, release))
 
     def _extra(self, candidate: Candidate, release: PackageRelease, extras: tuple[str, ...]) -> tuple[Requirement, ...]:
         base = Key(release.name, PACKAGE)
@@ -155,6 +152,8 @@ class PackageWorld:
 
     def release_of(self, candidate: Candidate) -> PackageRelease:
         """The index's release behind a chosen distribution; the framework's wheel for the framework."""
+        if isinstance(candidate.subject, Seat):
+            return self.release_of(candidate.subject.holder)
         release = self.framework_release(candidate.subject) if candidate.key == TORCH else candidate.subject
         assert release is not None, "a chosen distribution has a release"
         return release
@@ -173,17 +172,6 @@ class PackageWorld:
         origin = Origin("rule", shown, f"{shown} needs {name}", text, f"metadata of {shown} {label}")
         key = Key(component) if component else package_key(needed)
         return Requirement(key, Matching(needed.specifier), origin)
-
-    def _companion(self, candidate: Candidate, release: PackageRelease) -> Requirement:
-        assert release.file is not None
-        is_variant = release.file.index == self._variant_index and bool(self._variant_index)
-        builds = self._problem.domains[PYTORCH]
-        wanted = self._variant_index if is_variant else "pypi"
-        labels = frozenset(one.label for one in builds if one.subject[1].index == wanted)
-        where = f"the {wanted} index"
-        text = f"{release.name} {candidate.label} from {where} is compiled for the PyTorch build of {where}"
-        origin = Origin("rule", release.name, f"{release.name} needs pytorch_build", text, "PyTorch, Previous versions")
-        return Requirement(PYTORCH, Labelled(labels, f"a build of {where}"), origin)
 
     def _blocked(self, candidate: Candidate, release: PackageRelease) -> Requirement:
         """A version without a usable file cannot go with this Python, glibc or platform; with another it might."""

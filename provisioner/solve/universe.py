@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provisioner.solve.requirement import PYTORCH, Candidate, Key, Matching, Requirement, Test
+from packaging.specifiers import SpecifierSet
+
+from provisioner.solve.requirement import PYTORCH, Candidate, Key, Labelled, Matching, Origin, Requirement, Test, Within
+from provisioner.versions import Range
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from provisioner.solve.packages import PackageWorld
     from provisioner.solve.problem import Problem
@@ -19,14 +22,25 @@ class Universe:
     def __init__(self, problem: Problem, packages: PackageWorld | None = None) -> None:
         self.problem = problem
         self.packages = packages
+        self.roots = (*problem.roots, *(packages.roots if packages else ()))
+        """Everything required from the start."""
         self._requirements: dict[Candidate, tuple[Requirement, ...]] = {}
         self._allowed: dict[Requirement, frozenset[Candidate]] = {}
         self._allowed_by_test: dict[tuple[Key, Test], frozenset[Candidate]] = {}
 
-    @property
-    def roots(self) -> tuple[Requirement, ...]:
-        """Everything required from the start."""
-        return (*self.problem.roots, *(self.packages.roots if self.packages else ()))
+    def relaxed(
+        self, *, without: Collection[str] = (), given: Collection[Candidate] = (), present: Collection[Key] = ()
+    ) -> Universe:
+        """The same world without what some groups require from the start, but with some candidates and keys required."""
+        found = Universe(self.problem, self.packages)
+        found._requirements = self._requirements
+        origin = Origin("request", "", "tried", "a change was tried")
+        found.roots = (
+            *(root for root in self.roots if root.origin.group not in without),
+            *(Requirement(one.key, Labelled(frozenset({one.label}), one.label), origin) for one in given),
+            *(Requirement(key, Matching(SpecifierSet()) if key.is_package else Within(Range()), origin) for key in present),
+        )
+        return found
 
     def candidates(self, key: Key) -> tuple[Candidate, ...]:
         """Every candidate of a key, most wanted first; raises `UnavailableError` when the index is out of reach."""

@@ -29,6 +29,7 @@ NAMED_COMPONENTS = ("accelerator", "arch_list", "driver_module", "gpu", "image",
 
 _NAME = re.compile(r"[A-Za-z][\w./:-]*")
 _ARCHITECTURE = re.compile(r"\d{1,2}\.\d[af]?(?:\+PTX)?|gfx[0-9a-f]{3,5}")
+_LONGEST = 2000
 _PLACEHOLDER = re.compile(r"\{[^}]*\}?")
 
 
@@ -82,6 +83,9 @@ def _packages(document: Document, ranges: dict[str, Range]) -> Iterator[Mistake]
     components = {DISTRIBUTION_OF_COMPONENT.get(name, name): name for name in ranges}
     seen: dict[str, list[tuple[KeyPath, Requirement]]] = {}
     for path, text in _texts(document, "packages"):
+        if len(text) > _LONGEST:
+            yield document.mistake(path, f"`{text[:27]}…` is {len(text)} characters long; no requirement is")
+            continue
         try:
             requirement = Requirement(text)
         except InvalidRequirement as error:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from provisioner.solve.complete import CompleteSearch
 from provisioner.solve.resolve import decide
-from tests.package_trials import Opinion, Trial, random_trial, universe_of
+from tests.package_trials import Entry, Opinion, Trial, Wanted, random_trial, universe_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -67,3 +67,48 @@ def test_a_conflict_is_sufficient_and_minimal(trial: Trial) -> None:
     assert not opinion.is_possible(kept=groups), f"{groups} can hold together"
     for group in groups:
         assert opinion.is_possible(kept=groups - {group}), f"{group} is not needed among {groups}"
+
+
+def test_a_cycle_that_nothing_needs_any_longer_does_not_trap_the_engine() -> None:
+    """Here alpha 2 needs torch, torch needs alpha[x] <=1, and alpha[x] 1 needs torch again: alpha 1 alone is the answer.
+
+    resolvelib 1.2.1 walks around the abandoned cycle until the interpreter stops it.
+    """
+    torch = Wanted(name="torch")
+    trial = Trial(
+        packages={"alpha": {1: Entry(requires=(Wanted(name="torch", under="x"),)), 2: Entry(requires=(torch,))}},
+        wheels={(1, "cu1"): Entry(requires=(Wanted(name="alpha", extra="x", operator="<=", number=1),))},
+        builds={(1, "cu1"): (1,)},
+        cuda={1: (1,)},
+        drivers=1,
+        driver=1,
+        roots=(Wanted(name="alpha"),),
+        pytorch=None,
+    )
+    pins = decide(universe_of(trial))
+    assert pins is not None
+    assert chosen(pins)["alpha"] == "1"
+    assert Opinion(trial).is_valid(chosen(pins))
+
+
+def test_a_yanked_version_is_for_who_pins_it() -> None:
+    def picked(*roots: Wanted) -> str | None:
+        yanked, pinner = Entry(state="yanked"), Entry(requires=(Wanted(name="alpha", operator="==", number=2),))
+        trial = Trial(
+            packages={"alpha": {1: Entry(), 2: yanked}, "beta": {1: pinner}},
+            wheels={},
+            builds={},
+            cuda={1: (1,)},
+            drivers=1,
+            driver=None,
+            roots=roots,
+            pytorch=None,
+        )
+        pins = decide(universe_of(trial))
+        return chosen(pins)["alpha"] if pins is not None else None
+
+    assert picked(Wanted(name="alpha")) == "1"
+    assert picked(Wanted(name="alpha", operator=">=", number=2)) is None
+    assert picked(Wanted(name="alpha", operator="==", number=2)) == "2"
+    assert picked(Wanted(name="beta")) == "2"
+    assert picked(Wanted(name="alpha", operator="==", number=2), Wanted(name="alpha", operator=">=", number=1)) == "2"

@@ -65,6 +65,16 @@ def test_every_mistake_of_a_file_is_reported_at_once_with_line_and_column() -> N
         ),
         ("name: [a\n", "spec.yaml:2:1: while parsing a flow sequence did not find expected ',' or ']'"),
         ("<<: {a: b}\nname: x\n", "spec.yaml:1:1: keys must be plain words; merge keys (<<) are not read"),
+        ("name: &a [*a]\n", "spec.yaml:1:7: name: is nested too deeply, or holds too much, to be read"),
+        (f"name: {'[' * 80}{']' * 80}\n", "spec.yaml:1:57: name: is nested too deeply, or holds too much, to be read"),
+        (f"name: {'[' * 5000}{']' * 5000}\n", "spec.yaml:1:1: the file is nested too deeply to be read"),
+        ("name: !!python/name:os.system x\n", "spec.yaml:1:7: name: the tag `!!python/name:os.system` is not read; write"),
+        ("name: !secret {a: b}\n", "spec.yaml:1:7: name: the tag `!secret` is not read; write the value without it"),
+        ("name:\n", "spec.yaml:1:1: name: has no value; write one, or leave the key out"),
+        ("name: a\ntarget: here\n", "spec.yaml:2:1: target: `here` must be a mapping of keys to values"),
+        ("name: a\nrequires: [b]\n", "spec.yaml:2:1: requires: must be a mapping of keys to values"),
+        ("name: [a]\n", "spec.yaml:1:1: name: must be text"),
+        ("name: a\ntarget: {platform: [x, 1.5]}\n", 'spec.yaml:2:24: target.platform[1]: 1.5 is not quoted; write "1.5"'),
     ],
 )
 def test_text_that_is_not_a_usable_document_says_where_and_why(text: str, message: str) -> None:
@@ -72,6 +82,22 @@ def test_text_that_is_not_a_usable_document_says_where_and_why(text: str, messag
     assert len(found) == 1
     start = message.partition("while")[0] or message
     assert found[0].startswith(start), found
+
+
+def test_aliases_that_would_fill_the_memory_are_not_followed_to_the_end() -> None:
+    lines = ["l0: &l0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"l{level}: &l{level} [{', '.join([f'*l{level - 1}'] * 10)}]" for level in range(1, 9)]
+    assert refused("\n".join(lines)) == ["spec.yaml:1:19: l5: is nested too deeply, or holds too much, to be read"]
+
+
+def test_an_interrupted_write_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(descriptor: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        write_text(tmp_path / "file", "text")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_positions_are_those_an_editor_shows() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from packaging.requirements import Requirement
@@ -9,7 +10,9 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version as PackageVersion
 
 from provisioner.index.model import Environment, IndexFile, PackageRelease
-from provisioner.matrix.model import Release
+from provisioner.matrix.model import Distribution, DistributionLimit, ImpliedNeed, Matrix, Release
+from provisioner.solve.conflict import explain_conflict
+from provisioner.solve.explain import conflict_lines
 from provisioner.solve.packages import PackageWorld, marker_environment
 from provisioner.solve.problem import join
 from provisioner.solve.requirement import PACKAGE, PYTORCH, Key
@@ -74,19 +77,56 @@ def matrix_with_variant() -> tuple[Release, ...]:
         small.build("cu121", {"python": ["3.11"]}, is_default=True),
         small.build("cu118", {"python": ["3.11"]}, index="pytorch-cu118", local="cu118", sass=("sm_70", "sm_75")),
     )
-    return (Release(version=Version.parse("2.1.0"), builds=builds, sources=("invented",)),)
+    newer = (small.build("cu124", {"python": ["3.11"]}, is_default=True, sass=("sm_80",)),)
+    return (
+        Release(version=Version.parse("2.4.0"), builds=newer, sources=("invented",)),
+        Release(version=Version.parse("2.1.0"), builds=builds, sources=("invented",)),
+    )
 
 
-def solve(shelf: Shelf, packages: list[str], *gpus: str, variant: str = "") -> dict[str, str] | None:
+DISTRIBUTIONS = (
+    Distribution(name="torchvision", compiled_against="pytorch", served_by="variant-index"),
+    Distribution(name="kernels", compiled_against="pytorch", versions=">=2"),
+    Distribution(
+        name="audio",
+        implied=(ImpliedNeed(versions="==3.*", needs=small.needs({"pytorch": ">=2.4"}), because="it calls new functions"),),
+    ),
+)
+LIMIT = DistributionLimit(
+    name="numpy-1",
+    when=small.need("pytorch", "<2.3"),
+    distribution="numpy",
+    specifier="<2",
+    because="compiled against NumPy 1",
+)
+
+
+def matrix_with_facts() -> Matrix:
     matrix = small.matrix(
         ("pytorch", "python", "gpu"),
         {"python": {"3.11": {}}, "gpu": {"7.0": {}, "7.5": {}, "8.0": {}}},
         releases={"pytorch": matrix_with_variant()},
     )
+    return replace(matrix, distributions=DISTRIBUTIONS, limits=(LIMIT,))
+
+
+def universe(shelf: Shelf, packages: list[str], *gpus: str, variant: str = "", pytorch: str = "") -> Universe:
     host = {"gpus": [{"compute_capability": gpu} for gpu in gpus], "container_toolkit": "1.17.4"} if gpus else {}
-    problem = join(matrix, small.wish({}, host, packages=packages))
-    pins = decide(Universe(problem, PackageWorld(problem, shelf, ENVIRONMENT, variant)))
-    return {key.name: pin.label for key, pin in pins.items() if key.is_package or key == PYTORCH} if pins else None
+    requires = {"pytorch": pytorch} if pytorch else {}
+    problem = join(matrix_with_facts(), small.wish(requires, host, packages=packages))
+    return Universe(problem, PackageWorld(problem, shelf, ENVIRONMENT, variant))
+
+
+def shown(found: Universe) -> dict[str, str] | None:
+    """What is chosen of distributions and the framework; a limit's own key is no distribution."""
+    pins = decide(found)
+    if pins is None:
+        return None
+    return {k.name: p.label for k, p in pins.items() if (k.is_package or k == PYTORCH) and not k.name.startswith("limit ")}
+
+
+def solve(shelf: Shelf, packages: list[str], *gpus: str, variant: str = "") -> dict[str, str] | None:
+    return shown(universe(shelf, packages, *gpus, variant=variant))
 
 
 def test_markers_are_those_of_the_target_not_of_this_machine() -> None:
@@ -134,7 +174,7 @@ def test_a_version_without_a_usable_file_is_passed_over() -> None:
 
 def test_the_index_is_not_asked_for_a_build_the_matrix_refuses() -> None:
     shelf = Shelf({"torch": {"2.1.0": []}})
-    assert solve(shelf, ["torch"], "8.0") is None
+    assert solve(shelf, ["torch==2.1.0"], "8.0") is None
     assert not any(name.startswith("torch") for name in shelf.asked)
 
 
@@ -142,3 +182,87 @@ def test_keys_of_packages_are_normalized() -> None:
     shelf = Shelf({"my-tool": {"1": ["My.Tool_Core"]}, "my-tool-core": {"1": []}})
     assert solve(shelf, ["My_Tool"]) == {"my-tool": "1", "my-tool-core": "1"}
     assert Key(canonicalize_name("My_Tool"), PACKAGE).is_package
+
+
+NUMPY: Table = {"numpy": {"2.5.5": [], "2.0.0": [], "1.26.4": []}, "torch": {"2.1.0": [], "2.4.0": []}}
+
+
+def test_a_limit_leaves_a_distribution_alone_where_the_framework_is_not() -> None:
+    assert solve(Shelf(NUMPY), ["numpy"]) == {"numpy": "2.5.5"}
+
+
+def test_a_limit_holds_beside_a_framework_the_spec_requires() -> None:
+    expected = {"numpy": "1.26.4", "pytorch": "2.1.0+cu121", "torch": "2.1.0+cu121"}
+    assert shown(universe(Shelf(NUMPY), ["numpy"], pytorch="==2.1.0")) == expected
+    assert shown(universe(Shelf(NUMPY), ["numpy", "torch==2.1.0"])) == expected
+
+
+def test_a_limit_holds_beside_a_framework_that_only_a_package_brings() -> None:
+    """Nothing in the spec names PyTorch, and no distribution requires both."""
+    shelf = Shelf({**NUMPY, "trainer": {"1": ["torch"]}, "frames": {"1": ["numpy"]}})
+    old = {"trainer": "1", "frames": "1", "numpy": "1.26.4", "pytorch": "2.1.0+cu121", "torch": "2.1.0+cu121"}
+    assert solve(shelf, ["trainer", "frames"], "7.0") == old
+    assert solve(shelf, ["trainer", "frames"], "8.0") == {
+        **old,
+        "numpy": "2.5.5",
+        "pytorch": "2.4.0+cu124",
+        "torch": "2.4.0+cu124",
+    }
+    assert solve(shelf, ["trainer"], "7.0") == {"trainer": "1", "pytorch": "2.1.0+cu121", "torch": "2.1.0+cu121"}
+
+
+def test_a_release_outside_the_limit_is_chosen_where_the_distribution_asks_for_it() -> None:
+    assert shown(universe(Shelf(NUMPY), ["numpy>=2"], pytorch=">=2.1")) == {
+        "numpy": "2.5.5",
+        "pytorch": "2.4.0+cu124",
+        "torch": "2.4.0+cu124",
+    }
+
+
+def test_a_limit_is_one_line_of_a_conflict_with_a_way_out_on_either_side() -> None:
+    conflict = explain_conflict(universe(Shelf(NUMPY), ["numpy>=2"], pytorch="==2.1.0"))
+    assert [(member.kind, member.component) for member in conflict.members] == [
+        ("request", "pytorch"),
+        ("request", "numpy"),
+        ("rule", "numpy"),
+    ]
+    assert conflict_lines(conflict)[-1] == (
+        "numpy 2.5.5 and 2.0.0 needs pytorch outside <2.3: compiled against NumPy 1  (limit numpy-1, the matrix)"
+    )
+    assert {hint.changes for hint in conflict.hints} == {(("pytorch", "==2.4.0+cu124"),), (("numpy", "==1.26.4"),)}
+
+
+def test_a_limit_between_packages_names_both_sides() -> None:
+    shelf = Shelf({**NUMPY, "trainer": {"1": ["torch==2.1.0"]}})
+    conflict = explain_conflict(universe(shelf, ["trainer", "numpy>=2"]))
+    assert conflict_lines(conflict) == (
+        "you require numpy>=2  (the spec)",
+        "you require trainer  (the spec)",
+        "trainer 1 needs torch==2.1.0  (metadata of trainer 1)",
+        "numpy 2.5.5 and 2.0.0 needs pytorch outside <2.3: compiled against NumPy 1  (limit numpy-1, the matrix)",
+        "pytorch 2.1.0+cu118 and 2.1.0+cu121 needs numpy <2: compiled against NumPy 1  (limit numpy-1, the matrix)",
+        "pytorch 2.1.0+cu118 and 2.1.0+cu121 is installed from its wheel  (pytorch-cu118 and 1 more)",
+    )
+    assert [hint.changes for hint in conflict.hints] == [(("numpy", "==1.26.4"),)]
+
+
+def test_a_limit_asks_an_index_only_for_distributions() -> None:
+    shelf = Shelf({**NUMPY, "trainer": {"1": ["torch", "numpy"]}})
+    solve(shelf, ["trainer"], "7.0")
+    assert not [name for name in shelf.asked if name.startswith("limit")]
+
+
+def test_what_metadata_omits_is_required_of_the_versions_it_is_about() -> None:
+    shelf = Shelf({**NUMPY, "audio": {"3.1": [], "2.0": []}})
+    assert solve(shelf, ["audio"], "8.0") == {"audio": "3.1", "pytorch": "2.4.0+cu124", "torch": "2.4.0+cu124"}
+    assert solve(shelf, ["audio<3"], "8.0") == {"audio": "2.0"}
+    assert solve(shelf, ["audio"], "7.5") == {"audio": "2.0"}
+    lines = conflict_lines(explain_conflict(universe(shelf, ["audio>=3"], "7.5")))
+    assert "audio 3.1 needs pytorch >=2.4: it calls new functions  (the matrix)" in lines
+
+
+def test_only_the_versions_compiled_against_a_build_are_bound_to_it() -> None:
+    tables: Table = {"kernels": {"2": ["torch"], "1": ["torch"]}, "torch": {"2.1.0": []}}
+    shelf = Shelf(tables, {"torch@pytorch-cu118": {"2.1.0+cu118": []}})
+    found = universe(shelf, ["kernels"], "7.5", variant="pytorch-cu118", pytorch="==2.1.0+cu118")
+    assert shown(found) == {"kernels": "1", "pytorch": "2.1.0+cu118", "torch": "2.1.0+cu118"}

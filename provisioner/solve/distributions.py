@@ -1,0 +1,192 @@
+"""What the matrix knows of Python distributions, as requirements of their versions: builds, undeclared needs and limits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from packaging.specifiers import SpecifierSet
+
+from provisioner.solve.requirement import PACKAGE, PYTORCH, TORCH, Candidate, Key, Labelled, OneOf, Origin, Requirement, Within
+from provisioner.versions import Version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from packaging.version import Version as PackageVersion
+
+    from provisioner.index.model import PackageRelease
+    from provisioner.matrix.model import Distribution, DistributionLimit, ImpliedNeed, Need
+    from provisioner.solve.problem import Problem
+
+VARIANT_INDEX, DEFAULT = "variant-index", "default"
+NO_VERSION = Version.named("")
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """The subject of a candidate of a limit's key: a place only one of the two that exclude each other can take.
+
+    `holder` is the version of the distribution, or the framework's wheel, that takes it. It passes for its holder's file, so
+    that a chosen seat says about packages only what the holder says anyway.
+    """
+
+    holder: Candidate
+
+    @property
+    def version(self) -> PackageVersion:
+        """The holder's version."""
+        return self.holder.pep440
+
+    @property
+    def file(self) -> Candidate:
+        """Not None: a seat can always be taken."""
+        return self.holder
+
+    @property
+    def is_usable(self) -> bool:
+        """A seat is not withdrawn; its holder may be."""
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class _Limit:
+    """One limit that holds on the target, with its specifier parsed and a key of its own."""
+
+    row: DistributionLimit
+    specifier: SpecifierSet
+    key: Key
+    where: str
+
+    def excludes(self, candidate: Candidate) -> bool:
+        """Whether a version of the distribution may not be beside the framework's limited releases."""
+        return not self.specifier.contains(candidate.pep440, prereleases=True)
+
+
+class DistributionFacts:
+    """Requirements that the matrix adds to those an index states, for one platform and one framework index.
+
+    `variant_index` is the index of the framework build in question, "" for the default index.
+    """
+
+    def __init__(self, problem: Problem, variant_index: str) -> None:
+        self._problem = problem
+        self._variant_index = variant_index
+        self._known = {one.name: one for one in problem.matrix.distributions}
+        self._limits = tuple(_limit(problem, row) for row in problem.matrix.limits if _holds(problem, row))
+        self._is_framework_required = any(root.key == PYTORCH for root in problem.roots)
+
+    def is_on_variant_index(self, name: str) -> bool:
+        """Whether the framework's variant index has wheels of this distribution too."""
+        return bool(self._variant_index) and name in self._known and self._known[name].served_by == VARIANT_INDEX
+
+    def of(self, candidate: Candidate, release: PackageRelease) -> tuple[Requirement, ...]:
+        """What one version of a distribution requires beyond its metadata; `release` has a file."""
+        found: list[Requirement] = []
+        limits = [one for one in self._limits if one.row.distribution == release.name and one.excludes(candidate)]
+        known = self._known.get(release.name)
+        if known is not None:
+            if _is_compiled(known, release):
+                found.append(self._its_build(candidate, release, known))
+            found.extend(self._implied(candidate, release, known))
+        found.extend(self._by_limit(limit, candidate) for limit in limits)
+        return tuple(found)
+
+    def of_framework(self, wheel: Candidate) -> tuple[Requirement, ...]:
+        """What the limits ask of a framework's wheel; nothing when its key is bound directly."""
+        if self._is_framework_required:
+            return ()
+        return tuple(_takes(limit, wheel) for limit in self._limits if limit.row.when.allows(wheel.version))
+
+    def limit_of(self, key: Key) -> str:
+        """The distribution of the limit a key belongs to, "" for the key of a distribution."""
+        return next((limit.row.distribution for limit in self._limits if limit.key == key), "")
+
+    def seats(self, key: Key, versions: tuple[Candidate, ...], wheels: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
+        """Candidates of a limit's key: one for each version it excludes, one for each build it is about."""
+        limit = next(one for one in self._limits if one.key == key)
+        holders = [one for one in versions if one.subject.file is not None and limit.excludes(one)]
+        holders.extend(one for one in wheels if limit.row.when.allows(one.version))
+        return tuple(
+            {label: Candidate(key, NO_VERSION, label, Seat(one)) for one in holders for label in [_seat(one)]}.values()
+        )
+
+    def _by_limit(self, limit: _Limit, candidate: Candidate) -> Requirement:
+        """Keep an excluded version and the limited releases of the framework apart, bringing neither along.
+
+        Where the spec requires the framework anyway, the version simply needs another release of it, which is how people would
+        put it. Elsewhere nobody knows beforehand whether a package will bring the framework in; then the version and the
+        framework's wheel each need the limit's one seat. Both allow the same solutions. Only of conflicts the first way is not
+        exact: where no release outside the limit exists for the target, the request for the framework may go unsaid.
+        """
+        if not self._is_framework_required:
+            return _takes(limit, candidate)
+        others = [one.label for one in self._problem.domains[PYTORCH] if not limit.row.when.allows(one.version)]
+        return Requirement(PYTORCH, Labelled(frozenset(others), f"outside {limit.row.when}"), _said(limit, candidate))
+
+    def _its_build(self, candidate: Candidate, release: PackageRelease, known: Distribution) -> Requirement:
+        is_variant = self._is_of_variant(release)
+        wanted = self._variant_index if is_variant else "pypi"
+        labels = frozenset(one.label for one in self._problem.domains[PYTORCH] if one.subject[1].index == wanted)
+        where = f"the {wanted} index"
+        text = f"{release.name} {candidate.label} from {where} is compiled for the PyTorch build of {where}"
+        place = self._place(f"distribution:{known.name}")
+        origin = Origin("rule", release.name, f"{release.name} needs pytorch_build", text, place)
+        return Requirement(PYTORCH, Labelled(labels, f"a build of {where}"), origin)
+
+    def _is_of_variant(self, release: PackageRelease) -> bool:
+        return bool(self._variant_index) and release.file is not None and release.file.index == self._variant_index
+
+    def _implied(self, candidate: Candidate, release: PackageRelease, known: Distribution) -> Iterator[Requirement]:
+        served_by = VARIANT_INDEX if self._is_of_variant(release) else DEFAULT
+        for row in known.implied:
+            if row.served_by in {"", served_by} and SpecifierSet(row.versions).contains(release.version, prereleases=True):
+                place = self._place(f"distribution:{known.name} {row.versions}")
+                yield from (_need(candidate, row, need, place) for need in row.needs)
+
+    def _place(self, position: str) -> str:
+        return self._problem.matrix.positions.get(position, "the matrix")
+
+
+def _is_compiled(known: Distribution, release: PackageRelease) -> bool:
+    """Whether this file was compiled against some build; a source distribution will be, against whatever is installed."""
+    is_wheel = release.file is not None and release.file.filename.endswith(".whl")
+    if known.compiled_against != PYTORCH.name or not is_wheel:
+        return False
+    return SpecifierSet(known.versions).contains(release.version, prereleases=True)
+
+
+def _need(candidate: Candidate, row: ImpliedNeed, need: Need, place: str) -> Requirement:
+    name = candidate.key.name
+    text = f"{name} {candidate.label} needs {need.component} {need}: {row.because}"
+    origin = Origin("rule", name, f"{name} needs {need.component}, undeclared", text, place)
+    return Requirement(Key(need.component), OneOf(need.one_of) if need.one_of else Within(need.range), origin)
+
+
+def _holds(problem: Problem, row: DistributionLimit) -> bool:
+    return row.when.component == PYTORCH.name and all(
+        guard.allows(Version.named(problem.wish.platform)) for guard in row.guards
+    )
+
+
+def _limit(problem: Problem, row: DistributionLimit) -> _Limit:
+    place = problem.matrix.positions.get(f"limit:{row.name}", "the matrix")
+    return _Limit(row, SpecifierSet(row.specifier), Key(f"limit {row.name}", PACKAGE), f"limit {row.name}, {place}")
+
+
+def _takes(limit: _Limit, holder: Candidate) -> Requirement:
+    label = _seat(holder)
+    return Requirement(limit.key, Labelled(frozenset({label}), label), _said(limit, holder))
+
+
+def _said(limit: _Limit, holder: Candidate) -> Origin:
+    row, name = limit.row, holder.key.name
+    if holder.key == TORCH:
+        text = f"{name} {holder.label} needs {row.distribution} {row.specifier}: {row.because}"
+        return Origin("rule", PYTORCH.name, f"limit {row.name} of pytorch", text, limit.where)
+    text = f"{name} {holder.label} needs pytorch outside {row.when}: {row.because}"
+    return Origin("rule", name, f"limit {row.name}", text, limit.where)
+
+
+def _seat(holder: Candidate) -> str:
+    return f"{holder.key.name} {holder.label}"

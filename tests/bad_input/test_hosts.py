@@ -1,0 +1,92 @@
+"""Host profiles nobody can use, and machines nobody can serve."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.project import changed
+
+if TYPE_CHECKING:
+    from tests.project import Project
+
+REFUSED = {
+    "not there": (None, "error: host profile `host.yaml` does not exist  [file]\n"),
+    "not a mapping": (
+        "hello\n",
+        (
+            "error: host profile has 1 mistake  [invalid-document]\n"
+            "  host.yaml:1:1: the file must hold a mapping of keys to values\n"
+        ),
+    ),
+    "wrong types": (
+        "kernel: 6\ngpus: {name: x}\ndriver: 535\n",
+        (
+            "error: host profile has 3 mistakes  [invalid-document]\n"
+            '  host.yaml:1:1: kernel: 6 is not quoted; write "6" (12.10 is not 12.1)\n'
+            "  host.yaml:2:1: gpus: must be a list\n"
+            "  host.yaml:3:1: driver: `535` must be a mapping of keys to values\n"
+        ),
+    ),
+    "a GPU nobody knows": (
+        "gpus: [{name: NVIDIA RTX 9999}]\n",
+        (
+            "error: `NVIDIA RTX 9999` (host.yaml:1) is not a GPU the matrix knows, "
+            "and its compute_capability is not stated  [unknown-gpu]\n"
+            '\nhint: did you mean `NVIDIA RTX A400`?\nhint: state its compute_capability, such as "9.0"\n'
+        ),
+    ),
+    "another platform": (
+        "platform: linux/arm64\n",
+        (
+            "error: host `host.yaml` is linux/arm64, but the spec locks linux/amd64  [bad-usage]\n"
+            "  target.platform: linux/amd64  (provision.yaml:1)\n"
+            "  platform: linux/arm64  (host.yaml)\n"
+            "\nhint: set target.platform to linux/arm64, or leave this host out\n"
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "message"), REFUSED.values(), ids=REFUSED.keys())
+def test_a_host_profile_is_refused_at_its_place(project: Project, text: str | None, message: str) -> None:
+    project.write(changed("accelerator: cuda"))
+    if text is not None:
+        project.write(text, name="host.yaml")
+    before = project.files()
+    outcome = project.run("solve", "--stack-only", "--host", "host.yaml")
+    assert outcome.err == message
+    assert (outcome.code, outcome.out) == (2, "")
+    assert project.files() == before
+
+
+def test_a_profile_that_may_not_be_read_is_named(project: Project) -> None:
+    """Root may read everything but a file that is no file, so the same is tried with a folder."""
+    path = project.write("kernel: 6.8.0\n", name="host.yaml")
+    path.chmod(0)
+    if os.access(path, os.R_OK):
+        path.unlink()
+        path.mkdir()
+        reason = "is a directory, not a file"
+    else:
+        reason = "cannot be read: Permission denied"
+    outcome = project.run("solve", "--stack-only", "--host", "host.yaml")
+    assert (outcome.code, outcome.err) == (2, f"error: host profile `host.yaml` {reason}  [file]\n")
+
+
+def test_a_profile_named_by_the_spec_is_named_relative_to_it(project: Project) -> None:
+    project.write(changed("target: {host: hosts/a100.yaml}"), name="environments/provision.yaml")
+    outcome = project.run("solve", "--stack-only", "environments/provision.yaml")
+    assert (outcome.code, outcome.err) == (2, "error: host profile `environments/hosts/a100.yaml` does not exist  [file]\n")
+
+
+def test_a_gpu_no_build_was_compiled_for_is_no_stack_and_never_cpu(project: Project) -> None:
+    project.write(changed("accelerator: cuda", 'requires: {pytorch: "*"}', "packages: []", "image: {base: auto}"))
+    project.write("gpus: [{compute_capability: '3.0'}]\ndriver: {version: 470.256.02}\n", name="host.yaml")
+    outcome = project.run("solve", "--stack-only", "--host", "host.yaml", "--format", "json")
+    assert outcome.code == 1
+    assert outcome.json["status"] == "no-stack"
+    members = outcome.json["conflict"]["members"]
+    assert {"component": "gpu", "kind": "fact", "text": "the host has gpu 3.0", "where": "host.yaml:1"} in members

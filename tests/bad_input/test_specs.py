@@ -1,0 +1,276 @@
+"""Specs nobody can solve, and specs that mean harm: each refused with exit code 2, every mistake at its line and column."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.project import changed
+
+if TYPE_CHECKING:
+    from tests.project import Project
+
+INIT = "\nhint: `provision init` writes a commented one\n"
+KEYS = "accelerator, build, image, indexes, name, outputs, packages, policy, requires, runs, target"
+NO_VALUE = "has no value; write one, or leave the key out"
+
+REFUSED = {
+    "empty": ("", ["1:1: the file is empty"], INIT),
+    "only a comment": ("# later\n", ["1:1: the file is empty"], INIT),
+    "a list": ("- a\n", ["1:1: the file must hold a mapping of keys to values"], ""),
+    "text": ("hello\n", ["1:1: the file must hold a mapping of keys to values"], ""),
+    "broken YAML": ("name: [a\n", ["2:1: while parsing a flow sequence expected ',' or ']', but got '<stream end>'"], ""),
+    "a tab": (
+        "target:\n\thost: x\n",
+        ["2:1: while scanning for the next token found character '\\t' that cannot start any token"],
+        "",
+    ),
+    "two documents": (
+        "name: a\n---\nname: b\n",
+        ["2:1: expected a single document in the stream but found another document"],
+        "",
+    ),
+    "a key twice": ("name: a\nname: b\n", ["2:1: name: `name` is given twice; the first is on line 1"], ""),
+    "a control character": (
+        "name: a\x01\n",
+        ["1:1: unacceptable character #x0001: special characters are not allowed"],
+        "",
+    ),
+    "a tag that would run code": (
+        "name: !!python/object/apply:os.system [id]\n",
+        ["1:7: name: the tag `!!python/object/apply:os.system` is not read; write the value without it"],
+        "",
+    ),
+    "a list inside itself": (
+        "packages: &all [*all]\n",
+        ["1:11: packages: is nested too deeply, or holds too much, to be read"],
+        "",
+    ),
+    "keys without values": (
+        "name:\npackages:\nrequires: ~\npolicy: null\n",
+        [f"1:1: name: {NO_VALUE}", f"2:1: packages: {NO_VALUE}", f"3:1: requires: {NO_VALUE}", f"4:1: policy: {NO_VALUE}"],
+        "",
+    ),
+    "wrong types": (
+        "name: [a]\ntarget: here\nrequires: [python]\npackages: numpy\npolicy: newest\nimage: slim\n",
+        [
+            "1:1: name: must be text",
+            "2:1: target: `here` must be a mapping of keys to values",
+            "3:1: requires: must be a mapping of keys to values",
+            "4:1: packages: `numpy` must be a list",
+            "5:1: policy: `newest` must be a mapping of keys to values",
+            "6:1: image: `slim` must be a mapping of keys to values",
+        ],
+        "",
+    ),
+    "unknown words": (
+        "nam: x\naccelerator: gpu\ntarget: {platform: [linux/amd64, windows]}\noutputs: [docker]\n",
+        [
+            "1:1: nam: unknown key `nam`; did you mean `name`?",
+            "2:1: accelerator: `gpu` must be cuda, rocm, mps or cpu",
+            "3:34: target.platform[1]: `windows` must be linux/amd64, linux/arm64 or macos/x86_64",
+            (
+                "4:11: outputs[0]: `docker` must be dockerfile, compose, devcontainer, apptainer, kubernetes, bake, "
+                "host-script, requirements or sbom"
+            ),
+        ],
+        "",
+    ),
+    "a key like no other": ("zzz: 1\n", [f"1:1: zzz: unknown key `zzz`; known keys: {KEYS}"], ""),
+    "versions that are numbers": (
+        "requires: {python: 3.10, cuda: 12}\n",
+        [
+            '1:12: requires.python: 3.10 is not quoted; write "3.10" (12.10 is not 12.1)',
+            '1:26: requires.cuda: 12 is not quoted; write "12" (12.10 is not 12.1)',
+        ],
+        "",
+    ),
+    "a name in another script": (
+        "name: トレーナー\n",
+        ["1:1: name: `トレーナー` is not spelled right; it must match ^[A-Za-z0-9][A-Za-z0-9_-]*$"],
+        "",
+    ),
+    "a name that climbs": (
+        "name: ../../etc/cron.d/x\n",
+        ["1:1: name: `../../etc/cron.d/x` is not spelled right; it must match ^[A-Za-z0-9][A-Za-z0-9_-]*$"],
+        "",
+    ),
+    "requirements of another kind": (
+        'packages: ["numpy >=> 2", "", ./local, "git+https://x/y"]\n',
+        [
+            (
+                "1:12: packages[0]: `numpy >=> 2` is not a requirement such as numpy>=2: "
+                "expected semicolon (after name with no version specifier) or end"
+            ),
+            (
+                "1:27: packages[1]: `` is not a requirement such as numpy>=2: "
+                "expected package name at the start of dependency specifier"
+            ),
+            (
+                "1:31: packages[2]: `./local` is not a requirement such as numpy>=2: "
+                "expected package name at the start of dependency specifier"
+            ),
+            (
+                "1:40: packages[3]: `git+https://x/y` is not a requirement such as numpy>=2: "
+                "expected semicolon (after name with no version specifier) or end"
+            ),
+        ],
+        "",
+    ),
+    "a contradiction within": (
+        'requires: {pytorch: ">=2.6"}\npackages: ["torch<2", "numpy>=2", "numpy<1.5", "six>2,<1"]\n',
+        [
+            "2:12: packages[0]: `torch<2` contradicts `pytorch: >=2.6` on line 1; they are the same component",
+            "2:35: packages[2]: `numpy<1.5` contradicts `numpy>=2` on line 2",
+            "2:48: packages[3]: `six>2,<1` allows no version at all",
+        ],
+        "",
+    ),
+    "indexes that are none": (
+        'indexes: [{name: a, url: nonsense}, {name: a, url: "https://me:secret@host/simple"}, {name: b}]\n',
+        [
+            "1:21: indexes[0].url: `nonsense` is not an index URL; it starts with https://, http:// or file://",
+            "1:38: indexes[1].name: index `a` is given twice; the first is on line 1",
+            (
+                "1:47: indexes[1].url: a URL must not carry a password, since this file is shared; "
+                "put it into .netrc or the installer's keyring"
+            ),
+            "1:86: indexes[2]: `url` is missing",
+        ],
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "mistakes", "end"), REFUSED.values(), ids=REFUSED.keys())
+def test_a_spec_is_refused_with_every_mistake_in_its_place(project: Project, text: str, mistakes: list[str], end: str) -> None:
+    path = project.folder / "provision.yaml"
+    path.write_text(text, encoding="utf-8")
+    before = project.files()
+    outcome = project.run("solve")
+    count = f"{len(mistakes)} mistake{'' if len(mistakes) == 1 else 's'}"
+    lines = "".join(f"  provision.yaml:{mistake}\n" for mistake in mistakes)
+    assert outcome.err == f"error: spec has {count}  [invalid-document]\n{lines}{end}"
+    assert (outcome.code, outcome.out) == (2, "")
+    assert project.files() == before
+
+
+REFUSED_LATER = {
+    "components that are none": (
+        ('requires: {torch: "*", pyhton: "*"}',),
+        (
+            "error: spec has 2 mistakes  [invalid-document]\n"
+            "  provision.yaml:8:12: requires.torch: `torch` is not a component of the matrix; did you mean `pytorch`?\n"
+            "  provision.yaml:8:24: requires.pyhton: `pyhton` is not a component of the matrix; did you mean `python`?\n"
+        ),
+    ),
+    "the stable policy": (
+        ("policy: {strategy: stable}",),
+        (
+            "error: policy.strategy `stable` (provision.yaml:10) is not available yet  [bad-usage]\n"
+            "\nhint: use newest or oldest, and narrow `requires:` where a branch must be supported\n"
+        ),
+    ),
+    "an output that is not written yet": (
+        ("outputs: [dockerfile, kubernetes]",),
+        (
+            "error: output `kubernetes` (provision.yaml:10) is not available in this version  [bad-usage]\n"
+            "\nhint: available: dockerfile, requirements\n"
+        ),
+    ),
+    "a requirement by URL": (
+        ("packages: ['beta @ https://files.example/beta-1.0-py3-none-any.whl']",),
+        (
+            "error: `beta @ https://files.example/beta-1.0-py3-none-any.whl` (provision.yaml:8) is a requirement by URL, "
+            "which this version does not lock  [bad-usage]\n"
+            "\nhint: serve the file from an index or a find-links folder, and require its version\n"
+        ),
+    ),
+    "an image that is none": (
+        ("image: {base: 'Not An Image'}",),
+        (
+            "error: `Not An Image` is not an image reference: `library/Not An Image` cannot stand in one  [image-reference]\n"
+            "\nhint: write it as name:tag\n"
+        ),
+    ),
+    "half a digest": (
+        ("image: {base: 'python:3.12-slim-bookworm@sha256:123'}",),
+        (
+            "error: `python:3.12-slim-bookworm@sha256:123` is not an image reference: "
+            "`sha256:123` is not a sha256 digest  [image-reference]\n"
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize(("lines", "message"), REFUSED_LATER.values(), ids=REFUSED_LATER.keys())
+def test_a_wish_that_cannot_be_honoured_is_refused(project: Project, lines: tuple[str, ...], message: str) -> None:
+    project.write(changed(*lines))
+    before = project.files()
+    outcome = project.run("solve")
+    assert outcome.err == message
+    assert (outcome.code, outcome.out) == (2, "")
+    assert project.files() == before
+
+
+def test_a_mistake_as_json_is_on_stdout_too(project: Project) -> None:
+    project.write("name: a b\n")
+    outcome = project.run("solve", "--format", "json")
+    assert outcome.code == 2
+    assert outcome.json == {
+        "status": "error",
+        "code": "invalid-document",
+        "message": "spec has 1 mistake",
+        "causes": [
+            "provision.yaml:1:1: name: `a b` is not spelled right; it must match ^[A-Za-z0-9][A-Za-z0-9_-]*$",
+        ],
+        "hints": [],
+    }
+
+
+def test_windows_line_ends_and_a_byte_order_mark_are_read(project: Project) -> None:
+    path = project.folder / "provision.yaml"
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
+    assert project.run("solve", "--dry-run").code == 0
+
+
+def test_bytes_that_are_not_text_are_refused(project: Project) -> None:
+    (project.folder / "provision.yaml").write_bytes(b"name: caf\xe9\n")
+    outcome = project.run("solve")
+    assert (outcome.code, outcome.err) == (2, "error: spec `provision.yaml` is not UTF-8 text (byte 9)  [file]\n")
+
+
+def test_a_folder_is_no_spec(project: Project) -> None:
+    outcome = project.run("solve", ".")
+    assert (outcome.code, outcome.err) == (2, "error: spec `.` is a directory, not a file  [file]\n")
+
+
+def test_a_spec_that_is_not_there_is_named(project: Project) -> None:
+    outcome = project.run("solve", "provison.yaml")
+    assert (outcome.code, outcome.err) == (2, f"error: spec `provison.yaml` does not exist  [file]\n{INIT}")
+
+
+def test_a_very_large_number_is_a_version_nobody_published(project: Project) -> None:
+    project.write(changed(f'requires: {{python: ">={"9" * 40}"}}'))
+    outcome = project.run("solve", "--stack-only")
+    assert outcome.code == 1
+    assert f"  you require python >={'9' * 40}: the matrix has 3.15, 3.14, 3.13, 3.12 and " in outcome.err
+
+
+def test_a_number_too_large_to_be_a_version_is_refused(project: Project) -> None:
+    many = "9" * 5000
+    project.write(changed(f'requires: {{python: ">={many}"}}', f"packages: ['numpy>={many}']"))
+    outcome = project.run("solve")
+    assert outcome.code == 2
+    assert outcome.err == (
+        "error: spec has 2 mistakes  [invalid-document]\n"
+        f"  provision.yaml:6:12: requires.python: `{'9' * 20}…` is not a version: it is 5000 characters long\n"
+        f"  provision.yaml:7:12: packages[0]: `numpy>={'9' * 20}…` is 5007 characters long; no requirement is\n"
+    )
+
+
+def test_a_date_that_is_none_is_refused(project: Project) -> None:
+    outcome = project.run("solve", "--exclude-newer", "yesterday")
+    assert outcome.code == 2
+    assert outcome.err == "error: --exclude-newer `yesterday` is not a date  [bad-usage]\n\nhint: write it as 2026-09-01\n"

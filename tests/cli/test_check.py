@@ -1,0 +1,245 @@
+"""`provision check` from outside: offline, and what is wrong named with what to do about it."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.built_files import build_wheel
+from tests.project import LOCK, changed
+
+if TYPE_CHECKING:
+    from tests.project import Project
+
+EDITED = "  no: the lock was edited by hand: its digest does not fit its content  [edited-lock]\n"
+RESOLVE = "    hint: change the spec and run `provision solve`\n"
+RENDER = "    hint: `provision render pylock.trainer.toml --to dockerfile --out Dockerfile` writes it"
+
+
+@pytest.fixture(autouse=True)
+def locked(project: Project) -> None:
+    """A project that is solved, and whose index is gone from then on."""
+    assert project.run("solve").code == 0
+    project.index.requests.clear()
+    project.index.status = 500
+
+
+def test_a_lock_that_holds_is_a_yes_and_no_index_is_asked(project: Project) -> None:
+    outcome = project.run("check")
+    assert (outcome.code, outcome.out, outcome.err) == (0, f"{LOCK}: yes\n", "")
+    assert not project.index.requests
+
+
+def test_a_yes_as_json(project: Project) -> None:
+    outcome = project.run("check", LOCK, "--format", "json")
+    assert outcome.code == 0
+    assert outcome.json == {"status": "checked", "verdict": "yes", "locks": [{"lock": LOCK, "verdict": "yes", "findings": []}]}
+
+
+def test_what_cannot_be_verified_is_neither_yes_nor_no(project: Project) -> None:
+    project.index.status = None
+    project.write(changed("image: {base: slim}"))
+    assert project.run("solve", "--offline").code == 0
+    outcome = project.run("check")
+    assert outcome.code == 3
+    assert outcome.out == (
+        f"{LOCK}: unverified\n  unverified: image: python:3.12-slim-trixie is not pinned by digest  [unverified]\n"
+    )
+
+
+def test_a_lock_without_its_spec_is_unverified(project: Project) -> None:
+    (project.folder / "provision.yaml").unlink()
+    outcome = project.run("check")
+    assert outcome.code == 3
+    assert outcome.out == (
+        f"{LOCK}: unverified\n  unverified: its spec `provision.yaml` is not there, "
+        "so nothing can be said about what was asked for  [no-spec]\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("spec", "finding"),
+    [
+        (
+            ("packages: ['alpha<2']",),
+            "  no: alpha 2.0 is locked, but you require alpha<2  (provision.yaml:8)  [stale-package]\n",
+        ),
+        (
+            ("packages: [alpha, gamma]",),
+            "  no: `gamma` is not locked: you require gamma  (provision.yaml:8)  [missing-package]\n",
+        ),
+        (
+            ("target: {platform: linux/arm64}",),
+            "  no: the spec wants linux/arm64, the lock has linux/amd64  [missing-platform]\n",
+        ),
+        (
+            ("accelerator: cuda",),
+            "  no: the spec and its hosts call for accelerator cuda, the lock is for cpu  [stale-accelerator]\n",
+        ),
+        (
+            ("outputs: [dockerfile, requirements]",),
+            (
+                "  no: `requirements.txt` is missing  [missing-output]\n"
+                "    hint: `provision render pylock.trainer.toml --to requirements --out requirements.txt` writes it\n"
+            ),
+        ),
+    ],
+)
+def test_a_spec_that_moved_on_makes_the_lock_stale(project: Project, spec: tuple[str, ...], finding: str) -> None:
+    project.write(changed(*spec))
+    outcome = project.run("check")
+    assert (outcome.code, outcome.out) == (1, f"{LOCK}: no\n{finding}")
+
+
+def test_a_python_that_the_spec_no_longer_takes_is_explained_as_any_conflict(project: Project) -> None:
+    project.write(changed('requires: {python: "==3.13"}'))
+    outcome = project.run("check")
+    assert outcome.code == 1
+    assert outcome.out == (
+        f"{LOCK}: no\n"
+        "  no: the locked stack does not satisfy the spec, the matrix and the hosts  [stale-stack]\n"
+        "    the lock has python 3.12  (pylock.trainer.toml)\n"
+        "    you require python ==3.13  (provision.yaml:8)\n"
+        "    hint: python 3.12 instead of `==3.13` would do: gives python 3.12\n"
+    )
+
+
+def test_layout_and_comments_of_the_spec_do_not_matter(project: Project) -> None:
+    text = (project.folder / "provision.yaml").read_text(encoding="utf-8")
+    (project.folder / "provision.yaml").write_text(f"# of the training team\n\n{text}", encoding="utf-8")
+    assert project.run("check").code == 0
+
+
+def test_a_lock_edited_by_hand_is_told_apart(project: Project) -> None:
+    path = project.folder / LOCK
+    path.write_text(path.read_text(encoding="utf-8").replace('name = "trainer"', 'name = "trainee"'), encoding="utf-8")
+    outcome = project.run("check")
+    assert outcome.code == 1
+    assert outcome.out.startswith(f"{LOCK}: no\n{EDITED}{RESOLVE}")
+
+
+def test_a_lock_that_contradicts_itself_is_named_with_both_sides(project: Project) -> None:
+    path = project.folder / LOCK
+    text = path.read_text(encoding="utf-8")
+    edited = text.replace('requires-python = "==3.12.*"', 'requires-python = "==3.11.*"')
+    path.write_text(edited, encoding="utf-8")
+    outcome = project.run("check")
+    assert outcome.code == 1
+    assert "  no: requires-python is ==3.11.*, the stack has python 3.12  [contradiction]\n" in outcome.out
+
+
+def test_an_edited_recipe_is_named_at_its_line(project: Project) -> None:
+    path = project.folder / "Dockerfile"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("USER root", "USER 0"), encoding="utf-8")
+    outcome = project.run("check")
+    assert outcome.code == 1
+    assert outcome.out == (
+        f"{LOCK}: no\n  no: `Dockerfile` is not what its lock renders; they differ from line 4  [edited-output]\n"
+        f"{RENDER} again\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("edit", "line"),
+    [
+        (lambda content: content.replace(b"\n", b"\r\n"), 1),
+        (lambda content: content + b"\n", 57),
+        (lambda content: content[:-1], 56),
+        (lambda content: content[:0], 1),
+        (lambda content: content.replace(b"# Gen", b"\xff\xfe Gen"), 1),
+    ],
+    ids=["other line ends", "a line more", "no last line end", "nothing", "not text"],
+)
+def test_a_recipe_is_compared_byte_for_byte(project: Project, edit: object, line: int) -> None:
+    path = project.folder / "Dockerfile"
+    assert callable(edit)
+    assert path.read_bytes().count(b"\n") == 56
+    path.write_bytes(edit(path.read_bytes()))
+    outcome = project.run("check")
+    assert outcome.code == 1
+    assert f"`Dockerfile` is not what its lock renders; they differ from line {line}  [edited-output]\n" in outcome.out
+
+
+def test_a_missing_recipe_is_no_and_the_command_that_writes_it_works(project: Project) -> None:
+    (project.folder / "Dockerfile").unlink()
+    outcome = project.run("check")
+    assert outcome.code == 1
+    assert outcome.out == (f"{LOCK}: no\n  no: `Dockerfile` is missing  [missing-output]\n{RENDER}\n")
+    assert project.run("render", LOCK, "--to", "dockerfile", "--out", "Dockerfile").code == 0
+    assert project.run("check").code == 0
+
+
+class TestALocalWheel:
+    @pytest.fixture(autouse=True)
+    def wheel(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A wheel from a find-links folder, copied beside the lock when it is solved."""
+        project.index.status = None
+        filename, content = build_wheel("local", "1.0")
+        (project.folder / "links").mkdir()
+        (project.folder / "links" / filename).write_bytes(content)
+        monkeypatch.setenv("PIP_FIND_LINKS", str(project.folder / "links"))
+        project.spec("[local]")
+        outcome = project.run("solve")
+        assert outcome.err.endswith("\nwrote pylock.trainer.toml, Dockerfile, wheels/local-1.0-py3-none-any.whl\n")
+
+    def test_that_is_there_is_fine(self, project: Project) -> None:
+        assert project.run("check").code == 0
+
+    def test_that_is_missing_is_no(self, project: Project) -> None:
+        (project.folder / "wheels/local-1.0-py3-none-any.whl").unlink()
+        outcome = project.run("check")
+        assert outcome.code == 1
+        assert outcome.out == (
+            f"{LOCK}: no\n  no: `wheels/local-1.0-py3-none-any.whl` of local 1.0 is missing  [missing-artefact]\n"
+        )
+
+    def test_that_changed_is_no(self, project: Project) -> None:
+        path = project.folder / "wheels/local-1.0-py3-none-any.whl"
+        locked = hashlib.sha256(path.read_bytes()).hexdigest()
+        path.write_bytes(b"something else")
+        found = hashlib.sha256(b"something else").hexdigest()
+        outcome = project.run("check")
+        assert outcome.code == 1
+        text = f"`wheels/local-1.0-py3-none-any.whl` has sha256 {found}, the lock says {locked}"
+        assert outcome.out == f"{LOCK}: no\n  no: {text}  [changed-artefact]\n"
+
+
+def test_several_locks_are_told_one_by_one_and_the_worst_decides(project: Project) -> None:
+    project.index.status = None
+    project.write(name="a/provision.yaml")
+    project.write(name="b/provision.yaml")
+    assert project.run("solve", "a/provision.yaml").code == 0
+    assert project.run("solve", "b/provision.yaml").code == 0
+    (project.folder / "b/Dockerfile").unlink()
+    outcome = project.run("check", ".", f"a/{LOCK}")
+    assert outcome.code == 1
+    heads = [line for line in outcome.out.splitlines() if not line.startswith(" ")]
+    assert heads == [f"a/{LOCK}: yes", f"b/{LOCK}: no", f"{LOCK}: yes"]
+
+
+def test_a_host_the_stack_cannot_run_on_is_no(project: Project) -> None:
+    project.index.status = None
+    project.index.add_wheel("torch", "2.7.1", tag="cp312-cp312-manylinux_2_28_x86_64")
+    project.write(
+        changed("accelerator: cuda", 'requires: {pytorch: "==2.7.1+cu126"}', "packages: [torch]", "image: {base: slim}")
+    )
+    project.write("driver: {version: 560.35.03, module: open}\ngpus: [{compute_capability: '9.0'}]\n", name="new.yaml")
+    project.write("driver: {version: 470.256.02}\ngpus: [{compute_capability: '9.0'}]\n", name="old.yaml")
+    assert project.run("solve", "--offline", "--host", "new.yaml").code == 3, "not cached yet"
+    assert project.run("solve", "--host", "new.yaml").code == 0
+    outcome = project.run("check", "--host", "old.yaml")
+    assert outcome.code == 1
+    assert "the host has driver 470.256.02  (old.yaml:1)\n" in outcome.out
+
+
+def test_nothing_to_check_is_a_mistake(project: Project) -> None:
+    (project.folder / LOCK).unlink()
+    outcome = project.run("check")
+    assert (outcome.code, outcome.out, outcome.err) == (
+        2,
+        "",
+        "error: no pylock.*.toml in `.`  [bad-usage]\n\nhint: `provision solve` writes one\n",
+    )
