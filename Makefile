@@ -3,7 +3,11 @@
 #
 # Needs Python 3.11 or newer; everything else comes from the package index that pip is configured for.
 
-PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3,$(shell command -v $(name))))
+# The first that runs and is new enough: a name alone says little, a version manager's stand-ins are found and then refuse.
+ifndef PYTHON
+PYTHON := $(shell for name in python3.11 python3.12 python3.13 python3.14 python3; do \
+  "$$name" -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && command -v "$$name" && break; done)
+endif
 VENV ?= .venv
 BIN := $(VENV)/bin
 PYTEST_FLAGS ?=
@@ -12,7 +16,7 @@ DEMO := build/demo
 .PHONY: demo test lint bench clean
 
 demo: $(VENV)/.installed
-	@PROVISION=$(abspath $(BIN))/provision DEMO=$(DEMO) sh examples/demo.sh
+	@PROVISION="$$(cd "$(BIN)" && pwd)/provision" DEMO=$(DEMO) sh examples/demo.sh
 
 test: $(VENV)/.installed-dev
 	$(BIN)/pytest $(PYTEST_FLAGS)
@@ -28,10 +32,11 @@ bench: $(VENV)/.installed-dev
 # The stamps make both re-entrant: an interrupted installation is done again, a finished one only when pyproject.toml changes.
 # pip learnt to read dependency groups in 25.1.
 $(VENV)/.installed: pyproject.toml
-	@test -n "$(PYTHON)" || { echo "error: no Python found; install Python 3.11 or newer, or run make PYTHON=/path/to/python" >&2; exit 2; }
+	@test -n "$(PYTHON)" || { echo "error: no Python 3.11 or newer with venv was found;" \
+	  "install one (Debian: python3-venv), or run make PYTHON=/path/to/python" >&2; exit 2; }
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "error: $(PYTHON) is older than Python 3.11; run make PYTHON=/path/to/python" >&2; exit 2; }
-	test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV)
+	$(BIN)/python -m pip --version >/dev/null 2>&1 || "$(PYTHON)" -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 	$(BIN)/python -m pip install --quiet --editable .
 	@touch $@

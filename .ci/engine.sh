@@ -43,7 +43,7 @@ install_missing() {
     # A package that starts its service on installation would race with the engine started below.
     blocked=/usr/sbin/policy-rc.d
     [ -e "$blocked" ] && blocked= || { printf '#!/bin/sh\nexit 101\n' >"$blocked"; chmod 755 "$blocked"; }
-    apt-get -q update >&2 || fail "apt-get update failed"
+    apt-get -q -o Acquire::Retries=3 update >&2 || fail "apt-get update failed"
     # From Debian 13 on the client and its BuildKit plug-in are packages of their own.
     case $packages in
     *docker.io*)
@@ -53,7 +53,8 @@ install_missing() {
         ;;
     esac
     # shellcheck disable=SC2086 # a list of words
-    DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install $packages >&2 || fail "cannot install$packages"
+    DEBIAN_FRONTEND=noninteractive apt-get -q -y -o Acquire::Retries=3 --no-install-recommends install $packages >&2 \
+        || fail "cannot install$packages"
     [ -z "$blocked" ] || rm -f "$blocked"
 }
 
@@ -63,9 +64,10 @@ start_engine() {
     [ "$(id -u)" = 0 ] || fail "no engine answers on $socket, and starting one needs root"
     mount_cgroups
     rm -f "$socket"
+    # `--group`: whoever started this through sudo may use the engine. `docker` is the group that Debian's package makes.
     # `--registry-mirror`: `FROM nvidia/cuda:…@sha256:…`, exactly what is emitted, is looked up on the loopback registry first.
     PATH=/usr/local/sbin:/usr/sbin:/sbin:$PATH setsid dockerd \
-        --host "unix://$socket" --data-root "$data" --exec-root "$runtime/exec" --pidfile "$runtime/dockerd.pid" \
+        --host "unix://$socket" --group "${SUDO_GID:-docker}" --data-root "$data" --exec-root "$runtime/exec" --pidfile "$runtime/dockerd.pid" \
         --registry-mirror "http://127.0.0.1:$port" >"$state/dockerd.log" 2>&1 </dev/null &
     wait_for engine_answers "$state/dockerd.log" "the Docker engine" $!
 }

@@ -12,10 +12,10 @@ import argparse
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -82,13 +82,12 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """The two programs, the directory and environment they run in, and the last day whose uploads they may use."""
+    """The two programs, the directory they work in and the environment they run in."""
 
     provision: str
     uv: str
     scratch: Path
     environment: Mapping[str, str]
-    day: str
 
     def ask_provision(self, wish: RequirementSet, *more: str) -> Answer:
         """Solve a set, with further requirements."""
@@ -96,7 +95,7 @@ class Tools:
         packages = json.dumps([*wish.requirements, *more])
         spec.write_text(_SPEC.format(python=wish.python, packages=packages), encoding="utf-8")
         (self.scratch / "pylock.comparison.toml").unlink(missing_ok=True)
-        result = self._run(self.provision, "solve", str(spec), "--format", "json", "--exclude-newer", self.day)
+        result = self._run(self.provision, "solve", str(spec), "--format", "json")
         if result.returncode != 0:
             return Answer(result.returncode, None, result.stderr.strip())
         found: dict[str, str] = json.loads(result.stdout)["packages"]
@@ -108,7 +107,7 @@ class Tools:
         listed.write_text("".join(f"{one}\n" for one in wish.requirements), encoding="utf-8")
         pinned.write_text("".join(f"{name}=={version}\n" for name, version in constraints.items()), encoding="utf-8")
         target = ["--python-version", wish.python, "--python-platform", UV_PLATFORM]
-        policy = ["--only-binary", ":all:", "--exclude-newer", self.day]
+        policy = ["--only-binary", ":all:"]
         quiet = ["--no-header", "--no-annotate", "--no-config", "--quiet"]
         result = self._run(self.uv, "pip", "compile", str(listed), "--constraint", str(pinned), *target, *policy, *quiet)
         if result.returncode != 0:
@@ -122,7 +121,7 @@ class Tools:
 def main() -> None:
     """Read the command line, compare every set, and write the table."""
     options = _options()
-    tools = _tools(options.index, options.provision, options.day)
+    tools = _tools(options.index, options.provision)
     comparisons = []
     for wish in SETS:
         if options.only and not any(word in wish.name for word in options.only):
@@ -141,16 +140,16 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", metavar="WORD", help="sets whose name holds WORD; writes no file")
     parser.add_argument("--index", default=os.environ.get("PIP_INDEX_URL", "https://pypi.org/simple"), metavar="URL")
-    yesterday = (datetime.now(UTC) - timedelta(days=1)).date().isoformat()
-    parser.add_argument("--day", default=yesterday, help="the last day whose uploads count; default: yesterday")
     parser.add_argument("--provision", default=str(Path(sys.executable).parent / "provision"), metavar="FILE")
     parser.add_argument("--output", type=Path, default=ROOT / "docs" / "comparison.md", metavar="FILE")
     return parser.parse_args()
 
 
-def _tools(index: str, provision: str, day: str) -> Tools:
+def _tools(index: str, provision: str) -> Tools:
     scratch = ROOT / "build" / "comparison"
-    scratch.mkdir(parents=True, exist_ok=True)
+    # Both begin with nothing cached, so that neither knows an older state of the index than the other.
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(parents=True)
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "UV_"))},
         "PIP_CONFIG_FILE": "/dev/null",
@@ -160,7 +159,7 @@ def _tools(index: str, provision: str, day: str) -> Tools:
         "UV_CACHE_DIR": str(scratch / "cache" / "uv"),
         "NO_COLOR": "1",
     }
-    return Tools(provision, str(Path(sys.executable).parent / "uv"), scratch, environment, day)
+    return Tools(provision, str(Path(sys.executable).parent / "uv"), scratch, environment)
 
 
 def _compared(wish: RequirementSet, tools: Tools) -> Comparison:
@@ -234,7 +233,7 @@ def _page(comparisons: list[Comparison], tools: Tools) -> Iterator[str]:
     yield from (
         "# Answers beside uv's",
         "",
-        f"Written by `python benchmarks/compare_resolvers.py`; not edited by hand. uv {version}, uploads up to {tools.day}.",
+        f"Written by `python benchmarks/compare_resolvers.py`; not edited by hand. uv {version}.",
         "",
         "Real requirement sets on the real index, for Linux on x86-64 with glibc 2.36, an H100 and driver 580, wheels only.",
         "uv is given the torch release that provision chose, because drivers and GPUs are none of its business. *Both valid*",

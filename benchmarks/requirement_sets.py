@@ -25,7 +25,12 @@ SETS = (
     ),
     RequirementSet("old numpy", ("numpy<2", "pandas", "scipy", "numba"), "3.11"),
     RequirementSet("torch", ("torch",)),
-    RequirementSet("torch 2.7.1", ("torch==2.7.1", "torchvision", "torchaudio")),
+    RequirementSet(
+        "torch 2.7.1",
+        ("torch==2.7.1", "torchvision", "torchaudio"),
+        why="torchaudio declares no torch requirement, so by its metadata any release goes with any torch; the matrix knows "
+        "from the wheel itself which one it calls.",
+    ),
     RequirementSet("torch 2.6", ("torch==2.6.0", "torchvision==0.21.0", "torchaudio==2.6.0", "xformers"), "3.11"),
     RequirementSet("transformers", ("transformers",)),
     RequirementSet("fine-tuning", ("transformers[torch]", "peft", "bitsandbytes", "datasets", "trl")),
@@ -33,7 +38,12 @@ SETS = (
     RequirementSet("diffusers", ("diffusers[torch]", "transformers", "safetensors", "opencv-python-headless")),
     RequirementSet("embeddings", ("sentence-transformers", "faiss-cpu", "langchain", "langchain-openai", "chromadb")),
     RequirementSet("vision", ("timm", "open-clip-torch", "albumentations", "ultralytics"), "3.11"),
-    RequirementSet("vllm", ("vllm",)),
+    RequirementSet(
+        "vllm",
+        ("vllm",),
+        why="cuda-python 13 pins the cuda-bindings of its own release and 12.6.2.post1 takes any newer one, so the newest of "
+        "one excludes the newest of the other; provision keeps the newer cuda-python, uv the newer cuda-bindings.",
+    ),
     RequirementSet("vllm 0.8.5", ("vllm==0.8.5",), "3.11"),
     RequirementSet("jax", ("jax[cuda12]", "flax", "optax")),
     RequirementSet("tensorflow", ("tensorflow[and-cuda]", "keras"), "3.11"),
@@ -59,6 +69,13 @@ SETS = (
     RequirementSet("framework and companion apart", ("torch==2.6.0", "torchvision==0.22.0")),
     RequirementSet("numpy before pandas", ("numpy<1.20", "pandas>=2.2")),
     RequirementSet("too new a Python", ("vllm==0.8.5",), "3.14"),
-    RequirementSet("source distributions only", ("deepspeed", "torch"), "3.11"),
+    RequirementSet(
+        "source distributions only",
+        ("deepspeed", "torch"),
+        "3.11",
+        why="deepspeed publishes source distributions, but for the pre-release 0.3.1.dev5 of 2020. uv, told to take no source "
+        "distributions, falls back on that; provision takes a pre-release only where a project has nothing else or a "
+        "requirement names one, and says what would help.",
+    ),
     RequirementSet("no such version", ("requests==99.0",)),
 )

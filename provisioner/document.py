@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -121,6 +122,8 @@ def write_together(files: Mapping[Path, bytes]) -> None:
     try:
         for path, content in files.items():
             path.parent.mkdir(parents=True, exist_ok=True)
+            if path.is_dir():
+                raise IsADirectoryError(0, "it is a directory")  # before anything has been renamed
             with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as stream:
                 staged[path] = Path(stream.name)
                 stream.write(content)
@@ -130,11 +133,10 @@ def write_together(files: Mapping[Path, bytes]) -> None:
         for path, temporary in staged.items():
             temporary.replace(path)
     except OSError as error:
-        advice = "nothing was changed; free space or choose another --out"
-        raise FileError(f"`{path}` cannot be written: {error.strerror}", hints=(advice,)) from None
+        hint = "nothing was changed; free space or choose another --out"
+        raise FileError(f"`{path}` cannot be written: {error.strerror}", hints=(hint,)) from None
     finally:
-        # Also after an interrupt. What has taken its own name is not there any longer under the temporary one.
-        for temporary in staged.values():
+        for temporary in staged.values():  # also after an interrupt
             temporary.unlink(missing_ok=True)
 
 
@@ -230,17 +232,15 @@ class _Reader:
     def _scalar(self, node: Node) -> str | int | float | bool | None:
         tag = str(node.tag).removeprefix(_TAG)
         text = str(node.value)
-        try:
-            if tag == "null":
-                return None
-            if tag == "bool":
-                return text.lower() == "true"
+        if tag == "null":
+            return None
+        if tag == "bool":
+            return text.lower() == "true"
+        with suppress(ValueError):  # 0o9, and digits by the thousand: whoever wanted a number says so
             if tag == "int":
                 return int(text.replace("_", ""), 0)
             if tag == "float":
                 return float(text.replace("_", ""))
-        except ValueError:
-            pass  # 0o9 and 99999… of thousands of digits: whoever wanted a number says so
         return text
 
 

@@ -1,7 +1,15 @@
-"""What every test gets: a quiet terminal, a cache of its own, and goldens that `pytest --accept` rewrites."""
+"""What every test gets: a quiet terminal, a cache of its own, and goldens that `pytest --accept` rewrites.
+
+Where pip reaches no index, tests marked `network` are skipped; with PROVISION_REQUIRE_INDEX=1 they fail.
+"""
 
 from __future__ import annotations
 
+import functools
+import os
+import subprocess
+import sys
+import tempfile
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +21,23 @@ if TYPE_CHECKING:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--accept", action="store_true", help="rewrite the golden files; the diff is the review")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("network") is None or index_answers():
+        return
+    reason = "pip reaches no package index: `pip download six` failed"
+    if os.environ.get("PROVISION_REQUIRE_INDEX") == "1":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@functools.cache
+def index_answers() -> bool:
+    """Whether pip, as it is configured, can download a small package now; asked once, and only when a test needs to know."""
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-cache-dir", "--no-deps", "--retries=1", "--timeout=15"]
+    with tempfile.TemporaryDirectory() as folder:
+        return subprocess.run([*command, f"--dest={folder}", "six"], capture_output=True, check=False).returncode == 0
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -38,14 +38,17 @@ class Selection:
     def releases(self, name: NormalizedName, files: Iterable[IndexFile]) -> tuple[PackageRelease, ...]:
         """Every version the files make up, newest first; pre-releases only when allowed or when there is nothing else.
 
-        Among files that fit equally well the earlier one is taken. Raises `UnavailableError` when `exclude_newer` is set
-        and the index gives no upload time for a file that fits.
+        Among files that fit equally well the earlier one is taken. With `exclude_newer` a file without an upload time is left
+        out. Raises `UnavailableError` when the index gives no upload time at all: then nothing could be chosen. Source: PEP
+        700, which leaves upload times to the index.
         """
         versions: dict[Version, list[tuple[Filename, IndexFile]]] = {}
         for file in files:
             named = parse_filename(file.filename, name)
             if named is not None:
                 versions.setdefault(named.version, []).append((named, file))
+        if self.exclude_newer is not None:
+            self._refuse_untimed([file for listed in versions.values() for _, file in listed])
         has_final = any(not version.is_prerelease for version in versions)
         return tuple(
             self._release(name, version, versions[version])
@@ -63,7 +66,8 @@ class Selection:
             chosen = _best(in_time, ranks)
             why = "" if chosen.yanked is None else f"yanked: {chosen.yanked}" if chosen.yanked else "yanked"
             return PackageRelease(name=name, version=version, file=chosen, why_not=why, requires_python=needed)
-        obstacle = self._obstacle(files, has_fitting=bool(fitting), has_installable=bool(installable), needed=needed)
+        late = [file for _, file in installable]
+        obstacle = self._obstacle(files, has_fitting=bool(fitting), late=late, needed=needed)
         return PackageRelease(
             name=name,
             version=version,
@@ -77,29 +81,33 @@ class Selection:
         return best_rank(named.tag, ranks) is not None if named.tag else self.allow_sdist
 
     def _obstacle(
-        self, files: Sequence[tuple[Filename, IndexFile]], *, has_fitting: bool, has_installable: bool, needed: str
+        self, files: Sequence[tuple[Filename, IndexFile]], *, has_fitting: bool, late: Sequence[IndexFile], needed: str
     ) -> Obstacle:
-        if has_installable:
+        if any(moment(file.upload_time) is not None for file in late):
             return Obstacle(f"uploaded after {self.exclude_newer}")
+        if late:
+            return Obstacle(f"it has no upload time, so it may be newer than {self.exclude_newer}")
         if has_fitting:
             return Obstacle(f"needs python {needed}", "python")
         tags = [named.tag for named, _ in files if named.tag]
         return wheel_obstacle(tags, self.environment) if tags else ONLY_SDIST
 
     def _is_in_time(self, file: IndexFile) -> bool:
+        """What cannot be shown to be old enough is left out: a mirror may know the times of older files only."""
         if self.exclude_newer is None:
             return True
         uploaded = moment(file.upload_time)
-        if uploaded is not None:
-            return uploaded < cutoff(self.exclude_newer)
-        if file.index == FIND_LINKS:
-            # A directory of wheels has no upload times at all; what cannot be shown to be old enough is left out.
-            return False
-        raise UnavailableError(
-            f"index `{file.index}` gives no upload times, so exclude-newer cannot be honoured",
-            causes=(f"`{file.filename}` is listed without one",),
-            hints=("leave exclude-newer out, or use an index that gives upload times",),
-        )
+        return uploaded is not None and uploaded < cutoff(self.exclude_newer)
+
+    def _refuse_untimed(self, files: Sequence[IndexFile]) -> None:
+        # A directory of wheels has no upload times at all, and is no index that ought to have them.
+        listed = [file for file in files if file.index != FIND_LINKS]
+        if listed and all(moment(file.upload_time) is None for file in listed):
+            raise UnavailableError(
+                f"index `{listed[0].index}` gives no upload times, so exclude-newer cannot be honoured",
+                causes=(f"`{listed[0].filename}` is listed without one",),
+                hints=("leave exclude-newer out, or use an index that gives upload times",),
+            )
 
 
 def _best(files: Sequence[tuple[Filename, IndexFile]], ranks: Mapping[str, int]) -> IndexFile:

@@ -74,11 +74,22 @@ class DistributionFacts:
         self._variant_index = variant_index
         self._known = {one.name: one for one in problem.matrix.distributions}
         self._limits = tuple(_limit(problem, row) for row in problem.matrix.limits if _holds(problem, row))
-        self._is_framework_required = any(root.key == PYTORCH for root in problem.roots)
+        roots = [root for root in problem.roots if root.key == PYTORCH]
+        self._is_framework_required = bool(roots)
+        left = [one for one in problem.domains.get(PYTORCH, ()) if all(root.allows(one) for root in roots)] if roots else []
+        self._certain = [limit for limit in self._limits if left and all(limit.row.when.allows(one.version) for one in left)]
 
     def is_on_variant_index(self, name: str) -> bool:
         """Whether the framework's variant index has wheels of this distribution too."""
         return bool(self._variant_index) and name in self._known and self._known[name].served_by == VARIANT_INDEX
+
+    def is_hopeless(self, candidate: Candidate) -> bool:
+        """Whether a limit excludes a version beside every release of the framework that the spec leaves.
+
+        Such versions are listed last: before the search refuses one it reads its metadata, and NumPy 2 has dozens.
+        """
+        name = candidate.key.name.partition("[")[0]
+        return any(limit.row.distribution == name and limit.excludes(candidate) for limit in self._certain)
 
     def of(self, candidate: Candidate, release: PackageRelease) -> tuple[Requirement, ...]:
         """What one version of a distribution requires beyond its metadata; `release` has a file."""

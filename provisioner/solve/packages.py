@@ -79,6 +79,7 @@ class PackageWorld:
         # A yanked release is for exact pins (PEP 592): it comes last, and the universe keeps it from ranges.
         releases.sort(key=_is_yanked)
         found = [Candidate(key, BY_PEP440, str(release.version), release) for release in releases]
+        found.sort(key=self._facts.is_hopeless)
         if locked is not None:
             found.sort(key=lambda candidate: (_is_yanked(candidate.subject), candidate.label != locked))
         return tuple(found)

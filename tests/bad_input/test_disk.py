@@ -145,7 +145,7 @@ def test_a_folder_where_a_file_must_go_is_refused_and_nothing_is_changed(project
     outcome = project.run("solve")
     assert outcome.code == 2
     assert outcome.err == (
-        "error: `Dockerfile` cannot be written: Is a directory  [file]\n"
+        "error: `Dockerfile` cannot be written: it is a directory  [file]\n"
         "\nhint: nothing was changed; free space or choose another --out\n"
     )
     assert project.files() == before

@@ -1,11 +1,19 @@
 #!/bin/sh
 # Make the base image of the container tests from Debian packages, with no image registry: base_image.sh TAG [SUITE]
-# Needs root, debootstrap and a Docker engine; takes about half a minute, once. Where TAG exists already, nothing is done.
+# Needs root (or sudo), debootstrap and a Docker engine; takes about half a minute, once. Where TAG exists already, nothing is done.
+# The packages come from PROVISION_DEBIAN_MIRROR, else from where this machine has that suite from, else from Debian.
 set -eu
 tag=$1
 suite=${2:-bookworm}
-mirror=${PROVISION_DEBIAN_MIRROR:-http://deb.debian.org/debian}
 docker image inspect "$tag" >/dev/null 2>&1 && exit 0
+[ "$(id -u)" = 0 ] || exec sudo -n --preserve-env=DOCKER_HOST,PROVISION_DEBIAN_MIRROR "$0" "$@"
+PATH=$PATH:/usr/sbin:/sbin
+
+own_mirror() {
+    apt-get indextargets --format '$(REPO_URI)' 'Origin: Debian' "Codename: $suite" 'Component: main' 2>/dev/null | grep '^https\{0,1\}://' | head -n 1
+}
+mirror=${PROVISION_DEBIAN_MIRROR:-$(own_mirror)}
+mirror=${mirror:-http://deb.debian.org/debian}
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT

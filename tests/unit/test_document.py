@@ -87,7 +87,7 @@ def test_text_that_is_not_a_usable_document_says_where_and_why(text: str, messag
 def test_aliases_that_would_fill_the_memory_are_not_followed_to_the_end() -> None:
     lines = ["l0: &l0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"l{level}: &l{level} [{', '.join([f'*l{level - 1}'] * 10)}]" for level in range(1, 9)]
-    assert refused("\n".join(lines)) == ["spec.yaml:1:19: l5: is nested too deeply, or holds too much, to be read"]
+    assert refused("\n".join(lines)) == ["spec.yaml:1:34: l5: is nested too deeply, or holds too much, to be read"]
 
 
 def test_an_interrupted_write_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -192,6 +192,16 @@ def test_find_links_files_without_times_are_left_out() -> None:
     assert timed(None, "2026-09-01", index=FIND_LINKS).file is None
 
 
+def test_a_file_without_an_upload_time_is_left_out_where_others_have_one() -> None:
+    files = [
+        *listed("demo-2.0-py3-none-any.whl", upload_time=None),
+        *listed("demo-1.0-py3-none-any.whl", upload_time="2026-08-01T00:00:00Z"),
+    ]
+    newer, older = Selection(environment=LINUX, exclude_newer="2026-09-01").releases(DEMO, files)
+    assert (newer.file, newer.why_not) == (None, "it has no upload time, so it may be newer than 2026-09-01")
+    assert older.is_usable
+
+
 def test_an_exclude_newer_that_is_no_date_is_named() -> None:
     with pytest.raises(ProvisionError, match="exclude-newer `yesterday` is not a date"):
         timed("2026-09-01T00:00:00Z", "yesterday")

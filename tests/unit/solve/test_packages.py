@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import pytest
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version as PackageVersion
 
@@ -266,3 +268,37 @@ def test_only_the_versions_compiled_against_a_build_are_bound_to_it() -> None:
     shelf = Shelf(tables, {"torch@pytorch-cu118": {"2.1.0+cu118": []}})
     found = universe(shelf, ["kernels"], "7.5", variant="pytorch-cu118", pytorch="==2.1.0+cu118")
     assert shown(found) == {"kernels": "1", "pytorch": "2.1.0+cu118", "torch": "2.1.0+cu118"}
+
+
+TORCHES = {"2.1.0+cu121": "2.1.0", "2.1.0+cu118": "2.1.0", "2.4.0+cu124": "2.4.0"}
+
+
+def outcomes(trainer: str, frames: str, pytorch: str) -> list[tuple[str, str]]:
+    """By hand: every pair of a framework build and a NumPy ("" for neither) that the three requirements and the limit allow."""
+    torches = list(TORCHES) if trainer or pytorch else [""]
+    numpies = ["2.5.5", "2.0.0", "1.26.4"] if frames else [""]
+    return [
+        (torch, numpy)
+        for torch in torches
+        for numpy in numpies
+        if not torch
+        or all(SpecifierSet(one.partition("torch")[2]).contains(TORCHES[torch]) for one in (trainer, f"torch{pytorch}") if one)
+        if not numpy or SpecifierSet(frames.partition("numpy")[2]).contains(numpy)
+        if not (torch and numpy and TORCHES[torch] == "2.1.0" and numpy != "1.26.4")
+    ]
+
+
+@pytest.mark.parametrize("trainer", ["", "torch", "torch<2.3", "torch>=2.3"])
+@pytest.mark.parametrize("frames", ["", "numpy", "numpy>=2", "numpy<2"])
+@pytest.mark.parametrize("pytorch", ["", "==2.1.0", ">=2.1"])
+def test_a_limit_allows_what_an_enumeration_allows_and_nothing_else(trainer: str, frames: str, pytorch: str) -> None:
+    tables: Table = {
+        **NUMPY,
+        "trainer": {"1": [trainer] if trainer else []},
+        "frames": {"1": [frames] if frames else []},
+    }
+    shelf = Shelf(tables, {"torch@pytorch-cu118": {"2.1.0+cu118": []}})
+    found = shown(universe(shelf, ["frames", "trainer"], pytorch=pytorch))
+    allowed = outcomes(trainer, frames, pytorch)
+    chosen = (found.get("pytorch", ""), found.get("numpy", "")) if found else None
+    assert (chosen in allowed) if allowed else (chosen is None)
