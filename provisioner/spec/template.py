@@ -22,7 +22,7 @@ target:
 # cuda, rocm, mps or cpu. Left out, it is what the target's GPUs call for.
 # accelerator: cuda
 
-# Components of the matrix and the versions you accept; `provision matrix list` shows them all.
+# Components of the matrix and the versions you accept.
 requires:
   python: ">=3.10"
   pytorch: "*"
@@ -41,7 +41,7 @@ packages: []
 # image:
 #   base: auto                   # or slim, cuda-runtime, cuda-devel, any reference
 
-outputs: [dockerfile]            # also: compose, devcontainer, apptainer, kubernetes, bake, host-script, requirements, sbom
+outputs: [dockerfile]            # also: requirements
 """
 
 
