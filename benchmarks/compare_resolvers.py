@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 ROOT = Path(__file__).parent.parent
+SCRATCH = ROOT / "build" / "comparison"
+LONGEST = 500
+"""Characters of a message that are shown."""
 
 _SPEC = """\
 name: comparison
@@ -82,19 +85,18 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """The two programs, the directory they work in and the environment they run in."""
+    """The two programs and the environment they run in."""
 
     provision: str
     uv: str
-    scratch: Path
     environment: Mapping[str, str]
 
     def ask_provision(self, wish: RequirementSet, *more: str) -> Answer:
         """Solve a set, with further requirements."""
-        spec = self.scratch / "provision.yaml"
+        spec = SCRATCH / "provision.yaml"
         packages = json.dumps([*wish.requirements, *more])
         spec.write_text(_SPEC.format(python=wish.python, packages=packages), encoding="utf-8")
-        (self.scratch / "pylock.comparison.toml").unlink(missing_ok=True)
+        (SCRATCH / "pylock.comparison.toml").unlink(missing_ok=True)
         result = self._run(self.provision, "solve", str(spec), "--format", "json")
         if result.returncode != 0:
             return Answer(result.returncode, None, result.stderr.strip())
@@ -103,7 +105,7 @@ class Tools:
 
     def ask_uv(self, wish: RequirementSet, constraints: Mapping[str, str]) -> Answer:
         """Compile a set under constraints."""
-        listed, pinned = self.scratch / "requirements.in", self.scratch / "constraints.txt"
+        listed, pinned = SCRATCH / "requirements.in", SCRATCH / "constraints.txt"
         listed.write_text("".join(f"{one}\n" for one in wish.requirements), encoding="utf-8")
         pinned.write_text("".join(f"{name}=={version}\n" for name, version in constraints.items()), encoding="utf-8")
         target = ["--python-version", wish.python, "--python-platform", UV_PLATFORM]
@@ -115,7 +117,7 @@ class Tools:
         return Answer(0, dict(_PIN.findall(result.stdout)))
 
     def _run(self, *command: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(command, cwd=self.scratch, env=self.environment, capture_output=True, text=True, check=False)
+        return subprocess.run(command, cwd=SCRATCH, env=self.environment, capture_output=True, text=True, check=False)
 
 
 def main() -> None:
@@ -146,20 +148,19 @@ def _options() -> argparse.Namespace:
 
 
 def _tools(index: str, provision: str) -> Tools:
-    scratch = ROOT / "build" / "comparison"
     # Both begin with nothing cached, so that neither knows an older state of the index than the other.
-    shutil.rmtree(scratch, ignore_errors=True)
-    scratch.mkdir(parents=True)
+    shutil.rmtree(SCRATCH, ignore_errors=True)
+    SCRATCH.mkdir(parents=True)
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "UV_"))},
         "PIP_CONFIG_FILE": "/dev/null",
         "PIP_INDEX_URL": index,
         "UV_DEFAULT_INDEX": index,
-        "XDG_CACHE_HOME": str(scratch / "cache"),
-        "UV_CACHE_DIR": str(scratch / "cache" / "uv"),
+        "XDG_CACHE_HOME": str(SCRATCH / "cache"),
+        "UV_CACHE_DIR": str(SCRATCH / "cache" / "uv"),
         "NO_COLOR": "1",
     }
-    return Tools(provision, str(Path(sys.executable).parent / "uv"), scratch, environment)
+    return Tools(provision, str(Path(sys.executable).parent / "uv"), environment)
 
 
 def _compared(wish: RequirementSet, tools: Tools) -> Comparison:
@@ -221,8 +222,10 @@ def _details(comparison: Comparison) -> Iterator[str]:
 
 
 def _folded(words: str) -> str:
-    text = " ".join(words.split())
-    return text if len(text) <= 400 else f"{text[:400]} …"
+    """A message in one line: from its error on, without hints and without the directory it was written in."""
+    text = " ".join(words.partition("\nhint: ")[0].replace(f"{SCRATCH}{os.sep}", "").split())
+    text = text[max(text.find("error: "), 0) :]
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
 
 
 def _page(comparisons: list[Comparison], tools: Tools) -> Iterator[str]:

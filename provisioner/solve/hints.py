@@ -123,7 +123,9 @@ def _answered(
     """What solving again would answer: as in `resolve.decide`, but the complete search keeps what it has learnt.
 
     With packages resolvelib is asked first, for it reads a third of what the complete search reads to find the optimum.
+    What is given counts as required: otherwise what a driver nobody requires needs of the kernel would not be looked at.
     """
+    present = tuple(dict.fromkeys((*present, *(candidate.key for candidate in given))))
     if universe.packages is not None:
         if search.refutes(without=without, given=given, present=present):
             return None
