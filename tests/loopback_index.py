@@ -14,6 +14,7 @@ import hashlib
 import html
 import json
 import re
+import socket
 import threading
 import time
 from collections import Counter
@@ -206,6 +207,18 @@ def normalized(name: str) -> str:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
+    ports_taken: ClassVar[set[int]] = set()
+
+    def server_bind(self) -> None:
+        """Take a port that no earlier index of this run had: what was cached of that one would be taken for this one's."""
+        wanted = self.server_address
+        super().server_bind()
+        while not wanted[1] and self.server_port in self.ports_taken:
+            self.socket.close()
+            self.socket = socket.socket(self.address_family, self.socket_type)
+            self.server_address = wanted
+            super().server_bind()
+        self.ports_taken.add(self.server_port)
 
     def handle_error(self, request: object, client_address: object) -> None:
         """A client that hangs up is not an error of the server."""

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import pytest
 
@@ -78,7 +78,9 @@ class Project:
         printed = self._capsys.readouterr()
         return Outcome(stopped.value.code, self._portable(printed.out), self._portable(printed.err))
 
-    def spawn(self, *words: str, before: str = "", **variables: str) -> subprocess.Popen[str]:
+    def spawn(
+        self, *words: str, before: str = "", stdout: IO[str] | int = subprocess.PIPE, **variables: str
+    ) -> subprocess.Popen[str]:
         """Start the program as a process of its own, after the Python statements in `before`."""
         code = f"{before}\nfrom provisioner.cli.app import main; main()"
         environment = {**os.environ, **variables}
@@ -86,7 +88,7 @@ class Project:
             [sys.executable, "-c", code, *words],
             cwd=self.folder,
             env=environment,
-            stdout=subprocess.PIPE,
+            stdout=stdout,
             stderr=subprocess.PIPE,
             text=True,
         )

@@ -14,13 +14,31 @@ if TYPE_CHECKING:
 
 _INTERRUPTED = 130
 _PIPE_CLOSED = 141
+_UNWRITABLE = 2
 _COMPLETION = "_PROVISION_COMPLETE"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the program on `arguments` (default: the command line) and leave with its exit code; never returns."""
     words = sys.argv[1:] if arguments is None else list(arguments)
-    raise SystemExit(_guarded(words))
+    _prepare_streams()
+    code = _guarded(words)
+    if code == _INTERRUPTED:
+        _abandon_threads()
+    raise SystemExit(code)
+
+
+def _prepare_streams() -> None:
+    """A closed stream (`>&-`) swallows what it is given; one of a narrow encoding shows what it cannot spell escaped."""
+    import io
+    import os
+
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115 - quick, and open to the end
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _guarded(words: list[str]) -> int:
@@ -33,7 +51,21 @@ def _guarded(words: list[str]) -> int:
     except BrokenPipeError:
         _abandon_output()
         return _PIPE_CLOSED
+    except OSError as error:
+        return _output_lost(error)
     return code
+
+
+def _output_lost(error: OSError) -> int:
+    """Say that standard output cannot be written, when that is what happened; raises the error again otherwise."""
+    import errno
+
+    is_full = error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
+    if not is_full or error.filename is not None:
+        raise error
+    _abandon_output()
+    sys.stderr.write(f"error: standard output cannot be written: {error.strerror}  [file]\n")
+    return _UNWRITABLE
 
 
 def _version() -> int:
@@ -128,3 +160,17 @@ def _abandon_output() -> None:
 
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, sys.stdout.fileno())
+
+
+def _abandon_threads() -> None:
+    """Leave at once although requests are under way: the interpreter would wait for each of them to time out.
+
+    Nothing is lost: files are written whole by the main thread, which has been interrupted already.
+    """
+    import os
+    import threading
+
+    if any(not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(_INTERRUPTED)

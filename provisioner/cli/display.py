@@ -27,10 +27,18 @@ def data(text: str) -> None:
 
 
 def json_data(value: object) -> None:
-    """Print a JSON document to stdout: keys in the order given, two spaces of indent, text as it is spelled."""
+    """Print a JSON document to stdout: keys in the order given, two spaces of indent, text as it is spelled.
+
+    Where stdout cannot spell it, JSON's own escapes are used.
+    """
     import json
 
-    data(json.dumps(value, indent=2, ensure_ascii=False))
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        text = json.dumps(value, indent=2)
+    data(text)
 
 
 def talk(text: str) -> None:

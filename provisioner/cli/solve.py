@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from provisioner.cli.options import (
@@ -60,7 +61,8 @@ def solve(
                     stacks = locking.solve()
                 written = locking.write(stacks, is_dry_run=dry_run)
             finally:
-                locking.close()
+                if not isinstance(sys.exception(), KeyboardInterrupt):  # who interrupts does not wait for requests under way
+                    locking.close()
     except NoStackError as error:
         if format is OutputFormat.JSON:
             json_data(report.no_stack(error.conflict))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-FILE = "index-2.sqlite3"
+FILE = "index-3.sqlite3"
 """The number changes with the tables and with the shape of what they hold."""
 
 _TABLES = """

@@ -29,13 +29,20 @@ _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 def parse_page(body: bytes, *, content_type: str, url: str, index: str) -> tuple[IndexFile, ...]:
     """The files a page lists, in its order.
 
-    `url` is where the page was read, for relative links. Raises `UnavailableError` for JSON that is no project page and
-    for an API version this program does not know.
+    `url` is where the page was read, for relative links. Raises `UnavailableError` for JSON that is no project page, for
+    content that is neither JSON nor text, and for an API version this program does not know.
     """
+    kind = content_type.partition("/")[0].strip().lower()
+    if kind in {"audio", "font", "image", "video"} or content_type.lower().startswith("application/pdf"):
+        raise _not_a_page(index, url)
     text = body.decode("utf-8", errors="replace")
     if "json" in content_type.lower():
         return tuple(_json_files(text, url=url, index=index))
     return tuple(_html_files(text, url=url, index=index))
+
+
+def _not_a_page(index: str, url: str) -> UnavailableError:
+    return UnavailableError(f"index `{index}` answers with something that is not a project page: {public_url(url)}")
 
 
 def _html_files(text: str, *, url: str, index: str) -> Iterator[IndexFile]:
@@ -100,10 +107,8 @@ def _json_files(text: str, *, url: str, index: str) -> Iterator[IndexFile]:
         page = json.loads(text)
         version = str(page["meta"]["api-version"])
         entries = list(page["files"])
-    except (ValueError, KeyError, TypeError):
-        raise UnavailableError(
-            f"index `{index}` answers with something that is not a project page: {public_url(url)}"
-        ) from None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise _not_a_page(index, url) from None
     if version.partition(".")[0] != "1":
         raise UnavailableError(
             f"index `{index}` speaks version {version} of the Simple API; only version 1 is known",

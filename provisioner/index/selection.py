@@ -49,12 +49,17 @@ class Selection:
                 versions.setdefault(named.version, []).append((named, file))
         if self.exclude_newer is not None:
             self._refuse_untimed([file for listed in versions.values() for _, file in listed])
-        has_final = any(not version.is_prerelease for version in versions)
+        has_final = any(self._is_final(version, listed) for version, listed in versions.items())
         return tuple(
             self._release(name, version, versions[version])
             for version in sorted(versions, reverse=True)
             if self.allow_prerelease or not has_final or not version.is_prerelease
         )
+
+    def _is_final(self, version: Version, files: Sequence[tuple[Filename, IndexFile]]) -> bool:
+        """Whether pre-releases need not be taken because of this version: a withdrawn placeholder is no reason."""
+        is_offered = any(file.yanked is None and self._is_in_time(file) for _, file in files)
+        return not version.is_prerelease and is_offered
 
     def _release(self, name: NormalizedName, version: Version, files: Sequence[tuple[Filename, IndexFile]]) -> PackageRelease:
         ranks = tag_ranks(self.environment)

@@ -53,7 +53,12 @@ def stack_findings(lock: Lock, problem: Problem, *, where: str) -> Iterator[Find
             continue
         label = f"{value}+{lock.stack['pytorch_build']}" if component == "pytorch" else value
         if not any(candidate.label == label for candidate in problem.domains[key]):
-            text = f"the matrix does not list {component} {label} (any longer) for what the spec asks"
+            base = problem.wish.spec.image.base
+            text = (
+                f"the lock has base image {label}, the spec asks for {base}"
+                if component == "image"
+                else f"the matrix does not list {component} {label} (any longer) for what the spec asks"
+            )
             yield Finding(code="unknown-release", verdict="no", text=text, where=where)
             return
         origin = Origin("request", component, f"locked {component}", f"the lock has {component} {label}", where)

@@ -172,6 +172,10 @@ class PackageWorld:
         text = f"{shown} {label} needs {needed.name}{needed.specifier}"
         origin = Origin("rule", shown, f"{shown} needs {name}", text, f"metadata of {shown} {label}")
         key = Key(component) if component else package_key(needed)
+        if needed.url is not None:
+            # A file by URL must not be met by another file that an index happens to have under the same name.
+            origin = origin._replace(text=f"{shown} {label} needs {needed.name} from a URL, which this version does not lock")
+            return Requirement(key, Labelled(frozenset(), "a file by URL"), origin)
         return Requirement(key, Matching(needed.specifier), origin)
 
     def _blocked(self, candidate: Candidate, release: PackageRelease) -> Requirement:

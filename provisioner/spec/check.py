@@ -30,6 +30,14 @@ NAMED_COMPONENTS = ("accelerator", "arch_list", "driver_module", "gpu", "image",
 _NAME = re.compile(r"[A-Za-z][\w./:-]*")
 _ARCHITECTURE = re.compile(r"\d{1,2}\.\d[af]?(?:\+PTX)?|gfx[0-9a-f]{3,5}")
 _LONGEST = 2000
+_NOT_PACKAGES = {
+    "python": "put it under `requires`",
+    **{
+        component: f"write `{distribution}`, or put it under `requires`"
+        for component, distribution in DISTRIBUTION_OF_COMPONENT.items()
+    },
+}
+"""Names whose namesakes on an index are empty shells that nobody means."""
 _PLACEHOLDER = re.compile(r"\{[^}]*\}?")
 
 
@@ -93,6 +101,9 @@ def _packages(document: Document, ranges: dict[str, Range]) -> Iterator[Mistake]
             yield document.mistake(path, f"`{text}` is not a requirement such as numpy>=2: {_lowered(reason)}")
             continue
         name = str(canonicalize_name(requirement.name))
+        if name in _NOT_PACKAGES:
+            yield document.mistake(path, f"`{name}` is not a Python distribution here; {_NOT_PACKAGES[name]}")
+            continue
         own = interval_of_specifier(requirement.specifier)
         if own.is_empty:
             yield document.mistake(path, f"`{text}` allows no version at all")

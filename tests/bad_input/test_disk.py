@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
 import subprocess
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -159,3 +161,32 @@ def test_no_docker_engine_cannot_tell(project: Project, monkeypatch: pytest.Monk
     assert (outcome.code, outcome.out) == (3, "")
     assert outcome.err.startswith(f"error: no Docker engine answers at `unix://{project.folder}/none.sock`  [engine]\n")
     assert project.files() == before
+
+
+def test_standard_output_on_a_full_disk_is_said(project: Project) -> None:
+    with open("/dev/full", "w", encoding="utf-8") as full:  # noqa: PTH123 - a device, not a path of ours
+        process = project.spawn("solve", "--dry-run", stdout=full)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 2
+    assert err.endswith("error: standard output cannot be written: No space left on device  [file]\n")
+
+
+def test_a_terminal_that_cannot_spell_a_sign_gets_it_escaped(project: Project) -> None:
+    process = project.spawn("solve", "née.yaml", "--format", "json", PYTHONIOENCODING="ascii")
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 2
+    assert json.loads(out)["message"] == "spec `née.yaml` does not exist"
+    assert err.startswith("error: spec `n\\xe9e.yaml` does not exist  [file]\n")
+
+
+def test_an_interrupt_ends_the_program_at_once_although_an_index_does_not_answer(project: Project) -> None:
+    project.index.delay = 30.0
+    process = project.spawn("solve")
+    while not project.index.requests:
+        time.sleep(0.02)
+    started = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert time.monotonic() - started < 5
+    assert list(project.files()) == ["provision.yaml"]

@@ -96,9 +96,11 @@ def test_a_dependency_that_is_not_served_leaves_an_older_version_that_needs_it_n
         ("application/vnd.pypi.simple.v1+json", b'{"meta": {"api-version": "1.0"}}'),
         ("application/vnd.pypi.simple.v1+json", b'{"files": "alpha"}'),
         ("application/vnd.pypi.simple.v1+json", b"\xff\xfe\x00"),
+        ("application/vnd.pypi.simple.v1+json", b"[" * 100_000),
+        ("image/png", b"\x89PNG"),
     ],
 )
-def test_json_that_is_no_project_page_cannot_be_judged(project: Project, content_type: str, body: bytes) -> None:
+def test_what_is_no_project_page_cannot_be_judged(project: Project, content_type: str, body: bytes) -> None:
     project.index.serve("/simple/alpha/", body, content_type=content_type)
     assert refused(project, 3) == (
         "error: index `local` answers with something that is not a project page: INDEX/simple/alpha/  [unavailable]\n"

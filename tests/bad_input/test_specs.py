@@ -118,6 +118,14 @@ REFUSED = {
         ],
         "",
     ),
+    "components among the packages": (
+        'packages: [pytorch, "python>=3.11"]\n',
+        [
+            "1:12: packages[0]: `pytorch` is not a Python distribution here; write `torch`, or put it under `requires`",
+            "1:21: packages[1]: `python` is not a Python distribution here; put it under `requires`",
+        ],
+        "",
+    ),
     "a contradiction within": (
         'requires: {pytorch: ">=2.6"}\npackages: ["torch<2", "numpy>=2", "numpy<1.5", "six>2,<1"]\n',
         [

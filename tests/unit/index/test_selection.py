@@ -192,6 +192,21 @@ def test_find_links_files_without_times_are_left_out() -> None:
     assert timed(None, "2026-09-01", index=FIND_LINKS).file is None
 
 
+def test_a_withdrawn_final_does_not_hide_the_pre_releases() -> None:
+    files = [*listed("demo-1.0-py3-none-any.whl", yanked="placeholder"), *listed("demo-2.0b1-py3-none-any.whl")]
+    releases = Selection(environment=LINUX).releases(DEMO, files)
+    assert [(str(one.version), one.is_usable) for one in releases] == [("2.0b1", True), ("1.0", False)]
+
+
+def test_a_final_that_came_too_late_does_not_hide_the_pre_releases() -> None:
+    files = [
+        *listed("demo-1.0-py3-none-any.whl", upload_time="2026-10-01T00:00:00Z"),
+        *listed("demo-1.0b1-py3-none-any.whl", upload_time="2026-08-01T00:00:00Z"),
+    ]
+    releases = Selection(environment=LINUX, exclude_newer="2026-09-01").releases(DEMO, files)
+    assert [str(one.version) for one in releases if one.is_usable] == ["1.0b1"]
+
+
 def test_a_file_without_an_upload_time_is_left_out_where_others_have_one() -> None:
     files = [
         *listed("demo-2.0-py3-none-any.whl", upload_time=None),

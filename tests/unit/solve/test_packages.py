@@ -302,3 +302,9 @@ def test_a_limit_allows_what_an_enumeration_allows_and_nothing_else(trainer: str
     allowed = outcomes(trainer, frames, pytorch)
     chosen = (found.get("pytorch", ""), found.get("numpy", "")) if found else None
     assert (chosen in allowed) if allowed else (chosen is None)
+
+
+def test_a_requirement_by_url_is_not_met_by_a_namesake_on_the_index() -> None:
+    shelf = Shelf({"tool": {"2": ["core @ https://files.test/core.whl"], "1": ["core"]}, "core": {"1": []}})
+    assert solve(shelf, ["tool"]) == {"tool": "1", "core": "1"}
+    assert solve(shelf, ["tool>=2"]) is None
