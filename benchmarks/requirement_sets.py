@@ -55,14 +55,30 @@ SETS = (
     RequirementSet("demos", ("gradio", "streamlit", "altair", "plotly")),
     RequirementSet("sglang", ("sglang",)),
     RequirementSet("arrays", ("dask[complete]", "xarray[complete]", "zarr")),
-    RequirementSet("tabular", ("autogluon.tabular[all]",), "3.11"),
+    RequirementSet(
+        "tabular",
+        ("autogluon.tabular[all]",),
+        "3.11",
+        why="soupsieve 4.1.2 needs Python 3.11.5. uv takes 3.11 for 3.11.0; provision for the newest 3.11, which images hold.",
+    ),
     RequirementSet("managed training", ("google-cloud-aiplatform", "kfp", "google-cloud-bigquery<3.20"), "3.11"),
     RequirementSet("language", ("spacy[cuda12x]", "gensim", "nltk")),
-    RequirementSet("quick fine-tuning", ("unsloth",)),
+    RequirementSet(
+        "quick fine-tuning",
+        ("unsloth",),
+        why="xformers on the default index links CUDA 12, and the torch that uv puts beside it is built for CUDA 13. provision "
+        "refuses that pair and looks for another build of torch on PyTorch's own index, which must be in reach.",
+    ),
     RequirementSet("old tensorflow", ("tensorflow==2.15.*", "tf-keras", "numpy>=1.26"), "3.11"),
     RequirementSet("pre-releases within", ("opentelemetry-instrumentation-fastapi", "opentelemetry-exporter-otlp")),
     RequirementSet("pre-release by name", ("numpy>=2.2.0rc1,<2.3", "scipy<1.16")),
-    RequirementSet("warehouse", ("dbt-core", "dbt-bigquery", "dbt-snowflake"), "3.11"),
+    RequirementSet(
+        "warehouse",
+        ("dbt-core", "dbt-bigquery", "dbt-snowflake"),
+        "3.11",
+        why="dbt-core 1.12 needs a parser whose final releases are source distributions. uv falls back on an alpha; "
+        "provision takes a pre-release only where a project has nothing else or the spec names one, and keeps dbt-core 1.11.",
+    ),
     RequirementSet("speech", ("nemo-toolkit[asr]",), "3.11"),
     RequirementSet("clusters", ("pyspark[connect]==3.5.*", "delta-spark", "pandas<3"), "3.11"),
     RequirementSet("graphs", ("torch-geometric", "pytorch-lightning", "ogb", "dgl")),
@@ -74,8 +90,8 @@ SETS = (
         ("deepspeed", "torch"),
         "3.11",
         why="deepspeed publishes source distributions, but for the pre-release 0.3.1.dev5 of 2020. uv, told to take no source "
-        "distributions, falls back on that; provision takes a pre-release only where a project has nothing else or a "
-        "requirement names one, and says what would help.",
+        "distributions, falls back on that; provision takes a pre-release only where a project has nothing else or the spec "
+        "names one, and says what would help.",
     ),
     RequirementSet("no such version", ("requests==99.0",)),
 )

@@ -103,13 +103,8 @@ def read_text(path: Path, *, kind: str) -> str:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a whole file or nothing: to a temporary file beside it, flushed to disk, then renamed over it."""
-    write_bytes(path, text.encode())
-
-
-def write_bytes(path: Path, content: bytes) -> None:
     """Write a whole file or nothing; raises `FileError` (disk full, not permitted) and leaves an old file as it was."""
-    write_together({path: content})
+    write_together({path: text.encode()})
 
 
 def write_together(files: Mapping[Path, bytes]) -> None:
@@ -244,16 +239,25 @@ class _Reader:
         return text
 
 
-def parse_model(document: Document, model: type[Model], *, kind: str) -> Model:
-    """Validate a document against a pydantic model; raises `InvalidDocumentError` with every mistake at its line and column."""
+def parse_model(document: Document, model: type[Model], *, kind: str, besides: tuple[Mistake, ...] = ()) -> Model:
+    """Validate a document against a pydantic model; raises `InvalidDocumentError` with every mistake at its line and column.
+
+    `besides` are mistakes that a model cannot see; they are reported with the others, but not twice for one place.
+    """
     from pydantic import ValidationError
 
     if not isinstance(document.data, dict):
         raise InvalidDocumentError(kind, (Mistake(document.file, 1, 1, "", "the file must hold a mapping of keys to values"),))
     try:
-        return model.model_validate(document.data)
+        valid = model.model_validate(document.data)
     except ValidationError as error:
-        raise InvalidDocumentError(kind, _mistakes(document, model, error.errors(include_url=False))) from None
+        found = _mistakes(document, model, error.errors(include_url=False))
+        places = {(mistake.line, mistake.column) for mistake in found}
+        others = (mistake for mistake in besides if (mistake.line, mistake.column) not in places)
+        raise InvalidDocumentError(kind, (*found, *others)) from None
+    if besides:
+        raise InvalidDocumentError(kind, besides)
+    return valid
 
 
 def _mistakes(document: Document, model: type[BaseModel], details: list[ErrorDetails]) -> tuple[Mistake, ...]:
@@ -331,15 +335,9 @@ def known_keys(model: type[BaseModel], path: KeyPath) -> tuple[str, ...]:
     for part in path:
         if isinstance(part, int):
             continue
-        models = [below for current in models for below in _models_below(current, part)]
+        fields = [pair for current in models for pair in current.model_fields.items()]
+        models = [one for name, field in fields if part in {name, field.alias} for one in _models_in(field.annotation)]
     return tuple(field.alias or name for current in models for name, field in current.model_fields.items())
-
-
-def _models_below(model: type[BaseModel], key: str) -> list[type[BaseModel]]:
-    for name, field in model.model_fields.items():
-        if key in {name, field.alias}:
-            return _models_in(field.annotation)
-    return []
 
 
 def _models_in(annotation: Any) -> list[type[BaseModel]]:  # noqa: ANN401 - any type annotation

@@ -7,7 +7,6 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from provisioner.document import KeyPath, load_document, parse_model
-from provisioner.errors import InvalidDocumentError, Mistake
 from provisioner.host.model import Host
 from provisioner.versions import Version
 
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from provisioner.document import Document
+    from provisioner.errors import Mistake
 
 KIND = "host profile"
 
@@ -53,16 +53,7 @@ def load_host(path: Path) -> Host:
 
 def host_from_document(document: Document) -> Host:
     """Validate a host profile that has been read: a file, or the inline mapping of a spec (`document.below(…)`)."""
-    mistakes = tuple(_mistakes(document))
-    try:
-        host = parse_model(document, Host, kind=KIND)
-    except InvalidDocumentError as error:
-        known = {(mistake.line, mistake.column) for mistake in error.mistakes}
-        others = tuple(mistake for mistake in mistakes if (mistake.line, mistake.column) not in known)
-        raise InvalidDocumentError(KIND, error.mistakes + others) from None
-    if mistakes:
-        raise InvalidDocumentError(KIND, mistakes)
-    return host
+    return parse_model(document, Host, kind=KIND, besides=tuple(_mistakes(document)))
 
 
 def host_document(host: Host) -> str:

@@ -38,16 +38,7 @@ def parse_spec(document: Document) -> Spec:
     """Validate a spec that has been read; raises `InvalidDocumentError`."""
     if document.data is None:
         raise InvalidDocumentError(KIND, (Mistake(document.file, 1, 1, "", "the file is empty"),), hints=(_INIT,))
-    mistakes = tuple(spec_mistakes(document))
-    try:
-        spec = parse_model(document, Spec, kind=KIND)
-    except InvalidDocumentError as error:
-        known = {(mistake.line, mistake.column) for mistake in error.mistakes}
-        others = tuple(mistake for mistake in mistakes if (mistake.line, mistake.column) not in known)
-        raise InvalidDocumentError(KIND, error.mistakes + others) from None
-    if mistakes:
-        raise InvalidDocumentError(KIND, mistakes)
-    return spec
+    return parse_model(document, Spec, kind=KIND, besides=tuple(spec_mistakes(document)))
 
 
 def check_components(document: Document, spec: Spec, known: Collection[str]) -> None:
