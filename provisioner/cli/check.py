@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from provisioner.lock.model import Lock
 
 PathsArgument = Annotated[
-    list[Path] | None, typer.Argument(metavar="PATH", help="Locks, or folders that hold some; default: this folder.")
+    list[Path] | None,
+    typer.Argument(metavar="PATH", readable=False, help="Locks, or folders that hold some; default: this folder."),
 ]
 
 EXIT_CODES = {"yes": 0, "no": 1, "unverified": 3}

@@ -18,11 +18,14 @@ class OutputFormat(StrEnum):
 
 FormatOption = Annotated[OutputFormat, typer.Option("--format", help="Report as text for people or as JSON for programs.")]
 
-SpecArgument = Annotated[Path, typer.Argument(metavar="SPEC", help="The wish: a provision.yaml.")]
+# `readable=False`, here and wherever a path is given: `document` says in our own words why a file cannot be read.
+SpecArgument = Annotated[Path, typer.Argument(metavar="SPEC", readable=False, help="The wish: a provision.yaml.")]
 
 HostOption = Annotated[
     list[Path] | None,
-    typer.Option("--host", metavar="FILE", help="A host profile; give it several times to fit all of them at once."),
+    typer.Option(
+        "--host", metavar="FILE", readable=False, help="A host profile; give it several times to fit all of them at once."
+    ),
 ]
 
 OfflineOption = Annotated[bool, typer.Option("--offline", help="Use only what is cached; never open a connection.")]

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-LockArgument = Annotated[Path, typer.Argument(metavar="LOCK", help="A lock file: pylock.<name>.toml.")]
+LockArgument = Annotated[Path, typer.Argument(metavar="LOCK", readable=False, help="A lock file: pylock.<name>.toml.")]
 ToOption = Annotated[str, typer.Option("--to", metavar="FORMAT", help="dockerfile or requirements.")]
 OutOption = Annotated[
     Path | None, typer.Option("--out", metavar="PATH", help="Write to this file, or into this directory; default: stdout.")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from provisioner.validate.report import Report
     from provisioner.validate.run import Options
 
-LocksArgument = Annotated[list[Path], typer.Argument(metavar="LOCK", help="Lock files: pylock.<name>.toml.")]
+LocksArgument = Annotated[list[Path], typer.Argument(metavar="LOCK", readable=False, help="Lock files: pylock.<name>.toml.")]
 EngineOption = Annotated[str, typer.Option("--engine", metavar="NAME", help="docker, podman, or local (no container).")]
 LevelOption = Annotated[
     int, typer.Option("--level", min=0, max=4, help="0 import, 1 devices, 2 compute, 3 cuDNN and NCCL, 4 sustained load.")
