@@ -41,8 +41,9 @@ SETS = (
     RequirementSet(
         "vllm",
         ("vllm",),
-        why="cuda-python 13 pins the cuda-bindings of its own release and 12.6.2.post1 takes any newer one, so the newest of "
-        "one excludes the newest of the other; provision keeps the newer cuda-python, uv the newer cuda-bindings.",
+        why="The newest cuda-python needs cuda-bindings ~=13.4.4, so the newest of both cannot be had: provision keeps the "
+        "newer cuda-python; uv takes cuda-bindings 13.5.0 and falls back to cuda-python 12.6.2, which does not depend on "
+        "it yet.",
     ),
     RequirementSet("vllm 0.8.5", ("vllm==0.8.5",), "3.11"),
     RequirementSet("jax", ("jax[cuda12]", "flax", "optax")),
