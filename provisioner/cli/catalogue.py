@@ -35,5 +35,17 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
         "Describe this machine as a host profile",
         ("provision inspect > hosts/this.yaml", "provision inspect --root saved/node-7"),
     ),
+    "matrix": (
+        "Browse, lint, measure and compare the compatibility matrix",
+        ("provision matrix check",),
+    ),
 }
 """For each command, in the order in which a user meets them: its summary and its examples."""
+
+MATRIX_COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "check": (
+        "Lint the matrix, and count its rows, measurements and disagreements",
+        ("provision matrix check", "provision matrix check --matrix my-matrices --format json"),
+    ),
+}
+"""The commands under `provision matrix`, likewise; each is a function `matrix_NAME` in `cli/matrix_NAME.py`."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from provisioner.cli.catalogue import COMMANDS
+from provisioner.cli.catalogue import COMMANDS, MATRIX_COMMANDS
 from provisioner.names import nearest
 
 if TYPE_CHECKING:
@@ -34,25 +34,30 @@ class LazyGroup(TyperGroup):
     `provision check` must not pay for the container client, nor any command for the modules of the others.
     """
 
+    catalogue: ClassVar = COMMANDS
+    prefix: ClassVar = ""
+    """What stands before a command's name in the name of its module."""
+
     def list_commands(self, ctx: object) -> list[str]:
         """Return the names of all commands, in the order in which a user meets them."""
         del ctx
-        return list(COMMANDS)
+        return list(self.catalogue)
 
     def get_command(self, ctx: object, cmd_name: str) -> Command | None:
         """Import and build one command; None where the catalogue does not know its name."""
         del ctx
-        if cmd_name not in COMMANDS:
+        if cmd_name not in self.catalogue:
             return None
         if cmd_name not in self.commands:
-            self.commands[cmd_name] = load_command(cmd_name)
+            _, examples = self.catalogue[cmd_name]
+            self.commands[cmd_name] = load_command(cmd_name, module=f"{self.prefix}{cmd_name}", examples=examples)
         return self.commands[cmd_name]
 
     def resolve_command(self, ctx: Context, args: list[str]) -> tuple[str | None, Command | None, list[str]]:
         """Find the command the first argument names, or fail naming the nearest one."""
         name = args[0]
-        if name not in COMMANDS and not name.startswith("-"):
-            near = nearest(name, COMMANDS)
+        if name not in self.catalogue and not name.startswith("-"):
+            near = nearest(name, self.catalogue)
             ctx.fail(f"`{name}` is not a command" + (f"; did you mean `{near}`?" if near else ""))
         return super().resolve_command(ctx, args)
 
@@ -60,7 +65,14 @@ class LazyGroup(TyperGroup):
         """Write the list of commands without importing any of them."""
         del ctx
         with formatter.section("Commands"):
-            formatter.write_dl([(name, summary) for name, (summary, _) in COMMANDS.items()])
+            formatter.write_dl([(name, summary) for name, (summary, _) in self.catalogue.items()])
+
+
+class MatrixGroup(LazyGroup):
+    """The commands under `provision matrix`."""
+
+    catalogue: ClassVar = MATRIX_COMMANDS
+    prefix: ClassVar = "matrix_"
 
 
 def application() -> typer.Typer:
@@ -79,10 +91,9 @@ def application() -> typer.Typer:
     return app
 
 
-def load_command(name: str) -> Command:
-    """Import `provisioner.cli.<name>` and build its command: a function of that name, or a Typer with commands of its own."""
-    verb = getattr(import_module(f"provisioner.cli.{name}"), name)
-    _, examples = COMMANDS[name]
+def load_command(name: str, *, module: str, examples: tuple[str, ...]) -> Command:
+    """Import `provisioner.cli.<module>` and build its command: a function of that name, or a Typer with commands of its own."""
+    verb = getattr(import_module(f"provisioner.cli.{module}"), module)
     epilog = "\b\nExamples:\n" + "\n".join(f"  {example}" for example in examples)
     if isinstance(verb, typer.Typer):
         verb.rich_markup_mode = None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from provisioner.matrix.guards import ABSENT, NAMED_GUARDS, SAME
 from provisioner.matrix.model import (
     Build,
     Citation,
@@ -12,13 +14,18 @@ from provisioner.matrix.model import (
     DistributionLimit,
     DriverBranch,
     DriverMinimum,
+    DriverPackage,
+    Failure,
+    GfxOverride,
     Gpu,
     ImageFacts,
     ImpliedNeed,
     Matrix,
     Need,
+    PatchedKernels,
     Release,
     Rule,
+    Variables,
 )
 from provisioner.versions import Range, Version
 
@@ -36,7 +43,7 @@ def build_matrix(files: MatrixFiles, digest: str) -> Matrix:
 class _Builder:
     def __init__(self, files: MatrixFiles) -> None:
         self.files = files
-        self.named = {"platform"} | {name for name, entry in files.index.content.components.items() if entry.named}
+        self.named = {*NAMED_GUARDS, *(name for name, entry in files.index.content.components.items() if entry.named)}
         self.positions: dict[str, str] = {}
 
     def matrix(self, digest: str) -> Matrix:
@@ -44,12 +51,16 @@ class _Builder:
         return Matrix(
             order=self.files.index.content.order,
             components=components,
-            rules=tuple(rule for file in self.files.components.values() for rule in self._rules(file)),
-            branches=tuple(branch for file in self.files.components.values() for branch in _branches(file)),
+            rules=tuple(rule for file in self.files.component_files() for rule in self._rules(file)),
+            branches=tuple(branch for file in self.files.component_files() for branch in _branches(file)),
             gpus=self._gpus(),
             images=self._images(),
             distributions=self._distributions(),
             limits=self._limits(),
+            overrides=self._overrides(),
+            variables=self._variables(),
+            failures=self._failures(),
+            driver_packages=self._driver_packages(),
             citations=self._citations(),
             digest=digest,
             positions=self.positions,
@@ -66,23 +77,33 @@ class _Builder:
 
     def _component(self, name: str) -> Component:
         entry = self.files.index.content.components[name]
-        file = self.files.components.get(name)
-        releases = tuple(Release(version=Version.named(value)) for value in entry.values)
-        if file is not None and not entry.values:
-            releases = tuple(self._release(name, file, index, release) for index, release in enumerate(file.content.releases))
-        return Component(name=name, title=entry.title, releases=releases, is_virtual=entry.virtual, is_named=entry.named)
+        releases: dict[Version, Release] = {
+            Version.named(value): Release(version=Version.named(value)) for value in entry.values
+        }
+        for file in self.files.components.get(name, ()):
+            for index, row in enumerate(file.content.releases):
+                found = self._release(name, file, index, row)
+                first = releases.get(found.version)
+                releases[found.version] = found if first is None else replace(first, builds=(*first.builds, *found.builds))
+        return Component(
+            name=name, title=entry.title, releases=tuple(releases.values()), is_virtual=entry.virtual, is_named=entry.named
+        )
 
     def _release(self, name: str, file: Parsed[ComponentFile], index: int, entry: ReleaseEntry) -> Release:
-        key = f"{name}=={entry.version}"
-        self.positions[key] = self.files.place(file, ("releases", index))
+        self.positions.setdefault(f"{name}=={entry.version}", self.files.place(file, ("releases", index)))
         for number, build in enumerate(entry.builds):
             place = self.files.place(file, ("releases", index, "builds", number))
-            self.positions.setdefault(f"{key}+{build.name}", place)
+            self.positions.setdefault(f"{name}=={entry.version}+{build.name}", place)
         return Release(
-            version=Version.parse(entry.version),
+            version=Version.named(entry.version) if name in self.named else Version.parse(entry.version),
             builds=tuple(self._build(build, entry) for build in entry.builds),
             needs=self._needs(entry.requires),
             driver=_driver(entry.driver) if entry.driver is not None else None,
+            platforms=entry.platforms,
+            ptx_isa=entry.ptx_isa,
+            patched=tuple(
+                PatchedKernels(kernel=Range.parse(row.kernel), by=row.by, sources=row.source) for row in entry.patched
+            ),
             released=entry.released,
             end_of_life=entry.end_of_life,
             sources=entry.source,
@@ -95,11 +116,16 @@ class _Builder:
             needs=self._needs(entry.requires),
             sass=entry.sass,
             ptx=entry.ptx,
+            gfx=entry.gfx,
+            cxx11_abi=entry.cxx11_abi,
+            is_compiled=entry.compiled,
+            install=entry.install,
             index=entry.index,
             local=entry.local,
             accelerator=entry.accelerator,
             is_default=entry.default,
             artefact=entry.artefact,
+            sha256=entry.sha256,
             sources=entry.source or release.source,
         )
 
@@ -128,6 +154,7 @@ class _Builder:
             Gpu(
                 name=entry.name,
                 compute_capability=entry.compute_capability,
+                gfx=entry.gfx,
                 architecture=entry.architecture,
                 kind=entry.kind,
                 pci_device_ids=entry.pci_device_ids,
@@ -136,6 +163,76 @@ class _Builder:
                 sources=entry.source,
             )
             for entry in (self.files.gpus.content.gpus if self.files.gpus is not None else ())
+        )
+
+    def _overrides(self) -> tuple[GfxOverride, ...]:
+        return tuple(
+            GfxOverride(
+                name=entry.name,
+                gfx=entry.gfx,
+                runs_as=entry.runs_as,
+                variables=tuple(sorted(entry.set.items())),
+                because=entry.because,
+                sources=entry.source,
+            )
+            for entry in (self.files.gpus.content.overrides if self.files.gpus is not None else ())
+        )
+
+    def _variables(self) -> tuple[Variables, ...]:
+        file = self.files.knowledge
+        found = []
+        for index, entry in enumerate(file.content.variables if file is not None else ()):
+            assert file is not None
+            self.positions[f"variables:{entry.name}"] = self.files.place(file, ("variables", index))
+            (when,) = self._needs(entry.when)
+            found.append(
+                Variables(
+                    name=entry.name,
+                    when=when,
+                    guards=self._needs(entry.on),
+                    variables=tuple(sorted(entry.set.items())),
+                    because=entry.because,
+                    sources=entry.source,
+                )
+            )
+        return tuple(found)
+
+    def _failures(self) -> tuple[Failure, ...]:
+        file = self.files.knowledge
+        found = []
+        for index, entry in enumerate(file.content.failures if file is not None else ()):
+            assert file is not None
+            self.positions[f"failure:{entry.name}"] = self.files.place(file, ("failures", index))
+            found.append(
+                Failure(
+                    name=entry.name,
+                    layer=entry.layer,
+                    symptoms=entry.symptoms,
+                    cause=entry.cause,
+                    remedy=entry.remedy,
+                    when=self._needs(entry.when),
+                    guards=self._needs(entry.on),
+                    sources=entry.source,
+                )
+            )
+        return tuple(found)
+
+    def _driver_packages(self) -> tuple[DriverPackage, ...]:
+        file = self.files.driver_packages
+        return tuple(
+            DriverPackage(
+                name=entry.name,
+                os=entry.os,
+                kind=entry.kind,
+                branches=entry.branches,
+                modules=entry.modules,
+                kernel=entry.kernel,
+                signed=entry.signed,
+                headers=entry.headers,
+                note=entry.note,
+                sources=entry.source,
+            )
+            for entry in (file.content.packages if file is not None else ())
         )
 
     def _images(self) -> tuple[ImageFacts, ...]:
@@ -153,6 +250,7 @@ class _Builder:
                 cuda=entry.cuda,
                 cudnn=entry.cudnn,
                 require_cuda=content.gates[entry.gate] if entry.gate else "",
+                end_of_life=entry.end_of_life,
                 platforms=entry.platforms,
                 sources=entry.source,
             )
@@ -213,8 +311,10 @@ class _Builder:
 
 
 def need(component: str, value: str | tuple[str, ...], *, is_named: bool) -> Need:
-    """One need: a range, or a choice of exact versions (names where the component's values are names)."""
-    if is_named:
+    """One need: a range, a choice of exact versions (names where the component's values are names), or `same`."""
+    if value == SAME:
+        return Need(component=component, range=Range(), is_same=True)
+    if value == ABSENT or is_named:
         names = (value,) if isinstance(value, str) else value
         return Need(component=component, range=Range(), one_of=tuple(Version.named(name) for name in names))
     if isinstance(value, str):

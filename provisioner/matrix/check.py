@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provisioner.matrix.check_distributions import check_distributions
+from provisioner.matrix.check_knowledge import check_knowledge
 from provisioner.matrix.check_needs import NeedChecker
 from provisioner.names import nearest
+from provisioner.versions import Version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
     from provisioner.errors import Mistake
     from provisioner.matrix.files import MatrixFiles, Parsed
     from provisioner.matrix.schema import BuildEntry, ComponentFile, GpuFile, ImageFile, ReleaseEntry
-    from provisioner.versions import Version
 
     AnyFile = Parsed[BaseModel]
 
@@ -39,16 +40,18 @@ class _Checker:
     def mistakes(self) -> Iterator[Mistake]:
         yield from self._order()
         yield from self._sources()
-        for name, file in self.files.components.items():
-            yield from self._releases(name, file)
-            yield from self._rules(name, file)
-            yield from self._branches(file)
+        for name, files in self.files.components.items():
+            yield from self._releases(name, files)
+            for file in files:
+                yield from self._rules(name, file)
+                yield from self._branches(file)
         if self.files.gpus is not None:
             yield from self._gpus(self.files.gpus)
         if self.files.images is not None:
             yield from self._images(self.files.images)
         if self.files.distributions is not None:
             yield from check_distributions(self.files, self.files.distributions, needs=self.needs, cited=self._cited)
+        yield from check_knowledge(self.files, needs=self.needs, cited=self._cited)
 
     def _order(self) -> Iterator[Mistake]:
         index = self.files.index
@@ -86,22 +89,39 @@ class _Checker:
                 if key not in self.source_keys:
                     yield file.mistake((*path, "source", index), _unknown(key, "source", self.source_keys))
 
-    def _releases(self, name: str, file: Parsed[ComponentFile]) -> Iterator[Mistake]:
-        lines: dict[Version, tuple[str, int]] = {}
-        for index, release in enumerate(file.content.releases):
-            path = ("releases", index)
-            version, found = self.needs.version(file, (*path, "version"), release.version)
-            yield from found
-            if version is not None:
-                line = file.line(path)
-                if version in lines:
-                    text, first = lines[version]
-                    same = f"the same as `{text}`" if text != release.version else "given twice"
-                    yield file.mistake(
-                        (*path, "version"), f"release `{release.version}` is {same}; the first is on line {first}"
-                    )
-                lines.setdefault(version, (release.version, line))
-            yield from self._release(name, file, path, release)
+    def _releases(self, name: str, files: Sequence[Parsed[ComponentFile]]) -> Iterator[Mistake]:
+        first: dict[Version, tuple[str, Parsed[ComponentFile], int]] = {}
+        builds: dict[Version, dict[tuple[str, str, str], str]] = {}
+        is_named = self.files.index.content.components[name].named
+        for file in files:
+            for index, release in enumerate(file.content.releases):
+                path = ("releases", index)
+                found: Sequence[Mistake] = ()
+                version: Version | None = Version.named(release.version)
+                if not is_named:
+                    version, found = self.needs.version(file, (*path, "version"), release.version)
+                yield from found
+                if version is not None and version in first:
+                    yield from self._again(file, path, release, first=first[version])
+                if version is not None:
+                    first.setdefault(version, (release.version, file, file.line(path)))
+                    yield from self._builds(name, file, path, release, first=builds.setdefault(version, {}))
+                yield from self._release(name, file, path, release)
+
+    def _again(
+        self, file: AnyFile, path: KeyPath, release: ReleaseEntry, *, first: tuple[str, AnyFile, int]
+    ) -> Iterator[Mistake]:
+        """A release may be repeated in another file of its component, where it only adds builds."""
+        text, other, line = first
+        if other is not file:
+            extra = sorted(release.model_fields_set - {"version", "builds", "source"})
+            if extra or not release.builds:
+                place = f"{self.files.directory.name}/{other.name}:{line}"
+                text = f"release `{release.version}` is described {place}; here it may only add builds, not {', '.join(extra)}"
+                yield file.mistake((*path, extra[0] if extra else "version"), text)
+            return
+        same = f"the same as `{text}`" if text != release.version else "given twice"
+        yield file.mistake((*path, "version"), f"release `{release.version}` is {same}; the first is on line {line}")
 
     def _release(self, name: str, file: Parsed[ComponentFile], path: KeyPath, release: ReleaseEntry) -> Iterator[Mistake]:
         yield from self.needs.needs(file, (*path, "requires"), release.requires, subject=name)
@@ -112,7 +132,19 @@ class _Checker:
                 text = getattr(release.driver, key)
                 if text is not None:
                     yield from self.needs.version(file, (*path, "driver", key), text)[1]
-        first: dict[tuple[str, str, str], int] = {}
+        for index, row in enumerate(release.patched):
+            yield from self.needs.condition(file, (*path, "patched", index), {"kernel": row.kernel})
+            yield from self._cited(file, (*path, "patched", index), row.source, f"patched `{release.version}`")
+
+    def _builds(
+        self,
+        name: str,
+        file: Parsed[ComponentFile],
+        path: KeyPath,
+        release: ReleaseEntry,
+        *,
+        first: dict[tuple[str, str, str], str],
+    ) -> Iterator[Mistake]:
         for index, build in enumerate(release.builds):
             below = (*path, "builds", index)
             yield from self.needs.needs(file, (*below, "requires"), build.requires, subject=name)
@@ -121,7 +153,7 @@ class _Checker:
             yield from self._duplicate_build(file, below, build, first)
 
     def _duplicate_build(
-        self, file: Parsed[ComponentFile], path: KeyPath, build: BuildEntry, first: dict[tuple[str, str, str], int]
+        self, file: Parsed[ComponentFile], path: KeyPath, build: BuildEntry, first: dict[tuple[str, str, str], str]
     ) -> Iterator[Mistake]:
         """Builds of one name are allowed when no platform and Python falls under both."""
         python = build.requires.get("python", "")
@@ -132,10 +164,10 @@ class _Checker:
                 if key in first:
                     where = " and ".join(part for part in (platform, f"python {version}" if version else "") if part)
                     twice = f"build `{build.name}` is given twice{' for ' + where if where else ''}"
-                    text = f"{twice}; the first is on line {first[key]}"
-                    yield file.mistake((*path, "name"), text)
+                    yield file.mistake((*path, "name"), f"{twice}; the first is {first[key]}")
                     return
-                first[key] = file.line((*path, "name"))
+                line = file.line((*path, "name"))
+                first[key] = f"on line {line}"
 
     def _rules(self, name: str, file: Parsed[ComponentFile]) -> Iterator[Mistake]:
         for index, rule in enumerate(file.content.rules):
@@ -179,6 +211,9 @@ class _Checker:
             if gpu.name in lines:
                 yield file.mistake((*path, "name"), f"GPU `{gpu.name}` is given twice; the first is on line {lines[gpu.name]}")
             lines.setdefault(gpu.name, file.line(path))
+            if bool(gpu.compute_capability) == bool(gpu.gfx):
+                text = f"GPU `{gpu.name}` needs one of compute_capability (NVIDIA) and gfx (AMD)"
+                yield file.mistake((*path, "name"), text)
             if gpu.first_driver is not None:
                 yield from self.needs.version(file, (*path, "first_driver"), gpu.first_driver)[1]
             yield from self._cited(file, path, gpu.source, f"GPU `{gpu.name}`")

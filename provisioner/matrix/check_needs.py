@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from provisioner.matrix.guards import ABSENT, NAMED_GUARDS, SAME
 from provisioner.names import nearest
 from provisioner.versions import Range, Version
 
@@ -17,11 +18,6 @@ if TYPE_CHECKING:
     from provisioner.matrix.files import MatrixFiles, Parsed
     from provisioner.matrix.schema import Needs
 
-GUARDS = ("gpu", "driver", "kernel", "platform")
-"""Host facts that are known before solving, so that a rule may depend on them."""
-
-PLATFORMS = ("linux/amd64", "linux/arm64", "macos/arm64", "macos/x86_64")
-
 
 class NeedChecker:
     """Checks ranges and version lists against the components of one matrix."""
@@ -31,9 +27,19 @@ class NeedChecker:
         self._components = index.components
         self._rank = {name: position for position, name in enumerate(index.order)}
         self._releases = {
-            name: tuple(version for release in file.content.releases if (version := _parsed(release.version)) is not None)
-            for name, file in files.components.items()
-            if not index.components[name].virtual
+            name: tuple(
+                version
+                for file in parts
+                for release in file.content.releases
+                if (version := _parsed(release.version)) is not None
+            )
+            for name, parts in files.components.items()
+            if not index.components[name].virtual and parts
+        }
+        self._names = {
+            name: (*entry.values, *(row.version for file in files.components.get(name, ()) for row in file.content.releases))
+            for name, entry in index.components.items()
+            if entry.named
         }
 
     def version(self, file: Parsed[BaseModel], path: KeyPath, text: str) -> tuple[Version | None, tuple[Mistake, ...]]:
@@ -47,6 +53,9 @@ class NeedChecker:
         """Mistakes of a `requires` or `require` mapping of `subject`."""
         for component, value in needs.items():
             below = (*path, component)
+            if component == "platform":
+                yield from self._value(file, below, component, value)
+                continue
             if component not in self._components:
                 yield file.mistake(below, self._unknown(component))
                 continue
@@ -64,18 +73,21 @@ class NeedChecker:
             yield from self._value(file, (*path, component), component, value)
 
     def guards(self, file: Parsed[BaseModel], path: KeyPath, guards: Needs) -> Iterator[Mistake]:
-        """Mistakes of a rule's `on`: only host facts, because they are settled before solving starts."""
+        """Mistakes of a rule's `on`: only facts of the host and the wish, which are settled before solving starts."""
         for component, value in guards.items():
-            if component not in GUARDS:
-                text = f"`{component}` is no host fact; a rule may depend on {', '.join(GUARDS)}"
+            entry = self._components.get(component)
+            if component not in NAMED_GUARDS and (entry is None or not entry.virtual):
+                known = (*sorted(name for name, one in self._components.items() if one.virtual), *NAMED_GUARDS)
+                text = f"`{component}` is no host fact; a rule may depend on {', '.join(known)}"
                 yield file.mistake((*path, component), text)
-                continue
-            yield from self._value(file, (*path, component), component, value)
+            elif value != ABSENT:
+                yield from self._value(file, (*path, component), component, value)
 
     def _value(self, file: Parsed[BaseModel], path: KeyPath, component: str, value: str | tuple[str, ...]) -> Iterator[Mistake]:
-        entry = self._components.get(component)
-        if component == "platform" or (entry is not None and entry.named):
-            yield from self._names(file, path, component, value)
+        if value == SAME:
+            return
+        if component in NAMED_GUARDS or component in self._names:
+            yield from self._named(file, path, component, value)
             return
         try:
             if isinstance(value, str):
@@ -91,10 +103,11 @@ class NeedChecker:
             shown = value if isinstance(value, str) else " or ".join(value)
             yield file.mistake(path, f"no release of `{component}` in this matrix is {shown}, so this can never be met")
 
-    def _names(self, file: Parsed[BaseModel], path: KeyPath, component: str, value: str | tuple[str, ...]) -> Iterator[Mistake]:
-        known = PLATFORMS if component == "platform" else self._components[component].values
+    def _named(self, file: Parsed[BaseModel], path: KeyPath, component: str, value: str | tuple[str, ...]) -> Iterator[Mistake]:
+        known = NAMED_GUARDS.get(component) or self._names[component]
         for name in (value,) if isinstance(value, str) else value:
-            if name not in known:
+            # an operating system is also named without its version: `ubuntu` is every Ubuntu
+            if known and name not in known and not any(one.startswith(f"{name} ") for one in known):
                 near = nearest(name, known)
                 advice = f"did you mean `{near}`?" if near else f"known are {', '.join(known)}"
                 yield file.mistake(path, f"`{name}` is no value of `{component}`; {advice}")

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from provisioner.document import FileError, load_document, parse_model
 from provisioner.errors import InvalidDocumentError, Mistake
 from provisioner.matrix.location import INDEX
-from provisioner.matrix.schema import ComponentFile, DistributionFile, GpuFile, ImageFile, MatrixFile
+from provisioner.matrix.schema import (
+    ComponentFile,
+    DistributionFile,
+    DriverPackageFile,
+    GpuFile,
+    ImageFile,
+    KnowledgeFile,
+    MatrixFile,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,10 +56,12 @@ class MatrixFiles:
 
     directory: Path
     index: Parsed[MatrixFile]
-    components: dict[str, Parsed[ComponentFile]] = field(default_factory=dict)
+    components: dict[str, tuple[Parsed[ComponentFile], ...]] = field(default_factory=dict)
     gpus: Parsed[GpuFile] | None = None
     images: Parsed[ImageFile] | None = None
     distributions: Parsed[DistributionFile] | None = None
+    knowledge: Parsed[KnowledgeFile] | None = None
+    driver_packages: Parsed[DriverPackageFile] | None = None
     mistakes: list[Mistake] = field(default_factory=list)
 
     def place(self, file: Parsed[BaseModel], path: KeyPath) -> str:
@@ -61,7 +71,7 @@ class MatrixFiles:
     def sources(self) -> Iterator[tuple[Parsed[BaseModel], Sources]]:
         """The `sources:` of every file, in a fixed order."""
         yield self.index, self.index.content.sources
-        for component in self.components.values():
+        for component in self.component_files():
             yield component, component.content.sources
         if self.gpus is not None:
             yield self.gpus, self.gpus.content.sources
@@ -69,16 +79,24 @@ class MatrixFiles:
             yield self.images, self.images.content.sources
         if self.distributions is not None:
             yield self.distributions, self.distributions.content.sources
+        if self.knowledge is not None:
+            yield self.knowledge, self.knowledge.content.sources
+        if self.driver_packages is not None:
+            yield self.driver_packages, self.driver_packages.content.sources
+
+    def component_files(self) -> Iterator[Parsed[ComponentFile]]:
+        """The files of all components, in the order `matrix.yaml` names them."""
+        for files in self.components.values():
+            yield from files
 
 
 def read_files(directory: Path) -> MatrixFiles:
     """Read `matrix.yaml` and every file it names; raises `InvalidDocumentError` only when `matrix.yaml` itself is unusable."""
     files = MatrixFiles(directory, _read(directory, INDEX, MatrixFile))
     for name, entry in files.index.content.components.items():
-        if entry.file:
-            parsed = _try(files, ("components", name, "file"), entry.file, ComponentFile)
-            if parsed is not None:
-                files.components[name] = parsed
+        names = (entry.file,) if isinstance(entry.file, str) else entry.file
+        found = (_try(files, ("components", name, "file"), text, ComponentFile) for text in names if text)
+        files.components[name] = tuple(parsed for parsed in found if parsed is not None)
     index = files.index.content
     if index.gpus:
         files.gpus = _try(files, ("gpus",), index.gpus, GpuFile)
@@ -86,6 +104,10 @@ def read_files(directory: Path) -> MatrixFiles:
         files.images = _try(files, ("images",), index.images, ImageFile)
     if index.distributions:
         files.distributions = _try(files, ("distributions",), index.distributions, DistributionFile)
+    if index.knowledge:
+        files.knowledge = _try(files, ("knowledge",), index.knowledge, KnowledgeFile)
+    if index.driver_packages:
+        files.driver_packages = _try(files, ("driver_packages",), index.driver_packages, DriverPackageFile)
     return files
 
 

@@ -25,13 +25,15 @@ def default_directory() -> Path:
 
 
 def content_digest(directory: Path) -> str:
-    """The SHA-256 over every YAML file's name, length and bytes, in name order; raises `MatrixMissingError`."""
+    """The SHA-256 over name, length and bytes of every YAML file below, in name order; raises `MatrixMissingError`."""
     digest = hashlib.sha256()
     try:
-        paths = sorted(path for path in directory.iterdir() if path.suffix == ".yaml")
+        next(directory.iterdir(), None)  # rglob is silent about a directory that cannot be read
+        paths = sorted(directory.rglob("*.yaml"))
         for path in paths:
             content = path.read_bytes()
-            digest.update(f"{path.name}\0{len(content)}\0".encode())
+            name = path.relative_to(directory).as_posix()
+            digest.update(f"{name}\0{len(content)}\0".encode())
             digest.update(content)
     except OSError as error:
         raise MatrixMissingError(f"matrix directory `{directory}` cannot be read: {error.strerror}") from None

@@ -28,17 +28,23 @@ class Citation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Need:
-    """What a release or build needs of another component: a range, or one of a few exact versions (`one_of`)."""
+    """What a release or build needs of another component: a range, or one of a few exact versions (`one_of`).
+
+    `is_same`: the very version of the subject; such a need is judged beside the subject, never alone.
+    """
 
     component: str
     range: Range
     one_of: tuple[Version, ...] = ()
+    is_same: bool = False
 
     def allows(self, version: Version) -> bool:
         """Whether `version` of the needed component satisfies this."""
         return version in self.one_of if self.one_of else self.range.allows(version)
 
     def __str__(self) -> str:
+        if self.is_same:
+            return "of the same version"
         return " or ".join(str(version) for version in self.one_of) if self.one_of else str(self.range)
 
 
@@ -47,8 +53,11 @@ class Build:
     """One variant of a release with exact needs of its own (`cu126` on linux/amd64).
 
     `sass` and `ptx` are the compiled targets (`sm_90`, `compute_90`); None means nobody measured them, which is not the
-    same as none. `index` is `pypi` or the framework index of this variant (`pytorch-cu126`). `local` is the local version
-    label of its wheels (`cu126`, or "" when the wheel has none on its index). `artefact` names the file measured.
+    same as none; so `gfx`, AMD's targets. `cxx11_abi` is the C++ ABI extensions must be built with. `is_compiled`: nobody
+    publishes a binary. `install` is the requirement that installs it (`jax[cuda12]`) where it is not the distribution of the
+    component. `index` is `pypi` or the framework index of this variant (`pytorch-cu126`). `local` is the local version
+    label of its wheels (`cu126`, or "" when the wheel has none on its index). `artefact` names the file measured, `sha256` is
+    its hash.
     """
 
     name: str
@@ -56,11 +65,25 @@ class Build:
     needs: tuple[Need, ...] = ()
     sass: tuple[str, ...] | None = None
     ptx: tuple[str, ...] | None = None
+    gfx: tuple[str, ...] | None = None
+    cxx11_abi: bool | None = None
+    is_compiled: bool = False
+    install: str = ""
     index: str = ""
     local: str = ""
     accelerator: str = ""
     is_default: bool = False
     artefact: str = ""
+    sha256: str = ""
+    sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PatchedKernels:
+    """Kernels a driver release builds on with the patches some distribution carries (`by`), never without them."""
+
+    kernel: Range
+    by: str
     sources: tuple[str, ...] = ()
 
 
@@ -86,6 +109,9 @@ class Release:
     builds: tuple[Build, ...] = ()
     needs: tuple[Need, ...] = ()
     driver: DriverMinimum | None = None
+    platforms: tuple[str, ...] = ()
+    ptx_isa: str = ""
+    patched: tuple[PatchedKernels, ...] = ()
     released: str = ""
     end_of_life: str = ""
     sources: tuple[str, ...] = ()
@@ -127,15 +153,31 @@ class DriverBranch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gpu:
-    """One GPU product. `kind`: datacenter, workstation, geforce or jetson; forward compatibility depends on it."""
+    """One GPU product. `kind`: datacenter, workstation, geforce or jetson; forward compatibility depends on it.
+
+    NVIDIA's has a compute capability, AMD's (`kind` also radeon, apu) a gfx target; the other is "".
+    """
 
     name: str
     compute_capability: str
-    architecture: str
+    gfx: str = ""
+    architecture: str = ""
     kind: str = ""
     pci_device_ids: tuple[str, ...] = ()
     first_driver: Version | None = None
     modules: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GfxOverride:
+    """AMD targets that run the code of another one when `variables` are set, without anybody's support."""
+
+    name: str
+    gfx: tuple[str, ...]
+    runs_as: str
+    variables: tuple[tuple[str, str], ...]
+    because: str
     sources: tuple[str, ...] = ()
 
 
@@ -152,6 +194,7 @@ class ImageFacts:
     cudnn: str = ""
     require_cuda: str = ""
     kind: str = ""
+    end_of_life: str = ""
     platforms: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
 
@@ -201,6 +244,48 @@ class DistributionLimit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Variables:
+    """Environment variables a stack needs when `when` is in range (on hosts where every guard holds)."""
+
+    name: str
+    when: Need
+    guards: tuple[Need, ...] = ()
+    variables: tuple[tuple[str, str], ...]
+    because: str
+    sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """A failure people met: texts it shows in logs, the component at fault, its cause, and what to do."""
+
+    name: str
+    layer: str
+    symptoms: tuple[str, ...]
+    cause: str
+    remedy: str
+    when: tuple[Need, ...] = ()
+    guards: tuple[Need, ...] = ()
+    sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriverPackage:
+    """One way a distribution ships a driver; `signed` is None where nobody says. See `schema.DriverPackageEntry`."""
+
+    name: str
+    os: str
+    kind: str
+    branches: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
+    kernel: str = ""
+    signed: bool | None = None
+    headers: str = ""
+    note: str = ""
+    sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Matrix:
     """All components, rules, driver branches, GPUs, base images and distributions of one set of files; validated and frozen."""
 
@@ -217,6 +302,10 @@ class Matrix:
     (`limit:NAME`) and distribution (`distribution:NAME`, `distribution:NAME VERSIONS` for what some versions imply)."""
     distributions: tuple[Distribution, ...] = ()
     limits: tuple[DistributionLimit, ...] = ()
+    overrides: tuple[GfxOverride, ...] = ()
+    variables: tuple[Variables, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    driver_packages: tuple[DriverPackage, ...] = ()
 
     def native_cuda(self, driver: Version) -> Version | None:
         """The newest CUDA a driver runs natively; None when its branch is not in the matrix."""

@@ -26,14 +26,17 @@ def _spelled(pattern: str, example: str) -> Callable[[str], str]:
 Date = Annotated[str, AfterValidator(_spelled(r"(\d{4}-\d{2}(-\d{2})?)?", "2025-06-04 or 2025-06"))]
 Platform = Literal["linux/amd64", "linux/arm64", "macos/x86_64", "macos/arm64"]
 Accelerator = Literal["cuda", "cpu", "rocm", "mps"]
-GpuKind = Literal["datacenter", "workstation", "geforce", "jetson"]
+GpuKind = Literal["datacenter", "workstation", "geforce", "jetson", "radeon", "apu"]
 ImageKind = Literal["slim", "distribution", "cuda-base", "cuda-runtime", "cuda-devel"]
 Capability = Annotated[str, AfterValidator(_spelled(r"\d+\.\d+", "9.0"))]
 Sass = Annotated[str, AfterValidator(_spelled(r"sm_\d+[af]?", "sm_90"))]
 Ptx = Annotated[str, AfterValidator(_spelled(r"compute_\d+[af]?", "compute_90"))]
+Gfx = Annotated[str, AfterValidator(_spelled(r"gfx[0-9a-f]{3,5}(-generic)?|gfx\d+(-\d+)?-generic", "gfx942"))]
+Sha256 = Annotated[str, AfterValidator(_spelled(r"([0-9a-f]{64})?", "a SHA-256 of 64 hexadecimal digits"))]
 DeviceId = Annotated[str, AfterValidator(_spelled(r"[0-9A-F]{4}", "2330"))]
 Needs = dict[str, str | tuple[str, ...]]
-"""Component -> a range (`>=12,<13`), or a list of exact versions (or names) of which one must be chosen."""
+"""Component -> a range (`>=12,<13`), a list of exact versions (or names) of which one must be chosen, or `same`: the version
+of the subject itself, as a fabric manager must be of its driver's."""
 
 
 class StrictModel(BaseModel):
@@ -64,8 +67,20 @@ class DriverEntry(StrictModel):
     forward_compat: tuple[str, ...] = ()
 
 
+class PatchedEntry(StrictModel):
+    """Kernels a driver release builds on with the patches that some distribution carries."""
+
+    kernel: str
+    by: str
+    source: Cited
+
+
 class BuildEntry(StrictModel):
-    """One build of a release. Left out: `sass` and `ptx` are unknown; `[]` means measured and none."""
+    """One build of a release. Left out: `sass`, `ptx` and `gfx` are unknown; `[]` means measured and none.
+
+    `install` is the PEP 508 requirement that installs the build (`jax[cuda12]`) where it is not the component's own
+    distribution; `compiled` says that nobody publishes a binary: whoever wants it compiles it.
+    """
 
     name: str
     platforms: tuple[Platform, ...] = ()
@@ -76,24 +91,38 @@ class BuildEntry(StrictModel):
     requires: Needs = {}
     sass: tuple[Sass, ...] | None = None
     ptx: tuple[Ptx, ...] | None = None
+    gfx: tuple[Gfx, ...] | None = None
+    cxx11_abi: bool | None = None
+    compiled: bool = False
+    install: str = ""
     artefact: str = ""
+    sha256: Sha256 = ""
     source: Cited = ()
 
 
 class ReleaseEntry(StrictModel):
-    """One release; it or each of its builds cites its source."""
+    """One release; it or each of its builds cites its source. `platforms` bounds a release without builds.
+
+    A component may have several files: a release that a later file repeats only adds builds to the first.
+    """
 
     version: str
     released: Date = ""
     end_of_life: Date = ""
+    platforms: tuple[Platform, ...] = ()
+    ptx_isa: str = ""
     requires: Needs = {}
     driver: DriverEntry | None = None
+    patched: tuple[PatchedEntry, ...] = ()
     builds: tuple[BuildEntry, ...] = ()
     source: Cited = ()
 
 
 class RuleEntry(StrictModel):
-    """When `when` holds (on hosts where `on` holds), `require` holds too."""
+    """When `when` holds (on hosts where `on` holds), `require` holds too.
+
+    In `on`, `none` means that the host does not state the fact: `driver: none` is a driver still to be installed.
+    """
 
     name: str
     when: Needs
@@ -123,10 +152,11 @@ class ComponentFile(StrictModel):
 
 
 class GpuEntry(StrictModel):
-    """One GPU product."""
+    """One GPU product: NVIDIA's has a compute capability, AMD's a gfx target."""
 
     name: str
-    compute_capability: Capability
+    compute_capability: Capability | Literal[""] = ""
+    gfx: Gfx | Literal[""] = ""
     architecture: str
     kind: GpuKind | Literal[""] = ""
     pci_device_ids: tuple[DeviceId, ...] = ()
@@ -135,11 +165,23 @@ class GpuEntry(StrictModel):
     source: Cited = ()
 
 
+class OverrideEntry(StrictModel):
+    """AMD targets that run another target's code when these variables are set; nobody supports it, many people use it."""
+
+    name: str
+    gfx: tuple[Gfx, ...]
+    runs_as: Gfx
+    set: dict[str, str]
+    because: str
+    source: Cited = ()
+
+
 class GpuFile(StrictModel):
-    """GPU products."""
+    """GPU products, and AMD targets that can pass for others."""
 
     sources: Sources = {}
     gpus: tuple[GpuEntry, ...] = ()
+    overrides: tuple[OverrideEntry, ...] = ()
 
 
 class ImageEntry(StrictModel):
@@ -154,6 +196,7 @@ class ImageEntry(StrictModel):
     cuda: str = ""
     cudnn: str = ""
     gate: str = ""
+    end_of_life: Date = ""
     platforms: tuple[Platform, ...] = ()
     source: Cited = ()
 
@@ -206,11 +249,72 @@ class DistributionFile(StrictModel):
     limits: tuple[LimitEntry, ...] = ()
 
 
+class VariableEntry(StrictModel):
+    """Environment variables a stack needs at run or build time when `when` holds (on hosts where `on` holds)."""
+
+    name: str
+    when: Needs
+    on: Needs = {}
+    set: dict[str, str]
+    because: str
+    source: Cited = ()
+
+
+class FailureEntry(StrictModel):
+    """A known failure: where it shows (`symptoms`, texts of logs), what causes it, what to do.
+
+    `when` and `on` narrow it to the stacks it is known of; `layer` is the component at fault.
+    """
+
+    name: str
+    layer: str
+    when: Needs = {}
+    on: Needs = {}
+    symptoms: tuple[str, ...]
+    cause: str
+    remedy: str
+    source: Cited = ()
+
+
+class KnowledgeFile(StrictModel):
+    """What is known beside versions: variables to set, and failures people met."""
+
+    sources: Sources = {}
+    variables: tuple[VariableEntry, ...] = ()
+    failures: tuple[FailureEntry, ...] = ()
+
+
+class DriverPackageEntry(StrictModel):
+    """One way a distribution ships a driver: its package, for which driver branches and kernels, built where, signed by whom.
+
+    `kind`: `precompiled` modules are built for certain kernels, `dkms` and `akmod` build on the host (headers, compiler,
+    and under Secure Boot an enrolled key), `runfile` is NVIDIA's installer.
+    """
+
+    name: str
+    os: str
+    kind: Literal["precompiled", "dkms", "akmod", "runfile", "host-provided"]
+    branches: tuple[str, ...] = ()
+    modules: tuple[Literal["open", "proprietary"], ...] = ()
+    kernel: str = ""
+    signed: bool | None = None
+    headers: str = ""
+    note: str = ""
+    source: Cited = ()
+
+
+class DriverPackageFile(StrictModel):
+    """How distributions ship drivers."""
+
+    sources: Sources = {}
+    packages: tuple[DriverPackageEntry, ...] = ()
+
+
 class ComponentEntry(StrictModel):
-    """A component of the order: its file, or its `values` when they are a few names."""
+    """A component of the order: its file or files, or its `values` when they are a few names."""
 
     title: str
-    file: str = ""
+    file: str | tuple[str, ...] = ""
     values: tuple[str, ...] = ()
     virtual: bool = False
     named: bool = False
@@ -225,3 +329,5 @@ class MatrixFile(StrictModel):
     gpus: str = ""
     images: str = ""
     distributions: str = ""
+    knowledge: str = ""
+    driver_packages: str = ""

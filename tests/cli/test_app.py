@@ -302,7 +302,9 @@ def test_every_command_shows_its_summary_options_and_an_example(name: str, capsy
     assert leave(name, "--help") == 0
     out, err = capsys.readouterr()
     summary, examples = COMMANDS[name]
-    described = " ".join((load_command(name).help or "").split("\n\n")[0].split()).removesuffix(".")
+    described = " ".join((load_command(name, module=name, examples=examples).help or "").split("\n\n")[0].split()).removesuffix(
+        "."
+    )
     assert described.startswith(summary), f"cli/{name}.py says `{described}`, the catalogue says `{summary}`"
     assert out.startswith(f"Usage: provision {name} ")
     assert all(f"  {example}\n" in out for example in examples)
