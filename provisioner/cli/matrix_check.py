@@ -1,18 +1,67 @@
-"""`provision matrix check`: does the matrix hold together, and how much of it was measured."""
+"""`provision matrix check`: does the matrix hold together, how much of it was measured, and does anybody disagree."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import typer
+
 from provisioner.cli.options import FormatOption, MatrixOption, OutputFormat
+
+if TYPE_CHECKING:
+    from provisioner.curate.diff import Comparison
+    from provisioner.matrix.count import Counts
+    from provisioner.matrix.lint import Finding
 
 
 def matrix_check(matrix: MatrixOption = None, output_format: FormatOption = OutputFormat.TEXT) -> None:
-    """Lint the matrix, and count its rows, measurements and disagreements."""
-    from provisioner.cli.display import data, json_data
+    """Lint the matrix, and count its rows, measurements and disagreements.
+
+    Mistakes (a citation that leads nowhere, a rule that points up, a row given twice) leave with 2. Findings (rules that
+    never apply or bind nothing, rows nothing refers to, rows out of order) and disagreements with other published tables
+    that nobody explained leave with 1.
+    """
+    from provisioner.cli.display import json_data
+    from provisioner.curate.diff import compare
+    from provisioner.curate.tables import disagreements, shipped_tables
     from provisioner.matrix.count import count
+    from provisioner.matrix.lint import lint
     from provisioner.matrix.load import load_matrix
 
-    counts = count(load_matrix(matrix))
+    loaded = load_matrix(matrix)
+    counts, findings = count(loaded), lint(loaded)
+    comparison = compare(loaded, shipped_tables(matrix), disagreements(matrix))
     if output_format is OutputFormat.JSON:
-        json_data({"rows": counts.rows, "measured": counts.measured, "kinds": dict(counts.kinds)})
+        json_data(_report(counts, findings, comparison))
     else:
-        data(f"{counts.rows} rows, {counts.measured} of them measured from an artefact")
+        _print(counts, findings, comparison)
+    if findings or comparison.unexplained or comparison.idle:
+        raise typer.Exit(1)
+
+
+def _print(counts: Counts, findings: tuple[Finding, ...], comparison: Comparison) -> None:
+    from provisioner.cli.display import data, table
+
+    for finding in findings:
+        data(f"{finding.where}: {finding.text}  [{finding.kind}]")
+    kinds = [(kind, str(number), str(counts.measured_kinds.get(kind, 0))) for kind, number in counts.kinds.items()]
+    table(("rows of", "rows", "measured"), [*kinds, ("all", str(counts.rows), str(counts.measured))])
+    found = comparison.counts()
+    claims = sum(found.values())
+    data(
+        f"{counts.rows} rows, every one cited, {counts.measured} measured from an artefact; {claims} claims of other tables: "
+        f"{found['agrees']} agree, {found['explained']} differ with a reason, {found['unexplained']} unexplained, "
+        f"{found['silent']} about what this matrix does not hold"
+    )
+
+
+def _report(counts: Counts, findings: tuple[Finding, ...], comparison: Comparison) -> dict[str, object]:
+    return {
+        "rows": counts.rows,
+        "measured": counts.measured,
+        "kinds": {
+            kind: {"rows": number, "measured": counts.measured_kinds.get(kind, 0)} for kind, number in counts.kinds.items()
+        },
+        "claims": comparison.counts(),
+        "findings": [{"kind": one.kind, "where": one.where, "text": one.text} for one in findings],
+    }

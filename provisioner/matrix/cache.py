@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 from provisioner.matrix.codec import FORMAT, decode, encode
 from provisioner.matrix.location import content_digest, default_directory
@@ -35,12 +36,21 @@ def _cache_file(directory: Path, digest: str) -> Path:
     # positions name the directory, so the same files under another name are another entry
     from platformdirs import user_cache_dir
 
-    return Path(user_cache_dir("provision")) / "matrix" / f"{directory.name}-{digest}-{FORMAT}.json"
+    return Path(user_cache_dir("provision")) / "matrix" / f"{directory.name}-{digest}-{FORMAT}.cache"
 
 
 def _read(path: Path, digest: str) -> Matrix | None:
+    """The first line says where each section lies in the rest, and its checksum: a section is decoded when it is used.
+
+    The checksum is over everything, so that damage is found now and not in the middle of the work.
+    """
     try:
-        matrix = decode(json.loads(path.read_bytes()))
+        head, _, body = path.read_bytes().partition(b"\n")
+        header = json.loads(head)
+        if header["checksum"] != crc32(body) or header["format"] != FORMAT:
+            return None
+        spans = header["sections"]
+        matrix = decode(lambda name: body[slice(*spans[name])].decode("ascii"))
     except (OSError, ValueError, KeyError, TypeError, IndexError):
         return None
     return matrix if matrix.digest == digest else None
@@ -49,7 +59,14 @@ def _read(path: Path, digest: str) -> Matrix | None:
 def _write(path: Path, matrix: Matrix) -> None:
     from provisioner.document import FileError, write_text
 
+    spans, parts, start = {}, [], 0
+    for name, text in encode(matrix).items():
+        spans[name] = (start, start + len(text))
+        parts.append(text)
+        start += len(text)
+    body = "".join(parts)
+    header = {"format": FORMAT, "checksum": crc32(body.encode("ascii")), "sections": spans}
     try:
-        write_text(path, json.dumps(encode(matrix), separators=(",", ":")))
+        write_text(path, f"{json.dumps(header, separators=(',', ':'))}\n{body}")
     except FileError:
         return

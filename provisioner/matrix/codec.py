@@ -7,17 +7,20 @@ this program: `FORMAT` names it, and a reader that finds another one reads the Y
 
 from __future__ import annotations
 
+import json
 from dataclasses import MISSING, fields
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from provisioner.matrix import model
-from provisioner.matrix.model import Matrix
+from provisioner.matrix.lazy import LazyMapping, LazyRows
+from provisioner.matrix.model import Citation, Component, Matrix
 from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-FORMAT = 3
+FORMAT = 4
 
 Plain = Any
 
@@ -28,7 +31,6 @@ _ROWS = (
     model.DriverMinimum,
     model.Build,
     model.Release,
-    model.Component,
     model.Rule,
     model.DriverBranch,
     model.Gpu,
@@ -43,38 +45,71 @@ _ROWS = (
 )
 """The dataclasses of the model, each after those its fields hold."""
 
+_EAGER = ("order", "digest")
+_RELEASES = "releases of "
 
-def encode(matrix: Matrix) -> dict[str, Plain]:
-    """The matrix as JSON values."""
-    plain: dict[str, Plain] = {"format": FORMAT}
+
+Sections = dict[str, str]
+"""The parts of a matrix by name, each as JSON text."""
+
+
+def encode(matrix: Matrix) -> Sections:
+    """The matrix as parts that can be read one by one: its fields, and the releases of each component."""
+    plain: dict[str, Plain] = {}
     for field in fields(Matrix):
         value = getattr(matrix, field.name)
-        if field.name in {"components", "citations"}:
+        if field.name == "components":
+            plain["components"] = [[one.name, one.title, one.is_virtual, one.is_named] for one in value.values()]
+            for one in value.values():
+                plain[f"{_RELEASES}{one.name}"] = _plain(one.releases)
+        elif field.name == "citations":
             plain[field.name] = [_plain(one) for one in value.values()]
         elif field.name == "positions":
             plain[field.name] = dict(value)
         else:
             plain[field.name] = _plain(value)
-    return plain
+    return {name: json.dumps(value, separators=(",", ":")) for name, value in plain.items()}
 
 
-def decode(plain: dict[str, Plain]) -> Matrix:
-    """The matrix `encode` was given; raises `ValueError`, `KeyError`, `TypeError` or `IndexError` for anything else."""
-    if plain["format"] != FORMAT:
-        raise ValueError("another format")
-    components = tuple(_READERS["Component"](row) for row in plain["components"])
-    citations = tuple(_READERS["Citation"](row) for row in plain["citations"])
-    rest = {
-        field.name: _reader(str(field.type))(plain[field.name])
-        for field in fields(Matrix)
-        if field.name not in {"components", "citations", "positions"}
+def decode(read: Callable[[str], str]) -> Matrix:
+    """The matrix `encode` was given; `read` returns a section by name, and is asked for it when somebody looks at it.
+
+    Raises `ValueError`, `KeyError`, `TypeError` or `IndexError` for anything else, some of it only then.
+    """
+    rest: dict[str, Any] = {}
+    for field in fields(Matrix):
+        if field.name in _EAGER:
+            rest[field.name] = _reader(str(field.type))(json.loads(read(field.name)))
+        elif field.name not in {"components", "citations", "positions"}:
+            rest[field.name] = LazyRows(partial(_rows, read, field.name, str(field.type)))
+    components = {
+        name: Component(
+            name=name,
+            title=title,
+            releases=LazyRows(partial(_rows, read, f"{_RELEASES}{name}", "Sequence[Release]")),
+            is_virtual=is_virtual,
+            is_named=is_named,
+        )
+        for name, title, is_virtual, is_named in json.loads(read("components"))
     }
     return Matrix(
-        components={one.name: one for one in components},
-        citations={one.key: one for one in citations},
-        positions=plain["positions"],
+        components=components,
+        citations=LazyMapping(partial(_citations, read)),
+        positions=LazyMapping(partial(_positions, read)),
         **rest,
     )
+
+
+def _rows(read: Callable[[str], str], section: str, annotation: str) -> tuple[Any, ...]:
+    return tuple(_reader(annotation)(json.loads(read(section))))
+
+
+def _citations(read: Callable[[str], str]) -> dict[str, Citation]:
+    return {one.key: one for one in map(_READERS["Citation"], json.loads(read("citations")))}
+
+
+def _positions(read: Callable[[str], str]) -> dict[str, str]:
+    return dict(json.loads(read("positions")))
 
 
 def _plain(value: object) -> Plain:
@@ -82,7 +117,7 @@ def _plain(value: object) -> Plain:
         return value.text if value.release else f"={value.text}"
     if isinstance(value, Range):
         return str(value) if value.clauses else ""
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | LazyRows):
         return [_plain(item) for item in value]
     if isinstance(value, _ROWS):
         return _row(value)
@@ -124,6 +159,8 @@ def _reader(annotation: str) -> Callable[[Plain], Any]:
     if annotation.endswith(" | None"):
         read = _reader(annotation.removesuffix(" | None"))
         found: Callable[[Plain], Any] = lambda value: None if value is None else read(value)  # noqa: E731
+    elif annotation.startswith("Sequence["):
+        found = _reader(f"tuple[{annotation[len('Sequence[') : -1]}, ...]")
     elif annotation.startswith("tuple[") and annotation.endswith(", ...]"):
         each = _reader(annotation[len("tuple[") : -len(", ...]")])
         found = lambda values: tuple([each(value) for value in values])  # noqa: E731 - lists are the faster way

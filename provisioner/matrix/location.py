@@ -9,6 +9,9 @@ from provisioner.errors import ProvisionError
 
 INDEX = "matrix.yaml"
 
+PUBLISHED = "published"
+"""The folder of other people's tables: what they say is compared with the matrix and is no part of what it says."""
+
 
 class MatrixMissingError(ProvisionError):
     """The directory that should hold a matrix is not there, not readable, or has no YAML in it."""
@@ -29,7 +32,7 @@ def content_digest(directory: Path) -> str:
     digest = hashlib.sha256()
     try:
         next(directory.iterdir(), None)  # rglob is silent about a directory that cannot be read
-        paths = sorted(directory.rglob("*.yaml"))
+        paths = sorted(path for path in directory.rglob("*.yaml") if path.parent.name != PUBLISHED)
         for path in paths:
             content = path.read_bytes()
             name = path.relative_to(directory).as_posix()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from provisioner.versions import Range, Version
 
@@ -123,7 +123,7 @@ class Component:
 
     name: str
     title: str
-    releases: tuple[Release, ...] = ()
+    releases: Sequence[Release] = ()
     is_virtual: bool = False
     is_named: bool = False
 
@@ -291,21 +291,21 @@ class Matrix:
 
     order: tuple[str, ...]
     components: Mapping[str, Component]
-    rules: tuple[Rule, ...]
-    branches: tuple[DriverBranch, ...]
-    gpus: tuple[Gpu, ...]
-    images: tuple[ImageFacts, ...]
+    rules: Sequence[Rule]
+    branches: Sequence[DriverBranch]
+    gpus: Sequence[Gpu]
+    images: Sequence[ImageFacts]
     citations: Mapping[str, Citation]
     digest: str
     positions: Mapping[str, str] = field(default_factory=dict)
     """`file:line` of every rule (`rule:NAME`), release (`pytorch==2.7.1`), build (`pytorch==2.7.1+cu126`), limit
     (`limit:NAME`) and distribution (`distribution:NAME`, `distribution:NAME VERSIONS` for what some versions imply)."""
-    distributions: tuple[Distribution, ...] = ()
-    limits: tuple[DistributionLimit, ...] = ()
-    overrides: tuple[GfxOverride, ...] = ()
-    variables: tuple[Variables, ...] = ()
-    failures: tuple[Failure, ...] = ()
-    driver_packages: tuple[DriverPackage, ...] = ()
+    distributions: Sequence[Distribution] = ()
+    limits: Sequence[DistributionLimit] = ()
+    overrides: Sequence[GfxOverride] = ()
+    variables: Sequence[Variables] = ()
+    failures: Sequence[Failure] = ()
+    driver_packages: Sequence[DriverPackage] = ()
 
     def native_cuda(self, driver: Version) -> Version | None:
         """The newest CUDA a driver runs natively; None when its branch is not in the matrix."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -52,7 +51,8 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_decoding_gives_back_the_whole_shipped_matrix(shipped: Matrix) -> None:
-    assert decode(json.loads(json.dumps(encode(shipped)))) == shipped
+    sections = encode(shipped)
+    assert decode(sections.__getitem__) == shipped
 
 
 def test_a_second_run_reads_the_cache_and_not_the_yaml(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,18 +74,44 @@ def test_a_changed_file_is_read_again(directory: Path) -> None:
 @pytest.mark.parametrize("content", ["", "{", "[]", "null", '{"format": 0}', f'{{"format": {FORMAT}}}'])
 def test_a_damaged_cache_is_ignored_and_replaced(directory: Path, tmp_path: Path, content: str) -> None:
     first = cached_matrix(directory)
-    (path,) = (tmp_path / "cache").rglob("*.json")
+    (path,) = (tmp_path / "cache").rglob("*.cache")
     sound = path.read_text(encoding="utf-8")
     path.write_text(content, encoding="utf-8")
     assert cached_matrix(directory) == first
     assert path.read_text(encoding="utf-8") == sound
 
 
-def test_a_cache_of_another_matrix_under_this_name_is_not_believed(directory: Path, tmp_path: Path, shipped: Matrix) -> None:
+def test_a_flipped_byte_in_any_part_is_found_at_once(directory: Path, tmp_path: Path) -> None:
     first = cached_matrix(directory)
-    (path,) = (tmp_path / "cache").rglob("*.json")
-    path.write_text(json.dumps(encode(shipped)), encoding="utf-8")
+    (path,) = (tmp_path / "cache").rglob("*.cache")
+    sound = path.read_bytes()
+    for place in range(sound.index(b"\n") + 1, len(sound), 97):
+        path.write_bytes(sound[:place] + bytes([sound[place] ^ 1]) + sound[place + 1 :])
+        assert cached_matrix(directory) == first
+        assert path.read_bytes() == sound
+
+
+def test_a_cache_of_another_matrix_under_this_name_is_not_believed(directory: Path, tmp_path: Path) -> None:
+    first = cached_matrix(directory)
+    (path,) = (tmp_path / "cache").rglob("*.cache")
+    cached_matrix()
+    (other,) = set((tmp_path / "cache").rglob("*.cache")) - {path}
+    path.write_bytes(other.read_bytes())
     assert cached_matrix(directory) == first
+
+
+def test_only_what_is_looked_at_is_decoded(shipped: Matrix) -> None:
+    sections = encode(shipped)
+    read: list[str] = []
+
+    def section(name: str) -> str:
+        read.append(name)
+        return sections[name]
+
+    matrix = decode(section)
+    assert set(read) == {"components", "order", "digest"}
+    assert matrix.components["cuda"].releases[0] == shipped.components["cuda"].releases[0]
+    assert set(read) == {"components", "order", "digest", "releases of cuda"}
 
 
 def test_a_place_that_cannot_hold_a_cache_does_no_harm(directory: Path, tmp_path: Path) -> None:
@@ -113,4 +139,4 @@ def test_a_warm_start_imports_neither_pydantic_nor_ruamel(directory: Path) -> No
 
 def test_the_cache_file_is_named_after_the_content(directory: Path, tmp_path: Path) -> None:
     digest = cached_matrix(directory).digest
-    assert [path.name for path in (tmp_path / "cache").rglob("*.json")] == [f"rules-{digest}-{FORMAT}.json"]
+    assert [path.name for path in (tmp_path / "cache").rglob("*.cache")] == [f"rules-{digest}-{FORMAT}.cache"]

@@ -1,0 +1,65 @@
+"""cog's compatibility tables: `pkg/config/*_compatibility.json` of replicate/cog."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from provisioner.curate.claims import Claim
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+KEYS = ({"Torch", "CUDA", "Pythons"}, {"Tag", "CUDA", "CuDNN"}, {"TF", "CUDA", "CuDNN"})
+"""The keys by which a row of each of its three tables is known."""
+
+
+def is_cog(text: str) -> bool:
+    """Whether this is one of the three: a JSON list of objects with their keys."""
+    try:
+        rows = json.loads(text)
+    except ValueError:
+        return False
+    return isinstance(rows, list) and bool(rows) and all(isinstance(row, dict) and _keys(row) for row in rows)
+
+
+def claims(text: str) -> Iterator[Claim]:
+    """What each row says of a PyTorch build, a TensorFlow release, or an image tag."""
+    lines, rows = text.splitlines(), json.loads(text)
+    listed = sorted((python for row in rows for python in row.get("Pythons", ())), key=_numbers)
+    scope = f">={listed[0]}" if listed else ""
+    cursor = 0
+    for row in rows:
+        mark = json.dumps(next(row[key] for key in ("Torch", "Tag", "TF") if key in row))
+        cursor = next((at for at in range(cursor, len(lines)) if mark in lines[at]), cursor)
+        yield from _row(row, cursor + 1, scope)
+
+
+def _keys(row: dict[str, Any]) -> bool:
+    return any(keys <= row.keys() for keys in KEYS)
+
+
+def _row(row: dict[str, Any], line: int, scope: str) -> Iterator[Claim]:
+    if "Tag" in row:
+        says = f"cuda {row['CUDA']}, cudnn {row['CuDNN']}"
+        yield Claim(question="image", subject=f"nvidia/cuda:{row['Tag']}", says=says, line=line)
+    elif "TF" in row:
+        subject = f"tensorflow {row['TF']}"
+        if row["CUDA"]:
+            says = f"cuda {row['CUDA']}, cudnn {row['CuDNN']}"
+            yield Claim(question="tensorflow-cuda", subject=subject, says=says, line=line)
+        yield Claim(question="tensorflow-python", subject=subject, says=_pythons(row), scope=scope, line=line)
+    else:
+        version, _, build = row["Torch"].partition("+")
+        subject = f"pytorch {version}+{build}" if build else f"pytorch {version}"
+        if row["CUDA"]:
+            yield Claim(question="pytorch-cuda", subject=subject, says=f"cuda {row['CUDA']}", line=line)
+        yield Claim(question="pytorch-python", subject=subject, says=_pythons(row), scope=scope, line=line)
+
+
+def _pythons(row: dict[str, Any]) -> str:
+    return " ".join(sorted(row["Pythons"], key=_numbers))
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split("."))

@@ -1,0 +1,120 @@
+"""Spack's ranges: `build_systems/cuda.py` and the packages py-torch and cudnn of spack/spack-packages, parsed as Python.
+
+Spack's `@a:b` is closed at both ends, and an end is a series: `@:12.3` holds 12.3.2.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from provisioner.curate.claims import Claim
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_ARCHITECTURE = re.compile(r"cuda_arch=(\d+[af]?)$")
+_REFUSED = re.compile(r"%(gcc|clang)@(\S+)")
+_CUDA = re.compile(r"%?\bcuda@(\S+)")
+_ELSEWHERE = ("target=ppc64le", "target=aarch64", "platform=darwin")
+_LONGEST_MAJOR = 30
+
+
+def is_spack(text: str) -> bool:
+    """Whether this is one of the three packages."""
+    return "from spack" in text and any(mark in text for mark in ("cuda_arch=", "class PyTorch(", "class Cudnn("))
+
+
+def claims(text: str) -> Iterator[Claim]:
+    """Targets and host compilers of the CUDA mixin; Pythons and CUDA of py-torch; CUDA majors of cuDNN releases."""
+    tree = ast.parse(text)
+    is_torch = "class PyTorch(" in text
+    refused: list[tuple[str, str, str, int]] = []
+    for call in _calls(tree):
+        name, first, when = _spelled(call)
+        architecture = _ARCHITECTURE.search(when)
+        if name == "depends_on" and architecture and first.startswith("cuda@"):
+            subject = f"sm_{architecture[1]}"
+            yield Claim(question="nvcc-target", subject=subject, says=_range(first[len("cuda@") :]), line=call.lineno)
+        elif name == "conflicts" and (found := _REFUSED.match(first)) and not any(part in when for part in _ELSEWHERE):
+            toolkit = _CUDA.search(when)
+            if toolkit:
+                refused.append((found[1], found[2], toolkit[1], call.lineno))
+        elif is_torch and name == "depends_on" and first.startswith("python@") and when.startswith("@"):
+            subject, says = f"pytorch {_range(when[1:])}", _range(first[len("python@") :])
+            yield Claim(question="pytorch-python", subject=subject, says=says, line=call.lineno)
+    yield from _compilers(refused)
+    if "class Cudnn(" in text:
+        yield from _cudnn(tree)
+
+
+def _compilers(refused: list[tuple[str, str, str, int]]) -> Iterator[Claim]:
+    """The majors left for each toolkit series at which some bound of the table ends or begins."""
+    series = sorted({_numbers(end) for _, _, toolkit, _ in refused for end in _ends(toolkit) if end})
+    for compiler in ("gcc", "clang"):
+        for toolkit in series:
+            rows = [row for row in refused if row[0] == compiler and _holds(row[2], toolkit)]
+            left = [major for major in range(3, _LONGEST_MAJOR) if not any(_covers(row[1], major) for row in rows)]
+            if rows and left:
+                says = f">={left[0]}" + (f",<={left[-1]}" if left[-1] < _LONGEST_MAJOR - 1 else "")
+                subject = "cuda " + ".".join(map(str, toolkit))
+                yield Claim(question=compiler, subject=subject, says=says, line=rows[0][3])
+
+
+def _cudnn(tree: ast.AST) -> Iterator[Claim]:
+    """The keys of its table of downloads: `9.19.1.2-13` is that cuDNN for CUDA 13."""
+    seen: dict[str, tuple[set[str], int]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Dict):
+            for key in node.keys:
+                if isinstance(key, ast.Constant) and re.fullmatch(r"\d+(\.\d+){2,3}-\d+(\.\d+)?", str(key.value)):
+                    version, _, cuda = str(key.value).partition("-")
+                    seen.setdefault(version, (set(), key.lineno))[0].add(cuda)
+    for version, (found, line) in seen.items():
+        yield Claim(question="cudnn-cuda", subject=f"cudnn {version}", says=" ".join(sorted(found, key=float)), line=line)
+
+
+def _calls(tree: ast.AST) -> list[ast.Call]:
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
+    return sorted(found, key=lambda call: call.lineno)
+
+
+def _spelled(call: ast.Call) -> tuple[str, str, str]:
+    """The name of a directive, its first text, and its condition."""
+    first = call.args[0] if call.args else None
+    when = next((word.value for word in call.keywords if word.arg == "when"), None)
+    texts = [node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else "" for node in (first, when)]
+    return call.func.id if isinstance(call.func, ast.Name) else "", texts[0], texts[1]
+
+
+def _ends(text: str) -> tuple[str, str]:
+    low, colon, high = text.partition(":")
+    return (low, high) if colon else (low, low)
+
+
+def _range(text: str) -> str:
+    """`9.0:12.9` as `>=9.0,<=12.9`, whose upper end is a series too."""
+    low, high = _ends(text)
+    return ",".join([*([f">={low}"] if low else []), *([f"<={high}"] if high else [])]) or "any version"
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split("."))
+
+
+def _holds(text: str, toolkit: tuple[int, ...]) -> bool:
+    """Whether a series of toolkits lies in a Spack range; the series is as long as the bound it was taken from."""
+    low, high = _ends(text)
+    below = not high or toolkit[: len(_numbers(high))] <= _numbers(high)
+    return below and (not low or toolkit >= _numbers(low))
+
+
+def _covers(text: str, major: int) -> bool:
+    """Whether a compiler's range holds every minor of a major, so that the whole major is refused."""
+    for part in text.split(","):
+        low, high = _ends(part)
+        starts = not low or major > _numbers(low)[0] or (major == _numbers(low)[0] and len(_numbers(low)) == 1)
+        if starts and (not high or major <= _numbers(high)[0]):
+            return True
+    return False

@@ -1,0 +1,142 @@
+"""Published tables: recognised and read in their own formats, or read from the extracts that are shipped."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from provisioner.curate import read_cog, read_conda_forge, read_cuda_jl, read_spack, read_uv
+from provisioner.curate.claims import QUESTIONS, Claim, Table
+from provisioner.curate.table_schema import DisagreementFile, TableFile
+from provisioner.document import FileError, load_document, parse_model
+from provisioner.errors import ProvisionError
+from provisioner.matrix.location import PUBLISHED, default_directory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from provisioner.curate.table_schema import DisagreementEntry
+
+KIND = "published table"
+DISAGREEMENTS = "disagreements.yaml"
+LARGEST = 4 * 1024 * 1024
+"""Bytes. Tables of this kind have a few hundred lines; anything larger is something else."""
+
+
+class UnknownTableError(ProvisionError):
+    """A file given to compare with is none of the tables that can be read."""
+
+    code = "unknown-table"
+    exit_code = 2
+
+
+_FORMATS: dict[str, tuple[str, Callable[[str], bool], Callable[[str], Iterator[Claim]]]] = {
+    "uv": ("uv's accelerator table (backend.rs)", lambda text: read_uv.MARK in text, read_uv.claims),
+    "cuda.jl": ("CUDA.jl's compatibility.jl", lambda text: read_cuda_jl.MARK in text, read_cuda_jl.claims),
+    "spack": ("Spack's cuda.py, py-torch or cudnn", read_spack.is_spack, read_spack.claims),
+    "cog": ("cog's *_compatibility.json", read_cog.is_cog, read_cog.claims),
+    "conda-forge": ("conda-forge's cuda-version or pinning", read_conda_forge.is_conda_forge, read_conda_forge.claims),
+}
+"""Format -> what it is, how its text is recognised, how it is read; the first that recognises a text reads it."""
+
+
+def read_table(path: Path) -> Table:
+    """Read somebody's table in its own format, or an extract of one.
+
+    Raises `FileError` when it cannot be read, `UnknownTableError` when it is none of the known formats or holds no claim.
+    """
+    if path.suffix in {".yaml", ".yml"} and (extract := _extract(path)) is not None:
+        return extract
+    text = _text(path)
+    for name, (title, is_this, claims) in _FORMATS.items():
+        if is_this(text):
+            found = _claims(path, name, claims, text)
+            if found:
+                return Table(name=name, title=title, claims=found, where=path.name)
+    known = ", ".join(title for title, _, _ in _FORMATS.values())
+    raise UnknownTableError(f"`{path}` is none of the tables that can be compared", hints=(f"known are {known}",))
+
+
+def shipped_tables(directory: Path | None = None) -> tuple[Table, ...]:
+    """The extracts beside a matrix; raises `InvalidDocumentError` when one of them is malformed."""
+    folder = (directory or default_directory()) / PUBLISHED
+    paths = sorted(path for path in folder.glob("*.yaml") if path.name != DISAGREEMENTS)
+    return tuple(_table(parse_model(load_document(path, kind=KIND), TableFile, kind=KIND)) for path in paths)
+
+
+def as_extract(table: Table) -> str:
+    """A table as the YAML of an extract; what the file cannot say of itself (url, date read) is left to fill in."""
+    lines = [f"table: {table.name}", f"title: {_quoted(table.title)}", f"where: {_quoted(table.where)}"]
+    lines += [f"url: {_quoted(table.url)}", f"read: {_quoted(table.read)}", "claims:"]
+    for question in QUESTIONS:
+        claims = [claim for claim in table.claims if claim.question == question]
+        if claims:
+            lines += [f"  {question}:", *(f"    - {{{_entry(claim)}}}" for claim in claims)]
+    return "\n".join(lines) + "\n"
+
+
+def disagreements(directory: Path | None = None) -> tuple[DisagreementEntry, ...]:
+    """The known disagreements beside a matrix; none where it has no such file."""
+    path = (directory or default_directory()) / PUBLISHED / DISAGREEMENTS
+    if not path.is_file():
+        return ()
+    document = load_document(path, kind="disagreements")
+    return parse_model(document, DisagreementFile, kind="disagreements").disagreements
+
+
+def _claims(path: Path, name: str, claims: Callable[[str], Iterator[Claim]], text: str) -> tuple[Claim, ...]:
+    try:
+        return tuple(claims(text))
+    except (ValueError, KeyError, TypeError, IndexError, SyntaxError, AttributeError, RecursionError) as error:
+        raise UnknownTableError(
+            f"`{path}` looks like the table of {name} and cannot be read as one: {error}",
+            hints=("its format may have changed; compare an older edition, or report it",),
+        ) from None
+
+
+def _text(path: Path) -> str:
+    try:
+        if path.stat().st_size > LARGEST:
+            raise UnknownTableError(f"`{path}` is larger than {LARGEST // 1024 // 1024} MiB, which no known table is")
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise UnknownTableError(f"`{path}` is not text, and so none of the tables that can be compared") from None
+    except OSError as error:
+        raise FileError(f"`{path}` cannot be read: {(error.strerror or 'unknown reason').lower()}") from None
+
+
+def _entry(claim: Claim) -> str:
+    scope = f", scope: {_quoted(claim.scope)}" if claim.scope else ""
+    return f"subject: {_quoted(claim.subject)}, says: {_quoted(claim.says)}{scope}, line: {claim.line}"
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _extract(path: Path) -> Table | None:
+    """An extract of ours, known by its first word; other YAML is somebody's own format."""
+    if not _text(path).lstrip("# \n").startswith("table:") and "\ntable:" not in _text(path):
+        return None
+    return _table(parse_model(load_document(path, kind=KIND), TableFile, kind=KIND))
+
+
+def _table(file: TableFile) -> Table:
+    unknown = next((question for question in file.claims if question not in QUESTIONS), None)
+    if unknown is not None:
+        raise UnknownTableError(
+            f"`{unknown}` is no question that can be compared", hints=(f"known are {', '.join(QUESTIONS)}",)
+        )
+    return Table(
+        name=file.table,
+        title=file.title,
+        where=file.where,
+        url=file.url,
+        read=file.read,
+        claims=tuple(
+            Claim(question=question, subject=entry.subject, says=entry.says, scope=entry.scope, line=entry.line)
+            for question, entries in file.claims.items()
+            for entry in entries
+        ),
+    )

@@ -1,0 +1,139 @@
+"""What is well-formed and still wrong: rules that bind nothing or are implied by others, rows nothing refers to or reaches.
+
+`check` refuses what cannot be meant, such as a rule about versions nobody released; this looks at the whole matrix for rows
+that have no effect, which are mostly slips.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from provisioner.matrix.count import rows
+from provisioner.versions import Version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from provisioner.matrix.model import Component, Matrix, Need, Rule
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that has no effect: its kind (kebab-case), where it stands, and a sentence."""
+
+    kind: str
+    where: str
+    text: str
+
+
+def lint(matrix: Matrix) -> tuple[Finding, ...]:
+    """Every finding, in the order of the matrix."""
+    return tuple(_Linter(matrix).findings())
+
+
+class _Linter:
+    def __init__(self, matrix: Matrix) -> None:
+        self.matrix = matrix
+
+    def findings(self) -> Iterator[Finding]:
+        for rule in self.matrix.rules:
+            yield from self._idle(rule)
+        yield from self._shadowed()
+        for component in self.matrix.components.values():
+            yield from self._unordered(component)
+        yield from self._uncited()
+        yield from self._products()
+
+    def _idle(self, rule: Rule) -> Iterator[Finding]:
+        """A requirement that every release meets."""
+        for need in rule.needs:
+            component = self.matrix.components.get(need.component)
+            if component is None or need.is_same or component.is_virtual or not component.releases:
+                continue
+            if all(need.allows(release.version) for release in component.releases):
+                yield self._of(rule, "idle-rule", f"every release of `{need.component}` is {need}, so it binds nothing")
+
+    def _shadowed(self) -> Iterator[Finding]:
+        """A rule that another one implies: it applies wherever this one does, and allows no more."""
+        by_subject: dict[str, list[Rule]] = {}
+        for rule in self.matrix.rules:
+            others = by_subject.setdefault(rule.when.component, [])
+            for other in others:
+                if self._implies(other, rule):
+                    yield self._of(rule, "shadowed-rule", f"rule `{other.name}` says all of it")
+                elif self._implies(rule, other):
+                    yield self._of(other, "shadowed-rule", f"rule `{rule.name}` says all of it")
+            others.append(rule)
+
+    def _implies(self, strong: Rule, weak: Rule) -> bool:
+        if not set(_texts(strong.guards)) <= set(_texts(weak.guards)):
+            return False
+        if not self._allowed(weak.when, strong.when) <= self._allowed(strong.when, weak.when):
+            return False
+        return all(any(self._as_strict(mine, need) for mine in strong.needs) for need in weak.needs)
+
+    def _as_strict(self, strong: Need, weak: Need) -> bool:
+        if strong.component != weak.component or strong.is_same != weak.is_same:
+            return False
+        return strong.is_same or self._allowed(strong, weak) <= self._allowed(weak, strong)
+
+    def _allowed(self, need: Need, other: Need) -> set[Version]:
+        """The versions a need allows, among the component's own and those either range speaks of, and their neighbours."""
+        component = self.matrix.components.get(need.component)
+        tried = {release.version for release in component.releases} if component else set()
+        for one in (need, other):
+            tried.update(one.one_of)
+            for clause in one.range.clauses:
+                text = clause.version.public
+                tried.update((clause.version, Version.parse(f"{text}.0.1"), Version.parse(f"{text}.999999")))
+                tried.add(_below(clause.version))
+        return {version for version in tried if need.allows(version)}
+
+    def _unordered(self, component: Component) -> Iterator[Finding]:
+        """Releases are listed newest first, file by file, so that a reviewer sees a new row where it belongs."""
+        if component.is_named:
+            return
+        last: dict[str, object] = {}
+        for release in component.releases:
+            place = self.matrix.positions.get(f"{component.name}=={release.version}", "")
+            file = place.rpartition(":")[0]
+            before = last.get(file)
+            if before is not None and release.version > before:  # type: ignore[operator]
+                text = f"`{component.name}` {release.version} stands below {before}; newest comes first"
+                yield Finding(kind="order", where=place, text=text)
+            last[file] = release.version
+
+    def _uncited(self) -> Iterator[Finding]:
+        cited = {key for _, sources in rows(self.matrix) for key in sources}
+        for key, citation in self.matrix.citations.items():
+            if key not in cited:
+                yield Finding(kind="unused-source", where=key, text=f"no row cites source `{key}` ({citation.title})")
+
+    def _products(self) -> Iterator[Finding]:
+        """A product whose capability no row of `gpu` lists can be named and never be matched."""
+        known = (
+            {str(release.version) for release in self.matrix.components["gpu"].releases}
+            if "gpu" in self.matrix.components
+            else set()
+        )
+        for gpu in self.matrix.gpus:
+            if gpu.compute_capability and gpu.compute_capability not in known:
+                text = f"`{gpu.name}` has compute capability {gpu.compute_capability}, which component `gpu` does not list"
+                yield Finding(kind="unreachable-row", where=gpu.name, text=text)
+
+    def _of(self, rule: Rule, kind: str, text: str) -> Finding:
+        return Finding(kind=kind, where=self.matrix.positions.get(f"rule:{rule.name}", ""), text=f"rule `{rule.name}`: {text}")
+
+
+def _below(version: Version) -> Version:
+    """A version just below: `550.54.15` gives `550.54.14.999999`."""
+    numbers = list(version.release)
+    place = next((at for at in reversed(range(len(numbers))) if numbers[at]), None)
+    if place is None:
+        return version
+    return Version.parse(".".join(str(part) for part in (*numbers[:place], numbers[place] - 1, 999999)))
+
+
+def _texts(needs: tuple[Need, ...]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted((need.component, str(need)) for need in needs))
