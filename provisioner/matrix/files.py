@@ -122,5 +122,5 @@ def _try(files: MatrixFiles, path: KeyPath, name: str, model: type[Model]) -> Pa
 
 
 def _read(directory: Path, name: str, model: type[Model]) -> Parsed[Model]:
-    document = load_document(directory / name, kind=KIND)
+    document = load_document(directory / name, kind=KIND, is_ours=True)
     return Parsed(name, document, parse_model(document, model, kind=KIND))
