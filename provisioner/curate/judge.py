@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from provisioner.curate.judge_builds import JUDGES as BUILD_JUDGES
-from provisioner.curate.judgement import Judgement, evidence, in_series, numbers, series
+from provisioner.curate.judgement import MAJORS, Judgement, evidence, in_series, majors_text, numbers, series
 from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from provisioner.curate.claims import Claim
     from provisioner.matrix.model import Matrix, Release
-
-_MAJORS = range(3, 30)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +99,11 @@ def _compiler(matrix: Matrix, claim: Claim) -> Judgement:
         return Judgement.silent(f"no {claim.question} limit is known for CUDA {wanted}")
     # of a series the newest release decides: an update may learn a compiler
     ours = allowed[max(allowed)]
-    shown = f">={min(ours)},<={max(ours)}" if ours else "none"
+    shown = majors_text(ours)
+    agrees = shown == claim.says
     if claim.says.startswith("accepts "):
-        return Judgement.of(int(claim.says.removeprefix("accepts ")) in ours, shown, evidence(matrix, "nvcc", rows))
-    span = _span(claim.says)
-    theirs = {major for major in _MAJORS if span.holds(Version.parse(str(major)))}
-    return Judgement.of(ours == theirs, shown, evidence(matrix, "nvcc", rows))
+        agrees = int(claim.says.removeprefix("accepts ")) in ours
+    return Judgement.of(agrees, shown, evidence(matrix, "nvcc", rows))
 
 
 def _majors(matrix: Matrix, row: Release, compiler: str) -> set[int] | None:
@@ -123,7 +120,7 @@ def _majors(matrix: Matrix, row: Release, compiler: str) -> set[int] | None:
     ]
     if not needs:
         return None
-    return {major for major in _MAJORS if all(_accepts(need.range, major) for need in needs)}
+    return {major for major in MAJORS if all(_accepts(need.range, major) for need in needs)}
 
 
 def _accepts(wanted: Range, major: int) -> bool:

@@ -40,6 +40,25 @@ def numbers(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split("."))
 
 
+MAJORS = range(3, 30)
+"""Majors of compilers that are compared: older ones nobody uses, newer ones nobody released."""
+
+
+def majors_text(majors: Iterable[int]) -> str:
+    """`5 to 9, 11 and newer`: majors of `MAJORS` as people write them; the last of them stands for all to come."""
+    parts: list[list[int]] = []
+    for major in sorted(majors):
+        if parts and parts[-1][-1] == major - 1:
+            parts[-1].append(major)
+        else:
+            parts.append([major])
+    shown = []
+    for part in parts:
+        end = " and newer" if part[-1] == MAJORS[-1] else f" to {part[-1]}" if len(part) > 1 else ""
+        shown.append(f"{part[0]}{end}")
+    return ", ".join(shown) or "none"
+
+
 def series(version: Version) -> str:
     """`12.6.3` as `12.6`."""
     return ".".join(str(part) for part in version.release[:2])

@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from provisioner.curate.claims import Claim
+from provisioner.curate.judgement import MAJORS, majors_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +19,7 @@ _ARCHITECTURE = re.compile(r"cuda_arch=(\d+[af]?)$")
 _REFUSED = re.compile(r"%(gcc|clang)@(\S+)")
 _CUDA = re.compile(r"%?\bcuda@(\S+)")
 _ELSEWHERE = ("target=ppc64le", "target=aarch64", "platform=darwin")
-_LONGEST_MAJOR = 30
+_NEWEST = 99999
 
 
 def is_spack(text: str) -> bool:
@@ -51,15 +52,14 @@ def claims(text: str) -> Iterator[Claim]:
 
 def _compilers(refused: list[tuple[str, str, str, int]]) -> Iterator[Claim]:
     """The majors left for each toolkit series at which some bound of the table ends or begins."""
-    series = sorted({_numbers(end) for _, _, toolkit, _ in refused for end in _ends(toolkit) if end})
     for compiler in ("gcc", "clang"):
-        for toolkit in series:
-            rows = [row for row in refused if row[0] == compiler and _holds(row[2], toolkit)]
-            left = [major for major in range(3, _LONGEST_MAJOR) if not any(_covers(row[1], major) for row in rows)]
+        about = [row for row in refused if row[0] == compiler]
+        for toolkit in sorted({_numbers(end) for _, _, text, _ in about for end in _ends(text) if end}):
+            rows = [row for row in about if _holds(row[2], toolkit)]
+            left = [major for major in MAJORS if not any(_covers(row[1], major) for row in rows)]
             if rows and left:
-                says = f">={left[0]}" + (f",<={left[-1]}" if left[-1] < _LONGEST_MAJOR - 1 else "")
                 subject = "cuda " + ".".join(map(str, toolkit))
-                yield Claim(question=compiler, subject=subject, says=says, line=rows[0][3])
+                yield Claim(question=compiler, subject=subject, says=majors_text(left), line=rows[0][3])
 
 
 def _cudnn(tree: ast.AST) -> Iterator[Claim]:
@@ -104,17 +104,18 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 def _holds(text: str, toolkit: tuple[int, ...]) -> bool:
-    """Whether a series of toolkits lies in a Spack range; the series is as long as the bound it was taken from."""
+    """Whether the newest release of a series of toolkits lies in a Spack range: `:11.4.0` does not hold the newest 11.4."""
     low, high = _ends(text)
-    below = not high or toolkit[: len(_numbers(high))] <= _numbers(high)
-    return below and (not low or toolkit >= _numbers(low))
+    newest = (*toolkit, _NEWEST, _NEWEST, _NEWEST)
+    below = not high or newest[: len(_numbers(high))] <= _numbers(high)
+    return below and (not low or newest >= _numbers(low))
 
 
 def _covers(text: str, major: int) -> bool:
     """Whether a compiler's range holds every minor of a major, so that the whole major is refused."""
     for part in text.split(","):
         low, high = _ends(part)
-        starts = not low or major > _numbers(low)[0] or (major == _numbers(low)[0] and len(_numbers(low)) == 1)
-        if starts and (not high or major <= _numbers(high)[0]):
+        starts = not low or major > _numbers(low)[0] or _numbers(low) == (major,)
+        if starts and (not high or major < _numbers(high)[0] or _numbers(high) == (major,)):
             return True
     return False

@@ -78,6 +78,7 @@ class CudaPackage:
         conflicts("%gcc@12:", when="%cuda@:11.8")
         conflicts("%gcc@13:", when="%cuda@:12.3")
         conflicts("%gcc@11.2:", when="%cuda@:11.5")
+        conflicts("%gcc@10", when="%cuda@:11.4.0")
         conflicts("%gcc@13.2.0", when="%cuda@:12.4 target=aarch64:")
         conflicts("%clang@:3.7,6.1:", when="%cuda@10.0.130 target=x86_64:")
         conflicts("%intel@17.0:", when="%cuda@:8.0.60")
@@ -166,13 +167,13 @@ cuda_compiler_version:
                 ("nvcc-target", "sm_70", ">=9.0,<=12.9", 4),
                 ("nvcc-target", "sm_89", ">=11.8", 5),
                 ("nvcc-target", "sm_101f", ">=12.9,<=12.9", 6),
-                # the upper ends: 11.2 is a minor and refuses no whole major but the ones after it
-                ("gcc", "cuda 10.0.130", ">=3,<=11", 9),
-                ("gcc", "cuda 11.0", ">=5,<=11", 8),
-                ("gcc", "cuda 11.5", ">=5,<=11", 8),
-                ("gcc", "cuda 11.8", ">=5,<=11", 8),
-                ("gcc", "cuda 12.3", ">=5,<=12", 8),
-                ("clang", "cuda 10.0.130", ">=4,<=6", 13),
+                # `:11.4.0` is about that release, not about the newest 11.4; 11.2 is a minor, and refuses no whole major
+                ("gcc", "cuda 11.0", "5 to 9, 11", 8),
+                ("gcc", "cuda 11.4.0", "5 to 9, 11", 8),
+                ("gcc", "cuda 11.5", "5 to 11", 8),
+                ("gcc", "cuda 11.8", "5 to 11", 8),
+                ("gcc", "cuda 12.3", "5 to 12", 8),
+                ("clang", "cuda 10.0.130", "3 to 6", 14),
             ],
         ),
         (
