@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-DISTRIBUTION_OF_COMPONENT = {"pytorch": "torch"}
+DISTRIBUTION_OF_COMPONENT = {"pytorch": "torch", "tensorflow": "tensorflow", "jax": "jax"}
 """Components whose release *is* a Python distribution: `pytorch ==2.7.1` and `torch==2.7.1` must never disagree."""
 
 COMPONENT_OF_DISTRIBUTION = {name: component for component, name in DISTRIBUTION_OF_COMPONENT.items()}
 
-HOST_COMPONENTS = ("driver", "driver_module", "kernel", "glibc", "gpu")
-"""Virtual components: the host provides them and no image installs them (glibc only when running on the host)."""
+HOST_COMPONENTS = (
+    "amdgpu", "container_toolkit", "cuda_driver", "dcgm", "driver", "driver_module", "fabric_manager", "gpu", "jetson",
+    "kernel", "kernel_gcc", "kernel_headers", "libraries", "loaded_modules", "macos", "os", "platform", "python_arch",
+    "secure_boot", "sip", "userspace_driver", "webdriver", "xcode",
+)  # fmt: skip
+"""What a machine states about itself and no image brings along; what an image does bring (glibc, compilers) is not here."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

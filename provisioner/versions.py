@@ -74,14 +74,27 @@ def _parse_version(text: str) -> Version:
     return Version(text.strip(), release, number, local, (trimmed, number, ""))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Clause:
-    """One comparison of a range, such as `>=525.60.13` or `==12.*`."""
+    """One comparison of a range, such as `>=525.60.13` or `==12.*`.
+
+    Two are equal when they are spelled alike: the versions 13 and 13.0 are the same, but `==13.*` and `==13.0.*` are not.
+    """
 
     operator: str
     version: Version
     is_prefix: bool = False
     is_starred: bool = False
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Clause) and self._spelling == other._spelling
+
+    def __hash__(self) -> int:
+        return hash(self._spelling)
+
+    @property
+    def _spelling(self) -> tuple[str, str, bool]:
+        return self.operator, self.version.text, self.is_prefix
 
     def allows(self, version: Version) -> bool:
         """Whether `version` satisfies this comparison."""

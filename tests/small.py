@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from provisioner.host.model import Host
+from provisioner.matrix.build import need as built_need
 from provisioner.matrix.model import Build, Citation, Component, DriverBranch, DriverMinimum, Matrix, Need, Release, Rule
 from provisioner.solve.target import TargetHost, Wish
 from provisioner.spec.model import Spec
@@ -13,6 +14,13 @@ from provisioner.versions import Range, Version
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    Table = Mapping[str, str | Sequence[str]]
+
+VIRTUAL = (
+    "driver", "driver_module", "kernel", "gpu", "glibc", "amdgpu", "kernel_headers", "secure_boot", "fabric_manager", "os", "macos",
+    "webdriver", "cuda_driver", "gcc", "clang", "loaded_modules",
+)  # fmt: skip
+NAMED = ("driver_module", "secure_boot", "os", "loaded_modules", "platform", "accelerator", "runs", "build", "gpu_kind")
 SOURCE = Citation(key="invented", title="an invented table", where="row 1", read="2026-01-01")
 
 
@@ -40,15 +48,17 @@ def matrix(
     rules: Sequence[Rule] = (),
     branches: Mapping[str, str] | None = None,
     releases: Mapping[str, Sequence[Release]] | None = None,
-    virtual: Sequence[str] = ("driver", "driver_module", "kernel", "gpu", "glibc"),
+    virtual: Sequence[str] = VIRTUAL,
+    **more: Any,  # noqa: ANN401 - any field of a matrix
 ) -> Matrix:
     """A matrix from `{component: {version: {needed component: range or versions}}}`; `releases` adds richer ones."""
     found = {}
     for name in order:
         table = tuple(release(version, wanted) for version, wanted in components.get(name, {}).items())
         given = tuple((releases or {}).get(name, ()))
-        is_named = name == "driver_module"
+        is_named = name in NAMED
         found[name] = Component(name=name, title=name, releases=(*given, *table), is_virtual=name in virtual, is_named=is_named)
+    fields: dict[str, Any] = {"gpus": (), "images": ()}
     return Matrix(
         order=tuple(order),
         components=found,
@@ -56,11 +66,35 @@ def matrix(
         branches=tuple(
             DriverBranch(branch=branch, native_cuda=Version.parse(cuda)) for branch, cuda in (branches or {}).items()
         ),
-        gpus=(),
-        images=(),
         citations={"invented": SOURCE},
         digest="0" * 64,
+        **{**fields, **more},
     )
+
+
+def rule(name: str, when: Table, require: Table, *, on: Table | None = None) -> Rule:
+    """A rule as its YAML says it: `same`, `none` and names included."""
+    (subject,) = _spelled(when)
+    return Rule(
+        name=name,
+        when=subject,
+        guards=_spelled(on or {}),
+        needs=_spelled(require),
+        because=f"{name} says so",
+        sources=("invented",),
+    )
+
+
+def _spelled(table: Table) -> tuple[Need, ...]:
+    return tuple(
+        built_need(component, value if isinstance(value, str) else tuple(value), is_named=component in NAMED)
+        for component, value in table.items()
+    )
+
+
+def names(*values: str) -> tuple[Release, ...]:
+    """The values of a component whose values are names."""
+    return tuple(Release(version=Version.named(value), sources=("invented",)) for value in values)
 
 
 def build(name: str, table: Mapping[str, str | Sequence[str]], **more: Any) -> Build:  # noqa: ANN401 - any field
@@ -89,17 +123,23 @@ def wish(
     requires: Mapping[str, str],
     *hosts: Mapping[str, Any],
     packages: Sequence[str] = (),
+    platform: str = "linux/amd64",
     **spec: Any,  # noqa: ANN401 - any key of a spec
 ) -> Wish:
-    """A wish for linux/amd64, on hosts given as profiles."""
-    made = Spec.model_validate({"requires": dict(requires), "packages": tuple(packages), **spec})
+    """A wish for one platform, on hosts given as profiles."""
+    made = Spec.model_validate_json(_json({"requires": dict(requires), "packages": list(packages), **spec}))
     targets = tuple(
         TargetHost(label=f"host{index}", host=Host.model_validate_json(_json(profile))) for index, profile in enumerate(hosts)
     )
-    return Wish(spec=made, hosts=targets, platform="linux/amd64")
+    return Wish(spec=made, hosts=targets, platform=platform)
 
 
 def _json(profile: Mapping[str, Any]) -> str:
     import json
 
     return json.dumps(profile)
+
+
+def plain_build(name: str) -> Build:
+    """A build that is no framework's: a macOS by its build number."""
+    return Build(name=name, sources=("invented",))

@@ -43,9 +43,38 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
 """For each command, in the order in which a user meets them: its summary and its examples."""
 
 MATRIX_COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "list": (
+        "List the components, or the releases of one",
+        ("provision matrix list", "provision matrix list cuda"),
+    ),
+    "show": (
+        "Say what goes with a release, which stacks run on a host, or what one row says",
+        (
+            "provision matrix show cuda==11.3",
+            "provision matrix show sm_61 driver=535",
+            "provision matrix show gpu='NVIDIA A100' driver==535.104.05 --format json",
+            "provision matrix show cuda-13-gpu-floor",
+        ),
+    ),
     "check": (
         "Lint the matrix, and count its rows, measurements and disagreements",
         ("provision matrix check", "provision matrix check --matrix my-matrices --format json"),
+    ),
+    "refresh": (
+        "Derive the generated files again from the package index",
+        ("provision matrix refresh", "provision matrix refresh pytorch triton --dry-run"),
+    ),
+    "audit": (
+        "Measure rows of the matrix again from the artefacts they name",
+        ("provision matrix audit pytorch==2.8.0", "provision matrix audit nccl --full --format json"),
+    ),
+    "diff": (
+        "Compare the matrix with other published tables",
+        ("provision matrix diff", "provision matrix diff --against backend.rs --against torch_compatibility.json"),
+    ),
+    "site": (
+        "Write a static site to explore the matrix; it works offline",
+        ("provision matrix site --out matrix-site",),
     ),
 }
 """The commands under `provision matrix`, likewise; each is a function `matrix_NAME` in `cli/matrix_NAME.py`."""

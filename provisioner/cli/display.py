@@ -8,13 +8,16 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from threading import Event
 
     from provisioner.errors import ProvisionError
 
 PATIENCE_SECONDS = 1.0
 """Work shorter than this is not talked about: by the time it could be read, it is done."""
+
+_LIVELY_PAUSE_SECONDS = 0.2
+_PLAIN_PAUSE_SECONDS = 10.0
 
 _BOLD, _RED, _YELLOW, _CYAN = "1", "1;31", "1;33", "1;36"
 _GAP = "  "
@@ -141,6 +144,45 @@ def step(text: str) -> Iterator[None]:
     finally:
         is_done.set()
         speaker.join()
+
+
+@contextmanager
+def steps(text: str) -> Iterator[Callable[[str], None]]:
+    """Like `step`, for work of many parts: call what this yields with the name of each part as it begins.
+
+    A terminal shows the part in one line that is overwritten, anything else a line every ten seconds.
+    """
+    from threading import Event, Thread
+
+    is_done = Event()
+    begun: list[str] = []
+    speaker = Thread(target=_speak_of_parts, args=(text, begun, is_done), daemon=True)
+    speaker.start()
+    try:
+        yield begun.append
+    finally:
+        is_done.set()
+        speaker.join()
+
+
+def _speak_of_parts(text: str, begun: Sequence[str], is_done: Event) -> None:
+    if is_done.wait(PATIENCE_SECONDS):
+        return
+    if not _is_lively(sys.stderr):
+        talk(f"{text} ...")
+        while not is_done.wait(_PLAIN_PAUSE_SECONDS):
+            talk(f"{text}: {_latest(begun)}")
+        return
+    from rich.console import Console
+    from rich.markup import escape
+
+    with Console(stderr=True, no_color=not _has_colour(sys.stderr)).status(text) as status:
+        while not is_done.wait(_LIVELY_PAUSE_SECONDS):
+            status.update(escape(f"{text}: {_latest(begun)}"))
+
+
+def _latest(begun: Sequence[str]) -> str:
+    return f"{len(begun)}, {begun[-1]}" if begun else "0"
 
 
 def _speak(text: str, is_done: Event) -> None:

@@ -32,6 +32,8 @@ class RangedFile(io.RawIOBase):
         self._source = source
         self._parts: list[tuple[int, bytes]] = []
         self._position = 0
+        self.fetched = 0
+        """Bytes that came over the network for this file so far."""
         self._length = self._first_part()
 
     def _first_part(self) -> int:
@@ -68,7 +70,9 @@ class RangedFile(io.RawIOBase):
 
     def _ask(self, span: str, *, limit: int | None = None) -> Response:
         headers = {"Range": span, "Accept-Encoding": "identity"}
-        return self._transport.request(self._url, source=self._source, headers=headers, limit=limit)
+        answer = self._transport.request(self._url, source=self._source, headers=headers, limit=limit)
+        self.fetched += len(answer.body)
+        return answer
 
     def readable(self) -> bool:
         """It is."""
@@ -97,15 +101,31 @@ class RangedFile(io.RawIOBase):
         self._position = stop
         return content
 
+    def span(self, start: int, stop: int) -> bytes:
+        """The bytes from `start` to `stop`, fewer at the end of the file; they are not kept, so that gigabytes may stream."""
+        stop = min(stop, self._length)
+        if start >= stop:
+            return b""
+        return self._kept(start, stop) or self._fetched(start, stop).body
+
     def _bytes(self, start: int, stop: int) -> bytes:
+        kept = self._kept(start, stop)
+        if kept is not None:
+            return kept
+        # zipfile reads a member in small steps: fetching a little ahead makes one request of them.
+        answer = self._fetched(start, min(self._length, max(stop, start + TAIL)))
+        self._parts.append((start, answer.body))
+        return answer.body[: stop - start]
+
+    def _kept(self, start: int, stop: int) -> bytes | None:
         for first, part in self._parts:
             if first <= start and stop <= first + len(part):
                 return part[start - first : stop - first]
-        # zipfile reads a member in small steps: fetching a little ahead makes one request of them.
-        last = min(self._length, max(stop, start + TAIL))
-        answer = self._ask(f"bytes={start}-{last - 1}")
+        return None
+
+    def _fetched(self, start: int, stop: int) -> Response:
+        answer = self._ask(f"bytes={start}-{stop - 1}")
         found, _ = self._span(answer)
-        if found != start or len(answer.body) < stop - start:
+        if found != start or len(answer.body) != stop - start:
             raise UnavailableError(f"{self._source} sends another range than was asked for", causes=(public_url(self._url),))
-        self._parts.append((start, answer.body))
-        return answer.body[: stop - start]
+        return answer

@@ -40,6 +40,8 @@ class Transport:
         self._settings = settings
         self._lock = threading.Lock()
         self._session: Session | None = None
+        self.received = 0
+        """Bytes of bodies that came so far."""
         places = (*(location.url for location in settings.indexes), *settings.find_links)
         self._credentials = {origin(url): found for url in places if (found := credentials_in(url)) is not None}
 
@@ -58,6 +60,7 @@ class Transport:
                 declared = answer.headers.get("Content-Length", "")
                 is_wanted = limit is None or (declared.isdigit() and int(declared) <= limit)
                 body = answer.content if is_wanted else b""
+                self._count(len(body))
                 return Response(status=answer.status_code, headers=answer.headers, body=body, url=public_url(answer.url))
         except RequestException as error:
             raise self._unavailable(error, url, source) from None
@@ -72,11 +75,17 @@ class Transport:
             with self._send(url, "GET", {"Accept-Encoding": "identity"}) as answer:
                 if answer.status_code != HTTPStatus.OK:
                     raise refusal(answer.status_code, url, source=source)
-                yield from answer.iter_content(CHUNK)
+                for chunk in answer.iter_content(CHUNK):
+                    self._count(len(chunk))
+                    yield chunk
         except RequestException as error:
             raise self._unavailable(error, url, source) from None
         except OSError as error:
             raise self._unusable_file(error) from None
+
+    def _count(self, length: int) -> None:
+        with self._lock:
+            self.received += length
 
     def close(self) -> None:
         """Close every connection; a later request opens new ones."""

@@ -19,6 +19,7 @@ from provisioner.errors import ProvisionError
 from provisioner.lock.artifact import fits, local_path, lock_file, public_url
 from provisioner.lock.model import Installer, Lock, LockedPackage, LockedPin, LockedStack
 from provisioner.lock.platform import environment_marker, package_marker
+from provisioner.names import HOST_COMPONENTS
 from provisioner.solve.stack import BaseImage, Stack
 
 if TYPE_CHECKING:
@@ -31,14 +32,10 @@ if TYPE_CHECKING:
 
     Installers = IndexFile | Mapping[str, IndexFile] | None
 
-HOST_FACTS = frozenset({
-    "amdgpu", "container_toolkit", "cuda_driver", "driver", "driver_module", "fabric_manager", "gpu", "jetson", "kernel",
-    "kernel_gcc", "kernel_headers", "libraries", "loaded_modules", "macos", "platform", "python_arch", "secure_boot",
-    "userspace_driver", "webdriver", "xcode",
-})  # fmt: skip
+HOST_FACTS = frozenset(HOST_COMPONENTS)
 """Components a machine states about itself: a lock holds the range they must meet, never one machine's value."""
 
-_BUILD_TOOLS_OF_THE_HOST = frozenset({"gcc", "glibc", "nvcc"})
+_BUILD_TOOLS_OF_THE_HOST = frozenset({"clang", "gcc", "glibc", "nvcc"})
 """What the base image brings to a container, and the machine itself to an environment that runs on it."""
 
 _ABSOLUTE_PLACE = re.compile(r"(?:[A-Za-z]:)?[/\\].*?([^/\\]+)")

@@ -6,21 +6,24 @@ from typing import TYPE_CHECKING
 
 from packaging.utils import canonicalize_name
 
+from provisioner.solve.devices import FRAMEWORKS
+from provisioner.solve.drivers import NativeDriver, RunsCuda
+from provisioner.solve.environment import environment
+from provisioner.solve.facts import shown
 from provisioner.solve.gate import require_cuda
-from provisioner.solve.kernels import KernelSupport
-from provisioner.solve.needs import NativeDriver, RunsCuda
-from provisioner.solve.requirement import Labelled, Within
+from provisioner.solve.requirement import Key, Labelled, OfSystem, OneOf, Within
 from provisioner.solve.stack import BaseImage, PackagePin, Pin, Reason, Stack
-from provisioner.versions import Version
+from provisioner.solve.unverified import unverified
+from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from provisioner.index.model import PackageRelease
-    from provisioner.matrix.model import ImageFacts
+    from provisioner.matrix.model import Build, ImageFacts
     from provisioner.solve.packages import PackageWorld
-    from provisioner.solve.requirement import Candidate, Key, Requirement
-    from provisioner.solve.target import TargetHost
+    from provisioner.solve.problem import Problem
+    from provisioner.solve.requirement import Candidate, Requirement
     from provisioner.solve.universe import Universe
 
 TRIED = "python tried"
@@ -38,65 +41,73 @@ def answer(universe: Universe, pins: Mapping[Key, Candidate]) -> Stack:
     system = {key: candidate for key, candidate in pins.items() if not key.is_package and key.component not in HIDDEN | unknown}
     wanted = [requirement for candidate in pins.values() for requirement in universe.requirements(candidate)]
     rules = [requirement for requirement in wanted if requirement.key in system]
-    framework = next((candidate for key, candidate in pins.items() if key.name == "pytorch"), None)
-    build = framework.subject[1] if framework else None
-    drivers = [one for one in rules if isinstance(one.test, RunsCuda)]
-    is_cuda = bool(drivers)
-    arch_list = (*(build.sass or ()), *(build.ptx or ())) if build is not None and build.accelerator == "cuda" else ()
+    build = _framework_build(pins)
+    drivers = sorted((one for one in rules if isinstance(one.test, RunsCuda)), key=_floor, reverse=True)
+    arch_list = _arch_list(build)
     return Stack(
         platform=problem.wish.platform,
         accelerator=problem.wish.accelerator,
         components=_components(universe, system),
         pins=tuple(_pins(universe, system, rules)),
         basis=_basis(drivers, pins),
-        host_requirements=_host_requirements(rules, runs=problem.wish.runs),
+        host_requirements=_host_requirements(rules, problem),
         require_cuda=require_cuda([one.test for one in drivers if isinstance(one.test, RunsCuda)], arch_list)
-        if is_cuda
+        if drivers
         else "",
         arch_list=arch_list,
-        unverified=(*problem.unverified, *_unmeasured(framework, universe), *_undocumented(universe)),
+        environment=environment(universe, pins),
+        unverified=(*problem.unverified, *unverified(universe, pins)),
         image=image,
         packages=tuple(_packages(universe.packages, pins)) if universe.packages else (),
         runs=problem.wish.runs,
     )
 
 
+def _framework_build(pins: Mapping[Key, Candidate]) -> Build | None:
+    """The build whose compiled targets are the stack's: PyTorch's, else that of the first framework there is."""
+    candidates = (pins.get(Key(name)) for name in FRAMEWORKS)
+    return next((one.subject[1] for one in candidates if one is not None), None)
+
+
+def _arch_list(build: Build | None) -> tuple[str, ...]:
+    if build is None or build.accelerator not in {"cuda", "rocm"}:
+        return ()
+    return (*(build.sass or ()), *(build.ptx or ())) if build.accelerator == "cuda" else build.gfx or ()
+
+
+def _floor(requirement: Requirement) -> Version:
+    test = requirement.test
+    return test.floor or Version.parse("0") if isinstance(test, RunsCuda) else Version.parse("0")
+
+
 def _components(universe: Universe, system: Mapping[Key, Candidate]) -> dict[str, str]:
-    """One text for each component, in the matrix's order; hosts that differ are listed side by side."""
+    """One text for each component, in the matrix's order; hosts that differ are listed side by side.
+
+    Of several CUDA runtimes PyTorch's is shown where there is one: the others are their frameworks' own business.
+    """
     values: dict[str, list[str]] = {}
+    has_pytorch = any(key.name == "pytorch" for key in system)
+    slots = {key.component for key in system if key.slot}
     for key, candidate in system.items():
+        has_twin = Key(key.component) in system if key.slot else key.component in slots
+        if has_twin and bool(key.slot) == has_pytorch:
+            continue
         if key.name == "pytorch":
             release, build = candidate.subject
             values["pytorch"] = [str(release.version)]
             values["pytorch_build"] = [build.name]
         else:
             values.setdefault(key.component, []).append(candidate.label)
-    values["platform"] = [universe.problem.wish.platform]
+    wish = universe.problem.wish
+    values["platform"] = [wish.platform]
     decided = set(values)
-    for target in universe.problem.wish.hosts:
-        for name, text in _stated(target):
+    for target in wish.hosts:
+        for name, text in shown(target.host, wish):
             if name not in decided and text not in values.setdefault(name, []):
                 values[name].append(text)
     rank = {name: index for index, name in enumerate(universe.problem.matrix.order)}
     names = sorted(values, key=lambda name: (rank.get(name.partition("_build")[0], len(rank)), name))
     return {name: ", ".join(dict.fromkeys(values[name])) for name in names}
-
-
-def _stated(target: TargetHost) -> Iterator[tuple[str, str]]:
-    """Facts of a host that no rule chose but that belong to the stack it was solved for."""
-    host = target.host
-    facts = {
-        "kernel": host.kernel,
-        "container_toolkit": host.container_toolkit,
-        "kernel_headers": host.kernel_headers,
-        "kernel_gcc": host.kernel_gcc,
-        "gcc": host.gcc,
-        "nvcc": host.nvcc,
-        "python_arch": host.python_arch,
-        "userspace_driver": host.userspace_driver,
-        "fabric_manager": host.fabric_manager,
-    }
-    yield from ((name, value) for name, value in facts.items() if value is not None)
 
 
 def _pins(universe: Universe, system: Mapping[Key, Candidate], rules: list[Requirement]) -> Iterator[Pin]:
@@ -108,7 +119,7 @@ def _pins(universe: Universe, system: Mapping[Key, Candidate], rules: list[Requi
         }
         reasons = tuple(Reason(component=o.component, kind=o.kind, text=o.text, where=o.where) for o in origins.values())
         version = candidate.subject[0].version if candidate.subject else candidate.version
-        build = candidate.subject[1].name if key.name == "pytorch" else ""
+        build = candidate.subject[1].name if key.name in FRAMEWORKS and candidate.subject[1] is not None else ""
         yield Pin(component=key.component, version=version, build=build, host=key.world, reasons=reasons)
 
 
@@ -122,23 +133,30 @@ def _basis(drivers: list[Requirement], pins: Mapping[Key, Candidate]) -> str:
     return max(found, key=BASES.index, default="")
 
 
-def _host_requirements(rules: list[Requirement], *, runs: str) -> dict[str, str]:
+def _host_requirements(rules: list[Requirement], problem: Problem) -> dict[str, str]:
     """The ranges a host must meet to run this stack: what the image's own parts need, not one machine's numbers."""
+    components = problem.matrix.components
     found: dict[str, dict[str, None]] = {}
     for requirement in rules:
         component, subject = requirement.key.component, requirement.origin.component
-        if subject in {"driver", "driver_module", "kernel", "image"}:
+        is_of_host = subject == "image" or (subject in components and components[subject].is_virtual)
+        if is_of_host or component not in components or not components[component].is_virtual:
             continue
         if component == "driver":
             text = _driver_range(requirement)
-        elif component == "gpu" and isinstance(requirement.test, Labelled):
-            text = ", ".join(sorted(requirement.test.labels, key=Version.parse))
-        elif component == "glibc" and runs == "host" and isinstance(requirement.test, Within):
+        elif component == "gpu":
+            text = ", ".join(sorted(requirement.test.labels, key=_device)) if isinstance(requirement.test, Labelled) else ""
+        elif requirement.key.world and isinstance(requirement.test, Within | OneOf | OfSystem):
             text = str(requirement.test)
         else:
             continue
-        found.setdefault(component, {})[text] = None
+        if text and text != str(Range()):
+            found.setdefault(component, {})[text] = None
     return {component: _tightest(list(texts)) for component, texts in sorted(found.items())}
+
+
+def _device(text: str) -> tuple[Version, str]:
+    return (Version.parse("0"), text) if text.startswith("gfx") else (Version.parse(text), "")
 
 
 def _tightest(texts: list[str]) -> str:
@@ -153,32 +171,6 @@ def _driver_range(requirement: Requirement) -> str:
     if isinstance(test, RunsCuda | NativeDriver):
         return f">={test.floor}" if test.floor is not None else str(test)
     return str(test)
-
-
-def _unmeasured(framework: Candidate | None, universe: Universe) -> tuple[str, ...]:
-    if framework is None or framework.subject[1].sass is not None or framework.subject[1].accelerator != "cuda":
-        return ()
-    if not any(key.component == "gpu" for key in universe.problem.domains):
-        return ()
-    return (f"gpu: nobody has measured which GPUs pytorch {framework.label} is compiled for",)
-
-
-def _undocumented(universe: Universe) -> tuple[str, ...]:
-    """Hosts whose stated driver is not documented to build on their stated kernel, which they run all the same."""
-    if universe.problem.wish.accelerator != "cuda":
-        return ()
-    kernels = KernelSupport(universe.problem.matrix)
-    found = []
-    for target in universe.problem.wish.hosts:
-        driver, kernel = target.host.driver, target.host.kernel
-        if driver is None or driver.version is None or kernel is None:
-            continue
-        need = kernels.of(Version.parse(driver.version))
-        if need is None:
-            found.append(f"kernel: no kernel is documented for driver {driver.version} of {target.label}")
-        elif not need.allows(Version.parse(kernel)):
-            found.append(f"kernel: driver {driver.version} is documented on kernel {need}; {target.label} states {kernel}")
-    return tuple(found)
 
 
 def _image(pins: Mapping[Key, Candidate]) -> BaseImage | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from packaging.specifiers import SpecifierSet
 
+from provisioner.solve.needs import NOBODY
 from provisioner.solve.requirement import PACKAGE, PYTORCH, TORCH, Candidate, Key, Labelled, OneOf, Origin, Requirement, Within
 from provisioner.versions import Version
 
@@ -175,9 +176,9 @@ def _need(candidate: Candidate, row: ImpliedNeed, need: Need, place: str) -> Req
 
 
 def _holds(problem: Problem, row: DistributionLimit) -> bool:
-    return row.when.component == PYTORCH.name and all(
-        guard.allows(Version.named(problem.wish.platform)) for guard in row.guards
-    )
+    """Whether a limit is about PyTorch and binds on some host of the target."""
+    hosts = problem.wish.hosts or (NOBODY,)
+    return row.when.component == PYTORCH.name and any(problem.needs.guards.hold(row.guards, target) for target in hosts)
 
 
 def _limit(problem: Problem, row: DistributionLimit) -> _Limit:

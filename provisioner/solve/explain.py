@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from provisioner.solve.stack import Conflict, Hint, Reason, Stack
 
-MAX_WHERE = 60
+SUMMARIZED = ("tensorflow", "jax", "cuda", "rocm", "driver", "amdgpu", "webdriver", "python")
 
 
 def conflict_lines(conflict: Conflict) -> tuple[str, ...]:
@@ -48,7 +48,7 @@ def summary(stack: Stack) -> str:
     framework = stack.components.get("pytorch")
     build = stack.components.get("pytorch_build")
     parts = [f"pytorch {framework}+{build}"] if framework else []
-    parts.extend(f"{name} {stack.components[name]}" for name in ("cuda", "driver", "python") if name in stack.components)
+    parts.extend(f"{name} {stack.components[name]}" for name in SUMMARIZED if name in stack.components)
     if stack.packages:
         count = len(stack.packages)
         parts.append(f"{count} package{'' if count == 1 else 's'}")

@@ -13,7 +13,7 @@ from provisioner.solve.coverage import Target
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from provisioner.solve.needs import RunsCuda
+    from provisioner.solve.drivers import RunsCuda
 
 
 def require_cuda(tests: Sequence[RunsCuda], arch_list: Sequence[str]) -> str:

@@ -19,9 +19,17 @@ if TYPE_CHECKING:
     from provisioner.solve.requirement import Candidate, Key, Requirement
     from provisioner.solve.universe import Universe
 
-COST = ("pytorch_build", "pytorch", "package", "python", "cuda", "image", "glibc", "driver_module", "driver", "kernel", "gpu")
-"""What a change costs a person, cheapest first: another build, another version, Python, CUDA, the container, the driver,
-the kernel, the hardware."""
+COST = (
+    "pytorch_build", "pytorch", "tensorflow", "jax", "package", "python", "python_arch", "arch_list", "cuda", "rocm",
+    "nvcc", "gcc", "clang", "xcode", "image", "glibc", "container_toolkit", "fabric_manager", "userspace_driver",
+    "loaded_modules", "kernel_headers", "kernel_gcc", "driver_module", "cuda_driver", "webdriver", "driver", "amdgpu",
+    "jetson", "sip", "secure_boot", "kernel", "os", "macos", "gpu",
+)  # fmt: skip
+"""What a change costs a person, cheapest first: another build, another version, Python, CUDA, compilers, the container, what
+stands beside the driver, the driver, firmware settings, the kernel, the operating system, the hardware."""
+
+RANGES = frozenset({"driver", "amdgpu", "kernel", "glibc", "gcc", "clang", "container_toolkit", "cuda_driver", "xcode"})
+"""Facts of which a hint names the nearest value as a bound: what lies beyond it mostly does as well."""
 
 AT_ONCE = 3
 """How many changes one hint may combine."""
@@ -154,7 +162,7 @@ def _nearest(
     for some, sign in towards:
         for candidate in some:
             if _answered(universe, search, without=dropped, given=[*chosen, candidate]) is not None:
-                is_range = lever.key.component in {"driver", "kernel", "glibc"} and bool(candidate.version.release)
+                is_range = lever.key.component in RANGES and bool(candidate.version.release)
                 return candidate, f"{sign if is_range else '=='}{candidate.label}"
     return None
 
@@ -182,7 +190,7 @@ def gives(universe: Universe, pins: dict[Key, Candidate]) -> dict[str, str]:
         if key.name == "pytorch":
             found["pytorch"] = str(candidate.subject[0].version)
             found["pytorch_build"] = candidate.subject[1].name
-        elif key.name in {"cuda", "python"}:
+        elif key.name in {"cuda", "rocm", "python", "tensorflow", "jax"}:
             found[key.name] = candidate.label
     direct = universe.packages.order if universe.packages else {}
     found.update({key.name: pins[key].label for key in direct if key in pins})

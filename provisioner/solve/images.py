@@ -19,7 +19,7 @@ KINDS = {"auto": "slim", "slim": "slim", "cuda-runtime": "cuda-runtime", "cuda-d
 
 def image_candidates(matrix: Matrix, wish: Wish, key: Key) -> tuple[tuple[Candidate, ...], tuple[str, ...]]:
     """Return the base images that may be chosen, most wanted first, and what is unknown about a foreign one."""
-    base = wish.spec.image.base
+    base = wish.image_base
     kind = KINDS.get(base)
     if kind is not None:
         known = [image for image in matrix.images if image.kind == kind and _serves(image, wish.platform)]

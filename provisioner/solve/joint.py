@@ -10,6 +10,7 @@ from provisioner.index.model import Environment, PackageSource
 from provisioner.solve.answer import TRIED, answer
 from provisioner.solve.conflict import explain_conflict
 from provisioner.solve.explain import conflict_lines, hint_line
+from provisioner.solve.facts import stated
 from provisioner.solve.hints import gives
 from provisioner.solve.packages import PackageWorld
 from provisioner.solve.requirement import PYTORCH, Candidate, Key, Labelled, Origin, Requirement
@@ -118,7 +119,9 @@ def _fix_python(problem: Problem, candidate: Candidate) -> Requirement:
 
 
 def _universe(attempt: Attempt, source_for: Callable[[Environment], PackageSource]) -> Universe:
-    environment = Environment(platform=attempt.problem.wish.platform, python=attempt.python, glibc=_glibc(attempt), macos=None)
+    environment = Environment(
+        platform=attempt.problem.wish.platform, python=attempt.python, glibc=_glibc(attempt), macos=_macos(attempt)
+    )
     framework = attempt.system.get(PYTORCH)
     variant = framework.subject[1].index if framework is not None else ""
     world = PackageWorld(attempt.problem, source_for(environment), environment, variant)
@@ -140,6 +143,13 @@ def _glibc(attempt: Attempt) -> tuple[int, int] | None:
         found = [Version.parse(text).release for text in stated]
     oldest = min(found, default=GLIBC_WHEN_UNKNOWN)
     return oldest[0], oldest[1]
+
+
+def _macos(attempt: Attempt) -> tuple[int, int] | None:
+    """The macOS wheels must run on: the oldest any host states, None where none does."""
+    found = [stated(target.host, "macos") for target in attempt.problem.wish.hosts]
+    oldest = min((Version.parse(text).release for text in found if text is not None), default=None)
+    return None if oldest is None else (oldest[0], (*oldest, 0)[1])
 
 
 def _most_telling(conflicts: list[Conflict]) -> Conflict:

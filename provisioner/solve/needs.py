@@ -2,18 +2,49 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from provisioner.solve.coverage import capability, coverage
+from provisioner.host.model import Host
+from provisioner.solve.devices import Devices
+from provisioner.solve.drivers import RunsCuda
+from provisioner.solve.facts import ABSENT, COMPILERS, binds, is_chosen
+from provisioner.solve.guards import Guards
 from provisioner.solve.kernels import KernelSupport
-from provisioner.solve.requirement import Candidate, Key, Labelled, OneOf, Origin, Requirement, Test, Within
-from provisioner.versions import Version
+from provisioner.solve.requirement import (
+    SLOTS,
+    Candidate,
+    Key,
+    Labelled,
+    OfSystem,
+    OneOf,
+    Origin,
+    Requirement,
+    SameAs,
+    Test,
+    Within,
+)
+from provisioner.solve.target import TargetHost
+from provisioner.solve.toolchain import Toolchain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from provisioner.matrix.model import Build, DriverMinimum, Matrix, Need, Release, Rule
-    from provisioner.solve.target import TargetHost, Wish
+    from provisioner.matrix.model import DriverMinimum, Matrix, Need, Release, Rule
+    from provisioner.solve.target import Wish
+
+NOBODY = TargetHost(label="the target", host=Host())
+"""Stands for the target of a wish without hosts: rules without guards hold on it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unstated:
+    """A requirement nobody can judge: a host does not state `component`. `need` is the one at stake, None when it is open."""
+
+    component: str
+    label: str
+    text: str
+    requirement: Requirement | None = None
 
 
 class Needs:
@@ -26,14 +57,30 @@ class Needs:
         self._rules: dict[str, list[Rule]] = {}
         for rule in matrix.rules:
             self._rules.setdefault(rule.when.component, []).append(rule)
-        self._hosts = {target.label: target for target in wish.hosts}
+        self._hosts = {target.label: target for target in wish.hosts or (NOBODY,)}
         self._kernels = KernelSupport(matrix)
-        gpu = matrix.components.get("gpu")
-        self._capabilities = tuple(release.version for release in gpu.releases) if gpu else ()
+        self.guards = Guards(matrix, wish)
+        self.devices = Devices(matrix, wish, self.guards, keys.get("gpu", ()))
+        self._toolchain = Toolchain(wish, keys)
 
     def of(self, candidate: Candidate) -> tuple[Requirement, ...]:
         """Everything a candidate of the matrix requires; host facts and names require nothing beyond the rules."""
-        return tuple(self._all(candidate))
+        return () if candidate.label == ABSENT else tuple(self._all(candidate))
+
+    def unstated(self, candidate: Candidate) -> Iterator[Unstated]:
+        """What a chosen candidate needs of facts that a host does not state, or might need if it stated them."""
+        if candidate.label == ABSENT:
+            return
+        release, build = candidate.subject[:2] if candidate.subject else (None, None)
+        if release is not None and not self._is_virtual(candidate.key.component):
+            for need in (*release.needs, *(build.needs if build is not None else ())):
+                if need.component not in COMPILERS:
+                    yield from self._open(candidate, need, self._hosts, f"{_named(candidate)} needs {need.component} {need}")
+        for rule in self._falling_under(candidate):
+            hosts = self._where(candidate.key, rule)
+            for need in rule.needs:
+                yield from self._open(candidate, need, hosts, f"rule {rule.name} needs {need.component} {need}")
+            yield from self._undecided(candidate, rule)
 
     def _all(self, candidate: Candidate) -> Iterator[Requirement]:
         release, build = candidate.subject[:2] if candidate.subject else (None, None)
@@ -41,16 +88,18 @@ class Needs:
         if component == "driver":
             yield from self._kernel(candidate, release)
         elif release is not None:
-            yield from self._declared(candidate, release.needs)
+            yield from self._declared(candidate, self._toolchain.needs(candidate, release))
+            yield from self._platform(candidate, release.platforms)
         if build is not None:
             yield from self._declared(candidate, build.needs)
-            yield from self._platform(candidate, build)
-            yield from self._devices(candidate, build)
+            yield from self._platform(candidate, build.platforms)
+            yield from self.devices.of(candidate, build, self._place(candidate))
+        if component == "nvcc" and build is not None:
+            yield from self._toolchain.targets(candidate, build, self._place(candidate))
         if release is not None and release.driver is not None:
             yield from self._driver(candidate, release.driver)
-        for rule in self._rules.get(component, ()):
-            if rule.when.allows(candidate.version):
-                yield from self._by_rule(candidate, rule)
+        for rule in self._falling_under(candidate):
+            yield from self._by_rule(candidate, rule)
 
     def _declared(self, candidate: Candidate, needs: tuple[Need, ...]) -> Iterator[Requirement]:
         place = self._place(candidate)
@@ -58,87 +107,63 @@ class Needs:
             text = f"{_named(candidate)} needs {need.component} {need}"
             group = f"{candidate.key.component} needs {need.component}"
             for key in self._reach(candidate.key, need.component):
-                yield Requirement(key, _test(need), Origin("rule", candidate.key.component, group, text, place))
+                yield Requirement(key, _test(need, candidate), Origin("rule", candidate.key.component, group, text, place))
+
+    def _falling_under(self, candidate: Candidate) -> Iterator[Rule]:
+        for rule in self._rules.get(candidate.key.component, ()):
+            if rule.when.allows(candidate.version):
+                yield rule
+
+    def _where(self, subject: Key, rule: Rule) -> dict[str, TargetHost]:
+        """The hosts a rule about this subject binds: those of the subject on which every guard holds."""
+        hosts = {label: target for label, target in self._hosts.items() if not subject.world or label == subject.world}
+        return {label: target for label, target in hosts.items() if self.guards.hold(rule.guards, target)}
 
     def _by_rule(self, candidate: Candidate, rule: Rule) -> Iterator[Requirement]:
-        hosts = {label for label, target in self._hosts.items() if self._guarded(rule, target)}
-        if not hosts:
-            return
+        hosts = self._where(candidate.key, rule)
+        if hosts:
+            for need in rule.needs:
+                for key in self._reach(candidate.key, need.component):
+                    if not key.world or key.world in hosts:
+                        yield self._required(candidate, rule, need, key)
+
+    def _required(self, candidate: Candidate, rule: Rule, need: Need, key: Key) -> Requirement:
         place = self._matrix.positions.get(f"rule:{rule.name}", "") or _cited(self._matrix, rule.sources)
-        for need in rule.needs:
-            text = f"{_named(candidate)} needs {need.component} {need}: {rule.because}"
-            origin = Origin("rule", candidate.key.component, f"rule {rule.name}", text, f"rule {rule.name}, {place}")
-            for key in self._reach(candidate.key, need.component):
-                if not key.world or key.world in hosts:
-                    yield Requirement(key, _test(need), origin)
+        text = f"{_named(candidate)} needs {need.component} {need}: {rule.because}"
+        origin = Origin("rule", candidate.key.component, f"rule {rule.name}", text, f"rule {rule.name}, {place}")
+        return Requirement(key, _test(need, candidate), origin)
 
-    def _guarded(self, rule: Rule, target: TargetHost) -> bool:
-        return all(self._holds(guard, target) for guard in rule.guards)
-
-    def _holds(self, guard: Need, target: TargetHost) -> bool:
-        if guard.component == "gpu":
-            found = [gpu.compute_capability for gpu in target.host.gpus or () if gpu.compute_capability]
-            return any(guard.allows(Version.parse(text)) for text in found)
-        if guard.component == "kernel" and target.host.kernel:
-            return guard.allows(Version.parse(target.host.kernel))
-        if guard.component == "driver" and target.host.driver and target.host.driver.version:
-            return guard.allows(Version.parse(target.host.driver.version))
-        return guard.component == "platform" and guard.allows(Version.named(self._wish.platform))
-
-    def _platform(self, candidate: Candidate, build: Build) -> Iterator[Requirement]:
-        place = self._place(candidate)
-        component = candidate.key.component
-        if build.platforms and self._keys.get("platform"):
-            test = Labelled(frozenset(build.platforms), " or ".join(build.platforms))
-            text = f"{_named(candidate)} is built for {test}"
-            yield Requirement(Key("platform"), test, Origin("rule", component, f"{component} needs platform", text, place))
-
-    def _devices(self, candidate: Candidate, build: Build) -> Iterator[Requirement]:
-        """Every GPU of every host must be served by the build's compiled code."""
-        if build.accelerator != "cuda" or candidate.key.component != "pytorch":
+    def _open(self, candidate: Candidate, need: Need, hosts: Mapping[str, TargetHost], why: str) -> Iterator[Unstated]:
+        """The hosts that do not state a fact that is needed; GPUs nobody stated are named once for the whole problem."""
+        name = need.component
+        if name == "gpu" or not self._is_virtual(name) or not binds(name, self._wish):
             return
-        gpus = self._keys.get("gpu", ())
-        if not gpus:
-            return
-        place = self._place(candidate)
-        if build.sass is None:
-            if self._asked_by_name(candidate):
-                return
-            text = f"{_named(candidate)} was measured by nobody, so which GPUs it serves is unknown"
-            test: Test = Labelled(frozenset(), "a measured list of targets")
-        else:
-            allows_ptx = "ptx-jit" in self._wish.allowed
-            served = {
-                str(version): how
-                for version in self._capabilities
-                if (how := coverage(build.sass, build.ptx or (), capability(str(version)))) == "native"
-                or (how == "ptx" and allows_ptx)
-            }
-            targets = " ".join((*build.sass, *(build.ptx or ())))
-            text = f"{_named(candidate)} is compiled for {targets}"
-            test = Labelled(frozenset(served), f"one of {targets}")
-            yield from self._ptx(candidate, build, served)
-        for key in gpus:
-            yield Requirement(key, test, Origin("rule", "pytorch", "pytorch needs gpu", text, place))
+        reached = {key.world for key in self._reach(candidate.key, name)}
+        for label in hosts:
+            if label not in reached and "" not in reached:
+                yield Unstated(name, label, f"{name}: {label} does not state it, and {why}")
 
-    def _ptx(self, candidate: Candidate, build: Build, served: dict[str, str]) -> Iterator[Requirement]:
-        """PTX is outside minor-version compatibility: the driver must natively know the CUDA that made it.
-
-        Source: CUDA Compatibility guide, "Minor Version Compatibility", limitation on PTX.
-        """
-        cuda = next((need.range for need in build.needs if need.component == "cuda"), None)
-        for target in self._wish.hosts:
-            devices = {gpu.compute_capability for gpu in target.host.gpus or ()}
-            through_ptx = sorted(device for device in devices if device and served.get(device) == "ptx")
-            if not through_ptx or cuda is None:
+    def _undecided(self, candidate: Candidate, rule: Rule) -> Iterator[Unstated]:
+        """Rules that would bind if a host stated a fact of their guards; whether that matters depends on the answer."""
+        for label, target in self._hosts.items():
+            fact = self.guards.unknown(rule.guards, target)
+            if not fact or (candidate.key.world and candidate.key.world != label) or is_chosen(fact, self._wish):
                 continue
-            devices_text = ", ".join(through_ptx)
-            text = f"{_named(candidate)} reaches gpu {devices_text} only through PTX, so the driver must know CUDA {cuda}"
-            test = NativeDriver(self._matrix, cuda.clauses[0].version)
-            origin = Origin("rule", "pytorch", "pytorch needs driver for PTX", text, self._place(candidate))
-            for key in self._reach(candidate.key, "driver"):
-                if key.world == target.label:
-                    yield Requirement(key, test, origin)
+            for need in rule.needs:
+                for key in self._reach(candidate.key, need.component):
+                    if not key.world or key.world == label:
+                        text = (
+                            f"{fact}: {label} does not state it, so whether rule {rule.name} holds is unknown: {rule.because}"
+                        )
+                        yield Unstated(fact, label, text, self._required(candidate, rule, need, key))
+
+    def _platform(self, candidate: Candidate, platforms: tuple[str, ...]) -> Iterator[Requirement]:
+        component = candidate.key.component
+        if platforms and self._keys.get("platform"):
+            test = Labelled(frozenset(platforms), " or ".join(platforms))
+            text = f"{_named(candidate)} is built for {test}"
+            origin = Origin("rule", component, f"{component} needs platform", text, self._place(candidate))
+            yield Requirement(Key("platform"), test, origin)
 
     def _driver(self, candidate: Candidate, minimum: DriverMinimum) -> Iterator[Requirement]:
         place = self._place(candidate)
@@ -151,6 +176,8 @@ class Needs:
 
     def _kernel(self, candidate: Candidate, release: Release | None) -> Iterator[Requirement]:
         target = self._hosts.get(candidate.key.world)
+        if target is not None and target.host.virtualization in {"wsl1", "wsl2"}:
+            return  # the driver is Windows', and nothing is built on this kernel
         is_stated = target is not None and target.host.driver is not None and target.host.driver.version == candidate.label
         if is_stated and target is not None and target.host.kernel:
             return  # the host states both, so they run together; what is not documented is said in `unverified`
@@ -168,14 +195,22 @@ class Needs:
             yield Requirement(key, test, Origin("rule", "driver", "driver needs kernel", text, place))
 
     def _reach(self, subject: Key, component: str) -> tuple[Key, ...]:
-        """The keys of a component as seen from a candidate: its own host's when it belongs to one, every host's otherwise."""
-        keys = self._keys.get(component, ())
-        host = subject.world
-        return tuple(key for key in keys if not subject.world or not key.world or key.world == host)
+        """The keys of a component as seen from a candidate.
 
-    def _asked_by_name(self, candidate: Candidate) -> bool:
-        request = self._wish.spec.requires.get("pytorch", "")
-        return f"+{candidate.subject[1].name}" in request or self._wish.spec.requires.get("pytorch_build") is not None
+        Its own host's when it belongs to one, every host's otherwise; of what frameworks bring along, its own framework's. What
+        a host says about its libraries is not about those of a container image.
+        """
+        keys = self._keys.get(component, ())
+        if subject.world:
+            is_image = self._is_virtual(component) and component != "platform"
+            return tuple(key for key in keys if key.world == subject.world or (not key.world and not is_image and not key.slot))
+        slot = subject.slot or (subject.component if subject.component in SLOTS else "")
+        own = tuple(key for key in keys if key.slot == slot)
+        return own or tuple(key for key in keys if not key.slot)
+
+    def _is_virtual(self, component: str) -> bool:
+        found = self._matrix.components.get(component)
+        return found is not None and found.is_virtual
 
     def _place(self, candidate: Candidate) -> str:
         name = candidate.key.component
@@ -185,97 +220,11 @@ class Needs:
         return place or f"matrices/{name}.yaml"
 
 
-class RunsCuda:
-    """Drivers that run programs of one CUDA release, by any of the allowed means; `basis` says by which."""
-
-    def __init__(
-        self,
-        matrix: Matrix,
-        cuda: Version,
-        minimum: DriverMinimum,
-        allowed: frozenset[str],
-        *,
-        may_forward: bool,
-    ) -> None:
-        self._matrix = matrix
-        self._native = NativeDriver(matrix, cuda)
-        self._minimum = minimum
-        self._floor = minimum.minor_version if "minor-version" in allowed else None
-        self._branches = minimum.forward_compat if "forward-compat" in allowed and may_forward else ()
-
-    def basis(self, driver: Version) -> str:
-        """`native`, `minor-version`, `forward-compat`, or "" when this driver cannot run it."""
-        if self._native.runs(driver) and self._above_toolkit_floor(driver):
-            return "native"
-        if self._floor is not None and driver >= self._floor:
-            return "minor-version"
-        return "forward-compat" if str(driver.release[0]) in self._branches else ""
-
-    def _above_toolkit_floor(self, driver: Version) -> bool:
-        """A beta driver of the right branch may be older than the family's floor; the floor still binds then."""
-        floor = self._minimum.minor_version
-        return floor is None or driver >= floor
-
-    def allows(self, candidate: Candidate) -> bool:
-        """Whether the driver runs it by any allowed means."""
-        return bool(self.basis(candidate.version))
-
-    @property
-    def cuda_level(self) -> str:
-        """The CUDA this is about, as `12.6`."""
-        return self._native.level
-
-    @property
-    def forward_branches(self) -> tuple[str, ...]:
-        """Older driver branches allowed through the forward-compatibility package."""
-        return self._branches
-
-    @property
-    def floor(self) -> Version | None:
-        """The oldest driver allowed, forward compatibility aside; None when no branch of the matrix is new enough."""
-        return self._floor if self._floor is not None else self._native.floor
-
-    def __str__(self) -> str:
-        ways = [f">={self._floor} (minor-version compatibility)" if self._floor is not None else str(self._native)]
-        if self._branches:
-            ways.append(f"{'/'.join(self._branches)} (forward compatibility)")
-        return " or ".join(ways)
-
-
-class NativeDriver:
-    """Drivers whose own CUDA level is at least a given one, so that they also compile its PTX."""
-
-    def __init__(self, matrix: Matrix, cuda: Version) -> None:
-        self._level = cuda.release[:2]
-        self._branches = sorted((int(branch.branch), branch.native_cuda.release[:2]) for branch in matrix.branches)
-
-    def runs(self, driver: Version) -> bool:
-        """Whether `driver` is of a branch that natively runs this CUDA; a branch not listed counts as the next older one."""
-        older = [level for branch, level in self._branches if branch <= driver.release[0]]
-        return bool(older) and older[-1] >= self._level
-
-    def allows(self, candidate: Candidate) -> bool:
-        """Whether the candidate's branch is new enough."""
-        return self.runs(candidate.version)
-
-    @property
-    def floor(self) -> Version | None:
-        """The first branch that is new enough, as a version; None when the matrix knows none."""
-        first = next((branch for branch, level in self._branches if level >= self._level), None)
-        return None if first is None else Version.parse(str(first))
-
-    @property
-    def level(self) -> str:
-        """The CUDA level wanted, as `12.6`."""
-        return ".".join(str(part) for part in self._level)
-
-    def __str__(self) -> str:
-        if self.floor is None:
-            return f"of a branch that knows CUDA {self.level}"
-        return f">={self.floor} (native CUDA {self.level})"
-
-
-def _test(need: Need) -> Test:
+def _test(need: Need, candidate: Candidate) -> Test:
+    if need.is_same:
+        return SameAs(candidate.label, candidate.version)
+    if need.component == "os":
+        return OfSystem(tuple(str(version) for version in need.one_of))
     return OneOf(need.one_of) if need.one_of else Within(need.range)
 
 

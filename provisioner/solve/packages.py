@@ -9,8 +9,9 @@ from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version as PackageVersion
 
 from provisioner.index.core_metadata import UnusableMetadataError
-from provisioner.names import COMPONENT_OF_DISTRIBUTION, DISTRIBUTION_OF_COMPONENT
+from provisioner.names import DISTRIBUTION_OF_COMPONENT
 from provisioner.solve.distributions import DistributionFacts, Seat
+from provisioner.solve.frameworks import install_requirement
 from provisioner.solve.problem import package_key
 from provisioner.solve.requirement import PACKAGE, PYTORCH, TORCH, Candidate, Key, Labelled, Matching, Origin, Requirement
 from provisioner.versions import Version
@@ -48,7 +49,8 @@ class PackageWorld:
         for requirement, origin in self._problem.packages:
             if requirement.marker is not None and not requirement.marker.evaluate(self._markers):
                 continue
-            if canonicalize_name(requirement.name) in COMPONENT_OF_DISTRIBUTION:
+            component = self._problem.component_of(canonicalize_name(requirement.name))
+            if component == PYTORCH.name or (component and not requirement.extras):
                 continue
             key = package_key(requirement)
             self.order.setdefault(key, len(self.order))
@@ -117,8 +119,21 @@ class PackageWorld:
         needed = [one for one in self._applicable(release, extras) if str(one) not in plain]
         return (exactly, *(self._translate(candidate.key, candidate.label, one) for one in needed))
 
+    def its_distribution(self, candidate: Candidate) -> Requirement:
+        """A build of another framework is installed by a requirement such as `jax[cuda12]`, at exactly its release."""
+        release, build = candidate.subject
+        name = candidate.key.component
+        if build is not None and build.is_compiled:
+            return _unpublished(candidate)
+        wanted = install_requirement(name, str(release.version), build)
+        text = f"{name} {candidate.label} is installed as {wanted}"
+        origin = Origin("rule", name, f"{name} needs its wheels", text, build.index if build is not None else "")
+        return Requirement(package_key(wanted), Matching(wanted.specifier), origin)
+
     def its_wheel(self, candidate: Candidate) -> Requirement:
         """A PyTorch build is installed from its own wheel."""
+        if candidate.subject[1].is_compiled:
+            return _unpublished(candidate)
         text = f"pytorch {candidate.label} is installed from its wheel"
         origin = Origin("rule", "pytorch", "pytorch needs its wheel", text, candidate.subject[1].index)
         return Requirement(TORCH, Labelled(frozenset({candidate.label}), candidate.label), origin)
@@ -167,11 +182,12 @@ class PackageWorld:
 
     def _translate(self, subject: Key, label: str, needed: Pep508) -> Requirement:
         name = canonicalize_name(needed.name)
-        component = COMPONENT_OF_DISTRIBUTION.get(name)
+        component = self._problem.component_of(name)
         shown = "pytorch" if subject == PYTORCH else subject.name
         text = f"{shown} {label} needs {needed.name}{needed.specifier}"
         origin = Origin("rule", shown, f"{shown} needs {name}", text, f"metadata of {shown} {label}")
-        key = Key(component) if component else package_key(needed)
+        is_component = component == PYTORCH.name or (component and not needed.extras and subject.name != name)
+        key = Key(component) if is_component else package_key(needed)
         if needed.url is not None:
             # A file by URL must not be met by another file that an index happens to have under the same name.
             origin = origin._replace(text=f"{shown} {label} needs {needed.name} from a URL, which this version does not lock")
@@ -188,6 +204,13 @@ class PackageWorld:
         text = f"{release.name} {candidate.label}: {release.why_not}"
         origin = Origin("rule", release.name, f"{release.name} files", text, "the package index")
         return Requirement(key, Labelled(frozenset(others), release.why_not), origin)
+
+
+def _unpublished(candidate: Candidate) -> Requirement:
+    """A build that everybody compiles for themselves has no file to lock."""
+    name = candidate.key.component
+    text = f"{name} {candidate.label} cannot be locked: it is compiled from source, no binary is published"
+    return Requirement(Key("platform"), Labelled(frozenset(), "no binary"), Origin("rule", name, f"{name} needs a wheel", text))
 
 
 def _is_yanked(release: PackageRelease) -> bool:

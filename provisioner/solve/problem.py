@@ -8,21 +8,39 @@ from typing import TYPE_CHECKING
 from packaging.requirements import Requirement as Pep508
 from packaging.utils import canonicalize_name
 
-from provisioner.errors import ProvisionError, UsageError
-from provisioner.names import COMPONENT_OF_DISTRIBUTION, nearest
+from provisioner.errors import UsageError
+from provisioner.names import COMPONENT_OF_DISTRIBUTION
+from provisioner.solve.candidates import candidates_of
+from provisioner.solve.facts import is_used
+from provisioner.solve.frameworks import components_of, slot_domains, slots_of
+from provisioner.solve.guards import Guards
+from provisioner.solve.hosts import HostSide, UnknownGpuError, is_shared
 from provisioner.solve.images import image_candidates
 from provisioner.solve.needs import Needs
-from provisioner.solve.requirement import PACKAGE, Candidate, Key, Labelled, Matching, Origin, Requirement, Within
+from provisioner.solve.requirement import (
+    PACKAGE,
+    Candidate,
+    Key,
+    Labelled,
+    Matching,
+    OfBuild,
+    OfSystem,
+    Origin,
+    Requirement,
+    Test,
+    Within,
+)
+from provisioner.solve.toolchain import build_side
 from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from provisioner.matrix.model import Matrix
+    from provisioner.solve.target import Wish
 
-    from provisioner.matrix.model import Component, Matrix
-    from provisioner.solve.target import TargetHost, Wish
+__all__ = ["Problem", "UnknownGpuError", "join", "package_key"]
 
-PER_HOST = ("driver", "driver_module", "kernel")
 ACCELERATORS = ("cuda", "rocm", "mps", "cpu")
+PLATFORMS = ("linux/amd64", "linux/arm64", "macos/x86_64", "macos/arm64")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,8 +48,8 @@ class Problem:
     """Everything the search needs.
 
     `domains` lists the candidates of every key that is not a package, most wanted first; `roots` is what is required from
-    the start; `order` ranks keys; `packages` are the spec's own requirements on distributions; `unverified` names the
-    facts that were missing.
+    the start; `order` ranks keys; `packages` are the spec's own requirements on distributions; `components` are the frameworks
+    that are components here rather than distributions; `unverified` names the facts that were missing.
     """
 
     matrix: Matrix
@@ -41,6 +59,7 @@ class Problem:
     order: dict[Key, int]
     packages: tuple[tuple[Pep508, Origin], ...]
     needs: Needs
+    components: frozenset[str]
     unverified: tuple[str, ...]
 
     def with_roots(self, *extra: Requirement) -> Problem:
@@ -51,12 +70,10 @@ class Problem:
         """The same problem without what one request or fact requires."""
         return replace(self, roots=tuple(one for one in self.roots if one.origin.group != group))
 
-
-class UnknownGpuError(ProvisionError):
-    """A profile names a GPU nobody has heard of, and does not say what it can do."""
-
-    code = "unknown-gpu"
-    exit_code = 2
+    def component_of(self, distribution: str) -> str:
+        """The component a distribution is in this problem, "" for an ordinary one."""
+        component = COMPONENT_OF_DISTRIBUTION.get(distribution, "")
+        return component if component in self.components else ""
 
 
 def join(matrix: Matrix, wish: Wish) -> Problem:
@@ -79,12 +96,17 @@ class _Joiner:
         self.domains: dict[Key, tuple[Candidate, ...]] = {}
         self.roots: list[Requirement] = []
         self.unverified: list[str] = []
-        self.is_gpu_stack = wish.accelerator != "cpu"
+        self.components = components_of(matrix, wish.spec)
 
     def problem(self) -> Problem:
         self._shared()
+        hosts = HostSide(self.matrix, self.wish)
         for target in self.wish.hosts:
-            self._host(target)
+            hosts.add(target)
+        self.domains.update(hosts.domains)
+        self.roots.extend(hosts.roots)
+        self.unverified.extend(hosts.unverified)
+        self.roots.extend(build_side(self.matrix, self.wish, Guards(self.matrix, self.wish), self.domains))
         keys: dict[str, tuple[Key, ...]] = {}
         for key in self.domains:
             keys[key.component] = (*keys.get(key.component, ()), key)
@@ -99,13 +121,13 @@ class _Joiner:
             order=order,
             packages=packages,
             needs=Needs(self.matrix, self.wish, keys),
+            components=self.components,
             unverified=tuple(self.unverified),
         )
 
     def _shared(self) -> None:
         wish = self.wish
-        platforms = ("linux/amd64", "linux/arm64", "macos/x86_64", "macos/arm64")
-        self._named("platform", platforms, wish.platform, ("request", "target.platform", f"the target is {wish.platform}"))
+        self._named("platform", PLATFORMS, wish.platform, ("request", "target.platform", f"the target is {wish.platform}"))
         text = f"you ask for accelerator {wish.accelerator}"
         kind = "request"
         if wish.spec.accelerator is None:
@@ -116,9 +138,10 @@ class _Joiner:
             origin = Origin("fact", "gpu", "no gpu", "the target has no GPU", place)
             self.roots.append(Requirement(Key("accelerator"), Labelled(frozenset({"cpu"}), "cpu"), origin))
         for name, component in self.matrix.components.items():
-            if name in PER_HOST or name in {"gpu", "image"} or (name == "glibc" and wish.runs == "host"):
-                continue
-            self.domains[Key(name)] = self._candidates(component)
+            if name not in {"gpu", "image"} and is_used(name, wish) and is_shared(name, component, wish):
+                self.domains[Key(name)] = candidates_of(component, wish)
+        virtual = [name for name, component in self.matrix.components.items() if component.is_virtual]
+        self.domains.update(slot_domains(self.domains, slots_of(self.components, wish.spec), [*virtual, *_NAMES]))
         if wish.runs == "container" and "image" in self.matrix.order:
             self._image()
 
@@ -135,138 +158,58 @@ class _Joiner:
         candidates, unknown = image_candidates(self.matrix, self.wish, key)
         self.domains[key] = candidates
         self.unverified.extend(unknown)
-        base = self.wish.spec.image.base
-        text = f"the base image is {base}" if base != "auto" else "a base image is chosen"
+        base = self.wish.image_base
+        text = f"the base image is {base}" if self.wish.spec.image.base != "auto" else "a base image is chosen"
         origin = Origin("request", "image", "image", text, self.wish.place("image.base"))
         labels = frozenset(candidate.label for candidate in candidates)
         self.roots.append(Requirement(key, Labelled(labels, base), origin))
 
-    def _candidates(self, component: Component, key: Key | None = None) -> tuple[Candidate, ...]:
-        key = key or Key(component.name)
-        cut = self.wish.spec.policy.exclude_newer
-        found = []
-        for release in component.releases:
-            if cut is not None and release.released[:10] > cut[:10]:
-                continue
-            if not release.builds:
-                found.append(Candidate(key, release.version, str(release.version), (release, None)))
-            for build in release.builds:
-                if build.accelerator not in {"", self.wish.accelerator}:
-                    continue  # another accelerator is another wish: it is neither chosen nor held against this one
-                version = Version.parse(f"{release.version}+{build.name}")
-                label = f"{release.version}+{build.name}" if component.name == "pytorch" else str(release.version)
-                found.append(Candidate(key, version, label, (release, build)))
-        if not component.is_named:
-            is_oldest = self.wish.spec.policy.strategy == "oldest" and not component.is_virtual
-            found.sort(key=_preference, reverse=True)
-            if is_oldest:
-                found.sort(key=lambda candidate: candidate.version)
-        locked = self.wish.preferred.get(component.name)
-        found.sort(key=lambda candidate: candidate.label != locked)
-        return tuple(found)
-
-    def _host(self, target: TargetHost) -> None:
-        host, label = target.host, target.label
-        for name in PER_HOST:
-            if name in self.matrix.components:
-                key = Key(name, label)
-                self.domains[key] = self._candidates(self.matrix.components[name], key)
-        if self.wish.runs == "host":
-            self._fact(target, "glibc", host.glibc)
-            if host.glibc is None and self.wish.platform.startswith("linux"):
-                self.unverified.append(f"glibc: {label} does not state it")
-        if not self.is_gpu_stack:
-            return
-        stated = host.driver.version if host.driver else None
-        self._fact(target, "driver", stated)
-        if stated is None and "driver" in self.matrix.components:
-            origin = Origin("fact", "driver", f"a driver on {label}", f"{label} needs a driver, and states none", label)
-            self.roots.append(Requirement(Key("driver", label), Within(Range()), origin))
-        if host.driver and host.driver.module:
-            self._fact(target, "driver_module", host.driver.module)
-        self._fact(target, "kernel", host.kernel)
-        self._gpus(target)
-        if self.wish.runs == "container" and host.container_toolkit is None:
-            self.unverified.append(f"container_toolkit: {label} does not state it")
-
-    def _fact(self, target: TargetHost, name: str, value: str | None) -> None:
-        """What the host states is fixed; what it leaves open keeps its whole domain and is chosen."""
-        component = self.matrix.components.get(name)
-        if component is None:
-            return
-        key = Key(name, target.label)
-        candidates = self.domains.get(key) or self._candidates(component, key)
-        if value is not None:
-            version = Version.named(value) if component.is_named else Version.parse(value)
-            if not any(candidate.label == value for candidate in candidates):
-                place = next((i for i, other in enumerate(candidates) if other.version <= version), len(candidates))
-                candidates = (*candidates[:place], Candidate(key, version, value), *candidates[place:])
-            origin = Origin("fact", name, f"{name} of {target.label}", f"the host has {name} {value}", target.place(name))
-            self.roots.append(Requirement(key, Labelled(frozenset({value}), value), origin))
-        self.domains[key] = candidates
-
-    def _gpus(self, target: TargetHost) -> None:
-        if target.host.gpus is None:
-            self.unverified.append(f"gpu: {target.label} does not state its GPUs, so no compiled target was compared")
-            return
-        known = {gpu.name: gpu.compute_capability for gpu in self.matrix.gpus}
-        for index, gpu in enumerate(target.host.gpus):
-            found = gpu.compute_capability or gpu.gfx or known.get(gpu.name or "")
-            if found is None:
-                self._unknown_gpu(target, gpu.name, index, known)
-                continue
-            key = Key(f"gpu:{found}", target.label)
-            if key in self.domains:
-                continue
-            labels = dict.fromkeys(str(release.version) for release in self.matrix.components["gpu"].releases)
-            labels.setdefault(found)
-            self.domains[key] = tuple(Candidate(key, _capability(text), text) for text in labels)
-            name = f" ({gpu.name})" if gpu.name else ""
-            text = f"the host has gpu {found}{name}"
-            origin = Origin("fact", "gpu", f"gpu {found} of {target.label}", text, target.place(f"gpus.{index}"))
-            self.roots.append(Requirement(key, Labelled(frozenset({found}), found), origin))
-
-    def _unknown_gpu(self, target: TargetHost, name: str | None, index: int, known: Mapping[str, str]) -> None:
-        """A GPU without a name is a missing fact; a name nobody knows is more likely a slip, and would never be compared."""
-        place = target.place(f"gpus.{index}")
-        if name is None:
-            self.unverified.append(f"gpu: a GPU of {target.label} states neither name nor compute_capability")
-            return
-        near = nearest(name, known)
-        raise UnknownGpuError(
-            f"`{name}` ({place}) is not a GPU the matrix knows, and its compute_capability is not stated",
-            hints=(*((f"did you mean `{near}`?",) if near else ()), 'state its compute_capability, such as "9.0"'),
-        )
-
     def _requests(self, keys: dict[str, tuple[Key, ...]]) -> tuple[tuple[Pep508, Origin], ...]:
-        spec = self.wish.spec
-        for name, text in spec.requires.items():
-            place = self.wish.place(f"requires.{name}")
-            origin = Origin("request", name, f"requires.{name}", f"you require {name} {text}", place)
-            if name == "pytorch_build":
-                labels = frozenset(c.label for c in self.domains[Key("pytorch")] if c.subject[1].name == text)
-                self.roots.append(Requirement(Key("pytorch"), Labelled(labels, text), origin))
-                continue
-            component = self.matrix.components[name]
-            for key in keys.get(name, ()):
-                test = Labelled(frozenset({text}), text) if component.is_named else Within(Range.parse(text))
-                self.roots.append(Requirement(key, test, origin))
+        for name, text in self.wish.spec.requires.items():
+            self._require(name, text, keys)
         packages = []
-        for index, text in enumerate(spec.packages):
+        for index, text in enumerate(self.wish.spec.packages):
             requirement = Pep508(text)
-            name = canonicalize_name(requirement.name)
+            distribution = canonicalize_name(requirement.name)
+            component = COMPONENT_OF_DISTRIBUTION.get(distribution, "")
             place = self.wish.place(f"packages.{index}")
-            origin = Origin(
-                "request", COMPONENT_OF_DISTRIBUTION.get(name, name), f"packages.{name}", f"you require {text}", place
-            )
-            if name in COMPONENT_OF_DISTRIBUTION:
-                key = Key(COMPONENT_OF_DISTRIBUTION[name])
-                self.roots.append(Requirement(key, Matching(requirement.specifier), origin))
+            shown = component or distribution
+            origin = Origin("request", shown, f"packages.{distribution}", f"you require {text}", place)
+            if component in self.components:
+                self.roots.append(Requirement(Key(component), Matching(requirement.specifier), origin))
+                if requirement.extras and component != "pytorch":
+                    self.roots.append(Requirement(Key(component), self._with_extras(component, requirement), origin))
             packages.append((requirement, origin))
-        if spec.packages and "python" not in spec.requires:
+        if self.wish.spec.packages and "python" not in self.wish.spec.requires:
             origin = Origin("request", "python", "packages need python", "packages need a Python", self.wish.place("packages"))
             self.roots.append(Requirement(Key("python"), Within(Range()), origin))
         return tuple(packages)
+
+    def _require(self, name: str, text: str, keys: dict[str, tuple[Key, ...]]) -> None:
+        place = self.wish.place(f"requires.{name}")
+        origin = Origin("request", name, f"requires.{name}", f"you require {name} {text}", place)
+        if name == "pytorch_build":
+            labels = frozenset(c.label for c in self.domains[Key("pytorch")] if c.subject[1].name == text)
+            self.roots.append(Requirement(Key("pytorch"), Labelled(labels, text), origin))
+            return
+        test: Test = Within(Range())
+        if name == "os":
+            test = OfSystem((text,))
+        elif self.matrix.components[name].is_named or text.startswith("gfx"):
+            test = Labelled(frozenset({text}), text)
+        else:
+            test = Within(Range.parse(text))
+        self.roots.extend(Requirement(key, test, origin) for key in keys.get(name, ()))
+
+    def _with_extras(self, component: str, requirement: Pep508) -> Test:
+        """`jax[cuda12]` asks for the builds that are installed with this extra, where the matrix has any."""
+        builds = {candidate.subject[1] for candidate in self.domains[Key(component)] if candidate.subject[1] is not None}
+        chosen = {build.name for build in builds if build.install and requirement.extras <= Pep508(build.install).extras}
+        return OfBuild(frozenset(chosen)) if chosen else Matching(requirement.specifier)
+
+
+_NAMES = ("platform", "accelerator")
+"""Keys that are no components of a matrix."""
 
 
 def package_key(requirement: Pep508) -> Key:
@@ -274,14 +217,3 @@ def package_key(requirement: Pep508) -> Key:
     name = canonicalize_name(requirement.name)
     extras = ",".join(sorted(canonicalize_name(extra) for extra in requirement.extras))
     return Key(f"{name}[{extras}]" if extras else name, PACKAGE)
-
-
-def _preference(candidate: Candidate) -> tuple[Version, bool, Version]:
-    """Newest release first; of its builds the index default first (one index, what everybody tests), then newer CUDA."""
-    release, build = candidate.subject
-    digits = "".join(filter(str.isdigit, build.name)) if build is not None else ""
-    return release.version, build is not None and build.is_default, Version.parse(digits or "0")
-
-
-def _capability(text: str) -> Version:
-    return Version.named(text) if text.startswith("gfx") else Version.parse(text)

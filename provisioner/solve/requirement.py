@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import attrgetter
@@ -23,10 +24,15 @@ PACKAGE = "package"
 """The world of Python distributions; other worlds are "" (shared by all hosts) or the label of one host."""
 
 
+SLOTS = ("tensorflow", "jax")
+"""Frameworks whose wheels bring a CUDA runtime of their own, so that two of them may be in one environment."""
+
+
 class Key(NamedTuple):
     """What can be chosen once: a component (of one host, when a host provides it) or a Python distribution.
 
-    A key of an extra (`uvicorn[standard]`) is a key of its own that requires its distribution at the same version.
+    A key of an extra (`uvicorn[standard]`) is a key of its own that requires its distribution at the same version. What comes
+    after a colon tells keys of one component apart: devices (`gpu:9.0`), targets (`arch_list:9.0`), slots (`cuda:jax`).
     """
 
     name: str
@@ -41,6 +47,12 @@ class Key(NamedTuple):
     def component(self) -> str:
         """The name users know it by: `gpu`, whichever host and device it belongs to."""
         return self.name.partition(":")[0]
+
+    @property
+    def slot(self) -> str:
+        """The framework whose own CUDA runtime this belongs to, "" for what the environment shares."""
+        part = self.name.partition(":")[2]
+        return part if part in SLOTS else ""
 
 
 PYTORCH = Key("pytorch")
@@ -92,11 +104,61 @@ class OneOf:
     versions: tuple[Version, ...]
 
     def allows(self, candidate: Candidate) -> bool:
-        """Whether the candidate's version is listed."""
-        return candidate.version in self.versions
+        """Whether the candidate's version is listed; one listed with a local label is that build only."""
+        version = candidate.version
+        return any(version == one and (not one.local or one.local == version.local) for one in self.versions)
 
     def __str__(self) -> str:
         return " or ".join(str(version) for version in self.versions)
+
+
+@dataclass(frozen=True, slots=True)
+class OfBuild:
+    """The candidate is one of some builds of its release."""
+
+    builds: frozenset[str]
+
+    def allows(self, candidate: Candidate) -> bool:
+        """Whether the candidate's build is one of them."""
+        return candidate.subject[1] is not None and candidate.subject[1].name in self.builds
+
+    def __str__(self) -> str:
+        return " or ".join(sorted(self.builds))
+
+
+@dataclass(frozen=True, slots=True)
+class SameAs:
+    """The candidate is of the very version of another one: the same spelling, or the same numbers where both are plain."""
+
+    label: str
+    version: Version
+
+    def allows(self, candidate: Candidate) -> bool:
+        """Whether the candidate's version is the other's; `6.8.0-45-generic` is no `6.8.0-47-generic`."""
+        is_plain = all(re.fullmatch(r"[\d.]+", text) for text in (self.label, candidate.label))
+        return candidate.version == self.version if is_plain else candidate.label == self.label
+
+    def __str__(self) -> str:
+        return self.label
+
+
+@dataclass(frozen=True, slots=True)
+class OfSystem:
+    """The operating system is one of some families or releases: `rhel`, `rhel 9` and `rhel 9.4` all hold for `rhel 9.4`."""
+
+    names: tuple[str, ...]
+
+    def allows(self, candidate: Candidate) -> bool:
+        """Whether the candidate is of a named system."""
+        return is_of_system(candidate.label, self.names)
+
+    def __str__(self) -> str:
+        return " or ".join(self.names)
+
+
+def is_of_system(system: str, names: Iterable[str]) -> bool:
+    """Whether an operating system such as `rhel 9.4` is one of some families and releases."""
+    return any(system == name or system.startswith((f"{name} ", f"{name}.")) for name in names)
 
 
 @dataclass(frozen=True, slots=True)

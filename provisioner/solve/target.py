@@ -49,8 +49,15 @@ class Wish:
         return frozenset(self.spec.policy.allow)
 
     @property
+    def system(self) -> str:
+        """The operating system of the platform: `linux` or `macos`."""
+        return self.platform.partition("/")[0]
+
+    @property
     def runs(self) -> str:
-        """`container` when any output is an image recipe, `host` otherwise, unless the spec says."""
+        """`container` when any output is an image recipe, `host` otherwise, unless the spec says; nothing contains macOS."""
+        if self.system == "macos":
+            return "host"
         recipes = {"dockerfile", "compose", "devcontainer", "apptainer", "kubernetes", "bake"}
         return self.spec.runs or ("container" if recipes & set(self.spec.outputs) else "host")
 
@@ -66,8 +73,17 @@ class Wish:
             return self.spec.accelerator
         if self.has_no_gpu:
             return "cpu"
+        if self.platform == "macos/arm64":
+            return "mps"
         gpus = [gpu for target in self.hosts for gpu in target.host.gpus or ()]
         return "rocm" if gpus and all(gpu.gfx for gpu in gpus) else "cuda"
+
+    @property
+    def image_base(self) -> str:
+        """The base image asked for; where CUDA code is compiled in a container, `auto` is one that has the compiler."""
+        base = self.spec.image.base
+        is_compiling = self.spec.build is not None and self.accelerator == "cuda"
+        return "cuda-devel" if base == "auto" and is_compiling else base
 
     @property
     def carries_cuda_compat(self) -> bool:
@@ -76,5 +92,4 @@ class Wish:
         NVIDIA's own images install cuda-compat in their base stage (NVIDIA container images, dist/*/base/Dockerfile); other
         bases say so with `image.cuda_compat`.
         """
-        image = self.spec.image
-        return bool(image.cuda_compat) or image.base.startswith(("cuda-", "nvidia/cuda:"))
+        return bool(self.spec.image.cuda_compat) or self.image_base.startswith(("cuda-", "nvidia/cuda:"))

@@ -88,8 +88,10 @@ class Universe:
             assert self.packages is not None
             return self.packages.requirements(candidate)
         needs = self.problem.needs.of(candidate)
-        if self.packages is not None and candidate.key == PYTORCH:
-            return (*needs, self.packages.its_wheel(candidate))
+        if self.packages is not None and not candidate.key.world and candidate.key.name in self.problem.components:
+            is_pytorch = candidate.key == PYTORCH
+            its_own = self.packages.its_wheel(candidate) if is_pytorch else self.packages.its_distribution(candidate)
+            return (*needs, its_own)
         return needs
 
 

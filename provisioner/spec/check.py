@@ -24,10 +24,13 @@ if TYPE_CHECKING:
     from provisioner.errors import Mistake
     from provisioner.spec.interval import Interval
 
-NAMED_COMPONENTS = ("accelerator", "arch_list", "driver_module", "gpu", "image", "platform", "pytorch_build", "secure_boot")
-"""Components whose values are names (`open`, `cu126`, `gfx942`), not ranges of versions."""
+NAMED_COMPONENTS = (
+    "accelerator", "arch_list", "driver_module", "gpu", "image", "loaded_modules", "os", "platform", "python_arch",
+    "pytorch_build", "secure_boot", "sip",
+)  # fmt: skip
+"""Components whose values are names (`open`, `cu126`, `gfx942`, `ubuntu 24.04`), not ranges of versions."""
 
-_NAME = re.compile(r"[A-Za-z][\w./:-]*")
+_NAME = re.compile(r"[A-Za-z][\w./:-]*(?: [\w.]+)?")
 _ARCHITECTURE = re.compile(r"\d{1,2}\.\d[af]?(?:\+PTX)?|gfx[0-9a-f]{3,5}")
 _LONGEST = 2000
 _NOT_PACKAGES = {
@@ -35,6 +38,7 @@ _NOT_PACKAGES = {
     **{
         component: f"write `{distribution}`, or put it under `requires`"
         for component, distribution in DISTRIBUTION_OF_COMPONENT.items()
+        if component != distribution
     },
 }
 """Names whose namesakes on an index are empty shells that nobody means."""

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-Platform = Literal["linux/amd64", "linux/arm64", "macos/x86_64"]
+Platform = Literal["linux/amd64", "linux/arm64", "macos/x86_64", "macos/arm64"]
 Allowance = Literal["minor-version", "forward-compat", "ptx-jit", "prerelease", "sdist"]
 Output = Literal[
     "dockerfile", "compose", "devcontainer", "apptainer", "kubernetes", "bake", "host-script", "requirements", "sbom"

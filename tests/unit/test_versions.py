@@ -95,3 +95,11 @@ def test_a_range_reads_back_as_it_is_shown(text: str) -> None:
     for operator in (">=", "<", "==", "!=", "<=", ">"):
         shown = str(Range.parse(f"{operator}{text}"))
         assert str(Range.parse(shown)) == shown
+
+
+def test_series_of_different_lengths_are_different_ranges() -> None:
+    """Equal versions, unequal series: a cache of what a range allows would hand one the answer of the other."""
+    assert Version.parse("13") == Version.parse("13.0")
+    assert Range.parse("==13.*") != Range.parse("==13.0.*")
+    assert Range.parse("==13.0.*") == Range.parse("==13.0.*")
+    assert len({Range.parse("==13.*"), Range.parse("==13.0.*"), Range.parse("13.0")}) == 2

@@ -162,3 +162,28 @@ def test_a_step_ends_when_the_work_fails(capsys: pytest.CaptureFixture[str]) -> 
     with pytest.raises(UsageError), display.step("asking the index"):
         raise UsageError("no")
     assert capsys.readouterr() == ("", "")
+
+
+PARTS = """
+import time
+from provisioner.cli import display
+display.PATIENCE_SECONDS, display._PLAIN_PAUSE_SECONDS = 0.1, 0.5
+with display.steps('reading') as tick:
+    for part in ('torch: a.whl', 'torch: [b].whl', 'jax: c.whl'):
+        tick(part)
+        time.sleep(0.4)
+"""
+
+
+def test_work_of_many_parts_says_now_and_then_where_it_is() -> None:
+    result = subprocess.run([sys.executable, "-c", PARTS], capture_output=True, text=True, check=True)
+    first, *later = result.stderr.splitlines()
+    assert (result.stdout, first) == ("", "reading ...")
+    assert later[0] == "reading: 2, torch: [b].whl"
+
+
+def test_a_terminal_shows_the_part_in_one_line_that_is_overwritten() -> None:
+    shown = on_a_terminal(PARTS)
+    assert "reading: 3, jax: c.whl" in shown
+    assert "torch: [b].whl" in shown
+    assert "\n" not in shown.rpartition("jax: c.whl")[2].strip("\n")

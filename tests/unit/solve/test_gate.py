@@ -5,7 +5,7 @@ from __future__ import annotations
 from provisioner.matrix.model import DriverMinimum
 from provisioner.solve.coverage import capability, coverage
 from provisioner.solve.gate import require_cuda
-from provisioner.solve.needs import RunsCuda
+from provisioner.solve.drivers import RunsCuda
 from provisioner.versions import Version
 from tests import small
 

@@ -1,0 +1,124 @@
+"""What can be with one release: for each other component, the releases that what is stated on either side allows.
+
+A pair counts only where one side speaks of the other: silence is no compatibility. Rules with guards hold on some hosts
+only, so they exclude nothing here; whoever asks is shown them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from provisioner.browse.summary import newest_first
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from provisioner.matrix.model import Build, Component, Matrix, Need, Release, Rule
+    from provisioner.versions import Version
+
+WAYS = frozenset({"minor-version", "forward-compat"})
+BASES = ("native", "minor-version", "forward-compat", "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Companion:
+    """One release of another component and those of its builds that fit (none where it has none).
+
+    `basis` is how a driver runs a CUDA, "" for other pairs.
+    """
+
+    component: str
+    release: Release
+    builds: tuple[Build, ...] = ()
+    basis: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Party:
+    """One release and build of a component: one side of a pair."""
+
+    component: str
+    release: Release
+    build: Build | None
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """What the release and the build need."""
+        return (*self.release.needs, *(self.build.needs if self.build is not None else ()))
+
+
+def companions(matrix: Matrix, component: Component, releases: Sequence[Release]) -> tuple[Companion, ...]:
+    """Every release and build of other components that is stated to go with any of `releases`, in the matrix's order."""
+    ours = [party for release in releases for party in _parties(component.name, release)]
+    judge = Judge(matrix)
+    found = []
+    for name in matrix.order:
+        if name == component.name:
+            continue
+        for release in newest_first(matrix.components[name]):
+            fitting = [(party, one) for party in _parties(name, release) for one in ours if judge.fit(one, party)]
+            if fitting:
+                builds = tuple(dict.fromkeys(party.build for party, _ in fitting if party.build is not None))
+                basis = min((judge.basis(one, party) for party, one in fitting), key=BASES.index)
+                found.append(Companion(component=name, release=release, builds=builds, basis=basis))
+    return tuple(found)
+
+
+def _parties(component: str, release: Release) -> Iterator[Party]:
+    for build in release.builds or (None,):
+        yield Party(component=component, release=release, build=build)
+
+
+class Judge:
+    """Whether two parties go together, by what either states about the other."""
+
+    def __init__(self, matrix: Matrix) -> None:
+        self._matrix = matrix
+        self._rules: dict[str, list[Rule]] = {}
+        for rule in matrix.rules:
+            if not rule.guards:
+                self._rules.setdefault(rule.when.component, []).append(rule)
+
+    def fit(self, one: Party, other: Party) -> bool | None:
+        """False where either side rules the other out, None where neither speaks of it."""
+        statements = [*self._statements(one, other), *self._statements(other, one)]
+        return all(statements) if statements else None
+
+    def basis(self, one: Party, other: Party) -> str:
+        """How the driver of the pair runs the CUDA of the pair, "" where it is no such pair or does not run it."""
+        from provisioner.solve.needs import RunsCuda
+
+        for toolkit, driver in ((one, other), (other, one)):
+            minimum = toolkit.release.driver
+            if minimum is not None and driver.component == "driver":
+                runs = RunsCuda(self._matrix, toolkit.release.version, minimum, WAYS, may_forward=True)
+                return runs.basis(driver.release.version)
+        return ""
+
+    def _statements(self, subject: Party, other: Party) -> Iterator[bool]:
+        """What `subject` says of `other`: its needs, the rules it falls under, and which drivers run its CUDA."""
+        ours, theirs = subject.release.version, other.release.version
+        wanted = list(subject.needs)
+        for rule in self._rules.get(subject.component, ()):
+            if rule.when.allows(ours):
+                wanted.extend(rule.needs)
+        for need in wanted:
+            if need.component == other.component:
+                yield ours == theirs if need.is_same else need.allows(theirs)
+        if subject.release.driver is not None and other.component == "driver":
+            yield bool(self.basis(subject, other))
+
+
+def rules_about(matrix: Matrix, component: Component, releases: Sequence[Release]) -> tuple[Rule, ...]:
+    """Rules that speak of one of these releases: it falls under them, or it is what they demand or exclude."""
+    versions = [release.version for release in releases]
+    return tuple(
+        rule
+        for rule in matrix.rules
+        if _covers(rule.when, component.name, versions) or any(need.component == component.name for need in rule.needs)
+    )
+
+
+def _covers(need: Need, name: str, versions: Sequence[Version]) -> bool:
+    return need.component == name and (need.is_same or any(need.allows(version) for version in versions))

@@ -1,0 +1,329 @@
+"""The heat map's verdicts: every framework build on every kind of GPU under every driver branch, each decided by the solver.
+
+A branch stands for its newest release in the matrix. Kernels are left out of the verdicts (a driver that is installed runs on
+its kernel); which pairs are documented is said beside them. Forward compatibility and PTX compiled at start are tried too, and
+marked as what they are, so that a reader who does not allow them sees a refusal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from provisioner.browse.stacks import LABEL, frameworks
+from provisioner.host.model import Driver, Host, HostGpu
+from provisioner.solve.complete import CompleteSearch
+from provisioner.solve.coverage import capability, coverage
+from provisioner.solve.kernels import KernelSupport
+from provisioner.solve.needs import RunsCuda
+from provisioner.solve.problem import join
+from provisioner.solve.requirement import Key
+from provisioner.solve.target import TargetHost, Wish
+from provisioner.solve.universe import Universe
+from provisioner.spec.model import ImageSpec, Policy, Spec, TargetSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from provisioner.matrix.model import Build, Matrix, Release
+    from provisioner.solve.requirement import Candidate
+    from provisioner.versions import Version
+
+PLATFORMS = ("linux/amd64", "linux/arm64")
+LETTERS = {"native": "n", "minor-version": "m", "forward-compat": "f"}
+PTX, UNMEASURED, REFUSED = "p", "u", "x"
+INSTALLED = ("driver needs kernel",)
+"""Groups that say where a driver can be built: one that is loaded has been."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Device:
+    """One kind of GPU: what its code is compiled for, the market it was made for, and a product that stands for it."""
+
+    target: str
+    kind: str
+    product: str
+
+    @property
+    def is_amd(self) -> bool:
+        """Whether its target is one of AMD's."""
+        return self.target.startswith("gfx")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Code:
+    """One verdict: `n`ative, `m`inor-version, `f`orward-compat, `p`tx, `u`nmeasured or `x`, refused, and then by which groups.
+
+    `basis` is how the driver runs the CUDA of an unmeasured build; `is_offered` is whether the solver takes such a build,
+    saying that it is unverified.
+    """
+
+    letter: str
+    groups: tuple[str, ...] = ()
+    basis: str = ""
+    is_offered: bool = False
+
+
+@dataclass(slots=True)
+class Grid:
+    """Verdicts as numbers: `table[platform][device][build]` is a row of `rows`, -1 where the build is not for the platform.
+
+    A row has a code for each driver, or a single one where the GPU's driver is not one of NVIDIA's.
+    """
+
+    drivers: tuple[Version, ...]
+    devices: tuple[Device, ...]
+    builds: list[tuple[str, Release, Build]] = field(default_factory=list)
+    codes: list[Code] = field(default_factory=list)
+    rows: list[tuple[int, ...]] = field(default_factory=list)
+    table: dict[str, list[list[int]]] = field(default_factory=dict)
+
+    def code(self, code: Code) -> int:
+        """The number of a verdict."""
+        if code not in self.codes:
+            self.codes.append(code)
+        return self.codes.index(code)
+
+    def row(self, row: tuple[int, ...]) -> int:
+        """The number of a row of verdicts."""
+        if row not in self.rows:
+            self.rows.append(row)
+        return self.rows.index(row)
+
+
+def make_grid(matrix: Matrix, platforms: Sequence[str] = PLATFORMS) -> Grid:
+    """Decide every cell."""
+    grid = Grid(drivers=newest_of_branches(matrix), devices=devices(matrix))
+    grid.builds.extend(_builds(matrix, grid.devices))
+    for platform in platforms:
+        decided: dict[tuple[str, str], list[int]] = {}
+        for device in grid.devices:
+            twins = (device.target, _market(matrix, device))
+            if twins not in decided:
+                decided[twins] = _Column(matrix, grid, device, platform).numbers()
+            grid.table.setdefault(platform, []).append(decided[twins])
+    return grid
+
+
+def _builds(matrix: Matrix, known: Sequence[Device]) -> list[tuple[str, Release, Build]]:
+    """Every GPU build of every framework in the solver's own order of preference, releases newest first."""
+    found: dict[tuple[str, str], list[tuple[str, Release, Build]]] = {}
+    for device in (next((one for one in known if one.is_amd is is_amd), None) for is_amd in (False, True)):
+        if device is None:
+            continue
+        wish = wish_for(device, PLATFORMS[0])
+        problem = join(matrix, wish)
+        for name in frameworks(matrix):
+            for candidate in problem.domains.get(Key(name), ()):
+                release, build = candidate.subject
+                if build is not None and build.accelerator == wish.accelerator:
+                    found.setdefault((name, str(release.version)), []).append((name, release, build))
+    rank = {name: index for index, name in enumerate(matrix.order)}
+    groups = sorted(found.values(), key=lambda group: group[0][1].version, reverse=True)
+    return [one for group in sorted(groups, key=lambda group: rank[group[0][0]]) for one in group]
+
+
+def chosen_beside(matrix: Matrix, name: str, build: Build, release: Release) -> dict[str, str]:
+    """What the solver puts under a build where the host leaves everything open: the CUDA, cuDNN, Python … it runs with."""
+    platform = build.platforms[0] if build.platforms else PLATFORMS[0]
+    problem = join(matrix, _wish(build.accelerator, platform, Host(platform=platform)))  # type: ignore[arg-type]  # one of PLATFORMS
+    key = Key(name)
+    given = [one for one in problem.domains.get(key, ()) if one.subject == (release, build)]
+    search = CompleteSearch(Universe(problem))
+    try:
+        pins = search.best(given=given, present=[key], without=(*INSTALLED, f"{name} needs gpu")) if given else None
+    finally:
+        search.close()
+    found = {one.component: candidate.label for one, candidate in (pins or {}).items() if one != key}
+    return {
+        name: found[name]
+        for name in matrix.order
+        if name in found and name != "image" and not matrix.components[name].is_virtual
+    }
+
+
+def _market(matrix: Matrix, device: Device) -> str:
+    """What tells GPUs of one target apart: forward compatibility is for data centres, and rules may speak of any kind."""
+    if any(guard.component == "gpu_kind" for rule in matrix.rules for guard in rule.guards):
+        return device.kind
+    return "datacenter" if device.kind == "datacenter" else ""
+
+
+def newest_of_branches(matrix: Matrix) -> tuple[Version, ...]:
+    """The newest release of every driver branch, newest branch first."""
+    driver = matrix.components.get("driver")
+    newest: dict[int, Version] = {}
+    for release in driver.releases if driver is not None else ():
+        branch = release.version.release[0]
+        newest[branch] = max(newest.get(branch, release.version), release.version)
+    return tuple(newest[branch] for branch in sorted(newest, reverse=True))
+
+
+def devices(matrix: Matrix) -> tuple[Device, ...]:
+    """Every kind of GPU the matrix has products of, and capabilities without products; new ones first, AMD's last."""
+    found: dict[tuple[str, str], str] = {}
+    for gpu in matrix.gpus:
+        found.setdefault((gpu.compute_capability or gpu.gfx, gpu.kind), gpu.name)
+    named = {target for target, _ in found}
+    gpu_component = matrix.components.get("gpu")
+    for release in gpu_component.releases if gpu_component is not None else ():
+        if str(release.version) not in named:
+            found[str(release.version), ""] = ""
+    made = (Device(target=target, kind=kind, product=product) for (target, kind), product in found.items())
+    return tuple(sorted(made, key=_newest_first))
+
+
+def _newest_first(device: Device) -> tuple[bool, tuple[int, ...], str, str]:
+    numbers = () if device.is_amd else tuple(-number for number in capability(device.target))
+    return device.is_amd, numbers, device.target, device.kind
+
+
+def documented_kernels(matrix: Matrix, drivers: Sequence[Version]) -> dict[str, tuple[str, ...]]:
+    """Driver -> the kernel series it is documented to build on, newest first."""
+    support = KernelSupport(matrix)
+    kernel = matrix.components.get("kernel")
+    series = sorted((release.version for release in kernel.releases), reverse=True) if kernel is not None else []
+    return {
+        str(driver): tuple(str(one) for one in series if (allowed := support.of(driver)) is not None and allowed.allows(one))
+        for driver in drivers
+    }
+
+
+def wish_for(device: Device, platform: str, *, driver: str | None = None) -> Wish:
+    """The wish behind a cell: everything that can make it run is allowed."""
+    gpu = HostGpu(
+        name=device.product or None,
+        compute_capability=None if device.is_amd else device.target,
+        gfx=device.target if device.is_amd else None,
+    )
+    host = Host(
+        platform=platform,  # type: ignore[arg-type]  # one of PLATFORMS
+        gpus=(gpu,),
+        driver=Driver(version=driver) if driver is not None else None,
+    )
+    return _wish("rocm" if device.is_amd else "cuda", platform, host)
+
+
+def _wish(accelerator: str, platform: str, host: Host) -> Wish:
+    spec = Spec(
+        target=TargetSpec(platform=platform),  # type: ignore[arg-type]  # one of PLATFORMS
+        accelerator=accelerator,  # type: ignore[arg-type]  # cuda or rocm
+        policy=Policy(allow=("minor-version", "forward-compat", "ptx-jit")),
+        image=ImageSpec(cuda_compat="any"),
+        runs="container",
+    )
+    return Wish(spec=spec, hosts=(TargetHost(label=LABEL, host=host),), platform=platform)
+
+
+def _leaves(matrix: Matrix) -> frozenset[str]:
+    """Components that bind nothing further, such as Python: no driver is chosen by them."""
+    binding = {rule.when.component for rule in matrix.rules}
+    for name, component in matrix.components.items():
+        if any(one.needs or one.driver or any(build.needs for build in one.builds) for one in component.releases):
+            binding.add(name)
+    return frozenset(matrix.components) - binding - {"driver", "gpu", "kernel"}
+
+
+class _Column:
+    """All builds on one kind of GPU: one problem, asked again and again."""
+
+    def __init__(self, matrix: Matrix, grid: Grid, device: Device, platform: str) -> None:
+        self._grid = grid
+        self._device = device
+        self._platform = platform
+        self._problem = join(matrix, wish_for(device, platform))
+        self._universe = Universe(self._problem)
+        self._search = CompleteSearch(self._universe)
+        drivers = {one.version: one for one in self._problem.domains.get(Key("driver", LABEL), ())}
+        self._drivers = [] if device.is_amd else [drivers[version] for version in grid.drivers]
+        self._known: dict[frozenset[str], tuple[str, ...]] = {}
+        self._rows: dict[tuple[object, ...], int] = {}
+        self._leaves = _leaves(matrix)
+
+    def numbers(self) -> list[int]:
+        """A row number for each build of the grid."""
+        try:
+            return [self._number(*one) for one in self._grid.builds]
+        finally:
+            self._search.close()
+
+    def _number(self, component: str, release: Release, build: Build) -> int:
+        if build.platforms and self._platform not in build.platforms:
+            return -1
+        candidates = self._problem.domains.get(Key(component), ())
+        candidate = next((one for one in candidates if one.subject == (release, build)), None)
+        if candidate is None:
+            return -1
+        first = self._judge([candidate])
+        if not self._drivers or first.letter == REFUSED:
+            return self._grid.row((self._grid.code(first),) * max(1, len(self._drivers)))
+        twins = self._twins(candidate, first)
+        if twins not in self._rows:
+            cells = (self._judge([candidate, driver]) for driver in self._drivers)
+            self._rows[twins] = self._grid.row(tuple(self._grid.code(cell) for cell in cells))
+        return self._rows[twins]
+
+    def _twins(self, candidate: Candidate, first: Code) -> tuple[object, ...]:
+        """What the driver can matter to: builds that agree in it, and run at all, have the same row."""
+        wanted = self._universe.requirements(candidate)
+        bound = ((one.key, str(one.test)) for one in wanted if one.key.component not in self._leaves)
+        return (candidate.key.component, first, *sorted(bound))
+
+    def _judge(self, given: list[Candidate]) -> Code:
+        framework = given[0]
+        build = framework.subject[1]
+        is_measured = (build.gfx if self._device.is_amd else build.sass) is not None
+        pins = self._search.find(given=given, present=[framework.key], without=INSTALLED)
+        if pins is not None and is_measured:
+            is_ptx = not self._device.is_amd and self._is_ptx(build)
+            return Code(letter=PTX if is_ptx else LETTERS[self._basis(pins)])
+        if pins is not None:
+            return Code(letter=UNMEASURED, basis=self._basis(pins), is_offered=True)
+        ignored = INSTALLED if is_measured else (*INSTALLED, f"{framework.key.component} needs gpu")
+        if not is_measured:
+            pins = self._search.find(given=given, present=[framework.key], without=ignored)
+        if pins is not None:
+            return Code(letter=UNMEASURED, basis=self._basis(pins))
+        return Code(letter=REFUSED, groups=self._why(given, frozenset(self._search.core(without=ignored)), ignored))
+
+    def _is_ptx(self, build: Build) -> bool:
+        return coverage(build.sass or (), build.ptx or (), capability(self._device.target)) == "ptx"
+
+    def _basis(self, pins: dict[Key, Candidate]) -> str:
+        """How the driver runs the CUDA chosen here; a stack without NVIDIA's driver needs no such bridge."""
+        for key, candidate in pins.items():
+            if key.component != "cuda":
+                continue
+            for requirement in self._universe.requirements(candidate):
+                if isinstance(requirement.test, RunsCuda) and requirement.key in pins:
+                    return requirement.test.basis(pins[requirement.key].version)
+        return "native"
+
+    def _why(self, given: list[Candidate], core: frozenset[str], ignored: Collection[str]) -> tuple[str, ...]:
+        """The core made smaller: a group stays only if the rest can hold together without it."""
+        kept = self._known.get(core)
+        if kept is not None and self._is_refuted(given, kept, ignored):
+            return self._rules(kept)
+        found = sorted(core)
+        for group in tuple(found):
+            rest = [one for one in found if one != group]
+            if group in found and self._is_refuted(given, rest, ignored):
+                found = rest
+        self._known[core] = tuple(found)
+        return self._rules(found)
+
+    def _is_refuted(self, given: list[Candidate], kept: Iterable[str], ignored: Collection[str]) -> bool:
+        without = {*self._search.groups, *ignored} - set(kept)
+        if self._search.find(given=given, present=[given[0].key], without=without) is not None:
+            return False
+        return set(self._search.core(without=without)) <= set(kept)  # groups met on the way count for nothing
+
+    def _rules(self, groups: Iterable[str]) -> tuple[str, ...]:
+        """From the framework down to the host, without the facts and requests: the cell itself states those."""
+        order = self._problem.order
+        ranked = []
+        for group in groups:
+            subjects = [order[parent.key] for parent, _ in self._search.members(group) if parent is not None]
+            if subjects:
+                ranked.append((min(subjects), group))
+        return tuple(group for _, group in sorted(ranked))

@@ -1,0 +1,164 @@
+"""Reads what a person asks of a matrix: facts such as `cuda==11.3`, `sm_61` and `driver=535`, or the name of one row."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from provisioner.errors import UsageError
+from provisioner.names import COMPONENT_OF_DISTRIBUTION, nearest
+from provisioner.versions import Range, Version
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from provisioner.matrix.model import Component, Gpu, Matrix, Release
+
+_FACT = re.compile(r"\s*([A-Za-z][A-Za-z0-9_-]*)\s*(===|==|!=|<=|>=|~=|=|<|>)\s*(.+?)\s*")
+_TARGET = re.compile(r"(?:sm|compute)_(\d+)(\d)[af]?")
+_GFX = re.compile(r"gfx[0-9a-f]{3,5}")
+PLAIN_FACTS = ("platform", "accelerator", "runs", "virtualization")
+"""What can be asked although it is no component: facts of a host or a wish that guards speak of."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """One fact of a question. `is_exact` tells `driver=535` (a value) from `driver>=535` (a range)."""
+
+    name: str
+    text: str
+    is_exact: bool
+    spelled: str
+
+    @property
+    def range(self) -> Range:
+        """The versions meant; raises `ValueError` for what is no range."""
+        return Range.parse(self.text)
+
+    @property
+    def value(self) -> str:
+        """The value of an exact fact, without its operator."""
+        return self.text.lstrip("=").removesuffix(".*").strip()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """Facts, or one `name` of a row where the words are none."""
+
+    facts: tuple[Fact, ...] = ()
+    name: str = ""
+
+
+def read_question(matrix: Matrix, words: Sequence[str]) -> Question:
+    """Read the words of a command line; raises `UsageError` with the nearest name for one nobody knows."""
+    facts = [_fact(matrix, word) for word in words]
+    found = tuple(fact for fact in facts if fact is not None)
+    if len(found) == len(words):
+        _once(found)
+        return Question(facts=found)
+    if not found:
+        return Question(name=" ".join(words))
+    odd = next(word for word, fact in zip(words, facts, strict=True) if fact is None)
+    raise UsageError(f"`{odd}` is not a fact", hints=("write facts as cuda==11.3, gpu=6.1, sm_61 or driver=535",))
+
+
+def _once(facts: Sequence[Fact]) -> None:
+    seen: dict[str, Fact] = {}
+    for fact in facts:
+        if fact.name in seen and fact.is_exact:
+            raise UsageError(f"`{fact.spelled}` and `{seen[fact.name].spelled}` are about the same component")
+        seen[fact.name] = fact
+
+
+def _fact(matrix: Matrix, word: str) -> Fact | None:
+    target = _TARGET.fullmatch(word)
+    if target is not None:
+        return Fact(name="gpu", text=f"{target[1]}.{target[2]}", is_exact=True, spelled=word)
+    if _GFX.fullmatch(word):
+        return Fact(name="gpu", text=word, is_exact=True, spelled=word)
+    match = _FACT.fullmatch(word)
+    if match is None:
+        return None
+    name = COMPONENT_OF_DISTRIBUTION.get(match[1], match[1])
+    component = matrix.components.get(name)
+    if component is None and name not in PLAIN_FACTS:
+        raise _unknown(name, word, matrix)
+    operator, text = match[2], match[3]
+    is_exact = operator in {"=", "=="}
+    if component is not None and not component.is_named and name != "gpu":
+        _readable(f"{'==' if is_exact else operator}{text}", word)
+    return Fact(name=name, text=text if is_exact else f"{operator}{text}", is_exact=is_exact, spelled=word)
+
+
+def _readable(text: str, word: str) -> None:
+    try:
+        Range.parse(text)
+    except ValueError as error:
+        raise UsageError(f"`{word}`: {error}") from None
+
+
+def _unknown(name: str, word: str, matrix: Matrix) -> UsageError:
+    known = (*matrix.components, *PLAIN_FACTS)
+    near = nearest(name, known)
+    hint = f"did you mean `{near}`?" if near else f"components: {', '.join(matrix.components)}"
+    return UsageError(f"`{name}` in `{word}` is not a component of the matrix", hints=(hint,))
+
+
+def component_named(matrix: Matrix, name: str) -> Component:
+    """Return a component by its name or its distribution's; raises `UsageError` with the nearest one."""
+    known = COMPONENT_OF_DISTRIBUTION.get(name, name)
+    if known not in matrix.components:
+        near = nearest(name, (*matrix.components, *COMPONENT_OF_DISTRIBUTION))
+        hint = f"did you mean `{near}`?" if near else f"components: {', '.join(matrix.components)}"
+        raise UsageError(f"`{name}` is not a component of the matrix", hints=(hint,))
+    return matrix.components[known]
+
+
+def matching(component: Component, fact: Fact) -> tuple[Release, ...]:
+    """The releases of a component that a fact is about, newest first; a wanted build (`2.7.1+cu126`) selects its release."""
+    if component.is_named:
+        return tuple(release for release in component.releases if release.version.text.startswith(fact.value))
+    wanted = Range.parse(fact.text.partition("+")[0] if fact.is_exact else fact.text)
+    found = [release for release in component.releases if wanted.allows(release.version)]
+    return tuple(sorted(found, key=lambda release: release.version, reverse=True))
+
+
+def product(matrix: Matrix, text: str) -> Gpu | None:
+    """A GPU product by its name, or by a part of it when all products with that part are of one compute capability.
+
+    Raises `UsageError` when they are not, or when nobody knows the name and it is no capability either.
+    """
+    exact = {gpu.name.casefold(): gpu for gpu in matrix.gpus}
+    wanted = text.casefold()
+    for spelling in (wanted, f"nvidia {wanted}", f"nvidia geforce {wanted}", f"amd {wanted}"):
+        if spelling in exact:
+            return exact[spelling]
+    if is_capability(text):
+        return None
+    words = re.escape(wanted.removeprefix("nvidia "))  # NVIDIA T4 is listed as Tesla T4, and is no T400
+    parts = [gpu for gpu in matrix.gpus if re.search(rf"(?<!\w){words}(?!\w)", gpu.name.casefold())]
+    targets = {gpu.compute_capability or gpu.gfx for gpu in parts}
+    if len(targets) == 1:
+        return parts[0]
+    if targets:
+        shown = ", ".join(gpu.name for gpu in parts[:6])
+        raise UsageError(f"`{text}` is the name of several GPUs: {shown}", hints=("write the whole name",))
+    near = nearest(wanted, exact) or nearest(f"nvidia {wanted}", exact)
+    hint = f"did you mean `{exact[near].name}`?" if near else "give its compute capability, such as gpu=8.6, or its gfx target"
+    raise UsageError(f"`{text}` is not a GPU the matrix knows", hints=(hint,))
+
+
+def is_capability(text: str) -> bool:
+    """Whether this is a compute capability (`8.6`) or a gfx target, not the name of a product."""
+    return bool(re.fullmatch(r"\d+\.\d+", text) or _GFX.fullmatch(text))
+
+
+def newest_of_series(component: Component, text: str) -> str:
+    """`535` is the newest 535 release of the matrix; a value with a release of its own, or with none at all, is itself."""
+    if component.is_named or any(str(release.version) == text for release in component.releases):
+        return text
+    found = [release.version for release in component.releases if Range.parse(text).allows(release.version)]
+    if not found or len(Version.parse(text).release) >= len(max(found).release):
+        return text
+    return str(max(found))

@@ -1,0 +1,109 @@
+"""Everything the site shows, as one JSON document: the rows of the matrix, and the grid of verdicts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from provisioner.browse.data import citation_data, gpu_data, image_data, kept, release_data, rule_data
+from provisioner.browse.grid import chosen_beside, documented_kernels, make_grid
+from provisioner.browse.lookup import citing_index, named_rows
+from provisioner.browse.summary import newest_first, summaries
+from provisioner.host.profile import load_profile, profile_names
+from provisioner.matrix.count import count
+
+if TYPE_CHECKING:
+    from provisioner.browse.data import Data
+    from provisioner.browse.grid import Grid
+    from provisioner.browse.summary import Summary
+    from provisioner.matrix.model import Matrix
+
+NOTES = ("failure", "variables", "override", "driver package", "limit")
+"""Kinds of rows that stand on the page of notes."""
+
+
+def site_data(matrix: Matrix) -> Data:
+    """The whole document; the same matrix gives the same document."""
+    counts = count(matrix)
+    citing = citing_index(matrix)
+    return {
+        "about": {"rows": counts.rows, "measured": counts.measured, "digest": matrix.digest},
+        "components": [_component(matrix, summary) for summary in summaries(matrix)],
+        "rules": [rule_data(matrix, rule) for rule in matrix.rules],
+        "citations": {key: {**citation_data(matrix.citations[key]), "rows": citing[key]} for key in sorted(matrix.citations)},
+        "branches": [
+            kept(
+                {
+                    "branch": branch.branch,
+                    "native_cuda": str(branch.native_cuda),
+                    "designation": branch.designation,
+                    "end_of_life": branch.end_of_life,
+                    "sources": branch.sources,
+                }
+            )
+            for branch in matrix.branches
+        ],
+        "gpus": [gpu_data(gpu) for gpu in matrix.gpus],
+        "images": [image_data(image) for image in matrix.images],
+        "notes": [{"kind": row.kind, **row.data} for row in named_rows(matrix) if row.kind in NOTES],
+        "profiles": _profiles(matrix),
+        "grid": _grid(matrix, make_grid(matrix)),
+    }
+
+
+def _component(matrix: Matrix, summary: Summary) -> Data:
+    component = matrix.components[summary.name]
+    rows = (release_data(matrix, component, release) for release in newest_first(component))
+    releases = tuple({key: value for key, value in row.items() if key != "component"} for row in rows)
+    return kept(
+        {
+            "name": summary.name,
+            "title": summary.title,
+            "virtual": summary.is_virtual,
+            "newest": summary.newest,
+            "rows": summary.rows,
+            "measured": summary.measured,
+            "end_of_life": summary.end_of_life,
+            "releases": releases,
+        }
+    )
+
+
+def _profiles(matrix: Matrix) -> list[Data]:
+    """The shipped profiles with a GPU the matrix knows."""
+    known = {gpu.name for gpu in matrix.gpus}
+    found: list[Data] = []
+    for name in profile_names():
+        profile = load_profile(name)
+        gpus = profile.host.gpus or ()
+        if gpus and gpus[0].name in known:
+            found.append({"name": name, "gpu": gpus[0].name, "platform": profile.host.platform, "is": profile.description})
+    return found
+
+
+def _grid(matrix: Matrix, grid: Grid) -> Data:
+    drivers = [str(driver) for driver in grid.drivers]
+    series = documented_kernels(matrix, grid.drivers)
+    kernel = matrix.components.get("kernel")
+    return {
+        "drivers": drivers,
+        "kernels": [str(release.version) for release in newest_first(kernel)] if kernel is not None else [],
+        "documented": series,
+        "devices": [{"target": one.target, "kind": one.kind, "product": one.product} for one in grid.devices],
+        "builds": [
+            {
+                "component": name,
+                "release": str(release.version),
+                "build": build.name,
+                "platforms": build.platforms,
+                "accelerator": build.accelerator,
+                "beside": chosen_beside(matrix, name, build, release),
+            }
+            for name, release, build in grid.builds
+        ],
+        "codes": [
+            kept({"letter": code.letter, "groups": code.groups, "basis": code.basis, "offered": code.is_offered or None})
+            for code in grid.codes
+        ],
+        "rows": grid.rows,
+        "table": grid.table,
+    }

@@ -1,0 +1,188 @@
+"""Which framework releases run on a host made of a few facts: every verdict is the solver's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from provisioner.browse.facts import understand
+from provisioner.document import parse_document
+from provisioner.host.load import host_from_document
+from provisioner.names import DISTRIBUTION_OF_COMPONENT
+from provisioner.solve.answer import answer
+from provisioner.solve.complete import CompleteSearch
+from provisioner.solve.conflict import members_of
+from provisioner.solve.problem import join
+from provisioner.solve.requirement import Key, Origin, Requirement
+from provisioner.solve.target import TargetHost, Wish
+from provisioner.solve.universe import Universe
+from provisioner.spec.model import Policy, Spec
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from provisioner.browse.question import Fact
+    from provisioner.matrix.model import Matrix
+    from provisioner.solve.problem import Problem
+    from provisioner.solve.requirement import Candidate
+    from provisioner.solve.stack import Reason, Stack
+    from provisioner.versions import Version
+
+LABEL = "host"
+_RULE = "rule "
+
+
+@dataclass(frozen=True, slots=True)
+class OfRelease:
+    """The candidate is a build of one release."""
+
+    version: Version
+
+    def allows(self, candidate: Candidate) -> bool:
+        """Whether the candidate belongs to the release."""
+        return bool(candidate.subject) and candidate.subject[0].version.text == self.version.text
+
+    def __str__(self) -> str:
+        return str(self.version)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """One framework release that runs, with the stack the solver chose for it."""
+
+    component: str
+    release: str
+    build: str
+    stack: Stack
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """Framework releases that cannot run, newest first, and the minimal conflict of the newest of them."""
+
+    component: str
+    releases: tuple[str, ...]
+    members: tuple[Reason, ...]
+    rules: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stacks:
+    """The answer: the facts as they were understood, what runs, what does not, and what nobody stated."""
+
+    facts: tuple[tuple[str, str], ...]
+    running: tuple[Running, ...]
+    refused: tuple[Refused, ...]
+    unverified: tuple[str, ...]
+
+
+def which_stacks(matrix: Matrix, facts: Sequence[Fact], allow: Sequence[str] = ("minor-version",)) -> Stacks:
+    """Try every release of every framework on a host with these facts; raises `UsageError` for facts no host can state.
+
+    Where forward compatibility is allowed, an image that carries NVIDIA's cuda-compat is meant.
+    """
+    understood = understand(matrix, facts)
+    host = host_from_document(parse_document(understood.profile_text(), file="the question", kind="question"))
+    platform = host.platform or "linux/amd64"
+    spec = Spec.model_validate(
+        {
+            "requires": understood.requires,
+            "policy": Policy.model_validate({"allow": tuple(allow)}),
+            "target": {"platform": platform},
+            "image": {"cuda_compat": "any"} if "forward-compat" in allow else {},
+            "runs": understood.settings.get("runs", "container"),
+            "accelerator": understood.settings.get("accelerator"),
+        }
+    )
+    wish = Wish(spec=spec, hosts=(TargetHost(label=LABEL, host=host),), platform=platform)
+    problem = join(matrix, wish)
+    running: list[Running] = []
+    refused: list[Refused] = []
+    asked = [name for name in frameworks(matrix) if name in understood.requires]
+    for name in asked or frameworks(matrix):
+        found = _framework(problem, name)
+        running.extend(found[0])
+        refused.extend(found[1])
+    shared = _shared([one.stack.unverified for one in running])
+    return Stacks(
+        facts=tuple(understood.facts), running=tuple(running), refused=tuple(refused), unverified=shared or problem.unverified
+    )
+
+
+def frameworks(matrix: Matrix) -> tuple[str, ...]:
+    """The components that are frameworks and have builds, in the order of the matrix."""
+    names = (name for name in matrix.order if name in DISTRIBUTION_OF_COMPONENT)
+    return tuple(name for name in names if any(release.builds for release in matrix.components[name].releases))
+
+
+def _framework(problem: Problem, name: str) -> tuple[list[Running], list[Refused]]:
+    """Every release of a framework, newest first: it runs, or it is refused for reasons the next older one may share."""
+    key = Key(name)
+    releases: dict[str, list[Candidate]] = {}
+    wanted = [root for root in problem.roots if root.key == key]
+    for candidate in problem.domains.get(key, ()):
+        if not all(root.allows(candidate) for root in wanted):
+            continue  # another release than the one asked about is no refusal
+        releases.setdefault(candidate.subject[0].version.text, []).append(candidate)
+    running, refused = [], []
+    universe = Universe(problem)
+    search = CompleteSearch(universe)
+    try:
+        for text, candidates in sorted(releases.items(), key=lambda item: item[1][0].subject[0].version, reverse=True):
+            works = (one for one in candidates if search.find(given=[one], present=[key]) is not None)
+            chosen = next(works, None)
+            if chosen is None:
+                refused.append(_refusal(problem, key, text, candidates[0].subject[0].version))
+                continue
+            pins = search.best(given=[chosen], present=[key])
+            assert pins is not None, "what was found once is found again"
+            build = chosen.subject[1]
+            stack = answer(universe, pins)
+            running.append(Running(component=name, release=text, build=build.name if build else "", stack=stack))
+    finally:
+        search.close()
+    return running, _folded(refused)
+
+
+def _refusal(problem: Problem, key: Key, text: str, version: Version) -> Refused:
+    origin = Origin("request", key.component, "asked", f"you ask for {key.component} {text}")
+    universe = Universe(problem.with_roots(Requirement(key, OfRelease(version), origin)))
+    search = CompleteSearch(universe)
+    try:
+        assert search.find() is None, "a release none of whose builds is possible has no stack"
+        groups = search.minimal()
+        members = members_of(universe, search, groups)
+    finally:
+        search.close()
+    return Refused(
+        component=key.component,
+        releases=(text,),
+        members=tuple(member for member in members if member.text != origin.text),
+        rules=tuple(group.removeprefix(_RULE) for group in groups if group.startswith(_RULE)) or _named(groups),
+    )
+
+
+def _named(groups: Sequence[str]) -> tuple[str, ...]:
+    """Where no rule of the matrix is to blame, the needs of releases and builds are: `pytorch needs gpu`."""
+    return tuple(group for group in groups if " needs " in group)
+
+
+def _folded(refused: Sequence[Refused]) -> list[Refused]:
+    """One line for neighbours that are refused for the same reasons; the newest of them speaks for all."""
+    found: list[Refused] = []
+    for one in refused:
+        if found and found[-1].rules == one.rules:
+            last = found[-1]
+            found[-1] = Refused(
+                component=last.component, releases=(*last.releases, *one.releases), members=last.members, rules=last.rules
+            )
+        else:
+            found.append(one)
+    return found
+
+
+def _shared(notes: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """What is unverified of every stack: said once."""
+    if not notes:
+        return ()
+    return tuple(note for note in notes[0] if all(note in other for other in notes[1:]))

@@ -1,0 +1,86 @@
+"""What there is: components with how much is known of each, and the releases of one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from provisioner.matrix.model import Component, Matrix, Release
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """One component: how many releases and builds it has, its newest, and how many of its rows were measured.
+
+    `end_of_life` is the latest date any release of it states.
+    """
+
+    name: str
+    title: str
+    releases: int
+    builds: int
+    rules: int
+    newest: str
+    rows: int
+    measured: int
+    end_of_life: str
+    is_virtual: bool
+
+    @property
+    def share(self) -> str:
+        """The measured share in percent, "" where there is no row to measure."""
+        return f"{100 * self.measured // self.rows} %" if self.rows else ""
+
+
+def summaries(matrix: Matrix) -> tuple[Summary, ...]:
+    """Every component, in the order of the matrix."""
+    return tuple(_summary(matrix, matrix.components[name]) for name in matrix.order)
+
+
+def _summary(matrix: Matrix, component: Component) -> Summary:
+    rows = list(_rows(component))
+    newest = ""
+    if component.releases:
+        is_named = component.is_named
+        newest = "" if is_named else str(max(component.releases, key=lambda release: release.version).version)
+    return Summary(
+        name=component.name,
+        title=component.title,
+        releases=len(component.releases),
+        builds=sum(len(release.builds) for release in component.releases),
+        rules=sum(rule.when.component == component.name for rule in matrix.rules),
+        newest=newest,
+        rows=len(rows),
+        measured=sum(is_measured(matrix, sources) for sources in rows),
+        end_of_life=max((release.end_of_life for release in component.releases), default=""),
+        is_virtual=component.is_virtual,
+    )
+
+
+def _rows(component: Component) -> Iterator[tuple[str, ...]]:
+    """The sources of every row, a build that cites what its release cites being no row of its own (as in `matrix.count`)."""
+    for release in component.releases:
+        if release.sources:
+            yield release.sources
+        yield from (build.sources for build in release.builds if build.sources != release.sources)
+
+
+def is_measured(matrix: Matrix, sources: tuple[str, ...]) -> bool:
+    """Whether any of these sources is the artefact itself."""
+    return any(matrix.citations[source].measured for source in sources if source in matrix.citations)
+
+
+def sources_of(release: Release) -> tuple[str, ...]:
+    """Every source a release or one of its builds names, once, in order."""
+    builds = (source for build in release.builds for source in build.sources)
+    return tuple(dict.fromkeys((*release.sources, *builds)))
+
+
+def newest_first(component: Component) -> tuple[Release, ...]:
+    """The releases of a component; names keep the order the matrix gives them."""
+    if component.is_named:
+        return tuple(component.releases)
+    return tuple(sorted(component.releases, key=lambda release: release.version, reverse=True))

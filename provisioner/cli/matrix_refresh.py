@@ -1,0 +1,102 @@
+"""`provision matrix refresh`: the generated files of the matrix, derived again from what the package index serves."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from provisioner.cli.options import DryRunOption, FormatOption, MatrixOption, OfflineOption, OutputFormat
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from provisioner.curate.refresh import Refreshed
+
+
+def matrix_refresh(
+    components: Annotated[
+        list[str] | None, typer.Argument(metavar="[COMPONENT]...", help="What to refresh; default: all that can be.")
+    ] = None,
+    matrix: MatrixOption = None,
+    *,
+    dry_run: DryRunOption = False,
+    measure: Annotated[
+        bool,
+        typer.Option("--measure", help="Also read compiled targets and C++ ABI of new PyTorch wheels, about 12 MB for each."),
+    ] = False,
+    allow_removals: Annotated[
+        bool, typer.Option("--allow-removals", help="Take rows out of the matrix that the index no longer has.")
+    ] = False,
+    jobs: Annotated[int, typer.Option("--jobs", min=1, max=64, metavar="N", help="Files read side by side.")] = 8,
+    offline: OfflineOption = False,
+    output_format: FormatOption = OutputFormat.TEXT,
+) -> None:
+    """Derive the generated files of the matrix again from the package index, and show what changed as a diff.
+
+    Reads file lists, wheel metadata and single members of wheels by range requests, never a whole wheel; what was read is
+    kept, so an interrupted run goes on where it stopped. Facts measured inside an artefact survive as long as its hash does.
+
+    Leaves with 1 when the index has less than the matrix, when the matrix could not be loaded with what it has, and with
+    --dry-run when anything would change.
+    """
+    from dataclasses import replace
+    from datetime import UTC, datetime
+
+    from provisioner.cli.display import data, json_data, steps, talk, warn
+    from provisioner.curate.refresh import refresh
+    from provisioner.curate.shelf import Shelf
+    from provisioner.document import write_together
+    from provisioner.index.settings import settings_from_pip
+    from provisioner.matrix.location import default_directory
+
+    directory = matrix if matrix is not None else default_directory()
+    settings = replace(settings_from_pip(os.environ), offline=offline)
+    with steps("reading the package index") as tick, Shelf(settings, workers=jobs, tick=tick) as shelf:
+        today = datetime.now(UTC).date().isoformat()
+        found = refresh(directory, components or (), shelf, today=today, allow_removals=allow_removals, measure=measure)
+    changed = [one for one in found if one.is_changed]
+    if not dry_run:
+        write_together({one.path: one.after.encode() for one in changed})
+    for note in (note for one in found for note in one.notes):
+        warn(note)
+    if output_format is OutputFormat.JSON:
+        json_data({**_report(found, shelf.fetched, is_written=bool(changed) and not dry_run), "yanked": list(shelf.yanked)})
+    else:
+        if changed:
+            data("".join(one.diff for one in changed))
+        if shelf.yanked:
+            talk(f"left out because they were yanked: {', '.join(shelf.yanked)}")
+        talk(_summary(found, shelf.fetched))
+    if dry_run and changed:
+        raise typer.Exit(1)
+
+
+def _report(found: Sequence[Refreshed], fetched: int, *, is_written: bool) -> dict[str, object]:
+    return {
+        "status": "changed" if any(one.is_changed for one in found) else "unchanged",
+        "written": is_written,
+        "fetched_bytes": fetched,
+        "files": [
+            {
+                "component": one.component,
+                "path": one.name,
+                "changed": one.is_changed,
+                "releases": one.releases,
+                "builds": one.builds,
+                "removed": list(one.lost),
+                "dropped_measurements": list(one.notes),
+                "diff": one.diff,
+            }
+            for one in found
+        ],
+    }
+
+
+def _summary(found: Sequence[Refreshed], fetched: int) -> str:
+    changed = [one.name for one in found if one.is_changed]
+    releases, builds = sum(one.releases for one in found), sum(one.builds for one in found)
+    as_is = "1 file is" if len(found) == 1 else f"{len(found)} files are"
+    what = f"{len(changed)} of {len(found)} files changed" if changed else f"{as_is} as the index says"
+    return f"{what}: {releases} releases with {builds} builds; {fetched / 1e6:.1f} MB were read from the index"

@@ -1,0 +1,111 @@
+"""Artefacts that rows of the matrix name, found again on the configured indexes and measured, each only once.
+
+Measurements are kept under the hash of the artefact, so an audit that was interrupted goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import TYPE_CHECKING, Self
+
+from packaging.utils import canonicalize_name
+
+from provisioner.errors import UnavailableError
+from provisioner.index.cache import Cache
+from provisioner.index.filename import parse_filename
+from provisioner.index.find_links import FindLinks
+from provisioner.index.reader import PageReader
+from provisioner.index.transport import Transport
+from provisioner.measure.artefact import VERSION, Measurement, decoded, encoded, measure
+from provisioner.measure.wheel import RemoteWheel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from provisioner.index.model import IndexFile
+    from provisioner.index.settings import IndexSettings
+
+
+class Artefacts:
+    """Finds and measures wheels; threads may share it. Use as a context manager.
+
+    `is_full`: read every library to its end. `tell` hears what is being read.
+    """
+
+    def __init__(self, settings: IndexSettings, *, is_full: bool = False, tell: Callable[[str], None] = lambda _: None) -> None:
+        self._settings = settings
+        self._is_full = is_full
+        self._tell = tell
+        self._cache = Cache(settings.cache_directory)
+        self._transport = Transport(settings)
+        self._pages = PageReader(settings, self._cache, self._transport)
+        self._find_links = FindLinks(settings, self._transport)
+        self._files: dict[str, tuple[IndexFile, ...]] = {}
+        self._lock = Lock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close connections and the cache."""
+        self._transport.close()
+        self._cache.close()
+
+    @property
+    def fetched(self) -> int:
+        """Bytes that came over the network so far."""
+        return self._transport.received
+
+    def find(self, filename: str) -> IndexFile | None:
+        """The file of this name; None where no index in reach has it. Raises `UnavailableError`."""
+        project = canonicalize_name(filename.partition("-")[0])
+        return next((file for file in self.files(project) if file.filename == filename), None)
+
+    def wheels(self, project: str, version: str) -> tuple[IndexFile, ...]:
+        """The wheels of one release that are not yanked."""
+        name = canonicalize_name(project)
+        return tuple(
+            file
+            for file in self.files(name)
+            if file.yanked is None
+            and (named := parse_filename(file.filename, name)) is not None
+            and named.tag
+            and str(named.version) == version
+        )
+
+    def files(self, project: str) -> tuple[IndexFile, ...]:
+        """Every file of a project: of find-links, and of the first index that knows it. Raises `UnavailableError`."""
+        with self._lock:
+            if project not in self._files:
+                self._files[project] = (*self._find_links.files(project), *self._listed(project))
+            return self._files[project]
+
+    def measured(self, file: IndexFile) -> Measurement:
+        """What a file holds, from the cache or from the file; raises `UnavailableError` and `UnreadableArtefactError`."""
+        for depth in ("full",) if self._is_full else ("full", "sample"):
+            kept = decoded(self._cache.record(self._key(file, depth))) if file.sha256 else None
+            if kept is not None:
+                return kept
+        if self._settings.offline and not file.path:
+            text = f"offline: `{file.filename}` was not measured before; run once without --offline"
+            raise UnavailableError(text)
+        with RemoteWheel(file, self._transport) as wheel:
+            found = measure(wheel, is_full=self._is_full, tell=lambda path: self._tell(f"{file.filename}: {path}"))
+        if file.sha256:
+            self._cache.store_record(self._key(file, "full" if found.is_whole else "sample"), encoded(found))
+        return found
+
+    def _key(self, file: IndexFile, depth: str) -> str:
+        return f"measured:{VERSION}:{depth}:{file.sha256}"
+
+    def _listed(self, project: str) -> tuple[IndexFile, ...]:
+        for location in self._settings.indexes:
+            if location.is_template:
+                continue
+            page = self._pages.page(location, project)
+            if page is not None:
+                return self._pages.files(page, project)
+        return ()

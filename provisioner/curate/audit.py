@@ -1,0 +1,160 @@
+"""The audit: every row that names an artefact, measured again from that artefact, field by field."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from packaging.utils import canonicalize_name
+
+from provisioner.curate.audit_needs import (
+    abi_finding,
+    compiler_findings,
+    glibc_finding,
+    pin_findings,
+    python_findings,
+    version_finding,
+)
+from provisioner.curate.audit_targets import target_findings
+from provisioner.curate.audit_verdict import Audited, Row, confirmed, refuted, unmeasured
+from provisioner.errors import UnavailableError
+from provisioner.index.core_metadata import UnusableMetadataError
+from provisioner.measure.error import UnreadableArtefactError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from provisioner.curate.artefacts import Artefacts
+    from provisioner.curate.audit_verdict import Finding
+    from provisioner.index.model import IndexFile
+    from provisioner.matrix.model import Matrix
+    from provisioner.measure.artefact import Measurement
+
+HEADERS_OF = {"nvidia-cuda-nvcc": "nvidia-cuda-crt"}
+"""Where the headers of a wheel went: from CUDA 13 on the compiler's are a wheel of their own, of the same version."""
+
+
+def rows(matrix: Matrix, *, component: str = "", version: str = "") -> tuple[Row, ...]:
+    """The builds that name an artefact, in the matrix's order: of all components or of one, of one release."""
+    return tuple(
+        Row(
+            component=matrix.components[name],
+            release=release,
+            build=build,
+            place=matrix.positions.get(f"{name}=={release.version}+{build.name}", ""),
+        )
+        for name in matrix.order
+        if name in matrix.components and component in {"", name}
+        for release in matrix.components[name].releases
+        if version in {"", str(release.version)}
+        for build in release.builds
+        if build.artefact
+    )
+
+
+def unnamed(matrix: Matrix, *, component: str = "", version: str = "") -> int:
+    """How many builds name no artefact, and so cannot be measured again."""
+    return sum(
+        not build.artefact
+        for name in matrix.order
+        if name in matrix.components and component in {"", name}
+        for release in matrix.components[name].releases
+        if version in {"", str(release.version)}
+        for build in release.builds
+    )
+
+
+def audited(matrix: Matrix, wanted: Sequence[Row], artefacts: Artefacts, *, jobs: int = 2) -> Iterator[Audited]:
+    """Each row with what was found, as soon as it is; raises nothing that one artefact alone is the cause of.
+
+    Rows of one artefact are measured one after the other, so that it is read only once.
+    """
+    groups: dict[str, list[Row]] = {}
+    for row in wanted:
+        groups.setdefault(row.build.artefact, []).append(row)
+    with ThreadPoolExecutor(jobs, thread_name_prefix="audit") as pool:
+        waiting = [pool.submit(_audit_group, matrix, group, artefacts) for group in groups.values()]
+        try:
+            for future in as_completed(waiting):
+                yield from future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            # Closing the connections ends the reads that are under way; what was measured by then is kept.
+            artefacts.close()
+            raise
+
+
+def _audit_group(matrix: Matrix, group: Iterable[Row], artefacts: Artefacts) -> list[Audited]:
+    return [audit_row(matrix, row, artefacts) for row in group]
+
+
+def audit_row(matrix: Matrix, row: Row, artefacts: Artefacts) -> Audited:
+    """Measure the artefact of one row and judge each field of the row by it."""
+    filename = row.build.artefact
+    if not filename.endswith(".whl"):
+        return Audited(row=row, why_not=f"`{filename}` is no wheel, and only wheels are measured")
+    try:
+        file = artefacts.find(filename)
+        if file is None:
+            return Audited(row=row, why_not=f"`{filename}` is not on an index in reach")
+        found = list(_hash_finding(row, file))
+        if any(finding.outcome == "refuted" for finding in found):
+            # Another file under the same name: what it holds says nothing about the one the row is about.
+            return Audited(row=row, findings=tuple(found))
+        measurement = _measured(file, artefacts)
+        found += _judged(matrix, row, measurement)
+        found += python_findings(row, _wheels_of(file, artefacts), _pythons(matrix))
+    except (UnavailableError, UnreadableArtefactError, UnusableMetadataError) as error:
+        return Audited(row=row, why_not="; ".join((error.message, *error.causes)))
+    return Audited(row=row, findings=tuple(found))
+
+
+def _judged(matrix: Matrix, row: Row, measurement: Measurement) -> Iterator[Finding]:
+    yield from version_finding(row, measurement)
+    if row.component.name == "nvcc":
+        yield from compiler_findings(row, measurement, matrix)
+        if row.build.sass is not None:
+            # These are the targets it compiles for; nothing that was fetched is ever executed here.
+            yield unmeasured("sass", ", ".join(row.build.sass), "the compiler has to be run to tell its targets")
+    else:
+        yield from target_findings(row, measurement)
+        yield from pin_findings(row, measurement, matrix)
+        yield from abi_finding(row, measurement)
+        yield from glibc_finding(row, measurement)
+
+
+def _measured(file: IndexFile, artefacts: Artefacts) -> Measurement:
+    found = artefacts.measured(file)
+    project, _, rest = file.filename.partition("-")
+    headers = HEADERS_OF.get(canonicalize_name(project))
+    if headers is None or found.compilers:
+        return found
+    beside = next(iter(artefacts.wheels(headers, rest.partition("-")[0])), None)
+    if beside is None:
+        return found
+    other = artefacts.measured(beside)
+    return replace(found, compilers=other.compilers, rsqrt_noexcept=other.rsqrt_noexcept)
+
+
+def _hash_finding(row: Row, file: IndexFile) -> Iterator[Finding]:
+    stated = row.build.sha256
+    if stated and file.sha256:
+        if stated == file.sha256:
+            yield confirmed("sha256", stated, "the index announces the same")
+        else:
+            yield refuted("sha256", stated, f"the index announces {file.sha256}")
+
+
+def _wheels_of(file: IndexFile, artefacts: Artefacts) -> tuple[IndexFile, ...]:
+    """The wheels that decide which Pythons a release runs on: none for an artefact that is for every Python."""
+    if file.filename.endswith("-any.whl") or "-py3-none-" in file.filename or "-py2.py3-none-" in file.filename:
+        return ()
+    project, _, rest = file.filename.partition("-")
+    return artefacts.wheels(project, rest.partition("-")[0])
+
+
+def _pythons(matrix: Matrix) -> tuple[str, ...]:
+    component = matrix.components.get("python")
+    releases = component.releases if component is not None else ()
+    return tuple(dict.fromkeys(".".join(str(part) for part in one.version.release[:2]) for one in releases))

@@ -1,0 +1,222 @@
+"""Whether a build needs what its row states: glibc, Python, CUDA and its libraries, the C++ ABI, host compilers."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+
+from provisioner.curate.audit_verdict import confirmed, refuted, unmeasured
+from provisioner.curate.wheel_facts import HONEST_GLIBC, required
+from provisioner.index.filename import parse_filename
+from provisioner.index.model import Environment
+from provisioner.index.tags import best_rank, glibc_needed, platform_of, tag_ranks
+from provisioner.versions import Version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from packaging.requirements import Requirement
+
+    from provisioner.curate.audit_verdict import Finding, Row
+    from provisioner.index.model import IndexFile
+    from provisioner.matrix.model import Matrix, Need
+    from provisioner.measure.artefact import Measurement
+
+PINNED_AS = {
+    "cudnn": ("nvidia-cudnn-",),
+    "nccl": ("nvidia-nccl-",),
+    "cusparselt": ("nvidia-cusparselt-",),
+    "nvshmem": ("nvidia-nvshmem-",),
+    "triton": ("triton",),
+    "cuda": ("cuda-toolkit",),
+}
+"""How the requirements of wheels name components: the distribution, or what its name starts with."""
+
+STATED_AS = {"cuda": ("cuda", "nccl_cuda"), "cudnn": ("cudnn",), "nccl": ("nccl",)}
+"""Under which names a wheel states the versions of components itself."""
+
+OWN_VERSION = {"pytorch": "torch", "cudnn": "cudnn", "nccl": "nccl"}
+ANY_GLIBC = (2, 99)
+
+_MALLOC = re.compile(r"(?<=-cp\d\d)mu?(?=-)")
+"""Before 3.8 the ABI of every ordinary CPython was called `cp37m`, and `cp27mu` on Linux. Source: PEP 3149; PyPA
+specifications, "Platform compatibility tags"."""
+
+
+def version_finding(row: Row, measurement: Measurement) -> Iterator[Finding]:
+    """Whether the artefact is of the release the row is about, where it says so itself."""
+    read = measurement.versions.get(OWN_VERSION.get(row.component.name, ""), "")
+    if read:
+        stated = str(row.release.version)
+        numbers = Version.parse(read).release
+        is_same = Version.parse(stated).release[: len(numbers)] == numbers
+        yield (confirmed if is_same else refuted)("version", stated, f"it says {read}")
+
+
+def glibc_finding(row: Row, measurement: Measurement) -> Iterator[Finding]:
+    """The floor is the higher of what the filename promises and what the libraries ask for.
+
+    A filename with the oldest tags promises nothing: such wheels were never checked.
+    """
+    need = _need(row, "glibc")
+    if need is None:
+        return
+    floor = need.range.clauses[0].version.text if need.range.clauses else ""
+    tag = glibc_needed(measurement.filename)
+    promised = tag if tag is not None and tag >= HONEST_GLIBC else (0,)
+    asked = _numbers(measurement.glibc) if measurement.glibc else (0,)
+    known = max(promised, asked)
+    read = f"its libraries ask for {measurement.glibc or 'no version'}" + (
+        f", its tag for {_dotted(promised)}" if promised[0] else ""
+    )
+    if known == _numbers(floor):
+        yield confirmed("glibc", need, read, is_whole=measurement.is_whole)
+    elif known > _numbers(floor) or measurement.is_whole:
+        yield refuted("glibc", need, read)
+    else:
+        yield unmeasured("glibc", need, f"{read}, as far as read; --full reads all")
+
+
+def python_findings(row: Row, files: Iterable[IndexFile], pythons: Iterable[str]) -> Iterator[Finding]:
+    """Whether just the Pythons the row allows, of those the matrix knows, have a wheel on every platform of the build."""
+    need = _need(row, "python")
+    wheels = [(file, named.tag) for file in files if (named := parse_filename(file.filename, _project(file))) is not None]
+    if need is None or not wheels:
+        return
+    known = tuple(pythons)
+    allowed = {minor for minor in known if need.allows(Version.parse(minor))}
+    for platform in row.build.platforms:
+        usable = {minor for minor in known if _has_wheel(wheels, minor, platform)}
+        lacking, more = allowed - usable, usable - allowed
+        if not lacking and not more:
+            yield confirmed("python", need, f"{platform}: there are wheels for {_spoken(usable)}")
+        else:
+            read = [f"no wheel for {_spoken(lacking)}"] if lacking else []
+            read += [f"also wheels for {_spoken(more)}"] if more else []
+            yield refuted("python", need, f"{platform}: {', '.join(read)}")
+
+
+def _has_wheel(wheels: Iterable[tuple[IndexFile, str]], minor: str, platform: str) -> bool:
+    environment = Environment(platform=platform, python=minor, glibc=ANY_GLIBC)
+    ranks = tag_ranks(environment)
+    # `>=3.11.2` still welcomes 3.11: a feature release counts when any patch release of it does.
+    return any(
+        best_rank(_MALLOC.sub("", tag), ranks) is not None
+        and any(SpecifierSet(file.requires_python or "").contains(f"{minor}.{patch}") for patch in (0, 50))
+        for file, tag in wheels
+    )
+
+
+def pin_findings(row: Row, measurement: Measurement, matrix: Matrix) -> Iterator[Finding]:
+    """CUDA and its libraries: what the wheel requires of the index, else what it states itself."""
+    pins = _pins(row, measurement)
+    for need in row.build.needs:
+        prefixes = PINNED_AS.get(need.component, ())
+        pin = next((one for name, one in pins.items() if any(_is_named(name, prefix) for prefix in prefixes)), None)
+        exact = [one.version for one in pin.specifier if one.operator == "=="] if pin is not None else []
+        stated = [measurement.versions[key] for key in STATED_AS.get(need.component, ()) if key in measurement.versions]
+        if exact and not exact[0].endswith("*"):
+            is_met = need.allows(Version.parse(exact[0]))
+            yield (confirmed if is_met else refuted)(need.component, need, f"it requires {pin}")
+        elif stated:
+            yield _against_stated(need, stated[0], matrix)
+        elif pin is not None:
+            is_met = {str(one) for one in pin.specifier} == {str(one) for one in need.range.clauses}
+            read = f"it requires {pin}"
+            yield confirmed(need.component, need, read) if is_met else unmeasured(need.component, need, f"{read}, a range")
+
+
+def _against_stated(need: Need, stated: str, matrix: Matrix) -> Finding:
+    """A version such as 13.2 stands for every release that begins with it."""
+    series = Version.parse(stated).release[:2]
+    component = matrix.components.get(need.component)
+    releases = [release.version for release in component.releases] if component is not None else []
+    members = [version for version in releases if version.release[: len(series)] == series]
+    is_met = any(need.allows(version) for version in (*members, Version.parse(stated)))
+    return (confirmed if is_met else refuted)(need.component, need, f"it says {stated}")
+
+
+def abi_finding(row: Row, measurement: Measurement) -> Iterator[Finding]:
+    """The C++ ABI its symbols are of."""
+    if row.build.cxx11_abi is not None:
+        stated, read = row.build.cxx11_abi, measurement.cxx11_abi
+        if read is None:
+            yield unmeasured("cxx11_abi", stated, "its libraries have symbols of both or neither")
+        else:
+            text = f"its C++ symbols are of the {'new' if read else 'old'} ABI"
+            yield (confirmed if read == stated else refuted)("cxx11_abi", stated, text)
+
+
+def compiler_findings(row: Row, measurement: Measurement, matrix: Matrix) -> Iterator[Finding]:
+    """Whether the rules of the CUDA compiler refuse just the host compilers its headers refuse."""
+    if row.component.name != "nvcc":
+        return
+    for compiler, refused in measurement.compilers.items():
+        needs = [
+            need
+            for rule in matrix.rules
+            if rule.when.component == "nvcc" and not rule.guards and rule.when.allows(row.release.version)
+            for need in rule.needs
+            if need.component == compiler
+        ]
+        if not needs:
+            yield unmeasured(compiler, "no rule", f"its header refuses {compiler} {refused} and newer")
+            continue
+        lets_last = all(need.allows(Version.parse(f"{refused - 1}.1.0")) for need in needs)
+        lets_next = all(need.allows(Version.parse(f"{refused}.1.0")) for need in needs)
+        stated = " and ".join(dict.fromkeys(str(need) for need in needs))
+        outcome = confirmed if lets_last and not lets_next else refuted
+        yield outcome(compiler, stated, f"its header refuses {compiler} {refused} and newer")
+
+
+def _need(row: Row, component: str) -> Need | None:
+    needs = (*row.build.needs, *row.release.needs)
+    return next((need for need in needs if need.component == component), None)
+
+
+def _pins(row: Row, measurement: Measurement) -> Mapping[str, Requirement]:
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    found = []
+    for text in measurement.requires:
+        try:
+            found.append(Requirement(text))
+        except InvalidRequirement:
+            continue
+    python = _python_of(measurement.filename)
+    extras = ("", *(Requirement(row.build.install).extras if row.build.install else ()))
+    platform = next((one for one in row.build.platforms if _is_for(measurement.filename, one)), "linux/amd64")
+    return {str(name): one for name, one in required(found, platform=platform, python=python, extras=extras).items()}
+
+
+def _is_for(filename: str, platform: str) -> bool:
+    return any(platform_of(tag) == platform for tag in filename.removesuffix(".whl").rpartition("-")[2].split("."))
+
+
+def _python_of(filename: str) -> str:
+    tag = filename.removesuffix(".whl").split("-")[-3]
+    digits = tag.partition(".")[0].removeprefix("cp")
+    return f"{digits[0]}.{digits[1:]}" if tag.startswith("cp") and len(digits) > 1 else "3.12"
+
+
+def _is_named(name: str, prefix: str) -> bool:
+    return name == prefix or (prefix.endswith("-") and name.startswith(prefix))
+
+
+def _project(file: IndexFile) -> str:
+    return canonicalize_name(file.filename.partition("-")[0])
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return Version.parse(text).release if text else (0,)
+
+
+def _dotted(numbers: tuple[int, ...]) -> str:
+    return ".".join(str(number) for number in numbers)
+
+
+def _spoken(minors: Iterable[str]) -> str:
+    return ", ".join(sorted(minors, key=_numbers)) or "none"

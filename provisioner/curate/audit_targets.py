@@ -1,0 +1,96 @@
+"""Whether a build holds code for the GPUs its row states: fat binaries and offload bundles against `sass`, `ptx`, `gfx`."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from provisioner.curate.audit_verdict import confirmed, refuted, unmeasured
+from provisioner.measure.artefact import all_targets
+from provisioner.measure.fatbin import target_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from provisioner.curate.audit_verdict import Finding, Row
+    from provisioner.measure.artefact import Library, Measurement
+
+OWN_KERNELS = re.compile(
+    r"torch/lib/(libtorch_cuda|libtorch_cuda_cu|libtorch_cuda_cpp|libcaffe2_gpu|libtorch|libtorch_hip)\.so"
+)
+"""The libraries with PyTorch's own kernels; others (linear algebra, NVSHMEM) have target sets of their own."""
+
+FEW = 0.5
+"""Targets with fewer entries than this part of the most frequent one's cover only some kernels: no GPU can count on them."""
+
+
+def target_findings(row: Row, measurement: Measurement) -> Iterator[Finding]:
+    """A finding for each of `sass`, `ptx` and `gfx` that the row states."""
+    libraries = _libraries(row, measurement)
+    for field, stated in (("sass", row.build.sass), ("ptx", row.build.ptx)):
+        if stated is not None:
+            prefix = "sm_" if field == "sass" else "compute_"
+            flags = [name for name in measurement.arch_flags if name.startswith(prefix)]
+            found = all_targets(libraries, field)
+            if measurement.arch_flags:
+                yield _against_flags(field, stated, flags, found=found, libraries=libraries)
+            else:
+                yield _against_entries(field, stated, found, libraries=libraries)
+    if row.build.gfx is not None:
+        if any(library.packed_bundles for library in libraries):
+            yield unmeasured("gfx", _listed(row.build.gfx), "its bundles are packed with zstd, and none could be read")
+        else:
+            yield _against_entries("gfx", row.build.gfx, all_targets(libraries, "gfx"), libraries=libraries)
+
+
+def _libraries(row: Row, measurement: Measurement) -> tuple[Library, ...]:
+    if row.component.name != "pytorch":
+        return measurement.libraries
+    return tuple(library for library in measurement.libraries if OWN_KERNELS.fullmatch(library.path))
+
+
+def _against_flags(
+    field: str, stated: Iterable[str], flags: Iterable[str], *, found: Mapping[str, int], libraries: Iterable[Library]
+) -> Finding:
+    """The build says itself what it was asked for; what the fat binaries hold must not contradict it."""
+    wanted, asked = set(stated), set(flags)
+    if wanted != asked:
+        return refuted(field, _listed(wanted), f"the build was asked for {_listed(asked)}")
+    is_whole = all(library.is_whole for library in libraries)
+    lacking = {name for name in wanted if _entries(name, found) == 0}
+    if lacking and is_whole and any(library.sass or library.ptx for library in libraries):
+        return refuted(field, _listed(wanted), f"asked for, but no entry holds code for {_listed(lacking)}")
+    seen = f"; entries: {_counted(found)}" if found else "; no entry was read"
+    return confirmed(field, _listed(wanted), f"the targets the build was asked for{seen}", is_whole=is_whole)
+
+
+def _against_entries(field: str, stated: Iterable[str], found: Mapping[str, int], *, libraries: Iterable[Library]) -> Finding:
+    wanted, listed = set(stated), tuple(libraries)
+    if not listed:
+        return unmeasured(field, _listed(wanted), "it has no library of this component")
+    is_whole = all(library.is_whole for library in listed)
+    lacking = {name for name in wanted if _entries(name, found) == 0}
+    if lacking:
+        if is_whole:
+            return refuted(field, _listed(wanted), f"no entry for {_listed(lacking)}; entries: {_counted(found)}")
+        return unmeasured(field, _listed(wanted), f"no entry for {_listed(lacking)} as far as read; --full reads all")
+    most = max(found.values(), default=0)
+    plain = {name.rstrip("af") for name in wanted}
+    missed = {name for name, count in found.items() if count >= FEW * most and name.rstrip("af") not in plain}
+    if missed:
+        return refuted(field, _listed(wanted), f"also {_listed(missed)}; entries: {_counted(found)}")
+    return confirmed(field, _listed(wanted), f"entries: {_counted(found)}", is_whole=is_whole)
+
+
+def _entries(name: str, found: Mapping[str, int]) -> int:
+    """The entries for a target; one stated without a suffix is met by its `a` and `f` kinds, which say where it runs."""
+    plain = name.rstrip("af")
+    return found.get(name, 0) or (sum(found.get(plain + suffix, 0) for suffix in "af") if name == plain else 0)
+
+
+def _counted(found: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in found.items()) or "none"
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names, key=target_key)) or "none"

@@ -1,0 +1,212 @@
+"""Derives the generated files of a matrix again: what the index serves now, what was measured before, and what changed.
+
+Nothing is written here, and nothing is returned that the matrix could not be loaded with.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from provisioner.curate.derive import GENERATED, Sitting
+from provisioner.curate.derive_jax import JAX
+from provisioner.curate.derive_nvidia import NVIDIA
+from provisioner.curate.derive_pytorch import PYTORCH
+from provisioner.curate.derive_tensorflow import TENSORFLOW
+from provisioner.curate.derive_toolkit import TOOLKIT
+from provisioner.curate.derive_triton import TRITON
+from provisioner.curate.keep import losses, with_kept_facts
+from provisioner.curate.rows import component_text
+from provisioner.document import parse_document, parse_model
+from provisioner.errors import RefusedError, UsageError
+from provisioner.matrix.check import check
+from provisioner.matrix.files import KIND, Parsed, read_files
+from provisioner.matrix.schema import ComponentFile
+from provisioner.names import nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from provisioner.curate.derive import Deriver
+    from provisioner.curate.shelf import Shelf
+    from provisioner.errors import Mistake
+    from provisioner.matrix.files import MatrixFiles
+
+DERIVERS: dict[str, Deriver] = {one.component: one for one in (PYTORCH, TENSORFLOW, JAX, TRITON, *NVIDIA, *TOOLKIT)}
+"""What can be derived, by component."""
+
+
+class ShrunkenTableError(RefusedError):
+    """The index has less than the matrix; facts are not forgotten because a server forgot a file."""
+
+    code = "shrunken-table"
+
+
+class UnloadableMatrixError(RefusedError):
+    """The matrix could not be loaded with the derived rows: two of them are one release, or a pin leads nowhere."""
+
+    code = "unloadable-matrix"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refreshed:
+    """One generated file: its path, its text before and after, and what a person should hear of it."""
+
+    component: str
+    path: Path
+    name: str
+    before: str
+    after: str
+    releases: int
+    builds: int
+    lost: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether the file on disk is not what the index says."""
+        return self.before != self.after
+
+    @property
+    def diff(self) -> str:
+        """The change as a unified diff; "" when there is none."""
+        lines = difflib.unified_diff(
+            self.before.splitlines(keepends=True),
+            self.after.splitlines(keepends=True),
+            fromfile=f"a/{self.name}",
+            tofile=f"b/{self.name}",
+        )
+        return "".join(lines)
+
+
+def refresh(
+    directory: Path,
+    components: Sequence[str],
+    shelf: Shelf,
+    *,
+    today: str,
+    allow_removals: bool = False,
+    measure: bool = False,
+) -> tuple[Refreshed, ...]:
+    """Derive the files of `components` (all that can be, by default) from what `shelf` reads; `today` is an ISO day.
+
+    `measure`: read what nobody has yet inside new artefacts, where that costs little. Raises `UsageError` for a component that
+    no index tells of, `ShrunkenTableError`, `UnloadableMatrixError`, and what reading the index raises.
+    """
+    files = read_files(directory)
+    found = [_one(files, deriver, shelf, today=today, measure=measure) for deriver in _wanted(files, components)]
+    lost = [f"{one.name}: {row}" for one in found for row in one.lost]
+    if lost and not allow_removals:
+        noun = "row" if len(lost) == 1 else "rows"
+        raise ShrunkenTableError(
+            f"the index lacks {len(lost)} {noun} that the matrix has",
+            causes=tuple(lost),
+            hints=("yanked files count as gone; pass --allow-removals to take them out of the matrix",),
+        )
+    _require_loadable(files, found)
+    return tuple(found)
+
+
+def _wanted(files: MatrixFiles, components: Sequence[str]) -> list[Deriver]:
+    known = files.index.content.components
+    for name in components:
+        if name not in known:
+            near = nearest(name, known)
+            hint = f"did you mean `{near}`?" if near else f"known are {', '.join(sorted(DERIVERS))}"
+            raise UsageError(f"there is no component `{name}` in this matrix", hints=(hint,))
+        if name not in DERIVERS:
+            place = f"{files.directory.name}/{_file_of(files, name)}" if _file_of(files, name) else INDEX_PLACE
+            raise UsageError(
+                f"`{name}` is curated by hand: {place}",
+                causes=("no package index tells of it",),
+                hints=(f"can be refreshed: {', '.join(sorted(DERIVERS.keys() & known.keys()))}",),
+            )
+    return [DERIVERS[name] for name in known if name in DERIVERS and (not components or name in components)]
+
+
+INDEX_PLACE = "matrix.yaml"
+
+
+def _file_of(files: MatrixFiles, component: str) -> str:
+    """The first file of a component, which is the generated one where there is one."""
+    file = files.index.content.components[component].file
+    return file if isinstance(file, str) else file[0]
+
+
+def _one(
+    files: MatrixFiles,
+    deriver: Deriver,
+    shelf: Shelf,
+    *,
+    today: str,
+    measure: bool,
+) -> Refreshed:
+    name = _file_of(files, deriver.component)
+    path = files.directory / name
+    before = path.read_text(encoding="utf-8") if path.exists() else ""
+    part = next((one for one in files.components[deriver.component] if one.name == name), None)
+    if part is None and before:
+        wrong = tuple(str(mistake) for mistake in files.mistakes if mistake.file == str(path))
+        raise UnloadableMatrixError(
+            f"{files.directory.name}/{name} cannot be read, so nothing of it could be kept", causes=wrong
+        )
+    old = part.content if part is not None else ComponentFile()
+    if old.releases and GENERATED not in before:
+        raise UsageError(
+            f"{files.directory.name}/{name} was not generated, and would be overwritten",
+            hints=("move what is in it to another file of the component, named after this one in matrix.yaml",),
+        )
+    sitting = Sitting(shelf=shelf, today=today, old=old)
+    derived, dropped = with_kept_facts(old, deriver.derive(sitting))
+    if measure:
+        derived = deriver.measure(sitting, derived)
+    return Refreshed(
+        component=deriver.component,
+        path=path,
+        name=f"{files.directory.name}/{name}",
+        before=before,
+        after=component_text(derived, header=deriver.header),
+        releases=len(derived.releases),
+        builds=sum(len(release.builds) for release in derived.releases),
+        lost=losses(old, derived),
+        notes=dropped,
+    )
+
+
+def _require_loadable(files: MatrixFiles, found: Sequence[Refreshed]) -> None:
+    """Raise when the derived files bring a mistake into the matrix that it did not have."""
+    changed = [one for one in found if one.is_changed]
+    if not changed:
+        return
+    before = Counter(_kind(mistake) for mistake in check(files))
+    new = []
+    for mistake in check(_with(files, changed)):
+        if before[_kind(mistake)]:
+            before[_kind(mistake)] -= 1
+        else:
+            new.append(mistake)
+    if new:
+        raise UnloadableMatrixError(
+            "the matrix could not be loaded with what the index says",
+            causes=tuple(str(mistake) for mistake in sorted(new)),
+            hints=("add what is missing to the files curated by hand, or refresh the components named there too",),
+        )
+
+
+def _with(files: MatrixFiles, changed: Sequence[Refreshed]) -> MatrixFiles:
+    components = dict(files.components)
+    for one in changed:
+        name = _file_of(files, one.component)
+        document = parse_document(one.after, file=str(one.path), kind=KIND)
+        fresh = Parsed(name, document, parse_model(document, ComponentFile, kind=KIND))
+        components[one.component] = (fresh, *(part for part in files.components[one.component] if part.name != name))
+    return replace(files, components=components)
+
+
+def _kind(mistake: Mistake) -> tuple[str, str]:
+    """A mistake without the lines it names, which move when a file grows."""
+    return mistake.file, re.sub(r"\bline \d+|:\d+", "", mistake.text)

@@ -1,0 +1,185 @@
+"""What an index has of a project: wheels taken apart, their requirements, and single small members, each read only once.
+
+Nothing here downloads a wheel: requirements come from the metadata file beside it, or like a member from a range of it.
+What was read is kept by the wheel's hash, so an interrupted run goes on where it stopped and a second one reads no wheel.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self, cast
+
+from packaging.utils import canonicalize_name
+
+from provisioner.errors import UnavailableError
+from provisioner.index.cache import Cache
+from provisioner.index.core_metadata import parsed_requirement
+from provisioner.index.filename import parse_filename
+from provisioner.index.metadata import MetadataReader
+from provisioner.index.reader import PageReader
+from provisioner.index.transport import Transport
+from provisioner.measure.wheel import RemoteWheel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from packaging.requirements import Requirement
+    from packaging.version import Version
+
+    from provisioner.index.model import IndexFile
+    from provisioner.index.settings import IndexSettings
+
+WORKERS = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wheel:
+    """One wheel of an index. `text` is its version as its filename spells it; `build` orders wheels of equal tags."""
+
+    project: str
+    version: Version
+    text: str
+    tag: str
+    build: tuple[int, str]
+    file: IndexFile
+
+    @property
+    def interpreters(self) -> tuple[str, ...]:
+        """`cp312`, or `py2` and `py3`."""
+        return tuple(self.tag.split("-")[0].split("."))
+
+    @property
+    def abi(self) -> str:
+        """`cp312`, `cp37m`, `abi3` or `none`."""
+        return self.tag.split("-")[1]
+
+    @property
+    def platform_tags(self) -> tuple[str, ...]:
+        """`manylinux_2_27_x86_64` and the like."""
+        return tuple(self.tag.split("-")[2].split("."))
+
+
+class Shelf:
+    """Reads projects of the first configured index that knows them. Use as a context manager.
+
+    `tick` is told the file that is read next, for progress; `fetched` is what came over the network, in bytes.
+    """
+
+    def __init__(
+        self, settings: IndexSettings, *, workers: int = WORKERS, tick: Callable[[str], None] = lambda _: None
+    ) -> None:
+        self._settings = settings
+        self._workers = workers
+        self._tick = tick
+        self._cache = Cache(settings.cache_directory)
+        self._transport = Transport(settings)
+        self._pages = PageReader(settings, self._cache, self._transport)
+        self._metadata = MetadataReader(settings, self._cache, self._transport)
+        self._wheels: dict[str, tuple[Wheel, ...]] = {}
+        self.yanked: dict[str, None] = {}
+        """The releases that were left out because they were yanked, as `jax 0.4.32`, in the order met."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._transport.close()
+        self._cache.close()
+
+    @property
+    def fetched(self) -> int:
+        """Bytes that came over the network so far."""
+        return self._transport.received
+
+    def wheels(self, project: str) -> tuple[Wheel, ...]:
+        """The wheels of a project, pre-releases and yanked ones left out; an unknown project has none.
+
+        Of wheels of one version and tag only the one with the highest build number is there: it is what installers take.
+        """
+        if project not in self._wheels:
+            self._tick(f"{project}: its list of files")
+            self._wheels[project] = self._listed(project)
+        return self._wheels[project]
+
+    def requires(self, wheel: Wheel) -> tuple[Requirement, ...]:
+        """What a wheel requires, markers not evaluated."""
+        return tuple(parsed_requirement(text) for text in self._metadata.requires(wheel.file))
+
+    def member(self, wheel: Wheel, path: str) -> str | None:
+        """The text of one small member of a wheel; None when it has no such member."""
+        key = f"member:{wheel.file.sha256 or wheel.file.url}:{path}"
+        stored = self._cache.record(key)
+        if isinstance(stored, dict):
+            return cast("str | None", stored["text"])
+        content = self.content(wheel, path)
+        text = None if content is None else content.decode("utf-8", errors="replace")
+        self._cache.store_record(key, {"text": text})
+        return text
+
+    def content(self, wheel: Wheel, path: str) -> bytes | None:
+        """The bytes of one member of a wheel, which are not kept; None when it has no such member."""
+        file = wheel.file
+        if self._settings.offline and not file.path:
+            text = f"offline: `{path}` of `{file.filename}` is not in the cache; run once without --offline"
+            raise UnavailableError(text)
+        with RemoteWheel(file, self._transport) as remote:
+            return remote.read(path) if path in remote.names() else None
+
+    def remembered(self, wheel: Wheel, what: str, measure: Callable[[], list[str]]) -> list[str]:
+        """What was measured in a wheel before, or else is now; kept for ever, because the wheel cannot change."""
+        key = f"measured:{wheel.file.sha256 or wheel.file.url}:{what}"
+        stored = self._cache.record(key)
+        if isinstance(stored, list):
+            return [str(one) for one in stored]
+        self._tick(f"{wheel.project}: measuring {wheel.file.filename}")
+        found = measure()
+        self._cache.store_record(key, found)
+        return found
+
+    def read_ahead(self, wheels: Iterable[Wheel], *, members: tuple[str, ...] = ()) -> None:
+        """Read requirements and members of many wheels side by side, so that asking for them one by one costs nothing.
+
+        Raises what the first failing read raises; what others have read by then stays read.
+        """
+        wanted = list(wheels)
+        with ThreadPoolExecutor(self._workers, thread_name_prefix="shelf") as pool:
+            try:
+                for _ in pool.map(lambda wheel: self._ahead(wheel, members), wanted):
+                    pass
+            except BaseException:
+                pool.shutdown(wait=True, cancel_futures=True)
+                raise
+
+    def _ahead(self, wheel: Wheel, members: tuple[str, ...]) -> None:
+        self._tick(f"{wheel.project}: {wheel.file.filename}")
+        self._metadata.requires(wheel.file)
+        for path in members:
+            self.member(wheel, path)
+
+    def _listed(self, project: str) -> tuple[Wheel, ...]:
+        best: dict[tuple[str, str], Wheel] = {}
+        for file in self._files(project):
+            name = parse_filename(file.filename, canonicalize_name(project))
+            if name is None or not name.tag:
+                continue
+            text = file.filename.split("-")[1]
+            if file.yanked is not None:
+                self.yanked[f"{project} {text}"] = None
+                continue
+            if name.version.is_prerelease:
+                continue
+            wheel = Wheel(project=project, version=name.version, text=text, tag=name.tag, build=name.build, file=file)
+            other = best.get((text, name.tag))
+            if other is None or other.build < wheel.build:
+                best[text, name.tag] = wheel
+        return tuple(sorted(best.values(), key=lambda wheel: (wheel.version, wheel.file.filename)))
+
+    def _files(self, project: str) -> tuple[IndexFile, ...]:
+        for location in self._settings.indexes:
+            if location.is_template:
+                continue
+            page = self._pages.page(location, canonicalize_name(project))
+            if page is not None:
+                return self._pages.files(page, canonicalize_name(project))
+        return ()

@@ -1,0 +1,183 @@
+"""What the filenames and requirements of wheels say, as needs of the matrix; pure.
+
+Sources: PyPA specifications, "Platform compatibility tags", "Version specifiers" and "Dependency specifiers".
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, get_args
+
+from packaging.specifiers import SpecifierSet
+
+from provisioner.index.tags import glibc_needed, platform_of
+from provisioner.matrix.schema import Platform
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from packaging.requirements import Requirement
+
+    from provisioner.curate.shelf import Wheel
+
+PLATFORMS: tuple[Platform, ...] = get_args(Platform)
+LINUX: tuple[Platform, ...] = ("linux/amd64", "linux/arm64")
+MACOS: tuple[Platform, ...] = ("macos/x86_64", "macos/arm64")
+
+HONEST_GLIBC = (2, 12)
+"""Wheels tagged manylinux1 (glibc 2.5) were never checked and often need more, so that tag says nothing."""
+
+_INTERPRETER = re.compile(r"cp(\d)(\d+)")
+_MACOS = re.compile(r"macosx_(\d+)_(\d+)_(\w+)")
+_ORDER = (">=", ">", "~=", "==", "===", "!=", "<=", "<")
+_MACHINES = {"amd64": "x86_64", "arm64": "aarch64", "x86_64": "x86_64"}
+
+
+def platforms(wheel: Wheel) -> tuple[Platform, ...]:
+    """The platforms of the matrix a wheel is for; all of them for `any`."""
+    found = {platform_of(tag) for tag in wheel.platform_tags}
+    if "any" in found:
+        return PLATFORMS
+    if "macos/universal2" in found:
+        found |= set(MACOS)
+    return tuple(platform for platform in PLATFORMS if platform in found)
+
+
+def is_ordinary(wheel: Wheel) -> bool:
+    """Whether a wheel is for the CPython everybody has, not PyPy and not a free-threaded build."""
+    return not wheel.abi.endswith("t") and any(name.startswith(("cp", "py")) for name in wheel.interpreters)
+
+
+def minors(wheel: Wheel) -> tuple[str, ...]:
+    """The CPython feature releases a wheel's filename names: `3.12`."""
+    found = [match for name in wheel.interpreters if (match := _INTERPRETER.fullmatch(name))]
+    return tuple(f"{match[1]}.{match[2]}" for match in found)
+
+
+def newest_minor(wheels: Iterable[Wheel]) -> tuple[int, ...]:
+    """The newest CPython any of these wheels names."""
+    return max((_numbers(minor) for wheel in wheels for minor in minors(wheel)), default=(0,))
+
+
+def pythons(wheels: Sequence[Wheel], *, newest: tuple[int, ...]) -> str | tuple[str, ...]:
+    """The Pythons that have a wheel among these, by tags *and* Requires-Python: a list, or a range for pure Python wheels.
+
+    A stable-ABI wheel serves every Python from its own on; the list ends at `newest`, the newest any wheel of the project
+    was built for, because nobody has tried it beyond.
+    """
+    usable = [wheel for wheel in wheels if is_ordinary(wheel)]
+    if any(not minors(wheel) for wheel in usable):
+        return as_range(SpecifierSet(usable[0].file.requires_python or ">=3"))
+    found: set[str] = set()
+    for wheel in usable:
+        named = minors(wheel)
+        if wheel.abi == "abi3":
+            major, minor = _numbers(min(named, key=_numbers))
+            named = tuple(f"{major}.{number}" for number in range(minor, max(newest[-1], minor) + 1))
+        found.update(minor for minor in named if welcome(minor, wheel))
+    return tuple(sorted(found, key=_numbers))
+
+
+def welcome(minor: str, wheel: Wheel) -> bool:
+    """Whether any patch release of a CPython is in a wheel's Requires-Python."""
+    # `>=3.11.2` still welcomes 3.11, and `<3.12.1` still 3.12: a feature release counts when any patch release of it does.
+    allowed = SpecifierSet(wheel.file.requires_python or "")
+    return any(allowed.contains(f"{minor}.{patch}") for patch in (0, 50))
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split("."))
+
+
+def glibc(wheels: Iterable[Wheel]) -> str:
+    """The glibc these wheels promise to run on (`>=2.28`), the highest of them; "" where a tag says nothing."""
+    floors = [glibc_needed(wheel.file.filename) for wheel in wheels]
+    known = [floor for floor in floors if floor is not None and floor >= HONEST_GLIBC]
+    return ">=" + ".".join(str(part) for part in max(known)) if known and len(known) == len(floors) else ""
+
+
+def macos(wheels: Iterable[Wheel], platform: str) -> str:
+    """The oldest macOS these wheels are built for (`>=11.0`), the highest of them; "" where none says."""
+    machine = platform.rpartition("/")[2]
+    found = [
+        (int(match[1]), int(match[2]))
+        for wheel in wheels
+        for tag in wheel.platform_tags
+        if (match := _MACOS.fullmatch(tag)) and match[3] in {machine, "universal2", "intel"}
+    ]
+    return f">={max(found)[0]}.{max(found)[1]}" if found else ""
+
+
+def required(
+    requirements: Iterable[Requirement], *, platform: str, python: str, extras: Iterable[str] = ("",)
+) -> dict[str, Requirement]:
+    """What of these requirements applies on a platform and Python, by normalized name.
+
+    Two requirements on one name that both apply are joined.
+    """
+    from packaging.utils import canonicalize_name
+
+    found: dict[str, Requirement] = {}
+    environments = [_environment(platform, python, extra) for extra in extras]
+    for requirement in requirements:
+        if requirement.marker is not None and not any(requirement.marker.evaluate(one) for one in environments):
+            continue
+        name = canonicalize_name(requirement.name)
+        if name in found:
+            joined = type(requirement)(str(found[name]).partition(";")[0])
+            joined.specifier &= requirement.specifier
+            joined.extras |= requirement.extras
+            found[name] = joined
+        else:
+            found[name] = requirement
+    return found
+
+
+def _environment(platform: str, python: str, extra: str) -> dict[str, str]:
+    system, _, machine = platform.partition("/")
+    is_linux = system == "linux"
+    return {
+        "extra": extra,
+        "implementation_name": "cpython",
+        "implementation_version": f"{python}.0",
+        "os_name": "posix",
+        "platform_machine": _MACHINES[machine] if is_linux else machine,
+        "platform_python_implementation": "CPython",
+        "platform_release": "",
+        "platform_system": "Linux" if is_linux else "Darwin",
+        "platform_version": "",
+        "python_full_version": f"{python}.0",
+        "python_version": python,
+        "sys_platform": "linux" if is_linux else "darwin",
+    }
+
+
+def as_range(specifier: SpecifierSet) -> str:
+    """A PEP 440 specifier as a range of the matrix, its lower bound first: `>=9.8,<10.0`."""
+    parts = sorted(specifier, key=lambda one: (_ORDER.index(one.operator), one.version))
+    return ",".join(f"{one.operator}{one.version}" for one in parts)
+
+
+def floor(specifier: SpecifierSet) -> str:
+    """The version a specifier starts at, without `.*`; "" when it has no lower end."""
+    found = [one.version.removesuffix(".*") for one in specifier if one.operator in {"==", ">=", "~="}]
+    return found[0] if found else ""
+
+
+def cuda_of_runtime(specifier: SpecifierSet, major: str) -> str:
+    """The CUDA that a pin of its runtime (`==12.6.77`, `>=12.1.105`) stands for: a minor release, or all from it on.
+
+    The third number of the runtime library is a build number, not the toolkit's.
+    """
+    numbers = floor(specifier).split(".")
+    if len(numbers) < 2:
+        return f"=={major}.*"
+    level = ".".join(numbers[:2])
+    is_exact = any(one.operator in {"==", "==="} for one in specifier)
+    return f"=={level}.*" if is_exact else f">={level},<{int(numbers[0]) + 1}"
+
+
+def released(wheels: Iterable[Wheel]) -> str:
+    """The day the first of these wheels was uploaded; "" where the index does not say."""
+    days = sorted(wheel.file.upload_time[:10] for wheel in wheels if wheel.file.upload_time)
+    return days[0] if days else ""

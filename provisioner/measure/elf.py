@@ -1,0 +1,137 @@
+"""What a shared library needs of the system: glibc, other libraries, an executable stack, the C++ ABI."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+from elftools.common.exceptions import ELFError
+from elftools.elf.dynamic import DynamicSection, DynamicSegment
+from elftools.elf.elffile import ELFFile
+from elftools.elf.gnuversions import GNUVerNeedSection
+
+from provisioner.measure.error import UnreadableArtefactError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+MAGIC = b"\x7fELF"
+
+PF_X = 1
+"""The flag of a segment whose memory is executable. Source: ELF specification, "Segment Permissions"."""
+
+CXX11_MARK = b"NSt7__cxx11"
+"""How the C++ ABI of GCC 5 and later mangles its strings and lists; the older ABI has no such namespace. Source: GCC
+manual of libstdc++, "Dual ABI"."""
+
+OLD_STRING = re.compile(rb"\0_ZNK?Ss")
+"""Methods of the older ABI's string, `Ss` when mangled. Source: Itanium C++ ABI, "Compression", abbreviations."""
+
+_GLIBC_NAME = re.compile(rb"\0(GLIBC(?:XX)?)_(\d+(?:\.\d+)+)(?=\0)")
+_OVERLAP = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedLibrary:
+    """One library. `glibc` and `glibcxx` are the newest symbol versions it asks for, "" when it asks for none.
+
+    `has_executable_stack`: newer glibc refuses to load such a library into a running program. `cxx11_abi` is None where no
+    C++ symbol tells.
+    """
+
+    glibc: str = ""
+    glibcxx: str = ""
+    needed: tuple[str, ...] = ()
+    soname: str = ""
+    has_executable_stack: bool = False
+    cxx11_abi: bool | None = None
+
+
+def read_library(content: bytes, *, name: str) -> SharedLibrary:
+    """Read a library that is at hand whole; raises `UnreadableArtefactError` where it is no ELF file, or damaged."""
+    try:
+        file = ELFFile(BytesIO(content))
+        sections = list(file.iter_sections())
+        versions = dict(_needed_versions(sections))
+        needed, soname = _dynamic(file, sections)
+        stacks = [segment for segment in file.iter_segments() if segment["p_type"] == "PT_GNU_STACK"]
+        return SharedLibrary(
+            glibc=newest(versions.get("GLIBC", ())),
+            glibcxx=newest(versions.get("GLIBCXX", ())),
+            needed=needed,
+            soname=soname,
+            # A library without the mark is given an executable stack on x86. Source: ld(1), "-z execstack".
+            has_executable_stack=any(segment["p_flags"] & PF_X for segment in stacks),
+            cxx11_abi=_cxx11_abi(sections),
+        )
+    except (ELFError, ValueError, KeyError, IndexError, TypeError, AttributeError, AssertionError, OverflowError) as error:
+        # The library checks little of what it reads: damage shows as whatever fails first.
+        raise UnreadableArtefactError(f"`{name}` is not a readable ELF file: {str(error) or type(error).__name__}") from None
+
+
+class VersionScanner:
+    """The glibc and libstdc++ versions named in a library that is too large to keep: read from its stream of bytes.
+
+    The linker puts each version a library needs into its table of strings as a name of its own (`GLIBC_2.28`), and a
+    library that is not the C library itself holds such names nowhere else.
+    """
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._found: dict[str, set[str]] = {"GLIBC": set(), "GLIBCXX": set()}
+
+    @property
+    def glibc(self) -> str:
+        """The newest glibc version named so far, "" for none."""
+        return newest(self._found["GLIBC"])
+
+    @property
+    def glibcxx(self) -> str:
+        """The newest libstdc++ version named so far, "" for none."""
+        return newest(self._found["GLIBCXX"])
+
+    def feed(self, piece: bytes) -> None:
+        """Read on."""
+        window = self._rest + piece
+        for match in _GLIBC_NAME.finditer(window):
+            self._found[match[1].decode()].add(match[2].decode())
+        self._rest = window[-_OVERLAP:]
+
+
+def newest(versions: Iterable[str]) -> str:
+    """The newest of versions such as 2.28 and 2.4, "" for none."""
+    return max(versions, key=lambda text: tuple(int(part) for part in text.split(".")), default="")
+
+
+def _needed_versions(sections: list[Any]) -> Iterator[tuple[str, set[str]]]:
+    found: dict[str, set[str]] = {}
+    for section in sections:
+        if not isinstance(section, GNUVerNeedSection):
+            continue
+        for _, names in section.iter_versions():
+            for one in names:
+                family, _, number = str(one.name).rpartition("_")
+                # GLIBC_PRIVATE and GLIBC_ABI_DT_RELR are no versions.
+                if number and all(part.isdigit() for part in number.split(".")):
+                    found.setdefault(family, set()).add(number)
+    yield from found.items()
+
+
+def _dynamic(file: ELFFile, sections: list[Any]) -> tuple[tuple[str, ...], str]:
+    places: list[Any] = [one for one in sections if isinstance(one, DynamicSection)]
+    places += [one for one in file.iter_segments() if isinstance(one, DynamicSegment)]
+    if not places:
+        return (), ""
+    tags = list(places[0].iter_tags())
+    needed = tuple(str(tag.needed) for tag in tags if tag.entry.d_tag == "DT_NEEDED")
+    soname = next((str(tag.soname) for tag in tags if tag.entry.d_tag == "DT_SONAME"), "")
+    return needed, soname
+
+
+def _cxx11_abi(sections: list[Any]) -> bool | None:
+    """Which C++ ABI the dynamic symbols are of; None where there are none of either, or (libc10 of old) some of both."""
+    names = next((bytes(section.data()) for section in sections if section.name == ".dynstr"), b"")
+    is_new, is_old = CXX11_MARK in names, OLD_STRING.search(names) is not None
+    return is_new if is_new != is_old else None

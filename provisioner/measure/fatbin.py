@@ -1,0 +1,133 @@
+"""Which NVIDIA GPUs a library holds code for: the headers of its fat binaries, read from a stream without unpacking any code.
+
+NVIDIA documents no layout. This one was measured with `fatbinary` and `ptxas` of CUDA 13.5 (nvidia-cuda-nvcc 13.5.37): images
+of known kind and target were packed and their headers compared. It agrees with what `cuobjdump --list-elf` names.
+
+A container is a head of 16 bytes (magic, version 1, length of the head, length of all that follows) and entries. An entry is a
+head of 64 bytes or more (kind, its own length, length of the image, ISA version, target, flags) and an image.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+CONTAINER_MAGIC = bytes.fromhex("50ed55ba01001000")
+"""0xBA55ED50, version 1, a head of 16 bytes; the magic alone also stands in the code that looks for it."""
+
+CONTAINER_HEAD, ENTRY_HEAD, MOST_ENTRY_HEAD = 16, 64, 1 << 16
+
+FAMILY_ONLY = 1 << 21
+"""Flag of an `f` target: it runs on later GPUs of its family only. Measured: `sm_100f` differs from `sm_100` in this bit."""
+
+ARCHITECTURE_ONLY = 1 << 20
+"""Flag of an `a` target: it runs on that GPU only. Measured: `sm_90a` differs from `sm_90` in this bit."""
+
+_KINDS = {1: "compute", 2: "sm", 16: "sm"}
+"""PTX; machine code; machine code of newer compilers that is finished when it is loaded. Other kinds are no code for a GPU."""
+
+_ENTRY = struct.Struct("<HHIQIIHHIIIQ")
+_ARCHITECTURES = range(10, 1000)
+
+
+@dataclass(slots=True)
+class _Container:
+    """A container that is being read: where it ends, and where its next entry begins, from the start of the stream."""
+
+    end: int
+    at: int
+
+
+class FatBinaryReader:
+    """Counts the targets in a stream that is fed to it piece by piece, wherever pieces begin and end.
+
+    Damaged and random bytes are passed over: what does not look like an entry ends its container.
+    """
+
+    def __init__(self) -> None:
+        self._buffer = b""
+        self._start = 0
+        """Where the buffer begins, from the start of the stream."""
+        self._at = 0
+        """Where reading goes on, in the buffer."""
+        self._container: _Container | None = None
+        self._counts: Counter[str] = Counter()
+        self.containers = 0
+        """Containers begun so far."""
+
+    @property
+    def position(self) -> int:
+        """How many bytes were fed."""
+        return self._start + len(self._buffer)
+
+    @property
+    def targets(self) -> Mapping[str, int]:
+        """`sm_90`, `sm_90a` or `compute_90` -> how many entries hold code for it, sorted by architecture."""
+        return {name: self._counts[name] for name in sorted(self._counts, key=target_key)}
+
+    def feed(self, piece: bytes) -> None:
+        """Read on."""
+        self._buffer = self._buffer[self._at :] + piece
+        self._start, self._at = self._start + self._at, 0
+        while self._scan() if self._container is None else self._entry(self._container):
+            pass
+
+    def _scan(self) -> bool:
+        """Look for the next container; False when more bytes are wanted."""
+        found = self._buffer.find(CONTAINER_MAGIC, self._at)
+        if found < 0:
+            self._at = max(self._at, len(self._buffer) - len(CONTAINER_MAGIC) + 1)
+            return False
+        self._at = found
+        if found + CONTAINER_HEAD > len(self._buffer):
+            return False
+        (length,) = struct.unpack_from("<Q", self._buffer, found + 8)
+        begin = self._start + found + CONTAINER_HEAD
+        self._at += CONTAINER_HEAD
+        self._container = _Container(end=begin + length, at=begin)
+        self.containers += 1
+        return True
+
+    def _entry(self, container: _Container) -> bool:
+        """Read the next entry's head; False when more bytes are wanted."""
+        self._at = min(container.at - self._start, len(self._buffer))
+        if container.at > self._start + self._at:
+            return False
+        if container.at + ENTRY_HEAD > container.end:
+            self._container = None
+            return True
+        if self._at + ENTRY_HEAD > len(self._buffer):
+            return False
+        kind, _, head, length, _, _, _, _, architecture, _, _, flags = _ENTRY.unpack_from(self._buffer, self._at)
+        after = container.at + head + length
+        if not ENTRY_HEAD <= head <= MOST_ENTRY_HEAD or after > container.end or architecture not in _ARCHITECTURES:
+            # A container may begin in these very bytes: what was taken for one was none.
+            self._container = None
+            return True
+        if kind in _KINDS:
+            self._counts[f"{_KINDS[kind]}_{architecture}{_suffix(flags)}"] += 1
+        container.at = after
+        return True
+
+
+def _suffix(flags: int) -> str:
+    return "a" if flags & ARCHITECTURE_ONLY else "f" if flags & FAMILY_ONLY else ""
+
+
+def target_key(name: str) -> tuple[str, int, str]:
+    """How targets are sorted: machine code and PTX apart, `sm_90` before `sm_90a` before `sm_100`."""
+    kind, _, number = name.partition("_")
+    digits = number.rstrip("af")
+    return kind, int(digits) if digits.isdigit() else 0, number[len(digits) :]
+
+
+def read_fat_binaries(content: bytes) -> Mapping[str, int]:
+    """The targets of a library that is at hand whole."""
+    reader = FatBinaryReader()
+    reader.feed(content)
+    return reader.targets

@@ -1,0 +1,96 @@
+"""Which AMD GPUs a library holds code for: the offload bundles Clang puts into it, read from a stream.
+
+Source: LLVM, "Clang Offload Bundler", "Bundled Binary File Layout" and "Compressed Bundles"; `CompressedOffloadBundle`
+of llvm-project for the heads of versions 1 to 3.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+import zlib
+from collections import Counter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PLAIN_MAGIC = b"__CLANG_OFFLOAD_BUNDLE__"
+PACKED_MAGIC = b"CCOB"
+
+ZLIB, ZSTD = 0, 1
+"""Compression methods of a packed bundle (`llvm::compression::Format`)."""
+
+WINDOW = 64 * 1024
+"""Bytes kept from a magic on: the list of a bundle's targets stands at its front and is far shorter."""
+
+_PACKED_HEADS = {1: 20, 2: 24, 3: 32}
+_TARGET = re.compile(rb"hipv?4?-amdgcn-amd-amdhsa-{1,2}(gfx[0-9a-f]+(?:-[0-9a-z-]+)?)")
+_MOST_ENTRIES = 256
+
+
+class OffloadReader:
+    """Counts the gfx targets of bundles in a stream that is fed piece by piece. Never fails on what is no bundle."""
+
+    def __init__(self) -> None:
+        self._buffer = b""
+        self._counts: Counter[str] = Counter()
+        self.unread = 0
+        """Bundles packed with zstd, which the standard library cannot unpack."""
+
+    @property
+    def targets(self) -> Mapping[str, int]:
+        """`gfx942` -> how many bundles hold code for it."""
+        return {name: self._counts[name] for name in sorted(self._counts)}
+
+    def feed(self, piece: bytes) -> None:
+        """Read on; what stands in the last `WINDOW` bytes is counted when more comes, or by `finish`."""
+        self._buffer += piece
+        if len(self._buffer) > WINDOW:
+            self._count(len(self._buffer) - WINDOW)
+
+    def finish(self) -> None:
+        """Count what stands in the last bytes of the stream."""
+        self._count(len(self._buffer))
+
+    def _count(self, stop: int) -> None:
+        """Count bundles that begin before `stop`, and forget everything before it."""
+        for magic, read in ((PLAIN_MAGIC, self._plain), (PACKED_MAGIC, self._packed)):
+            at = self._buffer.find(magic)
+            while 0 <= at < stop:
+                read(self._buffer[at : at + WINDOW])
+                at = self._buffer.find(magic, at + 1)
+        self._buffer = self._buffer[stop:]
+
+    def _plain(self, bundle: bytes) -> None:
+        head = len(PLAIN_MAGIC) + 8
+        if len(bundle) < head:
+            return
+        (count,) = struct.unpack_from("<Q", bundle, len(PLAIN_MAGIC))
+        at = head
+        for _ in range(min(count, _MOST_ENTRIES)):
+            if at + 24 > len(bundle):
+                return
+            _, _, length = struct.unpack_from("<QQQ", bundle, at)
+            name = bundle[at + 24 : at + 24 + min(length, WINDOW)]
+            found = _TARGET.fullmatch(name.split(b":")[0])
+            if found is not None:
+                self._counts[found[1].decode().rstrip("-")] += 1
+            at += 24 + length
+
+    def _packed(self, bundle: bytes) -> None:
+        if len(bundle) < 8:
+            return
+        version, method = struct.unpack_from("<HH", bundle, 4)
+        head = _PACKED_HEADS.get(version)
+        if head is None:
+            return
+        if method == ZSTD:
+            self.unread += 1
+        elif method == ZLIB:
+            try:
+                plain = zlib.decompressobj().decompress(bundle[head:], WINDOW)
+            except zlib.error:
+                return
+            if plain.startswith(PLAIN_MAGIC):
+                self._plain(plain)

@@ -1,0 +1,174 @@
+"""Members of a wheel read by byte ranges, from an index or from disk, without ever fetching the wheel.
+
+Source of the layout: PKWARE APPNOTE.TXT 6.3.10, 4.3.7 (local file header) and 4.4.5 (compression methods).
+"""
+
+from __future__ import annotations
+
+import struct
+import zipfile
+import zlib
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Protocol, Self, cast
+
+from provisioner.errors import UnavailableError
+from provisioner.index.ranged import RangedFile
+from provisioner.measure.error import UnreadableArtefactError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from provisioner.index.model import IndexFile
+    from provisioner.index.transport import Transport
+
+CHUNK = 4 << 20
+"""Bytes of one range request while a member streams: small enough to stop early, large enough to keep a connection busy."""
+
+_LOCAL_HEADER = struct.Struct("<4s22xHH")
+
+
+class _Place(Protocol):
+    """Where the bytes of a wheel lie."""
+
+    def seek(self, offset: int, whence: int = 0, /) -> int: ...
+
+    def read(self, size: int = -1, /) -> bytes: ...
+
+    def close(self) -> None: ...
+
+
+class RemoteWheel:
+    """One wheel, its list of members read when it is opened. Use as a context manager.
+
+    Every method raises `UnavailableError` where the network or disk fails and `UnreadableArtefactError` where the file is
+    not a wheel, is damaged, or a member is compressed in a way wheels do not use.
+    """
+
+    def __init__(self, file: IndexFile, transport: Transport) -> None:
+        self.filename = file.filename
+        self._remote: RangedFile | None = None
+        self._read = 0
+        self._place = self._opened(file, transport)
+        try:
+            self._members = {info.filename: info for info in self._directory() if not info.is_dir()}
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file; an index connection stays with its transport."""
+        self._place.close()
+
+    @property
+    def fetched(self) -> int:
+        """Bytes read so far from the network, or from disk for a local file."""
+        return self._read + (self._remote.fetched if self._remote is not None else 0)
+
+    def names(self) -> tuple[str, ...]:
+        """The members, in the order of the wheel."""
+        return tuple(self._members)
+
+    def size(self, member: str) -> int:
+        """The size of a member once inflated, in bytes."""
+        return self._info(member).file_size
+
+    def packed_size(self, member: str) -> int:
+        """The size of a member as it lies in the wheel, in bytes: what streaming all of it costs."""
+        return self._info(member).compress_size
+
+    def read(self, member: str) -> bytes:
+        """A whole member, checked against its checksum; for small ones."""
+        return b"".join(self.stream(member))
+
+    def stream(self, member: str) -> Iterator[bytes]:
+        """A member piece by piece, inflated as it comes; a reader that has enough stops, and no more is fetched.
+
+        The checksum is known, and checked, only when the member was read to its end.
+        """
+        info = self._info(member)
+        if info.flag_bits & 0x1 or info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
+            raise self._unreadable(f"its member `{member}` is encrypted or packed in a way wheels do not use")
+        checksum, length = 0, 0
+        try:
+            for piece in _inflated(self._packed(info), info):
+                checksum, length = zlib.crc32(piece, checksum), length + len(piece)
+                if length > info.file_size:
+                    raise self._unreadable(f"its member `{member}` is longer than the wheel says")
+                yield piece
+        except zlib.error as error:
+            raise self._unreadable(f"its member `{member}` cannot be inflated: {error}") from None
+        if length != info.file_size or checksum != info.CRC:
+            raise self._unreadable(f"its member `{member}` is damaged")
+
+    def _opened(self, file: IndexFile, transport: Transport) -> _Place:
+        if not file.path:
+            self._remote = RangedFile(transport, file.url, source=f"index `{file.index}`")
+            return cast("_Place", self._remote)
+        try:
+            return cast("_Place", Path(file.path).open("rb"))
+        except OSError as error:
+            raise UnavailableError(f"`{file.path}` cannot be read: {error.strerror}") from None
+
+    def _directory(self) -> list[zipfile.ZipInfo]:
+        try:
+            with zipfile.ZipFile(cast("IO[bytes]", self._place)) as archive:
+                return archive.infolist()
+        except (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error, OverflowError, EOFError) as error:
+            raise self._unreadable(f"it is not a wheel: {error}") from None
+
+    def _info(self, member: str) -> zipfile.ZipInfo:
+        found = self._members.get(member)
+        if found is None:
+            raise self._unreadable(f"it has no member `{member}`")
+        return found
+
+    def _packed(self, info: zipfile.ZipInfo) -> Iterator[bytes]:
+        # The lengths in a local header can differ from those in the directory, so the data's start is known only from here.
+        head = self._span(info.header_offset, info.header_offset + _LOCAL_HEADER.size)
+        magic, name_length, extra_length = _LOCAL_HEADER.unpack(head)
+        if magic != b"PK\x03\x04":
+            raise self._unreadable(f"its member `{info.filename}` is not where the wheel says")
+        start = info.header_offset + _LOCAL_HEADER.size + name_length + extra_length
+        stop = start + info.compress_size
+        for first in range(start, stop, CHUNK):
+            yield self._span(first, min(stop, first + CHUNK))
+
+    def _span(self, start: int, stop: int) -> bytes:
+        if self._remote is not None:
+            content = self._remote.span(start, stop)
+        else:
+            try:
+                self._place.seek(start)
+                content = self._place.read(stop - start)
+            except OSError as error:
+                raise UnavailableError(f"`{self.filename}` cannot be read: {error.strerror}") from None
+            self._read += len(content)
+        if len(content) != stop - start:
+            raise self._unreadable("it ends before its members do")
+        return content
+
+    def _unreadable(self, reason: str) -> UnreadableArtefactError:
+        return UnreadableArtefactError(f"`{self.filename}` cannot be measured: {reason}")
+
+
+def _inflated(packed: Iterator[bytes], info: zipfile.ZipInfo) -> Iterator[bytes]:
+    """Pieces of at most `CHUNK` bytes, however well they are packed: a few kilobytes may hold gigabytes of zeros."""
+    if info.compress_type == zipfile.ZIP_STORED:
+        yield from packed
+        return
+    inflate = zlib.decompressobj(-zlib.MAX_WBITS)
+    for part in packed:
+        rest = part
+        while rest and not inflate.eof:
+            piece = inflate.decompress(rest, CHUNK)
+            rest = inflate.unconsumed_tail
+            if piece:
+                yield piece
+    while piece := inflate.decompress(b"", CHUNK):
+        yield piece

@@ -1,0 +1,160 @@
+"""The rest of the site: reading, searching, narrow screens, and what assistive technology is told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playwright.sync_api import Browser, Page
+
+    from provisioner.matrix.model import Matrix
+    from tests.browser.conftest import Visit
+
+pytestmark = pytest.mark.browser
+
+ROUTES = (
+    "host?gpu=NVIDIA+T4&driver=470",
+    "host?gpu=NVIDIA+V100&driver=590",
+    "map",
+    "map?across=gpu",
+    "components",
+    "components/pytorch/2.7.1",
+    "components/image",
+    "rules",
+    "rules/cuda-13-gpu-floor",
+    "sources",
+    "sources/ptxas-target-lists",
+    "notes",
+    "search?q=a100",
+)
+DARK = ("host?gpu=NVIDIA+T4&driver=470", "map", "components/pytorch/2.7.1")
+"""Every colour of the dark scheme is on one of these."""
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_no_page_is_wider_than_the_narrowest_screen(narrow: Visit, route: str) -> None:
+    page = narrow.open(route)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+
+
+def test_the_map_scrolls_inside_itself_and_keeps_its_row_names(narrow: Visit) -> None:
+    page = narrow.open("map")
+    page.locator(".cell").first.focus()
+    page.keyboard.press("End")
+    box = page.locator(".map tbody th").first.bounding_box()
+    assert box is not None
+    assert 0 <= box["x"] < 40
+    cell = page.evaluate("document.activeElement.getBoundingClientRect().right")
+    assert cell <= 320
+
+
+def test_evidence_fits_the_narrowest_screen(narrow: Visit) -> None:
+    page = narrow.open("map")
+    page.locator(".cell").first.click()
+    box = page.get_by_role("dialog").bounding_box()
+    assert box is not None
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= 320
+    assert page.get_by_role("dialog").evaluate("one => one.scrollWidth <= one.clientWidth")
+
+
+@pytest.mark.parametrize(
+    ("route", "scheme"), [*((route, "light") for route in ROUTES), *((route, "dark") for route in ROUTES if route in DARK)]
+)
+def test_axe_finds_nothing(browser: Browser, site: Path, route: str, scheme: str) -> None:
+    """axe-core's rules, contrast among them, on every kind of page, and on the map with its evidence open."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    context = browser.new_context(color_scheme=scheme, bypass_csp=True)  # type: ignore[arg-type]  # light or dark
+    try:
+        page = context.new_page()
+        page.goto(f"{(site / 'index.html').as_uri()}#/{route}")
+        page.wait_for_selector("h1")
+        assert complaints(axe, page) == []
+        if route == "map":
+            page.locator(".cell").first.click()
+            assert complaints(axe, page) == []
+    finally:
+        context.close()
+
+
+def complaints(axe: object, page: Page) -> list[tuple[str, str]]:
+    found = axe.run(page).response["violations"]  # type: ignore[attr-defined]  # the package has no types
+    return [(one["id"], one["nodes"][0]["html"]) for one in found]
+
+
+def test_the_first_stop_of_the_tab_key_skips_to_the_content(visitor: Visit) -> None:
+    page = visitor.open("components")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+    assert page.url.endswith("#/components")
+
+
+def test_the_tree_that_screen_readers_are_given(visitor: Visit) -> None:
+    page = visitor.open("map")
+    snapshot = page.locator("body").aria_snapshot()
+    for expected in (
+        '- navigation "Pages":',
+        "- search:",
+        "- main:",
+        '- heading "Framework × CUDA × driver × GPU" [level=1]',
+        '- grid "PyTorch builds on a GPU 8.0 datacenter, by driver branch, linux/amd64":',
+        '- list "Legend":',
+    ):
+        assert expected in snapshot, expected
+    assert 'gridcell "PyTorch 2.7.1 cu126, driver 535: runs by minor-version compatibility"' in snapshot
+
+
+def test_a_page_takes_the_focus_and_names_the_window(visitor: Visit) -> None:
+    page = visitor.open("components")
+    page.get_by_role("link", name="Rules").first.click()
+    page.wait_for_selector("h1:has-text('Rules')")
+    assert page.evaluate("document.activeElement.id") == "main"
+    assert page.title().startswith("Rules (")
+    assert page.locator("[aria-current=page]").inner_text() == "Rules"
+    page.go_back()
+    page.wait_for_selector("h1:has-text('Components')")
+
+
+def test_searching_finds_products_rules_and_releases(visitor: Visit) -> None:
+    page = visitor.open("host")
+    page.get_by_label("Search").fill("cuda 12.6.3")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("h1:has-text('Search: cuda 12.6.3')")
+    page.get_by_role("link", name="NVIDIA CUDA 12.6.3", exact=True).click()
+    page.wait_for_selector("h1:has-text('NVIDIA CUDA')")
+    assert page.locator("details[open] summary").inner_text().startswith("12.6.3")
+    assert "≥525.60.13 by minor-version compatibility" in page.locator("details[open]").inner_text()
+
+
+def test_a_source_lists_what_it_speaks_for_and_links_back(visitor: Visit) -> None:
+    page = visitor.open("sources/ptxas-target-lists")
+    page.get_by_role("link", name="cuda-13-gpu-floor").click()
+    page.wait_for_selector("h1:has-text('Rule cuda-13-gpu-floor')")
+    assert "measured" in page.locator(".sources").inner_text()
+
+
+def test_every_component_rule_and_source_has_its_page(visitor: Visit, matrix: Matrix) -> None:
+    page = visitor.open("components")
+    shown = """([kind, names]) => names.filter(name => {
+      const made = Site.pages[kind]([name], new URLSearchParams());
+      return !made.some(one => one.tagName === 'H1' && one.textContent.length > 0) || made.length < 3; })"""
+    assert page.evaluate(shown, ["components", list(matrix.components)]) == []
+    assert page.evaluate(shown, ["rules", [rule.name for rule in matrix.rules]]) == []
+    assert page.evaluate(shown, ["sources", list(matrix.citations)]) == []
+
+
+def test_nothing_moves_for_who_asked_for_stillness(browser: Browser, site: Path) -> None:
+    context = browser.new_context(reduced_motion="reduce")
+    try:
+        page = context.new_page()
+        page.goto((site / "index.html").as_uri())
+        durations = page.evaluate("[...document.querySelectorAll('*')].map(one => getComputedStyle(one).transitionDuration)")
+        assert set(durations) == {"0s"}
+    finally:
+        context.close()

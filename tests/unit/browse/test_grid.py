@@ -1,0 +1,129 @@
+"""Every cell of the heat map is what the solver says of that host; sampled over the shipped matrix by the thousand."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from provisioner.browse.grid import LETTERS, PLATFORMS, Code, Grid, chosen_beside, make_grid, newest_of_branches, wish_for
+from provisioner.matrix.load import load_matrix
+from provisioner.matrix.model import Matrix
+from provisioner.solve.coverage import capability, coverage
+from provisioner.solve.needs import RunsCuda
+from provisioner.solve.problem import Problem, join
+from provisioner.solve.requirement import Key, Labelled, Origin, Requirement
+from provisioner.solve.resolve import decide
+from provisioner.solve.universe import Universe
+
+HOSTS, BUILDS = 150, 20
+"""How many pairs of GPU and driver are sampled, and how many builds on each: three thousand cells."""
+
+
+@pytest.fixture(scope="module")
+def shipped() -> Matrix:
+    return load_matrix()
+
+
+@pytest.fixture(scope="module")
+def grid(shipped: Matrix) -> Grid:
+    return make_grid(shipped)
+
+
+def solved(problem: Problem, grid: Grid, index: int) -> str:
+    """The letter of a cell by the main search, which the grid does not use, on a host that states its driver."""
+    name, release, build = grid.builds[index]
+    candidate = next(one for one in problem.domains[Key(name)] if one.subject == (release, build))
+    origin = Origin("request", name, "asked", "asked")
+    key = Key(name)
+    twins = [one for one in problem.domains[key] if one.label == candidate.label]
+    test = Labelled(frozenset({candidate.label}), candidate.label) if len(twins) == 1 else Only(candidate.subject)
+    universe = Universe(problem.with_roots(Requirement(key, test, origin)))
+    pins = decide(universe)
+    if pins is None:
+        return "x"
+    target = problem.wish.hosts[0].host.gpus
+    assert target is not None
+    device = target[0].compute_capability
+    if build.sass is not None and device and coverage(build.sass, build.ptx or (), capability(device)) == "ptx":
+        return "p"
+    for key, one in pins.items():
+        for requirement in universe.requirements(one) if key.component == "cuda" else ():
+            if isinstance(requirement.test, RunsCuda):
+                return LETTERS[requirement.test.basis(pins[requirement.key].version)]
+    return "n"
+
+
+def letter_of(code: Code) -> str:
+    """The letter of how CUDA is run, for builds that nobody measured too."""
+    return LETTERS[code.basis] if code.letter == "u" else code.letter
+
+
+class Only:
+    """The one candidate with this subject: a build for another platform may have the same label."""
+
+    def __init__(self, subject: object) -> None:
+        self._subject = subject
+
+    def allows(self, candidate: object) -> bool:
+        return getattr(candidate, "subject", None) == self._subject
+
+
+def test_three_thousand_cells_are_what_the_solver_says(shipped: Matrix, grid: Grid) -> None:
+    chance = random.Random(20261121)
+    compared = {"x": 0, "n": 0, "m": 0, "f": 0, "p": 0}
+    for _ in range(HOSTS):
+        platform = chance.choice((PLATFORMS[0], PLATFORMS[0], PLATFORMS[1]))
+        place = chance.randrange(len(grid.devices))
+        column = chance.randrange(len(grid.drivers))
+        device = grid.devices[place]
+        driver = None if device.is_amd else str(grid.drivers[column])
+        problem = join(shipped, wish_for(device, platform, driver=driver))
+        numbers = grid.table[platform][place]
+        known = [index for index, number in enumerate(numbers) if number >= 0]
+        for index in chance.sample(known, min(BUILDS, len(known))):
+            row = grid.rows[numbers[index]]
+            code = grid.codes[row[0 if len(row) == 1 else column]]
+            if code.letter == "u" and not code.is_offered:
+                continue  # the solver refuses such a build unless it is asked for by name
+            name, release, build = grid.builds[index]
+            cell = f"{name} {release.version}+{build.name} on {device} with driver {driver}, {platform}: {code}"
+            assert solved(problem, grid, index) == letter_of(code), cell
+            compared[letter_of(code)] += 1
+    assert sum(compared.values()) > HOSTS * BUILDS // 3
+    assert all(compared[letter] for letter in "xnm"), compared
+
+
+def test_a_refusal_names_rules_and_never_facts(grid: Grid) -> None:
+    refused = [code for code in grid.codes if code.letter == "x"]
+    assert refused
+    for code in refused:
+        assert code.groups
+        assert all(group.startswith("rule ") or " needs " in group for group in code.groups), code
+
+
+def test_known_cells(shipped: Matrix, grid: Grid) -> None:
+    """NVIDIA's Volta on the first branch without it (rule driver-590-drops-volta), and CUDA 12.6 on branch 535."""
+    volta = next(i for i, one in enumerate(grid.devices) if one.target == "7.0")
+    hopper = next(i for i, one in enumerate(grid.devices) if (one.target, one.kind) == ("9.0", "datacenter"))
+    branch = {driver.release[0]: index for index, driver in enumerate(newest_of_branches(shipped))}
+    build = next(i for i, (n, r, b) in enumerate(grid.builds) if (n, str(r.version), b.name) == ("pytorch", "2.7.1", "cu126"))
+
+    def code(device: int, driver: int) -> tuple[str, tuple[str, ...]]:
+        found = grid.codes[grid.rows[grid.table["linux/amd64"][device][build]][branch[driver]]]
+        return found.letter, found.groups
+
+    assert code(volta, 590) == ("x", ("rule driver-590-drops-volta",))
+    assert code(volta, 580) == ("n", ())
+    assert code(hopper, 535) == ("m", ())
+    assert code(hopper, 470) == ("x", ("rule driver-ada-hopper-first",))
+
+
+def test_what_lies_beside_a_build(shipped: Matrix, grid: Grid) -> None:
+    name, release, build = next(
+        one for one in grid.builds if (one[0], str(one[1].version), one[2].name) == ("pytorch", "2.7.1", "cu126")
+    )
+    beside = chosen_beside(shipped, name, build, release)
+    assert beside["cuda"].startswith("12.6.")
+    assert beside["cudnn"] == "9.5.1.17"
+    assert "driver" not in beside

@@ -1,0 +1,128 @@
+"""Derivers on a real index on loopback: toolkit libraries, TensorFlow and JAX."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from provisioner.curate.derive import Sitting
+from provisioner.curate.refresh import DERIVERS
+from provisioner.curate.shelf import Shelf
+from provisioner.index.settings import IndexLocation, IndexSettings
+from provisioner.matrix.schema import ComponentFile
+from tests.loopback_index import LoopbackIndex
+from tests.served_wheels import serve
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from provisioner.matrix.schema import BuildEntry
+
+LINUX = "manylinux_2_27_x86_64"
+ARM = "manylinux_2_27_aarch64"
+
+
+@pytest.fixture
+def index() -> Iterator[LoopbackIndex]:
+    with LoopbackIndex() as served:
+        yield served
+
+
+def derived(index: LoopbackIndex, component: str, folder: Path) -> dict[str, tuple[BuildEntry, ...]]:
+    location = IndexLocation(name="pypi", url=index.url)
+    with Shelf(IndexSettings(indexes=(location,), cache_directory=folder)) as shelf:
+        found = DERIVERS[component].derive(Sitting(shelf=shelf, today="2026-01-01", old=ComponentFile()))
+    return {release.version: release.builds for release in found.releases}
+
+
+def test_a_library_belongs_to_the_toolkits_whose_metapackage_names_it(index: LoopbackIndex, tmp_path: Path) -> None:
+    serve(index, "cuda-toolkit", "12.8.0", tag="py3-none-any", requires=["nvidia-cublas-cu12==12.8.4.1.*; extra == 'cublas'"])
+    for version in ("13.0.1", "13.0.3.0"):
+        requires = ["nvidia-cublas==13.1.0.3.*; extra == 'cublas'", "nvidia-nvjitlink<14,>=13.0.88; extra == 'cublas'"]
+        serve(index, "cuda-toolkit", version, tag="py3-none-any", requires=requires)
+    serve(index, "nvidia-cublas", "13.1.0.3", tag=f"py3-none-{LINUX}")
+    serve(index, "nvidia-cublas", "13.9.9.9", tag=f"py3-none-{LINUX}")
+    serve(index, "nvidia-cublas-cu12", "12.8.4.1", tag=f"py3-none-{LINUX}")
+    serve(index, "nvidia-cublas-cu12", "12.8.4.1", tag=f"py3-none-{ARM}")
+    serve(index, "nvidia-cublas-cu11", "11.10.3.66", tag="py3-none-manylinux1_x86_64")
+    serve(index, "nvidia-nvjitlink", "13.0.88", tag=f"py3-none-{LINUX}")
+    serve(index, "nvidia-nvjitlink-cu12", "12.1.105", tag="py3-none-manylinux1_x86_64")
+
+    cublas = derived(index, "cublas", tmp_path)
+    assert list(cublas) == ["13.9.9.9", "13.1.0.3", "12.8.4.1", "11.10.3.66"]
+    assert cublas["13.1.0.3"][0].requires == {"cuda": ("13.0.1", "13.0.3"), "glibc": ">=2.27"}
+    assert cublas["13.9.9.9"][0].requires["cuda"] == "==13.*"
+    (both,) = cublas["12.8.4.1"]
+    assert (both.platforms, both.requires["cuda"]) == (("linux/amd64", "linux/arm64"), ("12.8.0",))
+    assert cublas["11.10.3.66"][0].requires == {"cuda": "==11.*"}
+    nvjitlink = derived(index, "nvjitlink", tmp_path)
+    assert nvjitlink["13.0.88"][0].requires["cuda"] == ("13.0.1", "13.0.3")
+    # numbered like the toolkit, so a wheel that no metapackage names still says its series
+    assert nvjitlink["12.1.105"][0].requires["cuda"] == "==12.1.*"
+
+
+def test_tensorflow_brings_cuda_along_with_its_extra_or_takes_the_systems(index: LoopbackIndex, tmp_path: Path) -> None:
+    pins = [f"{pin}; extra == 'and-cuda'" for pin in ("nvidia-cudnn-cu12<10.0,>=9.3", "nvidia-nccl-cu12==2.23.4")]
+    runtime = "nvidia-cuda-runtime-cu12==12.5.82; extra == 'and-cuda'"
+    serve(index, "tensorflow", "2.19.0", tag=f"cp312-cp312-{LINUX}", requires=[*pins, runtime])
+    serve(index, "tensorflow", "2.19.0", tag=f"cp312-cp312-{ARM}", requires=[*pins, runtime])
+    serve(index, "tensorflow", "2.19.0", tag="cp312-cp312-macosx_12_0_arm64")
+    serve(index, "tensorflow", "2.10.0", tag="cp38-cp38-manylinux_2_17_x86_64")
+    serve(index, "tensorflow", "1.15.0", tag="cp37-cp37m-manylinux2010_x86_64")
+    serve(index, "tensorflow-gpu", "1.15.0", tag="cp37-cp37m-manylinux2010_x86_64")
+
+    found = derived(index, "tensorflow", tmp_path)
+    extra, plain, mac = found["2.19.0"]
+    assert (extra.name, extra.accelerator, extra.install) == ("and-cuda", "cuda", "tensorflow[and-cuda]")
+    assert extra.requires == {
+        "cuda": "==12.5.*",
+        "cudnn": ">=9.3,<10.0",
+        "nccl": "==2.23.4",
+        "python": ("3.12",),
+        "glibc": ">=2.27",
+    }
+    assert (plain.name, plain.platforms, plain.install) == ("cpu", ("linux/amd64", "linux/arm64"), "")
+    assert (mac.platforms, mac.requires) == (("macos/arm64",), {"python": ("3.12",), "macos": ">=12.0"})
+    system, cpu = found["2.10.0"]
+    assert (system.name, system.install, "cuda" in system.requires, cpu.name) == ("system-cuda", "", False, "cpu")
+    old, _ = found["1.15.0"]
+    assert (old.name, old.install, old.source) == ("system-cuda", "tensorflow-gpu", ("tensorflow-gpu-wheels",))
+
+
+def test_jax_takes_python_and_glibc_from_jaxlib_and_cuda_from_the_plugin_of_its_extra(
+    index: LoopbackIndex, tmp_path: Path
+) -> None:
+    requires = [
+        "jaxlib<=0.6.0,>=0.6.0",
+        "jax-cuda12-plugin[with-cuda]<=0.6.0,>=0.6.0; extra == 'cuda12'",
+        "jax-cuda13-plugin[with-cuda]<=0.6.0,>=0.6.0; extra == 'cuda13'",
+    ]
+    serve(index, "jax", "0.6.0", tag="py3-none-any", requires=requires)
+    for python in ("cp311-cp311", "cp312-cp312"):
+        serve(index, "jaxlib", "0.6.0", tag=f"{python}-{LINUX}")
+    serve(index, "jaxlib", "0.6.1", tag=f"cp313-cp313-{LINUX}")
+    serve(index, "jaxlib", "0.6.0", tag="cp312-cp312-macosx_11_0_arm64")
+    plugin = [
+        "nvidia-cudnn-cu12<10.0,>=9.8; extra == 'with-cuda'",
+        "nvidia-cuda-runtime-cu12>=12.1.105; sys_platform == 'linux' and extra == 'with-cuda'",
+    ]
+    serve(index, "jax-cuda12-plugin", "0.6.0", tag="cp312-cp312-manylinux2014_x86_64", requires=plugin)
+
+    (cuda, cpu, mac) = derived(index, "jax", tmp_path)["0.6.0"]
+    assert (cuda.name, cuda.install, cuda.accelerator) == ("cuda12", "jax[cuda12]", "cuda")
+    assert cuda.requires == {"cuda": ">=12.1,<13", "cudnn": ">=9.8,<10.0", "python": ("3.12",), "glibc": ">=2.27"}
+    assert cuda.artefact.startswith("jax_cuda12_plugin-0.6.0-")
+    # the extra cuda13 names a plugin that was never published: no build
+    assert (cpu.name, cpu.requires["python"], cpu.artefact[:13]) == ("cpu", ("3.11", "3.12"), "jaxlib-0.6.0-")
+    assert mac.requires == {"python": ("3.12",), "macos": ">=11.0"}
+
+
+def test_an_old_jax_names_its_jaxlib_in_an_extra(index: LoopbackIndex, tmp_path: Path) -> None:
+    requires = ["jaxlib==0.4.18; extra == 'cpu'", "jaxlib==0.4.18+cuda12.cudnn89; extra == 'cuda12-pip'"]
+    serve(index, "jax", "0.4.18", tag="py3-none-any", requires=requires)
+    serve(index, "jaxlib", "0.4.18", tag=f"cp312-cp312-{LINUX}")
+
+    (only,) = derived(index, "jax", tmp_path)["0.4.18"]
+    assert (only.name, only.install) == ("cpu", "jax[cpu]")

@@ -1,0 +1,62 @@
+"""One wheel measured: everything it tells, in a sample and in full, and kept without loss."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from provisioner.measure import artefact
+from provisioner.measure.artefact import QUIET, SMALL, decoded, encoded, measure
+from tests.built_artefacts import fat_binary, shared_library, zipped
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.unit.measure.conftest import OpenWheel
+
+VERSION_FILE = b"__version__ = '2.8.0+cu128'\ncuda = '12.8'\n"
+METADATA = b"Metadata-Version: 2.1\nName: torch\nRequires-Dist: nvidia-cudnn-cu12==9.10.2.21\n\nText.\n"
+
+
+def test_everything_a_wheel_tells(opened: OpenWheel, tmp_path: Path) -> None:
+    library = shared_library(tmp_path, section=fat_binary("sm_80", "sm_90a") + fat_binary("compute_90"))
+    members = {
+        "torch/version.py": VERSION_FILE,
+        "torch/lib/libtorch_cuda.so": library,
+        "torch/lib/libtorch_python.so": library + b"\0sm_80 sm_90a\0",
+        "torch/lib/not_a_library.so": b"INPUT(libtorch.so)\n",
+        "torch-2.8.0.dist-info/METADATA": METADATA,
+    }
+    found = measure(opened(zipped(members)), is_full=False)
+    assert [one.path for one in found.libraries] == ["torch/lib/libtorch_cuda.so", "torch/lib/libtorch_python.so"]
+    assert found.libraries[0].sass == {"sm_80": 1, "sm_90a": 1}
+    assert found.libraries[0].ptx == {"compute_90": 1}
+    assert found.versions == {"torch": "2.8.0+cu128", "cuda": "12.8"}
+    assert found.arch_flags == ("sm_80", "sm_90a")
+    assert found.requires == ("nvidia-cudnn-cu12==9.10.2.21",)
+    assert found.glibc.startswith("2.")
+    assert found.is_whole
+    assert found.targets("sass") == ("sm_80", "sm_90a")
+    assert decoded(json.loads(json.dumps(encoded(found)))) == found
+
+
+def test_a_sample_of_a_large_library_stops_when_nothing_new_comes(opened: OpenWheel, tmp_path: Path) -> None:
+    noise = random.Random(3).randbytes(SMALL + QUIET + (8 << 20))
+    large = shared_library(tmp_path, section=fat_binary("sm_80")) + noise + fat_binary("sm_90")
+    wheel = opened(zipped({"demo/libcode.so": large}))
+    sample = measure(wheel, is_full=False)
+    assert sample.libraries[0].sass == {"sm_80": 1}
+    assert not sample.is_whole
+    assert QUIET <= sample.fetched < QUIET + (12 << 20)
+    full = measure(wheel, is_full=True)
+    assert full.libraries[0].sass == {"sm_80": 1, "sm_90": 1}
+    assert full.is_whole
+    assert full.glibc == sample.glibc != ""
+
+
+@pytest.mark.parametrize("content", [None, [], {"version": artefact.VERSION}, {"version": 0, "filename": "x"}, "text"])
+def test_what_was_not_kept_by_this_version_is_measured_again(content: object) -> None:
+    assert decoded(content) is None
