@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     Table = Mapping[str, str | Sequence[str]]
 
 VIRTUAL = (
-    "driver", "driver_module", "kernel", "gpu", "glibc", "amdgpu", "kernel_headers", "secure_boot", "fabric_manager", "os", "macos",
-    "webdriver", "cuda_driver", "gcc", "clang", "loaded_modules",
+    "driver", "driver_module", "kernel", "gpu", "glibc", "amdgpu", "kernel_headers", "secure_boot", "fabric_manager", "os",
+    "macos", "webdriver", "cuda_driver", "gcc", "clang", "loaded_modules",
 )  # fmt: skip
 NAMED = ("driver_module", "secure_boot", "os", "loaded_modules", "platform", "accelerator", "runs", "build", "gpu_kind")
 SOURCE = Citation(key="invented", title="an invented table", where="row 1", read="2026-01-01")

@@ -2,7 +2,8 @@
 
 A branch stands for its newest release in the matrix. Kernels are left out of the verdicts (a driver that is installed runs on
 its kernel); which pairs are documented is said beside them. Forward compatibility and PTX compiled at start are tried too, and
-marked as what they are, so that a reader who does not allow them sees a refusal.
+marked as what they are, so that a reader who does not allow them sees a refusal. A letter names the least relaxation that is
+needed: where a build takes several CUDAs, it is native as soon as one of them is.
 """
 
 from __future__ import annotations
@@ -14,23 +15,25 @@ from provisioner.browse.stacks import LABEL, frameworks
 from provisioner.host.model import Driver, Host, HostGpu
 from provisioner.solve.complete import CompleteSearch
 from provisioner.solve.coverage import capability, coverage
+from provisioner.solve.drivers import RunsCuda
 from provisioner.solve.kernels import KernelSupport
-from provisioner.solve.needs import RunsCuda
 from provisioner.solve.problem import join
 from provisioner.solve.requirement import Key
 from provisioner.solve.target import TargetHost, Wish
 from provisioner.solve.universe import Universe
 from provisioner.spec.model import ImageSpec, Policy, Spec, TargetSpec
+from provisioner.versions import Version
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from provisioner.matrix.model import Build, Matrix, Release
     from provisioner.solve.requirement import Candidate
-    from provisioner.versions import Version
+    from provisioner.spec.model import Allowance
 
 PLATFORMS = ("linux/amd64", "linux/arm64")
 LETTERS = {"native": "n", "minor-version": "m", "forward-compat": "f"}
+BASES = tuple(LETTERS)
 PTX, UNMEASURED, REFUSED = "p", "u", "x"
 INSTALLED = ("driver needs kernel",)
 """Groups that say where a driver can be built: one that is loaded has been."""
@@ -96,7 +99,7 @@ def make_grid(matrix: Matrix, platforms: Sequence[str] = PLATFORMS) -> Grid:
     grid = Grid(drivers=newest_of_branches(matrix), devices=devices(matrix))
     grid.builds.extend(_builds(matrix, grid.devices))
     for platform in platforms:
-        decided: dict[tuple[str, str], list[int]] = {}
+        decided: dict[tuple[str, tuple[bool, ...]], list[int]] = {}
         for device in grid.devices:
             twins = (device.target, _market(matrix, device))
             if twins not in decided:
@@ -142,11 +145,11 @@ def chosen_beside(matrix: Matrix, name: str, build: Build, release: Release) -> 
     }
 
 
-def _market(matrix: Matrix, device: Device) -> str:
-    """What tells GPUs of one target apart: forward compatibility is for data centres, and rules may speak of any kind."""
-    if any(guard.component == "gpu_kind" for rule in matrix.rules for guard in rule.guards):
-        return device.kind
-    return "datacenter" if device.kind == "datacenter" else ""
+def _market(matrix: Matrix, device: Device) -> tuple[bool, ...]:
+    """What tells GPUs of one target apart: forward compatibility is for data centres, and guards may speak of kinds."""
+    kind = Version.named(device.kind)
+    guards = (guard for rule in matrix.rules for guard in rule.guards if guard.component == "gpu_kind")
+    return (device.kind == "datacenter", *(guard.allows(kind) for guard in guards))
 
 
 def newest_of_branches(matrix: Matrix) -> tuple[Version, ...]:
@@ -189,8 +192,11 @@ def documented_kernels(matrix: Matrix, drivers: Sequence[Version]) -> dict[str, 
     }
 
 
-def wish_for(device: Device, platform: str, *, driver: str | None = None) -> Wish:
-    """The wish behind a cell: everything that can make it run is allowed."""
+ALLOWED: tuple[Allowance, ...] = ("minor-version", "forward-compat", "ptx-jit")
+
+
+def wish_for(device: Device, platform: str, *, driver: str | None = None, allow: tuple[Allowance, ...] = ALLOWED) -> Wish:
+    """The wish behind a cell: everything that can make it run is allowed, unless `allow` says less."""
     gpu = HostGpu(
         name=device.product or None,
         compute_capability=None if device.is_amd else device.target,
@@ -201,14 +207,14 @@ def wish_for(device: Device, platform: str, *, driver: str | None = None) -> Wis
         gpus=(gpu,),
         driver=Driver(version=driver) if driver is not None else None,
     )
-    return _wish("rocm" if device.is_amd else "cuda", platform, host)
+    return _wish("rocm" if device.is_amd else "cuda", platform, host, allow)
 
 
-def _wish(accelerator: str, platform: str, host: Host) -> Wish:
+def _wish(accelerator: str, platform: str, host: Host, allow: tuple[Allowance, ...] = ALLOWED) -> Wish:
     spec = Spec(
         target=TargetSpec(platform=platform),  # type: ignore[arg-type]  # one of PLATFORMS
         accelerator=accelerator,  # type: ignore[arg-type]  # cuda or rocm
-        policy=Policy(allow=("minor-version", "forward-compat", "ptx-jit")),
+        policy=Policy(allow=allow),
         image=ImageSpec(cuda_compat="any"),
         runs="container",
     )
@@ -239,6 +245,7 @@ class _Column:
         self._known: dict[frozenset[str], tuple[str, ...]] = {}
         self._rows: dict[tuple[object, ...], int] = {}
         self._leaves = _leaves(matrix)
+        self._bases: dict[tuple[Candidate, Candidate], str] = {}
 
     def numbers(self) -> list[int]:
         """A row number for each build of the grid."""
@@ -276,28 +283,46 @@ class _Column:
         pins = self._search.find(given=given, present=[framework.key], without=INSTALLED)
         if pins is not None and is_measured:
             is_ptx = not self._device.is_amd and self._is_ptx(build)
-            return Code(letter=PTX if is_ptx else LETTERS[self._basis(pins)])
+            return Code(letter=PTX if is_ptx else LETTERS[self._basis(given, pins, INSTALLED)])
         if pins is not None:
-            return Code(letter=UNMEASURED, basis=self._basis(pins), is_offered=True)
+            return Code(letter=UNMEASURED, basis=self._basis(given, pins, INSTALLED), is_offered=True)
         ignored = INSTALLED if is_measured else (*INSTALLED, f"{framework.key.component} needs gpu")
         if not is_measured:
             pins = self._search.find(given=given, present=[framework.key], without=ignored)
         if pins is not None:
-            return Code(letter=UNMEASURED, basis=self._basis(pins))
+            return Code(letter=UNMEASURED, basis=self._basis(given, pins, ignored))
         return Code(letter=REFUSED, groups=self._why(given, frozenset(self._search.core(without=ignored)), ignored))
 
     def _is_ptx(self, build: Build) -> bool:
         return coverage(build.sass or (), build.ptx or (), capability(self._device.target)) == "ptx"
 
-    def _basis(self, pins: dict[Key, Candidate]) -> str:
-        """How the driver runs the CUDA chosen here; a stack without NVIDIA's driver needs no such bridge."""
-        for key, candidate in pins.items():
-            if key.component != "cuda":
-                continue
-            for requirement in self._universe.requirements(candidate):
-                if isinstance(requirement.test, RunsCuda) and requirement.key in pins:
-                    return requirement.test.basis(pins[requirement.key].version)
-        return "native"
+    def _basis(self, given: list[Candidate], pins: dict[Key, Candidate], ignored: Sequence[str]) -> str:
+        """The least relaxation that runs some CUDA the build takes; a stack without CUDA needs no such bridge."""
+        key = next((key for key in pins if key.component == "cuda"), None)
+        driver = next((one for key, one in pins.items() if key.component == "driver"), None)
+        if key is None or driver is None:
+            return "native"
+        found = self._runs(pins[key], driver)
+        taken = self._taken(given[0], key)
+        for better in BASES[: BASES.index(found)]:
+            among = [one for one in taken if self._runs(one, driver) == better]
+            if among and self._search.find(given=given, present=[given[0].key], without=ignored, among=among) is not None:
+                return better
+        return found
+
+    def _taken(self, framework: Candidate, key: Key) -> list[Candidate]:
+        """The CUDA releases that a build's own needs leave."""
+        wanted = [one for one in self._universe.requirements(framework) if one.key == key]
+        return [one for one in self._universe.candidates(key) if all(one in self._universe.allowed(need) for need in wanted)]
+
+    def _runs(self, cuda: Candidate, driver: Candidate) -> str:
+        """How a driver runs a CUDA release, as the solver judges it; "" where it does not."""
+        known = self._bases.get((cuda, driver))
+        if known is None:
+            tests = (one.test for one in self._universe.requirements(cuda) if one.key == driver.key)
+            runs = next((test for test in tests if isinstance(test, RunsCuda)), None)
+            known = self._bases[cuda, driver] = "native" if runs is None else runs.basis(driver.version)
+        return known
 
     def _why(self, given: list[Candidate], core: frozenset[str], ignored: Collection[str]) -> tuple[str, ...]:
         """The core made smaller: a group stays only if the rest can hold together without it."""

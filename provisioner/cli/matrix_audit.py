@@ -154,7 +154,7 @@ def _print(results: Sequence[Audited], *, unnamed: int, fetched: int, show_all: 
     if len(names) > 1:
         lines_of_table.append(("all", str(len(results)), *_counts(results), str(sum(len(one.findings) for one in results))))
     table(("component", "rows", *OUTCOMES, "fields read"), lines_of_table)
-    notes = [f"{fetched / 1e6:,.1f} MB fetched"] if fetched else []
+    notes = [f"{fetched / 1e6:,.1f} MB fetched" if fetched >= 1e6 else f"{fetched / 1e3:,.0f} kB fetched"] if fetched else []
     notes += [f"{unnamed} builds name no artefact and cannot be measured"] if unnamed else []
     if any(not found.is_whole and found.outcome == "confirmed" for one in results for found in one.findings):
         notes.append("large libraries were sampled: confirmed means as far as they were read; --full reads them to the end")

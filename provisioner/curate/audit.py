@@ -12,6 +12,7 @@ from provisioner.curate.audit_needs import (
     abi_finding,
     compiler_findings,
     glibc_finding,
+    header_findings,
     pin_findings,
     python_findings,
     version_finding,
@@ -114,6 +115,7 @@ def _judged(matrix: Matrix, row: Row, measurement: Measurement) -> Iterator[Find
     yield from version_finding(row, measurement)
     if row.component.name == "nvcc":
         yield from compiler_findings(row, measurement, matrix)
+        yield from header_findings(row, measurement, matrix)
         if row.build.sass is not None:
             # These are the targets it compiles for; nothing that was fetched is ever executed here.
             yield unmeasured("sass", ", ".join(row.build.sass), "the compiler has to be run to tell its targets")

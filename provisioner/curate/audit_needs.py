@@ -40,6 +40,7 @@ STATED_AS = {"cuda": ("cuda", "nccl_cuda"), "cudnn": ("cudnn",), "nccl": ("nccl"
 
 OWN_VERSION = {"pytorch": "torch", "cudnn": "cudnn", "nccl": "nccl"}
 ANY_GLIBC = (2, 99)
+RSQRT_GLIBC = Version.parse("2.42")
 
 _MALLOC = re.compile(r"(?<=-cp\d\d)mu?(?=-)")
 """Before 3.8 the ABI of every ordinary CPython was called `cp37m`, and `cp27mu` on Linux. Source: PEP 3149; PyPA
@@ -90,13 +91,20 @@ def python_findings(row: Row, files: Iterable[IndexFile], pythons: Iterable[str]
     allowed = {minor for minor in known if need.allows(Version.parse(minor))}
     for platform in row.build.platforms:
         usable = {minor for minor in known if _has_wheel(wheels, minor, platform)}
-        lacking, more = allowed - usable, usable - allowed
+        lacking = allowed - usable
+        more = {minor for minor in usable - allowed if not _is_of_sibling(row, minor, platform)}
         if not lacking and not more:
-            yield confirmed("python", need, f"{platform}: there are wheels for {_spoken(usable)}")
+            yield confirmed("python", need, f"{platform}: there are wheels for {_spoken(usable & allowed)}")
         else:
             read = [f"no wheel for {_spoken(lacking)}"] if lacking else []
             read += [f"also wheels for {_spoken(more)}"] if more else []
             yield refuted("python", need, f"{platform}: {', '.join(read)}")
+
+
+def _is_of_sibling(row: Row, minor: str, platform: str) -> bool:
+    """Whether another build of this name has the Python: 2.10.0 for macOS needs a newer macOS with 3.14 than before."""
+    siblings = (one for one in row.release.builds if one.name == row.build.name and platform in one.platforms)
+    return any(need.component == "python" and need.allows(Version.parse(minor)) for one in siblings for need in one.needs)
 
 
 def _has_wheel(wheels: Iterable[tuple[IndexFile, str]], minor: str, platform: str) -> bool:
@@ -155,13 +163,7 @@ def compiler_findings(row: Row, measurement: Measurement, matrix: Matrix) -> Ite
     if row.component.name != "nvcc":
         return
     for compiler, refused in measurement.compilers.items():
-        needs = [
-            need
-            for rule in matrix.rules
-            if rule.when.component == "nvcc" and not rule.guards and rule.when.allows(row.release.version)
-            for need in rule.needs
-            if need.component == compiler
-        ]
+        needs = _ruled(row, compiler, matrix)
         if not needs:
             yield unmeasured(compiler, "no rule", f"its header refuses {compiler} {refused} and newer")
             continue
@@ -170,6 +172,31 @@ def compiler_findings(row: Row, measurement: Measurement, matrix: Matrix) -> Ite
         stated = " and ".join(dict.fromkeys(str(need) for need in needs))
         outcome = confirmed if lets_last and not lets_next else refuted
         yield outcome(compiler, stated, f"its header refuses {compiler} {refused} and newer")
+
+
+def header_findings(row: Row, measurement: Measurement, matrix: Matrix) -> Iterator[Finding]:
+    """Whether the rules of the CUDA compiler refuse glibc 2.42 just where its headers clash with it.
+
+    That glibc declares `rsqrt` with an exception specifier, and C++ wants both declarations to have one, or neither.
+    """
+    if row.component.name != "nvcc" or measurement.rsqrt_noexcept is None:
+        return
+    needs = _ruled(row, "glibc", matrix)
+    refuses = any(not need.allows(RSQRT_GLIBC) for need in needs)
+    stated = " and ".join(dict.fromkeys(str(need) for need in needs)) or "any version"
+    read = f"its rsqrt has {'an' if measurement.rsqrt_noexcept else 'no'} exception specifier"
+    yield (confirmed if refuses != measurement.rsqrt_noexcept else refuted)("glibc 2.42", stated, read)
+
+
+def _ruled(row: Row, component: str, matrix: Matrix) -> tuple[Need, ...]:
+    """What the rules of a release without further conditions require of a component."""
+    return tuple(
+        need
+        for rule in matrix.rules
+        if rule.when.component == row.component.name and not rule.guards and rule.when.allows(row.release.version)
+        for need in rule.needs
+        if need.component == component
+    )
 
 
 def _need(row: Row, component: str) -> Need | None:

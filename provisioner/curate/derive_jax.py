@@ -26,7 +26,7 @@ LIBRARY = "jaxlib"
 SOURCE = "jax-wheels"
 EXTRAS = ("cuda13", "cuda12")
 OLDEST = (0, 4)
-"""Before 0.4 jax had no wheels, and no requirement on jaxlib."""
+"""0.1.19 to 0.1.23 have wheels too, but the index has none of the jaxlib they ask for."""
 
 
 def derive(sitting: Sitting) -> ComponentFile:

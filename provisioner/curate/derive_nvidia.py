@@ -77,7 +77,7 @@ NVIDIA = (
     ),
     Deriver(
         component="nccl",
-        about="NCCL: one build for each CUDA major. `sass` says what it holds kernels for; it binds several GPUs, never one.",
+        about="NCCL: one build for each CUDA major. `sass` is what it holds kernels for; a single GPU never calls it.",
         edit="releases that no wheel holds belong in nccl_legacy.yaml.",
         derive=_per_major("nccl"),
     ),

@@ -144,7 +144,7 @@ def _cuda_inside(sitting: Sitting, wheel: Wheel) -> str:
 PYTORCH = Deriver(
     component="pytorch",
     about="PyTorch for Linux: the default builds of each release, those of the package index.",
-    edit="variants of the framework's own index and rules belong in pytorch_variants.yaml and its neighbours.",
+    edit="other variants and rules belong in pytorch_variants.yaml and its neighbours.",
     derive=derive,
     measure=measure,
 )

@@ -141,6 +141,6 @@ def _build(
 TENSORFLOW = Deriver(
     component="tensorflow",
     about="TensorFlow: builds of the package index, CPU builds and how CUDA comes along on Linux.",
-    edit="the CUDA and cuDNN that a release was built with belong in tensorflow_rules.yaml.",
+    edit="what a release was built with belongs in tensorflow_rules.yaml.",
     derive=derive,
 )

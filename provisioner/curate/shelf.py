@@ -164,6 +164,9 @@ class Shelf:
             if name is None or not name.tag:
                 continue
             text = file.filename.split("-")[1]
+            if not file.sha256:
+                reason = f"index `{file.index}` gives no sha256 of `{file.filename}`, so no fact could be tied to it"
+                raise UnavailableError(reason, hints=("refresh from an index that gives hashes, as PyPI does",))
             if file.yanked is not None:
                 self.yanked[f"{project} {text}"] = None
                 continue

@@ -24,8 +24,11 @@ MEBIBYTE = 1 << 20
 SMALL = 24 * MEBIBYTE
 """A library whose packed size is up to this is always read to its end."""
 
-QUIET = 24 * MEBIBYTE
-"""A sample of a larger one ends when so many packed bytes brought no new target, first or further."""
+FIRST = 24 * MEBIBYTE
+"""A sample of a larger one ends when so many packed bytes brought no target at all."""
+
+QUIET = 10 * MEBIBYTE
+"""A sample ends when so many packed bytes after the last new target brought no other."""
 
 LARGEST_TEXT = 4 * MEBIBYTE
 
@@ -83,11 +86,6 @@ class Measurement:
         """The C++ ABI of the libraries that tell; None where none does, or they differ."""
         told = {library.cxx11_abi for library in self.libraries} - {None}
         return told.pop() if len(told) == 1 else None
-
-    def targets(self, kind: str) -> tuple[str, ...]:
-        """All targets of a kind (`sass`, `ptx`, `gfx`) in any library."""
-        found = {name for library in self.libraries for name in getattr(library, kind)}
-        return tuple(sorted(found, key=target_key)) if kind != "gfx" else tuple(sorted(found))
 
 
 def measure(wheel: RemoteWheel, *, is_full: bool, tell: Callable[[str], None] = lambda _: None) -> Measurement:
@@ -184,7 +182,7 @@ def _streamed_library(
     wheel: RemoteWheel, path: str, *, is_full: bool
 ) -> tuple[Library | None, Mapping[str, str], tuple[str, ...]]:
     reader, bundles, scanner = FatBinaryReader(), OffloadReader(), VersionScanner()
-    begun, last_new, known = wheel.fetched, wheel.fetched, 0
+    last_new, known = wheel.fetched, 0
     versions: dict[str, str] = {}
     is_whole, is_first = True, True
     rest = b""
@@ -198,7 +196,8 @@ def _streamed_library(
         rest = piece[-128:]
         if len(reader.targets) + len(bundles.targets) > known:
             known, last_new = len(reader.targets) + len(bundles.targets), wheel.fetched
-        if not is_full and wheel.fetched - max(begun, last_new) >= QUIET and reader.position < wheel.size(path):
+        patience = QUIET if known else FIRST
+        if not is_full and wheel.fetched - last_new >= patience and reader.position < wheel.size(path):
             is_whole = False
             break
     bundles.finish()

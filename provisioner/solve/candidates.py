@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from provisioner.solve.requirement import Candidate, Key
@@ -10,6 +11,9 @@ from provisioner.versions import Version
 if TYPE_CHECKING:
     from provisioner.matrix.model import Build, Component, Release
     from provisioner.solve.target import Wish
+
+_NUMBER = re.compile(r"\d+(?:\.\d+)*")
+"""The runtime in the name of a build: `cu126`, `rocm6.2.4`."""
 
 LABELLED_BUILDS = frozenset({"pytorch", "macos"})
 """Components whose builds people name: `2.7.1+cu126`, `10.13.6+17G65`; of others the release is enough."""
@@ -75,7 +79,7 @@ def _is_named(component: Component, build: Build, wish: Wish) -> bool:
 
 
 def _preference(candidate: Candidate) -> tuple[Version, bool, Version]:
-    """Newest release first; of its builds the index default first (one index, what everybody tests), then newer CUDA."""
+    """Newest release first; of its builds the index default first (one index, what everybody tests), then newer CUDA, ROCm."""
     release, build = candidate.subject
-    digits = "".join(filter(str.isdigit, build.name)) if build is not None else ""
-    return release.version, build is not None and build.is_default, Version.parse(digits or "0")
+    number = _NUMBER.search(build.name) if build is not None else None
+    return release.version, build is not None and build.is_default, Version.parse(number[0] if number else "0")

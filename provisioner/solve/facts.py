@@ -157,7 +157,7 @@ def binds(component: str, wish: Wish) -> bool:
 
 
 def is_used(component: str, wish: Wish) -> bool:
-    """Whether a build tool is used at all: nvcc where something is compiled, and one host compiler, GCC unless asked otherwise."""
+    """Whether a build tool is used at all: nvcc where something is compiled; of host compilers GCC, unless asked otherwise."""
     requires = wish.spec.requires
     if component == "nvcc":
         return wish.spec.build is not None or component in requires

@@ -144,10 +144,17 @@ class Needs:
                 yield Unstated(name, label, f"{name}: {label} does not state it, and {why}")
 
     def _undecided(self, candidate: Candidate, rule: Rule) -> Iterator[Unstated]:
-        """Rules that would bind if a host stated a fact of their guards; whether that matters depends on the answer."""
+        """Rules that would bind if a host stated a fact of their guards; whether that matters depends on the answer.
+
+        Hardly a profile states its virtualization, so leaving it out says nothing.
+        """
         for label, target in self._hosts.items():
             fact = self.guards.unknown(rule.guards, target)
-            if not fact or (candidate.key.world and candidate.key.world != label) or is_chosen(fact, self._wish):
+            if (
+                fact in {"", "virtualization"}
+                or (candidate.key.world and candidate.key.world != label)
+                or is_chosen(fact, self._wish)
+            ):
                 continue
             for need in rule.needs:
                 for key in self._reach(candidate.key, need.component):

@@ -106,7 +106,7 @@ class _Joiner:
         self.domains.update(hosts.domains)
         self.roots.extend(hosts.roots)
         self.unverified.extend(hosts.unverified)
-        self.roots.extend(build_side(self.matrix, self.wish, Guards(self.matrix, self.wish), self.domains))
+        self.roots.extend(build_side(self.matrix, self.wish, Guards(self.matrix, self.wish), domains=self.domains))
         keys: dict[str, tuple[Key, ...]] = {}
         for key in self.domains:
             keys[key.component] = (*keys.get(key.component, ()), key)

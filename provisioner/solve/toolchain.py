@@ -48,14 +48,15 @@ class Toolchain:
         if build.sass is None:
             return
         known = frozenset(_spelled(target) for target in (*build.sass, *(build.ptx or ())))
-        text = f"nvcc {candidate.label} compiles for {', '.join(_spelled(one) for one in build.sass)}"
         for key in self._targets:
+            name = key.name.partition(":")[2]
+            text = f"nvcc {candidate.label} {'knows' if name in known else 'does not know'} {name}"
             yield Requirement(
                 key, Labelled(known, "what nvcc knows"), Origin("rule", "nvcc", "nvcc needs arch_list", text, place)
             )
 
 
-def build_side(matrix: Matrix, wish: Wish, guards: Guards, domains: dict[Key, tuple[Candidate, ...]]) -> list[Requirement]:
+def build_side(matrix: Matrix, wish: Wish, guards: Guards, *, domains: dict[Key, tuple[Candidate, ...]]) -> list[Requirement]:
     """Add the architectures to compile for to `domains`, and return what compiling requires from the start."""
     build = wish.spec.build
     if build is None:
@@ -72,12 +73,12 @@ def build_side(matrix: Matrix, wish: Wish, guards: Guards, domains: dict[Key, tu
         keys = [key for key in domains if key.component == name]
         roots.extend(Requirement(key, Within(Range()), origin) for key in keys if is_chosen(name, wish) or not key.world)
     if wish.accelerator == "cuda":
-        roots.extend(_architectures(matrix, wish, guards, domains))
+        roots.extend(_architectures(matrix, wish, guards, domains=domains))
     return roots
 
 
 def _architectures(
-    matrix: Matrix, wish: Wish, guards: Guards, domains: dict[Key, tuple[Candidate, ...]]
+    matrix: Matrix, wish: Wish, guards: Guards, *, domains: dict[Key, tuple[Candidate, ...]]
 ) -> Iterator[Requirement]:
     for kind, name, text, place in _wanted(wish, guards):
         key = Key(f"arch_list:{name}")

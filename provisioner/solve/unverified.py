@@ -56,9 +56,11 @@ def _compiled(pins: Mapping[Key, Candidate]) -> Iterator[str]:
 
 
 def _overridden(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[str]:
+    devices = {candidate.label for key, candidate in pins.items() if key.component == "gpu"}
     for row in overrides(universe, pins):
         settings = " ".join(f"{name}={value}" for name, value in row.variables)
-        yield f"gpu: {', '.join(row.gfx)} runs code for {row.runs_as} with {settings}, which nobody supports: {row.because}"
+        passing = ", ".join(gfx for gfx in row.gfx if gfx in devices)
+        yield f"gpu: {passing} runs code for {row.runs_as} with {settings}, which nobody supports: {row.because}"
 
 
 def _undocumented(universe: Universe) -> Iterator[str]:

@@ -69,7 +69,7 @@ REFUSED = {
         [
             "1:1: nam: unknown key `nam`; did you mean `name`?",
             "2:1: accelerator: `gpu` must be cuda, rocm, mps or cpu",
-            "3:34: target.platform[1]: `windows` must be linux/amd64, linux/arm64 or macos/x86_64",
+            "3:34: target.platform[1]: `windows` must be linux/amd64, linux/arm64, macos/x86_64 or macos/arm64",
             (
                 "4:11: outputs[0]: `docker` must be dockerfile, compose, devcontainer, apptainer, kubernetes, bake, "
                 "host-script, requirements or sbom"

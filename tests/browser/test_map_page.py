@@ -106,7 +106,7 @@ def test_a_refused_cell_names_its_rule_and_the_rule_s_sources(visitor: Visit) ->
 
 def test_letters_say_what_colours_say(visitor: Visit) -> None:
     page = visitor.open("map")
-    marks = {"n": "N", "m": "M", "f": "F", "p": "P", "u": "?", "x": "×"}
+    marks = {"n": "N", "m": "M", "f": "F", "p": "P", "u": "?", "x": "\u00d7"}
     cells = page.evaluate("[...document.querySelectorAll('.cell')].map(cell => [cell.className.slice(5), cell.textContent])")
     assert len(cells) > 500
     assert {letter for letter, _ in cells} >= {"n", "m", "x"}

@@ -102,7 +102,7 @@ def test_the_tree_that_screen_readers_are_given(visitor: Visit) -> None:
         '- navigation "Pages":',
         "- search:",
         "- main:",
-        '- heading "Framework × CUDA × driver × GPU" [level=1]',
+        '- heading "Framework \u00d7 CUDA \u00d7 driver \u00d7 GPU" [level=1]',
         '- grid "PyTorch builds on a GPU 8.0 datacenter, by driver branch, linux/amd64":',
         '- list "Legend":',
     ):

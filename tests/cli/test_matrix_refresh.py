@@ -307,6 +307,15 @@ def test_a_generated_file_that_cannot_be_read_is_not_replaced(world: Project) ->
     assert "relaesed" in world.read("rules/triton.yaml")
 
 
+def test_an_index_without_hashes_is_no_basis(world: Project) -> None:
+    world.index.hashes = False
+
+    outcome = refreshed(world)
+
+    assert outcome.code == 3
+    assert "gives no sha256 of `" in outcome.err
+
+
 def test_the_report_for_programs(world: Project) -> None:
     outcome = refreshed(world, "triton", "--format", "json")
 

@@ -27,9 +27,13 @@ FILES = {
 releases:
   - version: "2.1.0"
     builds:
-      - {name: cu121, platforms: [linux/amd64], accelerator: cuda, requires: {cuda: "==12.1.*"}, sass: [sm_80], ptx: [], source: [invented]}
+      - {name: cu121, platforms: [linux/amd64], accelerator: cuda, requires: {cuda: "==12.1.*"}, sass: [sm_80], ptx: [],
+         source: [invented]}
 """,
-    "cuda": 'releases:\n  - {version: "12.1.0", driver: {toolkit: "530.30.02", minor_version: "525.60.13"}, source: [invented]}\n',
+    "cuda": """\
+releases:
+  - {version: "12.1.0", driver: {toolkit: "530.30.02", minor_version: "525.60.13"}, source: [invented]}
+""",
     "python": 'releases:\n  - {version: "3.12", source: [invented]}\n',
     "driver": """\
 branches:

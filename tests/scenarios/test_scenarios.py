@@ -97,6 +97,8 @@ def check_stack(stack: Stack, expected: dict[str, Any]) -> None:
     if "packages" in expected:
         packages = {package.name: package.version for package in stack.packages}
         assert {name: packages.get(name) for name in expected["packages"]} == expected["packages"]
+    if "environment" in expected:
+        assert dict(stack.environment) == expected["environment"]
     if "unverified" in expected:
         assert list(stack.unverified) == expected["unverified"]
 

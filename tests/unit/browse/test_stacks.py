@@ -91,7 +91,7 @@ def test_the_facts_are_told_as_they_were_understood() -> None:
 
 def test_a_fact_no_profile_can_state() -> None:
     made = matrix(["pytorch", "clang"], {"clang": {"14.0": {}}}, virtual=("clang",))
-    with pytest.raises(UsageError, match="`clang=14.0` cannot be stated of a host"):
+    with pytest.raises(UsageError, match=r"`clang=14\.0` cannot be stated of a host"):
         which_stacks(made, read_question(made, ["clang=14.0"]).facts)
 
 

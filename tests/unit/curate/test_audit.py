@@ -35,10 +35,12 @@ components:
   glibc: {title: glibc, file: glibc.yaml, virtual: true}
 """
 FILES = {
-    "cudnn": 'releases: [{version: "9.10.2.21", source: [s]}]',
-    "nccl": 'releases: [{version: "2.27.3", source: [s]}]',
+    "cudnn": 'releases: [{version: "9.10.2.21", source: [s]}, {version: "9.9.0.52", source: [s]}]',
+    "nccl": 'releases: [{version: "2.27.3", source: [s]}, {version: "2.26.2", source: [s]}]',
     "nvcc": 'releases: [{version: "12.9.1", source: [s]}]',
-    "cuda": 'releases: [{version: "12.9.1", source: [s]}, {version: "12.8.1", source: [s]}, {version: "12.6.3", source: [s]}]',
+    "cuda": "releases: ["
+    + ", ".join(f'{{version: "{v}", source: [s]}}' for v in ("13.0.1", "12.9.1", "12.8.1", "12.6.3"))
+    + "]",
     "python": 'releases: [{version: "3.13", source: [s]}, {version: "3.12", source: [s]}, {version: "3.7", source: [s]}]',
     "gcc": "releases: []",
     "clang": "releases: []",
@@ -74,7 +76,9 @@ HONEST = {
 class Auditor(Protocol):
     """Audits one row of PyTorch, written with these fields, or other files of the matrix."""
 
-    def __call__(self, *, files: dict[str, str] | None = None, full: bool = False, **fields: str) -> list[Audited]: ...
+    def __call__(
+        self, fields: dict[str, str] | None = None, *, files: dict[str, str] | None = None, full: bool = False
+    ) -> list[Audited]: ...
 
 
 @pytest.fixture
@@ -87,9 +91,7 @@ def served() -> Iterator[LoopbackIndex]:
 def torch(served: LoopbackIndex, tmp_path: Path) -> str:
     """A wheel of PyTorch on the index; its sha256."""
     greeting = "#include <string>\nstd::string greet(const std::string &n) { return n + n.substr(1); }\n"
-    library = shared_library(
-        tmp_path, section=fat_binary("sm_80", "sm_90", "sm_90a") * 3, source=greeting, flags=("-xc++",)
-    )
+    library = shared_library(tmp_path, section=fat_binary("sm_80", "sm_90", "sm_90a") * 3, source=greeting, flags=("-xc++",))
     requires = ("nvidia-cudnn-cu12==9.10.2.21; platform_system == 'Linux'", "nvidia-nccl-cu12==2.27.3", "other>=1")
     metadata = "\n".join(["Metadata-Version: 2.1", "Name: torch", *(f"Requires-Dist: {one}" for one in requires), "", ""])
     content = zipped(
@@ -113,8 +115,8 @@ def audit(served: LoopbackIndex, torch: str, tmp_path: Path) -> Auditor:
     folder = tmp_path / "matrices"
     folder.mkdir()
 
-    def run(*, files: dict[str, str] | None = None, full: bool = False, **fields: str) -> list[Audited]:
-        row = PYTORCH_ROW.format(**{**HONEST, "sha256": torch, **fields})
+    def run(fields: dict[str, str] | None = None, *, files: dict[str, str] | None = None, full: bool = False) -> list[Audited]:
+        row = PYTORCH_ROW.format(**{**HONEST, "sha256": torch, **(fields or {})})
         written = {"matrix": MATRIX, **FILES, "pytorch": row, **(files or {})}
         for name, text in written.items():
             head = "" if name == "matrix" else SOURCES.format(name=name)
@@ -163,14 +165,14 @@ def requiring(change: str, to: str) -> str:
     ],
 )
 def test_a_wrong_field_is_refuted_and_nothing_else(audit: Auditor, field: str, fields: dict[str, str], read: str) -> None:
-    results = audit(**fields)
+    results = audit(fields)
     assert outcomes(results) == dict.fromkeys(ALL, "confirmed") | {field: "refuted"}
     assert results[0].outcome == "refuted"
     assert read in next(one.read for one in results[0].findings if one.field == field)
 
 
 def test_another_file_under_the_same_name_is_refuted_and_not_read_further(audit: Auditor, served: LoopbackIndex) -> None:
-    assert outcomes(audit(sha256="0" * 64)) == {"sha256": "refuted"}
+    assert outcomes(audit({"sha256": "0" * 64})) == {"sha256": "refuted"}
     assert served.requests[f"/files/{TORCH}"] == 0
 
 
@@ -192,17 +194,17 @@ def test_what_was_measured_is_kept(audit: Auditor, served: LoopbackIndex) -> Non
     ],
 )
 def test_an_artefact_that_cannot_be_measured_says_why(audit: Auditor, artefact: str, reason: str) -> None:
-    (one,) = audit(artefact=artefact)
+    (one,) = audit({"artefact": artefact})
     assert reason in one.why_not
     assert (one.outcome, one.findings) == ("not measurable", ())
 
 
 def test_a_damaged_artefact_and_a_silent_index_say_why(audit: Auditor, served: LoopbackIndex) -> None:
     broken = serve(served, TORCH, b"PK\x05\x06 not a wheel")
-    assert "cannot be measured" in audit(sha256=broken.sha256)[0].why_not
+    assert "cannot be measured" in audit({"sha256": broken.sha256})[0].why_not
     served.status = 503
     served.pages.clear()
-    assert "not measurable" in {one.outcome for one in audit(artefact="other-1.0-py3-none-any.whl")}
+    assert "not measurable" in {one.outcome for one in audit({"artefact": "other-1.0-py3-none-any.whl"})}
 
 
 def test_the_two_versions_of_nccl_and_targets_without_flags(audit: Auditor, served: LoopbackIndex, tmp_path: Path) -> None:
@@ -210,7 +212,8 @@ def test_the_two_versions_of_nccl_and_targets_without_flags(audit: Auditor, serv
     library = shared_library(tmp_path, section=fat_binary("sm_80", "sm_90") * 4 + fat_binary("sm_61", "compute_90"))
     serve(served, name, zipped({"nvidia/nccl/lib/libnccl.so.2": library + b"NCCL version 2.27.3+cuda12.9\0"}))
     row = (
-        'releases: [{version: "2.27.3", builds: [{name: cu12, platforms: [linux/amd64], requires: {cuda: "%s", glibc: ">=2.17"},'
+        'releases: [{version: "2.26.2", source: [s]}, {version: "2.27.3", builds: [{name: cu12, '
+        'platforms: [linux/amd64], requires: {cuda: "%s", glibc: ">=2.17"},'
         f' sass: [%s], ptx: [compute_90], artefact: "{name}", source: [s]' + "}]}]"
     )
     for cuda, sass, wrong in (
@@ -239,7 +242,10 @@ HOST_CONFIG = """\
 def test_host_compilers_are_judged_by_the_rules_of_the_matrix(audit: Auditor, served: LoopbackIndex) -> None:
     compiler = "nvidia_cuda_nvcc-13.0.1-py3-none-manylinux2014_x86_64.whl"
     serve(served, compiler, zipped({"nvidia/cu13/bin/crt/link.stub": b"stub"}))
-    headers = {"nvidia/cu13/include/crt/host_config.h": HOST_CONFIG.encode()}
+    headers = {
+        "nvidia/cu13/include/crt/host_config.h": HOST_CONFIG.encode(),
+        "nvidia/cu13/include/crt/math_functions.h": b"extern double rsqrt(double x);\n",
+    }
     serve(served, "nvidia_cuda_crt-13.0.1-py3-none-manylinux2014_x86_64.whl", zipped(headers))
     text = (
         f'releases: [{{version: "13.0.1", builds: [{{name: toolkit, sass: [sm_90], artefact: "{compiler}", source: [s]}}]}}]\n'
@@ -252,6 +258,7 @@ def test_host_compilers_are_judged_by_the_rules_of_the_matrix(audit: Auditor, se
             "gcc": outcome,
             "clang": "not measurable",
             "sass": "not measurable",
+            "glibc 2.42": "refuted",
         }
 
 

@@ -36,10 +36,18 @@ MATRIX = small.matrix(
     },
     branches={"535": "12.2", "580": "13.0"},
     releases={
-        "pytorch": (small.release("2.11", {}, builds=(build("cu130", "==13.*"), build("cu126", "==12.6.*", index="pytorch-cu126", local="cu126"))),),
+        "pytorch": (
+            small.release(
+                "2.11",
+                {},
+                builds=(build("cu130", "==13.*"), build("cu126", "==12.6.*", index="pytorch-cu126", local="cu126")),
+            ),
+        ),
         "tensorflow": (
             small.release(
-                "2.21", {}, builds=(build("and-cuda", "==12.5.*", install="tensorflow[and-cuda]"), small.build("cpu", {}, **CPU))
+                "2.21",
+                {},
+                builds=(build("and-cuda", "==12.5.*", install="tensorflow[and-cuda]"), small.build("cpu", {}, **CPU)),
             ),
         ),
         "jax": tuple(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from provisioner.matrix.model import DriverMinimum
 from provisioner.solve.coverage import capability, coverage
-from provisioner.solve.gate import require_cuda
 from provisioner.solve.drivers import RunsCuda
+from provisioner.solve.gate import require_cuda
 from provisioner.versions import Version
 from tests import small
 
