@@ -35,11 +35,12 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "render": BASE | {"lock"},
     "validate": BASE | {"host", "lock", "render"},
     "measure": BASE | {"index"},
+    "compare": BASE | {"matrix"},
     "curate": BASE | INPUTS | {"measure"},
     "browse": BASE | INPUTS | {"solve"},
     "fleet": DOWN_TO_RENDER,
     "doctor": DOWN_TO_RENDER,
-    "cli": DOWN_TO_RENDER | {"validate", "fleet", "doctor", "measure", "curate", "browse"},
+    "cli": DOWN_TO_RENDER | {"validate", "fleet", "doctor", "measure", "curate", "compare", "browse"},
     "__main__": frozenset({"cli"}),
 }
 """What each part of the package may import besides itself: the table of ARCHITECTURE.md."""

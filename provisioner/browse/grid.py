@@ -11,17 +11,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from provisioner.browse.axes import PLATFORMS, Device, devices, newest_of_branches, open_wish, wish_for
 from provisioner.browse.stacks import LABEL, frameworks
-from provisioner.host.model import Driver, Host, HostGpu
+from provisioner.host.model import Host
 from provisioner.solve.complete import CompleteSearch
 from provisioner.solve.coverage import capability, coverage
 from provisioner.solve.drivers import RunsCuda
-from provisioner.solve.kernels import KernelSupport
 from provisioner.solve.problem import join
 from provisioner.solve.requirement import Key
-from provisioner.solve.target import TargetHost, Wish
 from provisioner.solve.universe import Universe
-from provisioner.spec.model import ImageSpec, Policy, Spec, TargetSpec
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
@@ -29,28 +27,12 @@ if TYPE_CHECKING:
 
     from provisioner.matrix.model import Build, Matrix, Release
     from provisioner.solve.requirement import Candidate
-    from provisioner.spec.model import Allowance
 
-PLATFORMS = ("linux/amd64", "linux/arm64")
 LETTERS = {"native": "n", "minor-version": "m", "forward-compat": "f"}
 BASES = tuple(LETTERS)
 PTX, UNMEASURED, REFUSED = "p", "u", "x"
 INSTALLED = ("driver needs kernel",)
 """Groups that say where a driver can be built: one that is loaded has been."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Device:
-    """One kind of GPU: what its code is compiled for, the market it was made for, and a product that stands for it."""
-
-    target: str
-    kind: str
-    product: str
-
-    @property
-    def is_amd(self) -> bool:
-        """Whether its target is one of AMD's."""
-        return self.target.startswith("gfx")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +111,7 @@ def _builds(matrix: Matrix, known: Sequence[Device]) -> list[tuple[str, Release,
 def chosen_beside(matrix: Matrix, name: str, build: Build, release: Release) -> dict[str, str]:
     """What the solver puts under a build where the host leaves everything open: the CUDA, cuDNN, Python … it runs with."""
     platform = build.platforms[0] if build.platforms else PLATFORMS[0]
-    problem = join(matrix, _wish(build.accelerator, platform, Host(platform=platform)))  # type: ignore[arg-type]  # one of PLATFORMS
+    problem = join(matrix, open_wish(build.accelerator, platform, Host(platform=platform)))  # type: ignore[arg-type]  # one of PLATFORMS
     key = Key(name)
     given = [one for one in problem.domains.get(key, ()) if one.subject == (release, build)]
     search = CompleteSearch(Universe(problem))
@@ -150,75 +132,6 @@ def _market(matrix: Matrix, device: Device) -> tuple[bool, ...]:
     kind = Version.named(device.kind)
     guards = (guard for rule in matrix.rules for guard in rule.guards if guard.component == "gpu_kind")
     return (device.kind == "datacenter", *(guard.allows(kind) for guard in guards))
-
-
-def newest_of_branches(matrix: Matrix) -> tuple[Version, ...]:
-    """The newest release of every driver branch, newest branch first."""
-    driver = matrix.components.get("driver")
-    newest: dict[int, Version] = {}
-    for release in driver.releases if driver is not None else ():
-        branch = release.version.release[0]
-        newest[branch] = max(newest.get(branch, release.version), release.version)
-    return tuple(newest[branch] for branch in sorted(newest, reverse=True))
-
-
-def devices(matrix: Matrix) -> tuple[Device, ...]:
-    """Every kind of GPU the matrix has products of, and capabilities without products; new ones first, AMD's last."""
-    found: dict[tuple[str, str], str] = {}
-    for gpu in matrix.gpus:
-        found.setdefault((gpu.compute_capability or gpu.gfx, gpu.kind), gpu.name)
-    named = {target for target, _ in found}
-    gpu_component = matrix.components.get("gpu")
-    for release in gpu_component.releases if gpu_component is not None else ():
-        if str(release.version) not in named:
-            found[str(release.version), ""] = ""
-    made = (Device(target=target, kind=kind, product=product) for (target, kind), product in found.items())
-    return tuple(sorted(made, key=_newest_first))
-
-
-def _newest_first(device: Device) -> tuple[bool, tuple[int, ...], str, str]:
-    numbers = () if device.is_amd else tuple(-number for number in capability(device.target))
-    return device.is_amd, numbers, device.target, device.kind
-
-
-def documented_kernels(matrix: Matrix, drivers: Sequence[Version]) -> dict[str, tuple[str, ...]]:
-    """Driver -> the kernel series it is documented to build on, newest first."""
-    support = KernelSupport(matrix)
-    kernel = matrix.components.get("kernel")
-    series = sorted((release.version for release in kernel.releases), reverse=True) if kernel is not None else []
-    return {
-        str(driver): tuple(str(one) for one in series if (allowed := support.of(driver)) is not None and allowed.allows(one))
-        for driver in drivers
-    }
-
-
-ALLOWED: tuple[Allowance, ...] = ("minor-version", "forward-compat", "ptx-jit")
-
-
-def wish_for(device: Device, platform: str, *, driver: str | None = None, allow: tuple[Allowance, ...] = ALLOWED) -> Wish:
-    """The wish behind a cell: everything that can make it run is allowed, unless `allow` says less."""
-    gpu = HostGpu(
-        name=device.product or None,
-        compute_capability=None if device.is_amd else device.target,
-        gfx=device.target if device.is_amd else None,
-    )
-    host = Host(
-        platform=platform,  # type: ignore[arg-type]  # one of PLATFORMS
-        gpus=(gpu,),
-        driver=Driver(version=driver) if driver is not None else None,
-    )
-    return _wish("rocm" if device.is_amd else "cuda", platform, host, allow)
-
-
-def _wish(accelerator: str, platform: str, host: Host, allow: tuple[Allowance, ...] = ALLOWED) -> Wish:
-    spec = Spec(
-        target=TargetSpec(platform=platform),  # type: ignore[arg-type]  # one of PLATFORMS
-        accelerator=accelerator,  # type: ignore[arg-type]  # cuda or rocm
-        policy=Policy(allow=allow),
-        image=ImageSpec(cuda_compat="any"),
-        runs="container",
-    )
-    return Wish(spec=spec, hosts=(TargetHost(label=LABEL, host=host),), platform=platform)
 
 
 def _leaves(matrix: Matrix) -> frozenset[str]:

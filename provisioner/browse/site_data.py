@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from provisioner.browse.axes import documented_kernels
 from provisioner.browse.data import citation_data, gpu_data, image_data, kept, release_data, rule_data
-from provisioner.browse.grid import chosen_beside, documented_kernels, make_grid
+from provisioner.browse.grid import chosen_beside, make_grid
 from provisioner.browse.lookup import citing_index, named_rows
 from provisioner.browse.summary import newest_first, summaries
 from provisioner.host.profile import load_profile, profile_names

@@ -9,7 +9,7 @@ import typer
 from provisioner.cli.options import FormatOption, MatrixOption, OutputFormat
 
 if TYPE_CHECKING:
-    from provisioner.curate.diff import Comparison
+    from provisioner.compare.diff import Comparison
     from provisioner.matrix.count import Counts
     from provisioner.matrix.lint import Finding
 
@@ -22,8 +22,8 @@ def matrix_check(matrix: MatrixOption = None, output_format: FormatOption = Outp
     that nobody explained leave with 1.
     """
     from provisioner.cli.display import json_data
-    from provisioner.curate.diff import compare
-    from provisioner.curate.tables import disagreements, shipped_tables
+    from provisioner.compare.diff import compare
+    from provisioner.compare.tables import disagreements, shipped_tables
     from provisioner.matrix.count import count
     from provisioner.matrix.lint import lint
     from provisioner.matrix.load import load_matrix

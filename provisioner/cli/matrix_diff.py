@@ -12,9 +12,9 @@ from provisioner.cli.options import FormatOption, MatrixOption, OutputFormat
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from provisioner.curate.claims import Table
-    from provisioner.curate.diff import Compared, Comparison
-    from provisioner.curate.table_schema import DisagreementEntry
+    from provisioner.compare.claims import Table
+    from provisioner.compare.diff import Compared, Comparison
+    from provisioner.compare.table_schema import DisagreementEntry
 
 
 def matrix_diff(
@@ -37,8 +37,8 @@ def matrix_diff(
     Leaves with 1 when a difference has no written reason, or a written reason explains no difference any more.
     """
     from provisioner.cli.display import data, json_data
-    from provisioner.curate.diff import compare
-    from provisioner.curate.tables import as_extract, disagreements, read_table, shipped_tables
+    from provisioner.compare.diff import compare
+    from provisioner.compare.tables import as_extract, disagreements, read_table, shipped_tables
     from provisioner.matrix.cache import cached_matrix
 
     tables = tuple(read_table(path) for path in against) if against else shipped_tables(matrix)
@@ -58,7 +58,7 @@ def matrix_diff(
 
 def _print(tables: Sequence[Table], comparison: Comparison, *, show_all: bool) -> None:
     from provisioner.cli.display import data, table
-    from provisioner.curate.claims import QUESTIONS
+    from provisioner.compare.claims import QUESTIONS
 
     for one in comparison.compared:
         if one.outcome in {"explained", "unexplained"}:

@@ -1,1 +1,1 @@
-"""Keeps the matrix true: derives it again, measures it again, compares it with what others publish."""
+"""Keeps the matrix true: derives it again from the package index, and measures it again."""

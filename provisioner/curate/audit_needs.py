@@ -70,9 +70,9 @@ def glibc_finding(row: Row, measurement: Measurement) -> Iterator[Finding]:
     promised = tag if tag is not None and tag >= HONEST_GLIBC else (0,)
     asked = _numbers(measurement.glibc) if measurement.glibc else (0,)
     known = max(promised, asked)
-    read = f"its libraries ask for {measurement.glibc or 'no version'}" + (
-        f", its tag for {_dotted(promised)}" if promised[0] else ""
-    )
+    asking = next((one.path for one in measurement.libraries if measurement.glibc and one.glibc == measurement.glibc), "")
+    read = f"{asking} asks for {measurement.glibc}" if asking else "its libraries ask for no version"
+    read += f", its tag for {_dotted(promised)}" if promised[0] else ""
     if known == _numbers(floor):
         yield confirmed("glibc", need, read, is_whole=measurement.is_whole)
     elif known > _numbers(floor) or measurement.is_whole:

@@ -26,8 +26,9 @@ impossible, not a stack for NVIDIA. CPU stacks may still hold a CUDA that nothin
 def candidates_of(component: Component, wish: Wish, key: Key | None = None) -> tuple[Candidate, ...]:
     """List what may be chosen for a component in the order the wish prefers."""
     key = key or Key(component.name)
-    owner = ACCELERATOR_OF.get(component.name, wish.accelerator)
-    if owner != wish.accelerator and not (component.name == "cuda" and wish.accelerator == "cpu"):
+    accelerator = wish.accelerator
+    owner = ACCELERATOR_OF.get(component.name, accelerator)
+    if owner != accelerator and not (component.name == "cuda" and accelerator == "cpu"):
         return ()
     cut = wish.spec.policy.exclude_newer
     may_compile = _may_compile(component, wish)
@@ -39,7 +40,7 @@ def candidates_of(component: Component, wish: Wish, key: Key | None = None) -> t
             found.append(Candidate(key, release.version, str(release.version), (release, None)))
         for build in release.builds:
             # Another accelerator is another wish: it is neither chosen nor held against this one.
-            if build.accelerator not in {"", wish.accelerator}:
+            if build.accelerator not in {"", accelerator}:
                 continue
             if build.is_compiled and not (may_compile or _is_named(component, build, wish)):
                 continue
@@ -60,8 +61,9 @@ def _may_compile(component: Component, wish: Wish) -> bool:
     """Builds nobody publishes are for those who compile the framework, and for platforms that have nothing else."""
     if wish.spec.build is not None and wish.spec.build.kind == "pytorch":
         return True
+    accelerator = wish.accelerator
     return not any(
-        not build.is_compiled and build.accelerator == wish.accelerator and _serves(release, build, wish.platform)
+        not build.is_compiled and build.accelerator == accelerator and _serves(release, build, wish.platform)
         for release in component.releases
         for build in release.builds
     )

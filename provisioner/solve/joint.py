@@ -9,6 +9,7 @@ from provisioner.errors import RefusedError
 from provisioner.index.model import Environment, PackageSource
 from provisioner.solve.answer import TRIED, answer
 from provisioner.solve.conflict import explain_conflict
+from provisioner.solve.devices import FRAMEWORKS
 from provisioner.solve.explain import conflict_lines, hint_line
 from provisioner.solve.facts import stated
 from provisioner.solve.hints import gives
@@ -99,8 +100,8 @@ def _attempts(problem: Problem) -> Iterator[Attempt]:
     is_oldest = problem.wish.spec.policy.strategy == "oldest"
 
     def rank(attempt: Attempt) -> Version:
-        framework = attempt.system.get(PYTORCH)
-        return framework.version if framework else Version.parse("0")
+        found = (attempt.system.get(Key(name)) for name in FRAMEWORKS)
+        return next((one.version for one in found if one is not None), Version.parse("0"))
 
     locked = problem.wish.preferred.get("python")
     found.sort(key=rank, reverse=not is_oldest)

@@ -105,7 +105,7 @@ Site.tellHost = (result, host) => {
     "why", Site.element("span", { class: "quiet" }, ` ${Site.buildName(one.build)}`));
   const runs = stacks.filter((one) => one.runs).map((one) => [
     `${Site.title(one.component)} ${one.release}`, Site.grid.builds[one.build].build,
-    Site.grid.builds[one.build].beside.cuda || Site.grid.builds[one.build].beside.rocm || "",
+    Site.toolkit(one.build),
     [Site.mark(one.code.letter), Site.letters[one.code.letter].word], button(one)]);
   const not = Site.folded(stacks.filter((one) => !one.runs)).map((group) => [
     `${Site.title(group[0].component)} ${group.length > 1 ? `${group[group.length - 1].release} … ${group[0].release}` : group[0].release}`,
@@ -117,6 +117,13 @@ Site.tellHost = (result, host) => {
     ...(runs.length ? [Site.element("h2", {}, "Runs"), Site.table(`Stacks that run on ${host.name}`, ["Framework", "Build", "CUDA or ROCm", "How", "Evidence"], runs)] : []),
     ...(not.length ? [Site.element("h2", {}, "Does not run, or is not known to"), Site.table(`Releases that do not run on ${host.name}`, ["Framework", "Verdict of its newest build", "By", "Evidence"], not)] : []));
   Site.announce(sentences.map((one) => one.text).join(" "));
+};
+
+/* The CUDA or ROCm a build takes: one series, or its whole range. */
+Site.toolkit = (build) => {
+  const row = Site.rowOf(Site.grid.builds[build].component, build);
+  const text = (row && (row.needs.cuda || row.needs.rocm)) || "";
+  return text.replace(/^==/, "").replace(/\.\*$/, "");
 };
 
 /* Neighbours refused for the same reasons are one line. */

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from provisioner.curate.claims import QUESTIONS, Claim, Table
-from provisioner.curate.diff import compare
-from provisioner.curate.judge import judge
-from provisioner.curate.table_schema import DisagreementEntry
+from provisioner.compare.claims import QUESTIONS, Claim, Table
+from provisioner.compare.diff import compare
+from provisioner.compare.judge import judge
+from provisioner.compare.table_schema import DisagreementEntry
 from provisioner.matrix.model import Component, DriverMinimum, ImageFacts, Matrix, Release
 from provisioner.versions import Version
 from tests.small import SOURCE, build, needs

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from provisioner.curate.judge import judge
+from provisioner.compare.judge import judge
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from provisioner.curate.claims import Claim, Table
-    from provisioner.curate.judgement import Judgement
-    from provisioner.curate.table_schema import DisagreementEntry
+    from provisioner.compare.claims import Claim, Table
+    from provisioner.compare.judgement import Judgement
+    from provisioner.compare.table_schema import DisagreementEntry
     from provisioner.matrix.model import Matrix
 
 

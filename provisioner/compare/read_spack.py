@@ -9,8 +9,8 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from provisioner.curate.claims import Claim
-from provisioner.curate.judgement import MAJORS, majors_text
+from provisioner.compare.claims import Claim
+from provisioner.compare.judgement import MAJORS, majors_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

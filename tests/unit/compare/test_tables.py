@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provisioner.curate.tables import UnknownTableError, as_extract, disagreements, read_table, shipped_tables
+from provisioner.compare.tables import UnknownTableError, as_extract, disagreements, read_table, shipped_tables
 from provisioner.document import FileError
 from provisioner.errors import InvalidDocumentError
 

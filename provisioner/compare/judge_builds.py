@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provisioner.curate.judgement import Judgement, evidence, in_series, numbers
+from provisioner.compare.judgement import Judgement, evidence, in_series, numbers
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from provisioner.curate.claims import Claim
+    from provisioner.compare.claims import Claim
     from provisioner.matrix.model import Build, Matrix, Need, Release
 
 _PLATFORM = "linux/amd64"

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from provisioner.curate.judge_builds import JUDGES as BUILD_JUDGES
-from provisioner.curate.judgement import MAJORS, Judgement, evidence, in_series, majors_text, numbers, series
+from provisioner.compare.judge_builds import JUDGES as BUILD_JUDGES
+from provisioner.compare.judgement import MAJORS, Judgement, evidence, in_series, majors_text, numbers, series
 from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from provisioner.curate.claims import Claim
+    from provisioner.compare.claims import Claim
     from provisioner.matrix.model import Matrix, Release
 
 

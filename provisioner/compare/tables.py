@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from provisioner.curate import read_cog, read_conda_forge, read_cuda_jl, read_spack, read_uv
-from provisioner.curate.claims import QUESTIONS, Claim, Table
-from provisioner.curate.table_schema import DisagreementFile, TableFile
+from provisioner.compare import read_cog, read_conda_forge, read_cuda_jl, read_spack, read_uv
+from provisioner.compare.claims import QUESTIONS, Claim, Table
+from provisioner.compare.table_schema import DisagreementFile, TableFile
 from provisioner.document import FileError, load_document, parse_model
 from provisioner.errors import ProvisionError
 from provisioner.matrix.location import PUBLISHED, default_directory
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from provisioner.curate.table_schema import DisagreementEntry
+    from provisioner.compare.table_schema import DisagreementEntry
 
 KIND = "published table"
 DISAGREEMENTS = "disagreements.yaml"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from provisioner.curate.claims import Claim
+from provisioner.compare.claims import Claim
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

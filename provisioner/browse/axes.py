@@ -1,0 +1,106 @@
+"""The axes of the heat map: kinds of GPUs, driver branches and platforms, and the wish behind each of its cells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from provisioner.browse.stacks import LABEL
+from provisioner.host.model import Driver, Host, HostGpu
+from provisioner.solve.coverage import capability
+from provisioner.solve.kernels import KernelSupport
+from provisioner.solve.target import TargetHost, Wish
+from provisioner.spec.model import ImageSpec, Policy, Spec, TargetSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from provisioner.matrix.model import Matrix
+    from provisioner.spec.model import Allowance
+    from provisioner.versions import Version
+
+PLATFORMS = ("linux/amd64", "linux/arm64")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Device:
+    """One kind of GPU: what its code is compiled for, the market it was made for, and a product that stands for it."""
+
+    target: str
+    kind: str
+    product: str
+
+    @property
+    def is_amd(self) -> bool:
+        """Whether its target is one of AMD's."""
+        return self.target.startswith("gfx")
+
+
+def newest_of_branches(matrix: Matrix) -> tuple[Version, ...]:
+    """The newest release of every driver branch, newest branch first."""
+    driver = matrix.components.get("driver")
+    newest: dict[int, Version] = {}
+    for release in driver.releases if driver is not None else ():
+        branch = release.version.release[0]
+        newest[branch] = max(newest.get(branch, release.version), release.version)
+    return tuple(newest[branch] for branch in sorted(newest, reverse=True))
+
+
+def devices(matrix: Matrix) -> tuple[Device, ...]:
+    """Every kind of GPU the matrix has products of, and capabilities without products; new ones first, AMD's last."""
+    found: dict[tuple[str, str], str] = {}
+    for gpu in matrix.gpus:
+        found.setdefault((gpu.compute_capability or gpu.gfx, gpu.kind), gpu.name)
+    named = {target for target, _ in found}
+    gpu_component = matrix.components.get("gpu")
+    for release in gpu_component.releases if gpu_component is not None else ():
+        if str(release.version) not in named:
+            found[str(release.version), ""] = ""
+    made = (Device(target=target, kind=kind, product=product) for (target, kind), product in found.items())
+    return tuple(sorted(made, key=_newest_first))
+
+
+def _newest_first(device: Device) -> tuple[bool, tuple[int, ...], str, str]:
+    numbers = () if device.is_amd else tuple(-number for number in capability(device.target))
+    return device.is_amd, numbers, device.target, device.kind
+
+
+def documented_kernels(matrix: Matrix, drivers: Sequence[Version]) -> dict[str, tuple[str, ...]]:
+    """Driver -> the kernel series it is documented to build on, newest first."""
+    support = KernelSupport(matrix)
+    kernel = matrix.components.get("kernel")
+    series = sorted((release.version for release in kernel.releases), reverse=True) if kernel is not None else []
+    return {
+        str(driver): tuple(str(one) for one in series if (allowed := support.of(driver)) is not None and allowed.allows(one))
+        for driver in drivers
+    }
+
+
+ALLOWED: tuple[Allowance, ...] = ("minor-version", "forward-compat", "ptx-jit")
+
+
+def wish_for(device: Device, platform: str, *, driver: str | None = None, allow: tuple[Allowance, ...] = ALLOWED) -> Wish:
+    """The wish behind a cell: everything that can make it run is allowed, unless `allow` says less."""
+    gpu = HostGpu(
+        name=device.product or None,
+        compute_capability=None if device.is_amd else device.target,
+        gfx=device.target if device.is_amd else None,
+    )
+    host = Host(
+        platform=platform,  # type: ignore[arg-type]  # one of PLATFORMS
+        gpus=(gpu,),
+        driver=Driver(version=driver) if driver is not None else None,
+    )
+    return open_wish("rocm" if device.is_amd else "cuda", platform, host, allow)
+
+
+def open_wish(accelerator: str, platform: str, host: Host, allow: tuple[Allowance, ...] = ALLOWED) -> Wish:
+    """A wish of this accelerator on one host, whatever that states."""
+    spec = Spec(
+        target=TargetSpec(platform=platform),  # type: ignore[arg-type]  # one of PLATFORMS
+        accelerator=accelerator,  # type: ignore[arg-type]  # cuda or rocm
+        policy=Policy(allow=allow),
+        image=ImageSpec(cuda_compat="any"),
+        runs="container",
+    )
+    return Wish(spec=spec, hosts=(TargetHost(label=LABEL, host=host),), platform=platform)
