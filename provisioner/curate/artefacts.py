@@ -41,6 +41,7 @@ class Artefacts:
         self._pages = PageReader(settings, self._cache, self._transport)
         self._find_links = FindLinks(settings, self._transport)
         self._files: dict[str, tuple[IndexFile, ...]] = {}
+        self._open: set[RemoteWheel] = set()
         self._lock = Lock()
 
     def __enter__(self) -> Self:
@@ -50,7 +51,9 @@ class Artefacts:
         self.close()
 
     def close(self) -> None:
-        """Close connections and the cache."""
+        """Close connections and the cache; what is being read in other threads is given up."""
+        for wheel in tuple(self._open):
+            wheel.close()
         self._transport.close()
         self._cache.close()
 
@@ -93,7 +96,11 @@ class Artefacts:
             text = f"offline: `{file.filename}` was not measured before; run once without --offline"
             raise UnavailableError(text)
         with RemoteWheel(file, self._transport) as wheel:
-            found = measure(wheel, is_full=self._is_full, tell=lambda path: self._tell(f"{file.filename}: {path}"))
+            self._open.add(wheel)
+            try:
+                found = measure(wheel, is_full=self._is_full, tell=lambda path: self._tell(f"{file.filename}: {path}"))
+            finally:
+                self._open.discard(wheel)
         if file.sha256:
             self._cache.store_record(self._key(file, "full" if found.is_whole else "sample"), encoded(found))
         return found

@@ -81,7 +81,7 @@ def audited(matrix: Matrix, wanted: Sequence[Row], artefacts: Artefacts, *, jobs
                 yield from future.result()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
-            # Closing the connections ends the reads that are under way; what was measured by then is kept.
+            # Ends the reads that are under way, too; what was measured by then is kept.
             artefacts.close()
             raise
 

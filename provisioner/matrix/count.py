@@ -37,12 +37,12 @@ def count(matrix: Matrix) -> Counts:
 
 
 def rows(matrix: Matrix) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Every row as its kind and the keys of its citations."""
+    """Every row as its kind and the keys of its citations; a release with builds is as many rows as it has builds."""
     for component in matrix.components.values():
         for release in component.releases:
-            if release.sources:
+            if release.sources and not release.builds:
                 yield component.name, release.sources
-            yield from ((component.name, build.sources) for build in release.builds if build.sources != release.sources)
+            yield from ((component.name, build.sources) for build in release.builds)
             yield from (("driver patches", patch.sources) for patch in release.patched)
     yield from (("rules", rule.sources) for rule in matrix.rules)
     yield from (("driver branches", branch.sources) for branch in matrix.branches)

@@ -105,7 +105,9 @@ class _Linter:
             last[file] = release.version
 
     def _uncited(self) -> Iterator[Finding]:
+        releases = (release for component in self.matrix.components.values() for release in component.releases)
         cited = {key for _, sources in rows(self.matrix) for key in sources}
+        cited.update(key for release in releases for key in release.sources)
         for key, citation in self.matrix.citations.items():
             if key not in cited:
                 yield Finding(kind="unused-source", where=key, text=f"no row cites source `{key}` ({citation.title})")

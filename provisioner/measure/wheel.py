@@ -48,6 +48,7 @@ class RemoteWheel:
         self.filename = file.filename
         self._remote: RangedFile | None = None
         self._read = 0
+        self._is_closed = False
         self._place = self._opened(file, transport)
         try:
             self._members = {info.filename: info for info in self._directory() if not info.is_dir()}
@@ -62,7 +63,11 @@ class RemoteWheel:
         self.close()
 
     def close(self) -> None:
-        """Let go of the file; an index connection stays with its transport."""
+        """Let go of the file, from any thread: a read under way in another is given up at its next request.
+
+        An index connection stays with its transport.
+        """
+        self._is_closed = True
         self._place.close()
 
     @property
@@ -140,6 +145,8 @@ class RemoteWheel:
             yield self._span(first, min(stop, first + CHUNK))
 
     def _span(self, start: int, stop: int) -> bytes:
+        if self._is_closed:
+            raise UnavailableError(f"reading `{self.filename}` was given up")
         if self._remote is not None:
             content = self._remote.span(start, stop)
         else:

@@ -47,6 +47,18 @@ def test_any_slice_is_the_slice_of_the_file(served: LoopbackIndex, transport: Tr
             assert stream.tell() == min(whole.tell(), max(place, whole.tell()))
 
 
+def test_a_span_is_not_kept_and_every_byte_is_counted(served: LoopbackIndex, transport: Transport) -> None:
+    served.add_wheel("demo", "1.0", padding=10 * TAIL)
+    content = served.files[PATH].content
+    with ranged(served, transport) as stream:
+        for _ in range(2):
+            assert stream.span(100, 5000) == content[100:5000]
+        assert stream.span(len(content) - 10, len(content) + 10) == content[-10:]
+        assert stream.span(len(content), len(content) + 10) == b""
+        assert stream.fetched == served.bytes_sent == TAIL + 2 * 4900
+        assert stream.tell() == 0
+
+
 def test_a_part_is_fetched_once(served: LoopbackIndex, transport: Transport) -> None:
     served.add_wheel("demo", "1.0", padding=10 * TAIL)
     with ranged(served, transport) as stream:

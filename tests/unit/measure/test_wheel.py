@@ -52,6 +52,17 @@ def test_a_small_member_costs_little_and_a_stream_that_is_left_costs_what_was_re
     assert CHUNK <= wheel.fetched < CHUNK + 128 * 1024
 
 
+def test_a_read_is_given_up_when_the_wheel_is_closed(opened: OpenWheel, served: LoopbackIndex) -> None:
+    wheel = opened(zipped(MEMBERS))
+    pieces = wheel.stream("demo/large.so")
+    next(pieces)
+    sent = served.bytes_sent
+    wheel.close()
+    with pytest.raises(UnavailableError, match="given up"):
+        next(pieces)
+    assert served.bytes_sent == sent
+
+
 def test_well_packed_members_come_in_pieces_of_bounded_size(opened: OpenWheel) -> None:
     pieces = [len(piece) for piece in opened(zipped(MEMBERS)).stream("demo/zeros.bin")]
     assert sum(pieces) == 5 * CHUNK
