@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from packaging.requirements import Requirement as Pep508
@@ -11,6 +12,7 @@ from packaging.utils import canonicalize_name
 from provisioner.errors import UsageError
 from provisioner.names import COMPONENT_OF_DISTRIBUTION
 from provisioner.solve.candidates import candidates_of
+from provisioner.solve.domains import Domains
 from provisioner.solve.facts import is_used
 from provisioner.solve.frameworks import components_of, slot_domains, slots_of
 from provisioner.solve.guards import Guards
@@ -34,6 +36,8 @@ from provisioner.solve.toolchain import build_side
 from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from provisioner.matrix.model import Matrix
     from provisioner.solve.target import Wish
 
@@ -54,7 +58,7 @@ class Problem:
 
     matrix: Matrix
     wish: Wish
-    domains: dict[Key, tuple[Candidate, ...]]
+    domains: Mapping[Key, tuple[Candidate, ...]]
     roots: tuple[Requirement, ...]
     order: dict[Key, int]
     packages: tuple[tuple[Pep508, Origin], ...]
@@ -93,7 +97,7 @@ class _Joiner:
     def __init__(self, matrix: Matrix, wish: Wish) -> None:
         self.matrix = matrix
         self.wish = wish
-        self.domains: dict[Key, tuple[Candidate, ...]] = {}
+        self.domains = Domains()
         self.roots: list[Requirement] = []
         self.unverified: list[str] = []
         self.components = components_of(matrix, wish.spec)
@@ -139,7 +143,7 @@ class _Joiner:
             self.roots.append(Requirement(Key("accelerator"), Labelled(frozenset({"cpu"}), "cpu"), origin))
         for name, component in self.matrix.components.items():
             if name not in {"gpu", "image"} and is_used(name, wish) and is_shared(name, component, wish):
-                self.domains[Key(name)] = candidates_of(component, wish)
+                self.domains.defer(Key(name), partial(candidates_of, component, wish))
         virtual = [name for name, component in self.matrix.components.items() if component.is_virtual]
         self.domains.update(slot_domains(self.domains, slots_of(self.components, wish.spec), [*virtual, *_NAMES]))
         if wish.runs == "container" and "image" in self.matrix.order:

@@ -11,7 +11,7 @@ from provisioner.solve.requirement import Candidate, Key, Labelled, Origin, Requ
 from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, MutableMapping
 
     from provisioner.matrix.model import Build, Matrix, Release
     from provisioner.solve.guards import Guards
@@ -56,7 +56,9 @@ class Toolchain:
             )
 
 
-def build_side(matrix: Matrix, wish: Wish, guards: Guards, *, domains: dict[Key, tuple[Candidate, ...]]) -> list[Requirement]:
+def build_side(
+    matrix: Matrix, wish: Wish, guards: Guards, *, domains: MutableMapping[Key, tuple[Candidate, ...]]
+) -> list[Requirement]:
     """Add the architectures to compile for to `domains`, and return what compiling requires from the start."""
     build = wish.spec.build
     if build is None:
@@ -78,7 +80,7 @@ def build_side(matrix: Matrix, wish: Wish, guards: Guards, *, domains: dict[Key,
 
 
 def _architectures(
-    matrix: Matrix, wish: Wish, guards: Guards, *, domains: dict[Key, tuple[Candidate, ...]]
+    matrix: Matrix, wish: Wish, guards: Guards, *, domains: MutableMapping[Key, tuple[Candidate, ...]]
 ) -> Iterator[Requirement]:
     for kind, name, text, place in _wanted(wish, guards):
         key = Key(f"arch_list:{name}")
