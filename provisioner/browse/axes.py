@@ -91,10 +91,10 @@ def wish_for(device: Device, platform: str, *, driver: str | None = None, allow:
         gpus=(gpu,),
         driver=Driver(version=driver) if driver is not None else None,
     )
-    return open_wish("rocm" if device.is_amd else "cuda", platform, host, allow)
+    return open_wish("rocm" if device.is_amd else "cuda", platform, host, allow=allow)
 
 
-def open_wish(accelerator: str, platform: str, host: Host, allow: tuple[Allowance, ...] = ALLOWED) -> Wish:
+def open_wish(accelerator: str, platform: str, host: Host, *, allow: tuple[Allowance, ...] = ALLOWED) -> Wish:
     """A wish of this accelerator on one host, whatever that states."""
     spec = Spec(
         target=TargetSpec(platform=platform),  # type: ignore[arg-type]  # one of PLATFORMS

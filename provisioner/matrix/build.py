@@ -171,6 +171,7 @@ class _Builder:
                 name=entry.name,
                 gfx=entry.gfx,
                 runs_as=entry.runs_as,
+                when=self._needs(entry.when),
                 variables=tuple(sorted(entry.set.items())),
                 because=entry.because,
                 sources=entry.source,

@@ -28,7 +28,13 @@ def check_knowledge(files: MatrixFiles, *, needs: NeedChecker, cited: Cited) -> 
         entries = files.gpus.content.overrides
         yield from _repeated(files.gpus, "overrides", [entry.name for entry in entries])
         for index, entry in enumerate(entries):
-            yield from cited(files.gpus, ("overrides", index), entry.source, f"override `{entry.name}`")
+            path = ("overrides", index)
+            yield from needs.condition(files.gpus, (*path, "when"), entry.when)
+            for component in entry.when:
+                if component != "rocm":
+                    text = f"an override may depend on `rocm` only, not on `{component}`"
+                    yield files.gpus.mistake((*path, "when", component), text)
+            yield from cited(files.gpus, path, entry.source, f"override `{entry.name}`")
 
 
 def _variables(file: Parsed[BaseModel], needs: NeedChecker, cited: Cited) -> Iterator[Mistake]:

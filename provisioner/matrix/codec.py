@@ -20,7 +20,7 @@ from provisioner.versions import Range, Version
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-FORMAT = 4
+FORMAT = 5
 
 Plain = Any
 

@@ -171,13 +171,17 @@ class Gpu:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GfxOverride:
-    """AMD targets that run the code of another one when `variables` are set, without anybody's support."""
+    """AMD targets that run the code of another one when `variables` are set, without anybody's support.
+
+    `when` are the ROCm releases it works with, () for all.
+    """
 
     name: str
     gfx: tuple[str, ...]
     runs_as: str
     variables: tuple[tuple[str, str], ...]
     because: str
+    when: tuple[Need, ...] = ()
     sources: tuple[str, ...] = ()
 
 

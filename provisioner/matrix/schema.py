@@ -166,9 +166,13 @@ class GpuEntry(StrictModel):
 
 
 class OverrideEntry(StrictModel):
-    """AMD targets that run another target's code when these variables are set; nobody supports it, many people use it."""
+    """AMD targets that run another target's code when these variables are set; nobody supports it, many people use it.
+
+    `when` says in builds of which ROCm this works; left out: in all.
+    """
 
     name: str
+    when: Needs = {}
     gfx: tuple[Gfx, ...]
     runs_as: Gfx
     set: dict[str, str]

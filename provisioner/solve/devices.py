@@ -59,7 +59,8 @@ class Devices:
         """What must be set so that every GPU runs an AMD build; () when nothing need be, or nothing helps."""
         if build.accelerator != "rocm" or build.gfx is None:
             return ()
-        return override_for(build.gfx, self._all_devices(), self._matrix.overrides) or ()
+        working = [row for row in self._matrix.overrides if _works_with(row, build)]
+        return override_for(build.gfx, self._all_devices(), working) or ()
 
     def _all_devices(self) -> list[str]:
         return list(dict.fromkeys(device for devices in self._devices.values() for device in devices))
@@ -97,6 +98,14 @@ class Devices:
     def _asked_by_name(self, build: Build) -> bool:
         requires = self._wish.spec.requires
         return f"+{build.name}" in requires.get("pytorch", "") or requires.get("pytorch_build") is not None
+
+
+def _works_with(row: GfxOverride, build: Build) -> bool:
+    """Whether an override works with the ROCm a build is made for."""
+    runtime = next((need.range for need in build.needs if need.component == "rocm"), None)
+    if runtime is None or not runtime.clauses:
+        return not row.when
+    return all(need.allows(runtime.clauses[0].version) for need in row.when)
 
 
 def _how(build: Build, device: str) -> str:

@@ -119,7 +119,7 @@ def test_a_matrix_may_say_nothing_of_distributions(tmp_path: Path) -> None:
         (
             "compiled_against: pytorch",
             "compiled_against: cuda",
-            "5:5: distributions[0].compiled_against: `cuda` is not installed from a wheel of its own; known are pytorch",
+            "5:5: distributions[0].compiled_against: `cuda` is not installed from a wheel of its own; known are jax, pytorch, tensorflow",
         ),
         (
             "name: torchaudio",
@@ -175,7 +175,7 @@ def test_a_matrix_may_say_nothing_of_distributions(tmp_path: Path) -> None:
         (
             'when: {pytorch: "<2.3"}',
             'when: {cuda: "<12"}',
-            "13:12: limits[0].when.cuda: `cuda` is not installed from a wheel of its own; known are pytorch",
+            "13:12: limits[0].when.cuda: `cuda` is not installed from a wheel of its own; known are jax, pytorch, tensorflow",
         ),
         (
             'when: {pytorch: "<2.3"}',
