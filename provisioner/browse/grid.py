@@ -108,7 +108,7 @@ def _builds(matrix: Matrix, known: Sequence[Device]) -> list[tuple[str, Release,
     return [one for group in sorted(groups, key=lambda group: rank[group[0][0]]) for one in group]
 
 
-def chosen_beside(matrix: Matrix, name: str, build: Build, release: Release) -> dict[str, str]:
+def chosen_beside(matrix: Matrix, name: str, *, release: Release, build: Build) -> dict[str, str]:
     """What the solver puts under a build where the host leaves everything open: the CUDA, cuDNN, Python … it runs with."""
     platform = build.platforms[0] if build.platforms else PLATFORMS[0]
     problem = join(matrix, open_wish(build.accelerator, platform, Host(platform=platform)))  # type: ignore[arg-type]  # one of PLATFORMS

@@ -97,7 +97,7 @@ def _grid(matrix: Matrix, grid: Grid) -> Data:
                 "build": build.name,
                 "platforms": build.platforms,
                 "accelerator": build.accelerator,
-                "beside": chosen_beside(matrix, name, build, release),
+                "beside": chosen_beside(matrix, name, release=release, build=build),
             }
             for name, release, build in grid.builds
         ],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from packaging.specifiers import SpecifierSet
@@ -41,10 +40,6 @@ STATED_AS = {"cuda": ("cuda", "nccl_cuda"), "cudnn": ("cudnn",), "nccl": ("nccl"
 OWN_VERSION = {"pytorch": "torch", "cudnn": "cudnn", "nccl": "nccl"}
 ANY_GLIBC = (2, 99)
 RSQRT_GLIBC = Version.parse("2.42")
-
-_MALLOC = re.compile(r"(?<=-cp\d\d)mu?(?=-)")
-"""Before 3.8 the ABI of every ordinary CPython was called `cp37m`, and `cp27mu` on Linux. Source: PEP 3149; PyPA
-specifications, "Platform compatibility tags"."""
 
 
 def version_finding(row: Row, measurement: Measurement) -> Iterator[Finding]:
@@ -112,7 +107,7 @@ def _has_wheel(wheels: Iterable[tuple[IndexFile, str]], minor: str, platform: st
     ranks = tag_ranks(environment)
     # `>=3.11.2` still welcomes 3.11: a feature release counts when any patch release of it does.
     return any(
-        best_rank(_MALLOC.sub("", tag), ranks) is not None
+        best_rank(tag, ranks) is not None
         and any(SpecifierSet(file.requires_python or "").contains(f"{minor}.{patch}") for patch in (0, 50))
         for file, tag in wheels
     )

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from provisioner.curate.audit_verdict import confirmed, refuted, unmeasured
+from provisioner.curate.measured import FEW
 from provisioner.measure.artefact import all_targets
 from provisioner.measure.fatbin import target_key
 
@@ -19,9 +20,6 @@ OWN_KERNELS = re.compile(
     r"torch/lib/(libtorch_cuda|libtorch_cuda_cu|libtorch_cuda_cpp|libcaffe2_gpu|libtorch|libtorch_hip)\.so"
 )
 """The libraries with PyTorch's own kernels; others (linear algebra, NVSHMEM) have target sets of their own."""
-
-FEW = 0.5
-"""Targets with fewer entries than this part of the most frequent one's cover only some kernels: no GPU can count on them."""
 
 
 def target_findings(row: Row, measurement: Measurement) -> Iterator[Finding]:

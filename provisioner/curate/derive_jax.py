@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from provisioner.curate.derive import Deriver, Sitting, build_entry, by_version, component_file, for_platform, joined, needs
 from provisioner.curate.derive_tensorflow import cuda_needs
+from provisioner.curate.measure_targets import measure_jax
 from provisioner.curate.wheel_facts import LINUX, PLATFORMS, glibc, macos, newest_minor, pythons, released, required, welcome
 from provisioner.matrix.schema import ReleaseEntry
 
@@ -146,4 +147,5 @@ JAX = Deriver(
     about="JAX: its CPU builds, and those that its extras cuda12 and cuda13 make of it.",
     edit="needs that no metadata states belong in jax_rules.yaml.",
     derive=derive,
+    measure=measure_jax,
 )

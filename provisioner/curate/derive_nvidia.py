@@ -14,6 +14,7 @@ from provisioner.curate.derive import (
     joined,
     needs,
 )
+from provisioner.curate.measure_targets import measure_nvidia
 from provisioner.curate.wheel_facts import LINUX, glibc, released
 from provisioner.matrix.schema import ReleaseEntry
 
@@ -64,6 +65,10 @@ def _project(component: str, major: str) -> str:
     return f"nvidia-{component}-cu{major}"
 
 
+def _projects(component: str) -> tuple[str, ...]:
+    return tuple(_project(component, major) for major in MAJORS)
+
+
 def _key(component: str) -> str:
     return f"{component}-wheels"
 
@@ -74,12 +79,14 @@ NVIDIA = (
         about="cuDNN: one build for each CUDA major, which serves the whole major when linked dynamically.",
         edit="what no wheel says belongs in cudnn_support.yaml and cudnn_legacy.yaml.",
         derive=_per_major("cudnn"),
+        measure=measure_nvidia("cudnn", _projects("cudnn")),
     ),
     Deriver(
         component="nccl",
         about="NCCL: one build for each CUDA major. `sass` is what it holds kernels for; a single GPU never calls it.",
         edit="releases that no wheel holds belong in nccl_legacy.yaml.",
         derive=_per_major("nccl"),
+        measure=measure_nvidia("nccl", _projects("nccl")),
     ),
     Deriver(
         component="cusparselt",

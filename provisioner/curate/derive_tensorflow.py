@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provisioner.curate.derive import Deriver, Sitting, build_entry, by_version, component_file, for_platform, joined, needs
+from provisioner.curate.measure_targets import measure_tensorflow
 from provisioner.curate.wheel_facts import (
     PLATFORMS,
     as_range,
@@ -143,4 +144,5 @@ TENSORFLOW = Deriver(
     about="TensorFlow: builds of the package index, CPU builds and how CUDA comes along on Linux.",
     edit="what a release was built with belongs in tensorflow_rules.yaml.",
     derive=derive,
+    measure=measure_tensorflow,
 )

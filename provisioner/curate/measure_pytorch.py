@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from provisioner.curate.measured import Reading, target_fields, with_readings
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from provisioner.curate.derive import Sitting
     from provisioner.curate.shelf import Wheel
@@ -20,7 +22,7 @@ PROJECT = "torch"
 FLAGS_SOURCE, FLAGS_FILE = "torch-arch-flags", "torch/lib/libtorch_python.so"
 ABI_SOURCE, ABI_FILE = "torch-cxx11-abi", "torch/lib/libc10.so"
 
-_TARGETS = re.compile(rb"(?:(?:sm|compute)_\d+[af]? ?){2,}")
+_LISTED = re.compile(rb"(?:(?:sm|compute)_\d+[af]? ?){2,}")
 _NEW_STRING = re.compile(rb"\0_ZNK?3c10[A-Za-z0-9_]*RKNSt7__cxx1112basic_string")
 _OLD_STRING = re.compile(rb"\0_ZNK?3c10[A-Za-z0-9_]*RKSs")
 """Functions of c10 that take a `const std::string&`, of either ABI. Source: Itanium C++ ABI, "Mangling"; GCC manual of
@@ -29,44 +31,27 @@ libstdc++, "Dual ABI". libstdc++'s own names prove nothing: parts of it are link
 
 def measure(sitting: Sitting, derived: ComponentFile) -> ComponentFile:
     """Add targets and C++ ABI to the builds that lack them and whose artefact tells."""
-    wheels = {(wheel.file.filename, wheel.file.sha256): wheel for wheel in sitting.shelf.wheels(PROJECT)}
-    releases = []
-    for release in derived.releases:
-        builds = []
-        for build in release.builds:
-            wheel = wheels.get((build.artefact, build.sha256))
-            builds.append(build if wheel is None else _with_abi(sitting, wheel, _with_targets(sitting, wheel, build)))
-        releases.append(release.model_copy(update={"builds": tuple(builds)}))
-    cited = {key for release in releases for build in release.builds for key in build.source}
     title = "torch wheels, the one named under `artefact`"
-    found = {
-        FLAGS_SOURCE: f"the list that torch.cuda.get_arch_list() returns, a literal in {FLAGS_FILE}",
-        ABI_SOURCE: f"names of c10's own functions that take a std::string, in {ABI_FILE}",
-    }
-    sources = {
-        key: sitting.old.sources.get(key, sitting.source(title, where, PROJECT)) for key, where in found.items() if key in cited
-    }
-    return derived.model_copy(update={"releases": tuple(releases), "sources": {**derived.sources, **sources}})
+    flags = f"the list that torch.cuda.get_arch_list() returns, a literal in {FLAGS_FILE}"
+    names = f"names of c10's own functions that take a std::string, in {ABI_FILE}"
+    readings = (
+        Reading(source=FLAGS_SOURCE, title=title, where=flags, project=PROJECT, fields=_targets),
+        Reading(source=ABI_SOURCE, title=title, where=names, project=PROJECT, fields=_abi),
+    )
+    return with_readings(sitting, derived, projects=(PROJECT,), readings=readings)
 
 
-def _with_targets(sitting: Sitting, wheel: Wheel, build: BuildEntry) -> BuildEntry:
+def _targets(sitting: Sitting, wheel: Wheel, build: BuildEntry) -> Mapping[str, object]:
     if build.accelerator != "cuda" or build.sass is not None:
-        return build
-    targets = sitting.shelf.remembered(wheel, "arch-flags", _reader(sitting, wheel, FLAGS_FILE, arch_flags))
-    if not targets:
-        return build
-    sass = tuple(target for target in targets if target.startswith("sm_"))
-    ptx = tuple(target for target in targets if target.startswith("compute_"))
-    return build.model_copy(update={"sass": sass, "ptx": ptx, "source": (*build.source, FLAGS_SOURCE)})
+        return {}
+    return target_fields(sitting.shelf.remembered(wheel, "arch-flags", _reader(sitting, wheel, FLAGS_FILE, arch_flags)))
 
 
-def _with_abi(sitting: Sitting, wheel: Wheel, build: BuildEntry) -> BuildEntry:
+def _abi(sitting: Sitting, wheel: Wheel, build: BuildEntry) -> Mapping[str, object]:
     if build.cxx11_abi is not None:
-        return build
+        return {}
     found = sitting.shelf.remembered(wheel, "cxx11-abi", _reader(sitting, wheel, ABI_FILE, string_abi))
-    if not found:
-        return build
-    return build.model_copy(update={"cxx11_abi": found == ["cxx11"], "source": (*build.source, ABI_SOURCE)})
+    return {"cxx11_abi": found == ["cxx11"]} if found else {}
 
 
 def _reader(sitting: Sitting, wheel: Wheel, path: str, find: Callable[[bytes], list[str]]) -> Callable[[], list[str]]:
@@ -75,7 +60,7 @@ def _reader(sitting: Sitting, wheel: Wheel, path: str, find: Callable[[bytes], l
 
 def arch_flags(content: bytes) -> list[str]:
     """The targets in libtorch_python.so, as PyTorch lists them; none where it holds no such list."""
-    found = _TARGETS.findall(content)
+    found = _LISTED.findall(content)
     return max(found, key=len).decode().split() if found else []
 
 

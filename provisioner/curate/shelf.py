@@ -22,6 +22,7 @@ from provisioner.index.transport import Transport
 from provisioner.measure.wheel import RemoteWheel
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Callable, Iterable
 
     from packaging.requirements import Requirement
@@ -119,12 +120,19 @@ class Shelf:
 
     def content(self, wheel: Wheel, path: str) -> bytes | None:
         """The bytes of one member of a wheel, which are not kept; None when it has no such member."""
-        file = wheel.file
-        if self._settings.offline and not file.path:
-            text = f"offline: `{path}` of `{file.filename}` is not in the cache; run once without --offline"
-            raise UnavailableError(text)
-        with RemoteWheel(file, self._transport) as remote:
+        self._require_online(wheel, path)
+        with RemoteWheel(wheel.file, self._transport) as remote:
             return remote.read(path) if path in remote.names() else None
+
+    def streamed(self, wheel: Wheel, path: re.Pattern[str], read: Callable[[Iterable[bytes]], list[str]]) -> list[str]:
+        """What `read` finds in the first member of a wheel whose path matches; it stops when it has enough.
+
+        Nothing is found where no member matches.
+        """
+        self._require_online(wheel, path.pattern)
+        with RemoteWheel(wheel.file, self._transport) as remote:
+            member = next((name for name in remote.names() if path.fullmatch(name)), None)
+            return [] if member is None else read(remote.stream(member))
 
     def remembered(self, wheel: Wheel, what: str, measure: Callable[[], list[str]]) -> list[str]:
         """What was measured in a wheel before, or else is now; kept for ever, because the wheel cannot change."""
@@ -150,6 +158,11 @@ class Shelf:
             except BaseException:
                 pool.shutdown(wait=True, cancel_futures=True)
                 raise
+
+    def _require_online(self, wheel: Wheel, path: str) -> None:
+        if self._settings.offline and not wheel.file.path:
+            text = f"offline: `{path}` of `{wheel.file.filename}` is not in the cache; run once without --offline"
+            raise UnavailableError(text)
 
     def _ahead(self, wheel: Wheel, members: tuple[str, ...]) -> None:
         self._tick(f"{wheel.project}: {wheel.file.filename}")

@@ -64,8 +64,10 @@ def tag_ranks(environment: Environment) -> Mapping[str, int]:
     platforms = platform_tags(environment)
     release = python_release(environment)
     interpreter = f"cp{release[0]}{release[1]}"
+    # Until 3.7 the ABI's name tells how objects are allocated (PEP 3149), and every published build says `m`.
+    abi = f"{interpreter}m" if release < (3, 8) else interpreter
     ranks: dict[str, int] = {}
-    for tag in (*cpython_tags(release, [interpreter], platforms), *compatible_tags(release, interpreter, platforms)):
+    for tag in (*cpython_tags(release, [abi], platforms), *compatible_tags(release, interpreter, platforms)):
         ranks.setdefault(str(tag), len(ranks))
     return ranks
 

@@ -48,7 +48,10 @@ def arch_flags(content: bytes) -> tuple[str, ...]:
 
 
 def tensorflow_build(text: str) -> tuple[Mapping[str, str], tuple[str, ...]]:
-    """What tensorflow/python/platform/build_info.py records: `cuda` and `cudnn`, and the targets compiled for."""
+    """What tensorflow/python/platform/build_info.py records: `cuda` and `cudnn`, and the targets compiled for.
+
+    Source: tensorflow configure.py, "compute_xy" includes both virtual and binary GPU code, "sm_xy" only the binary code.
+    """
     found = _RECORD.search(text)
     try:
         record = dict(ast.literal_eval(found[1])) if found else {}
@@ -56,4 +59,6 @@ def tensorflow_build(text: str) -> tuple[Mapping[str, str], tuple[str, ...]]:
         record = {}
     targets = record.get("cuda_compute_capabilities", ())
     versions = {name: str(record[key]) for name, key in (("cuda", "cuda_version"), ("cudnn", "cudnn_version")) if key in record}
-    return versions, tuple(str(target) for target in targets) if isinstance(targets, list | tuple) else ()
+    named = [str(target) for target in targets] if isinstance(targets, list | tuple) else []
+    machine = [name.replace("compute_", "sm_") for name in named]
+    return versions, tuple(dict.fromkeys([*machine, *(name for name in named if name.startswith("compute_"))]))

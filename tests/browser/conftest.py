@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from provisioner.matrix.model import Matrix
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "browser: needs a Chromium")
+
+
 def unavailable(reason: str) -> NoReturn:
     """Skip, or fail where a browser is required."""
     if os.environ.get("PROVISION_REQUIRE_BROWSER") == "1":

@@ -89,7 +89,7 @@ Site.tellHost = (result, host) => {
     const first = of.find((one) => one.runs);
     if (!of.length) return null;
     const text = first
-      ? `${Site.buildName(first.build)} is the newest ${Site.title(component)} that runs on ${host.name}; it ${Site.letters[first.code.letter].word}${driverNote(first)}.`
+      ? `${Site.buildName(first.build)} is the newest ${Site.title(component)} that ${first.code.letter === "u" ? "may run" : "runs"} on ${host.name}; it ${Site.letters[first.code.letter].word}${driverNote(first)}.`
       : `No ${Site.title(component)} of this matrix is known to run on ${host.name} like this.`;
     return { mark: first ? first.code.letter : "x", text };
   }).filter(Boolean);
@@ -114,7 +114,7 @@ Site.tellHost = (result, host) => {
   result.replaceChildren(
     ...sentences.map((one) => Site.element("p", { class: one.mark === "x" ? "verdict no" : "verdict" }, Site.mark(one.mark), one.text)),
     notes.length ? Site.element("ul", { class: "notes" }, notes.map((note) => Site.element("li", {}, note))) : "",
-    ...(runs.length ? [Site.element("h2", {}, "Runs"), Site.table(`Stacks that run on ${host.name}`, ["Framework", "Build", "CUDA or ROCm", "How", "Evidence"], runs)] : []),
+    ...(runs.length ? [Site.element("h2", {}, stacks.some((one) => one.runs && one.code.letter === "u") ? "Runs, or may run where marked ?" : "Runs"), Site.table(`Stacks that run on ${host.name}`, ["Framework", "Build", "CUDA or ROCm", "How", "Evidence"], runs)] : []),
     ...(not.length ? [Site.element("h2", {}, "Does not run, or is not known to"), Site.table(`Releases that do not run on ${host.name}`, ["Framework", "Verdict of its newest build", "By", "Evidence"], not)] : []));
   Site.announce(sentences.map((one) => one.text).join(" "));
 };

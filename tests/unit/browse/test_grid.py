@@ -131,7 +131,7 @@ def test_what_lies_beside_a_build(shipped: Matrix, grid: Grid) -> None:
     name, release, build = next(
         one for one in grid.builds if (one[0], str(one[1].version), one[2].name) == ("pytorch", "2.7.1", "cu126")
     )
-    beside = chosen_beside(shipped, name, build, release)
+    beside = chosen_beside(shipped, name, release=release, build=build)
     assert beside["cuda"].startswith("12.6.")
     assert beside["cudnn"] == "9.5.1.17"
     assert "driver" not in beside

@@ -272,3 +272,11 @@ def test_the_platforms_of_a_target_are_never_those_of_this_machine() -> None:
 )
 def test_platform_tags_have_names(tag: str, name: str) -> None:
     assert platform_of(tag) == name
+
+
+@pytest.mark.parametrize(("python", "abi"), [("3.6", "cp36m"), ("3.7", "cp37m"), ("3.8", "cp38"), ("3.13", "cp313")])
+def test_the_abi_of_an_old_python_is_named_as_it_was(python: str, abi: str) -> None:
+    """PEP 3149: until 3.7 the ABI said `m`; `torch-1.4.0-cp37-cp37m-manylinux1_x86_64.whl` is for an ordinary 3.7."""
+    ranks = tag_ranks(Environment(platform="linux/amd64", python=python, glibc=(2, 35)))
+    assert f"cp{python.replace('.', '')}-{abi}-manylinux1_x86_64" in ranks
+    assert (f"cp{python.replace('.', '')}-cp{python.replace('.', '')}-manylinux1_x86_64" in ranks) == (not abi.endswith("m"))

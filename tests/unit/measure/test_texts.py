@@ -58,7 +58,7 @@ def test_the_targets_torch_was_built_for() -> None:
     ],
 )
 def test_the_build_record_of_tensorflow(text: str) -> None:
-    assert tensorflow_build(text) == ({"cuda": "12.5.1", "cudnn": "9"}, ("sm_60", "compute_90"))
+    assert tensorflow_build(text) == ({"cuda": "12.5.1", "cudnn": "9"}, ("sm_60", "sm_90", "compute_90"))
 
 
 @pytest.mark.parametrize("text", ["", "build_info = {'cuda_version': open('x')}", "build_info = {1: }", "build_info = [1, 2]"])
