@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from provisioner.cli.app import main
 from provisioner.cli.catalogue import COMMANDS
 from provisioner.document import load_document, parse_document, parse_model
 from provisioner.spec.model import Spec
@@ -47,3 +48,11 @@ def test_the_layering_table_names_every_part_there_is() -> None:
 def test_links_between_the_documents_lead_somewhere(name: str) -> None:
     links = re.findall(r"\]\((?!https?:)([^)#]+)", (ROOT / name).read_text(encoding="utf-8"))
     assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_the_readme_tells_the_rows_and_disagreements_that_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["matrix", "check"])
+    counted = capsys.readouterr().out.splitlines()[-1]
+    told = README.partition("### matrix")[2].partition("## The spec")[0]
+    assert counted in " ".join(told.split()), f"write into README.md, under `### matrix`: {counted}"

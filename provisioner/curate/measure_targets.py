@@ -1,7 +1,7 @@
 """Compiled targets of TensorFlow, JAX, NCCL and cuDNN, read inside wheels that nobody has measured yet.
 
 TensorFlow records what it was compiled for, a few kilobytes. JAX's plugins and NVIDIA's libraries tell by the fat binaries of
-one library each, of which a megabyte (JAX) or the first twenty to forty (NCCL, cuDNN) are read.
+one library each, of which about a megabyte (JAX) or the first ten (NCCL, cuDNN) are read.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def measure_tensorflow(sitting: Sitting, derived: ComponentFile) -> ComponentFil
     """Add the targets of CUDA builds from 2.3 on; before that no wheel records them."""
     where = f"cuda_compute_capabilities in {RECORD_FILE}; compute_XY there stands for machine code and PTX of XY"
     reading = Reading(
-        source="tensorflow-build-info",
+        source="tensorflow-build-targets",
         title="tensorflow wheels, the one named under `artefact`",
         where=where,
         project="tensorflow",
@@ -69,12 +69,12 @@ def measure_nvidia(component: str, projects: tuple[str, ...]) -> Callable[[Sitti
 _NVIDIA = {
     "nccl": (
         "nvidia-nccl wheels, the one named under `artefact`",
-        "fat-binary records of libnccl.so.2, read until 16 MiB of it brought no new target",
+        "fat-binary records of libnccl.so.2, read until 8 MiB of it brought no new target",
         re.compile(r"nvidia/nccl/lib/libnccl\.so\.2"),
     ),
     "cudnn": (
         "nvidia-cudnn wheels, the one named under `artefact`",
-        "fat-binary records of libcudnn_ops (libcudnn_ops_infer of cuDNN 8), read until 16 MiB of it brought no new target",
+        "fat-binary records of libcudnn_ops (libcudnn_ops_infer of cuDNN 8), read until 8 MiB of it brought no new target",
         re.compile(r"nvidia/cudnn/lib/libcudnn_ops(_infer)?\.so\.\d+"),
     ),
 }

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 FEW = 0.5
 """Targets with fewer entries than this part of the most frequent one's cover only some kernels: no GPU can count on them."""
 
-QUIET = 16 << 20
+QUIET = 8 << 20
 """A library is read until so many bytes of it, as inflated, brought no new target after its fat binaries began.
 
 Measured: in libnccl 2.26.2 and libcudnn_ops 9.28 every target is in the first container, and the last container adds none.
@@ -45,13 +45,15 @@ def with_readings(
     wheels = {
         (wheel.file.filename, wheel.file.sha256): wheel for project in projects for wheel in sitting.shelf.wheels(project)
     }
-    releases = []
-    for release in derived.releases:
-        builds = []
-        for build in release.builds:
-            wheel = wheels.get((build.artefact, build.sha256))
-            builds.append(build if wheel is None else _read(sitting, wheel, build, readings))
-        releases.append(release.model_copy(update={"builds": tuple(builds)}))
+
+    def read(build: BuildEntry) -> BuildEntry:
+        wheel = wheels.get((build.artefact, build.sha256))
+        return build if wheel is None else _read(sitting, wheel, build, readings)
+
+    found = iter(sitting.shelf.side_by_side(read, [build for release in derived.releases for build in release.builds]))
+    releases = [
+        release.model_copy(update={"builds": tuple(next(found) for _ in release.builds)}) for release in derived.releases
+    ]
     cited = {key for release in releases for build in release.builds for key in build.source}
     sources = {
         one.source: sitting.old.sources.get(one.source, sitting.source(one.title, one.where, one.project))

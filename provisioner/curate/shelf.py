@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self, cast
+from typing import TYPE_CHECKING, Self, TypeVar, cast
 
 from packaging.utils import canonicalize_name
 
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from provisioner.index.settings import IndexSettings
 
 WORKERS = 8
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,11 +153,14 @@ class Shelf:
 
         Raises what the first failing read raises; what others have read by then stays read.
         """
-        wanted = list(wheels)
+        self.side_by_side(lambda wheel: self._ahead(wheel, members), wheels)
+
+    def side_by_side(self, read: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
+        """What `read` returns for each item, in their order; raises what the first failing read raises."""
+        wanted = list(items)
         with ThreadPoolExecutor(self._workers, thread_name_prefix="shelf") as pool:
             try:
-                for _ in pool.map(lambda wheel: self._ahead(wheel, members), wanted):
-                    pass
+                return list(pool.map(read, wanted))
             except BaseException:
                 pool.shutdown(wait=True, cancel_futures=True)
                 raise
