@@ -26,6 +26,7 @@ def unverified(universe: Universe, pins: Mapping[Key, Candidate]) -> tuple[str, 
         *_unmeasured(universe, pins),
         *_compiled(pins),
         *_overridden(universe, pins),
+        *_unsupported(universe, pins),
         *_undocumented(universe),
         *_another_minor(pins),
         *_macos_builds(universe, pins),
@@ -61,6 +62,17 @@ def _overridden(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[s
         settings = " ".join(f"{name}={value}" for name, value in row.variables)
         passing = ", ".join(gfx for gfx in row.gfx if gfx in devices)
         yield f"gpu: {passing} runs code for {row.runs_as} with {settings}, which nobody supports: {row.because}"
+
+
+def _unsupported(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[str]:
+    """AMD's list of supported GPUs is one thing, what wheels are compiled for another (matrices/rocm/rocm.yaml)."""
+    rocm = pins.get(Key("rocm"))
+    supported = rocm.subject[1].gfx if rocm is not None and rocm.subject[1] is not None else None
+    if rocm is None or supported is None or any(overrides(universe, pins)):
+        return
+    for candidate in dict.fromkeys(one.label for key, one in pins.items() if key.component == "gpu"):
+        if candidate not in supported:
+            yield f"gpu: {candidate} has code in the build, but AMD does not list it as supported by ROCm {rocm.label}"
 
 
 def _undocumented(universe: Universe) -> Iterator[str]:
