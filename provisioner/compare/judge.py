@@ -10,7 +10,7 @@ from provisioner.compare.judgement import MAJORS, Judgement, evidence, in_series
 from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from provisioner.compare.claims import Claim
     from provisioner.matrix.model import Matrix, Release
@@ -38,7 +38,7 @@ def _span(text: str) -> _Span:
     return _Span(ends.get(">=", ()), ends.get("<=", ()))
 
 
-def _releases(matrix: Matrix, component: str) -> tuple[Release, ...]:
+def _releases(matrix: Matrix, component: str) -> Sequence[Release]:
     found = matrix.components.get(component)
     return found.releases if found else ()
 
