@@ -35,6 +35,7 @@ def lint(matrix: Matrix) -> tuple[Finding, ...]:
 class _Linter:
     def __init__(self, matrix: Matrix) -> None:
         self.matrix = matrix
+        self._answers: dict[tuple[str, str, str], bool] = {}
 
     def findings(self) -> Iterator[Finding]:
         for rule in self.matrix.rules:
@@ -56,27 +57,31 @@ class _Linter:
 
     def _shadowed(self) -> Iterator[Finding]:
         """A rule that another one implies: it applies wherever this one does, and allows no more."""
-        by_subject: dict[str, list[Rule]] = {}
+        by_subject: dict[str, list[tuple[Rule, frozenset[tuple[str, str]]]]] = {}
         for rule in self.matrix.rules:
+            guards = frozenset((need.component, str(need)) for need in rule.guards)
             others = by_subject.setdefault(rule.when.component, [])
-            for other in others:
-                if self._implies(other, rule):
+            for other, other_guards in others:
+                if other_guards <= guards and self._implies(other, rule):
                     yield self._of(rule, "shadowed-rule", f"rule `{other.name}` says all of it")
-                elif self._implies(rule, other):
+                elif guards <= other_guards and self._implies(rule, other):
                     yield self._of(other, "shadowed-rule", f"rule `{rule.name}` says all of it")
-            others.append(rule)
+            others.append((rule, guards))
 
     def _implies(self, strong: Rule, weak: Rule) -> bool:
-        if not set(_texts(strong.guards)) <= set(_texts(weak.guards)):
+        """Whether, guards aside, whatever `weak` forbids is forbidden by `strong`."""
+        if not self._within(weak.when, strong.when):
             return False
-        if not self._allowed(weak.when, strong.when) <= self._allowed(strong.when, weak.when):
-            return False
-        return all(any(self._as_strict(mine, need) for mine in strong.needs) for need in weak.needs)
+        return all(any(self._within(mine, need) for mine in strong.needs) for need in weak.needs)
 
-    def _as_strict(self, strong: Need, weak: Need) -> bool:
-        if strong.component != weak.component or strong.is_same != weak.is_same:
+    def _within(self, inner: Need, outer: Need) -> bool:
+        """Whether everything one need allows is allowed by the other."""
+        if inner.component != outer.component or inner.is_same != outer.is_same:
             return False
-        return strong.is_same or self._allowed(strong, weak) <= self._allowed(weak, strong)
+        question = (inner.component, str(inner), str(outer))
+        if question not in self._answers:
+            self._answers[question] = self._allowed(inner, outer) <= self._allowed(outer, inner)
+        return self._answers[question]
 
     def _allowed(self, need: Need, other: Need) -> set[Version]:
         """The versions a need allows, among the component's own and those either range speaks of, and their neighbours."""
@@ -135,7 +140,3 @@ def _below(version: Version) -> Version:
     if place is None:
         return version
     return Version.parse(".".join(str(part) for part in (*numbers[:place], numbers[place] - 1, 999999)))
-
-
-def _texts(needs: tuple[Need, ...]) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted((need.component, str(need)) for need in needs))
