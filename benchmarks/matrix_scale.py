@@ -35,6 +35,15 @@ print(time.perf_counter() - start)
 """What a solve or a check of a lock reads: the components of a CUDA stack, the rules, the products."""
 
 
+COUNT = """\
+import sys
+from pathlib import Path
+from provisioner.matrix.cache import cached_matrix
+from provisioner.matrix.count import count
+print(count(cached_matrix(Path(sys.argv[1]))).rows)
+"""
+
+
 def main() -> None:
     """Build the copies, time them, and write the table."""
     options = _options()
@@ -46,7 +55,7 @@ def main() -> None:
         warm = [_load_seconds(directory) for _ in range(options.rounds)]
         solve = [_solve(directory) for _ in range(options.rounds)]
         wall, memory = (statistics.median(column) for column in zip(*solve, strict=True))
-        count = json.loads(_provision("matrix", "check", "--matrix", str(directory), "--format", "json"))["rows"]
+        count = int(subprocess.run([sys.executable, "-c", COUNT, str(directory)], capture_output=True, check=True).stdout)
         size = sum(path.stat().st_size for path in directory.rglob("*.yaml")) / 1e6
         rows.append((f"{factor}x", count, size, cold, 1000 * statistics.median(warm), 1000 * wall, memory))
         sys.stdout.write(f"{rows[-1]}\n")
@@ -112,11 +121,6 @@ def _solve(directory: Path) -> tuple[float, float]:
     wall, _, peak, code = subprocess.run(measure, capture_output=True, text=True, check=True).stdout.split()
     assert code == "0", f"{' '.join(command)} exited with {code}"
     return float(wall), float(peak)
-
-
-def _provision(*words: str) -> str:
-    command = [str(Path(sys.executable).parent / "provision"), *words]
-    return subprocess.run(command, capture_output=True, text=True, check=False).stdout
 
 
 def _page(rows: list[tuple[str, int, float, float, float, float, float]]) -> list[str]:

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from ruamel.yaml import YAML
 
 from provisioner.cli.app import main
 from provisioner.cli.catalogue import COMMANDS
@@ -15,6 +16,7 @@ from provisioner.spec.model import Spec
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 SPECS = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
+FACTS = ROOT / "tests/facts"
 EXAMPLES = sorted((ROOT / "examples").glob("*/provision.yaml"))
 
 
@@ -56,3 +58,16 @@ def test_the_readme_tells_the_rows_and_disagreements_that_are_counted(capsys: py
     counted = capsys.readouterr().out.splitlines()[-1]
     told = README.partition("### matrix")[2].partition("## The spec")[0]
     assert counted in " ".join(told.split()), f"write into README.md, under `### matrix`: {counted}"
+
+
+def test_the_readme_tells_how_many_published_facts_are_tested() -> None:
+    counts = {
+        kind: sum(
+            len(YAML(typ="safe").load(path.read_text(encoding="utf-8"))["cases"]) for path in (FACTS / kind).glob("*.yaml")
+        )
+        for kind in ("accepted", "refused")
+    }
+    told = (
+        f"{counts['accepted']} published combinations are accepted and {counts['refused']} documented incompatibilities refused"
+    )
+    assert told in README

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from provisioner.curate.audit_verdict import confirmed, refuted, unmeasured
+from provisioner.curate.measure_targets import CUDNN_LIBRARY
 from provisioner.curate.measured import FEW
 from provisioner.measure.artefact import all_targets
 from provisioner.measure.fatbin import target_key
@@ -16,10 +17,13 @@ if TYPE_CHECKING:
     from provisioner.curate.audit_verdict import Finding, Row
     from provisioner.measure.artefact import Library, Measurement
 
-OWN_KERNELS = re.compile(
-    r"torch/lib/(libtorch_cuda|libtorch_cuda_cu|libtorch_cuda_cpp|libcaffe2_gpu|libtorch|libtorch_hip)\.so"
-)
-"""The libraries with PyTorch's own kernels; others (linear algebra, NVSHMEM) have target sets of their own."""
+OWN_KERNELS = {
+    "pytorch": re.compile(
+        r"torch/lib/(libtorch_cuda|libtorch_cuda_cu|libtorch_cuda_cpp|libcaffe2_gpu|libtorch|libtorch_hip)\.so"
+    ),
+    "cudnn": CUDNN_LIBRARY,
+}
+"""The libraries whose targets a row states, where a wheel has others (linear algebra, engines) with sets of their own."""
 
 
 def target_findings(row: Row, measurement: Measurement) -> Iterator[Finding]:
@@ -42,9 +46,8 @@ def target_findings(row: Row, measurement: Measurement) -> Iterator[Finding]:
 
 
 def _libraries(row: Row, measurement: Measurement) -> tuple[Library, ...]:
-    if row.component.name != "pytorch":
-        return measurement.libraries
-    return tuple(library for library in measurement.libraries if OWN_KERNELS.fullmatch(library.path))
+    own = OWN_KERNELS.get(row.component.name)
+    return tuple(library for library in measurement.libraries if own is None or own.fullmatch(library.path))
 
 
 def _against_flags(

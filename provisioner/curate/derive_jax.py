@@ -63,7 +63,7 @@ def _plain(sitting: Sitting, wheel: Wheel) -> Iterator[BuildEntry]:
 
 def _with_cuda(sitting: Sitting, wheel: Wheel) -> Iterator[BuildEntry]:
     for extra in EXTRAS:
-        yield from joined(_of_extra(sitting, wheel, extra))
+        yield from _of_extra(sitting, wheel, extra)
 
 
 def _of_extra(sitting: Sitting, wheel: Wheel, extra: str) -> Iterator[BuildEntry]:

@@ -11,7 +11,6 @@ from provisioner.curate.derive import (
     by_version,
     component_file,
     for_platform,
-    joined,
     needs,
 )
 from provisioner.curate.measure_targets import measure_nvidia
@@ -45,16 +44,16 @@ def _per_major(component: str) -> Callable[[Sitting], ComponentFile]:
 def _release(sitting: Sitting, component: str, wheels: dict[str, list[Wheel]]) -> ReleaseEntry | None:
     builds: list[BuildEntry] = []
     for major, all_of in wheels.items():
-        each = []
         for platform in LINUX:
             found = for_platform(all_of, platform)
             if found:
                 wheel = sitting.representative(found)
                 requires = needs(cuda=f"=={major}.*", glibc=glibc([wheel]))
-                each.append(
+                # Wheels of one release are not alike on all platforms: that of NCCL 2.26.2 for arm64 was built with a newer
+                # CUDA, and cuDNN for arm64 has code for Thor. So each platform has a row.
+                builds.append(
                     build_entry(f"cu{major}", wheel, platforms=(platform,), requires=requires, source=(_key(component),))
                 )
-        builds += joined(each)
     if not builds:
         return None
     everything = [wheel for all_of in wheels.values() for wheel in all_of]

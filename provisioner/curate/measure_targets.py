@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 RECORD_FILE = "tensorflow/python/platform/build_info.py"
 
+CUDNN_LIBRARY = re.compile(r"nvidia/cudnn/lib/libcudnn_ops(_infer)?\.so\.\d+")
+"""The smallest library of cuDNN with kernels of its own in every release; the engines are for fewer GPUs each."""
+
 
 def measure_tensorflow(sitting: Sitting, derived: ComponentFile) -> ComponentFile:
     """Add the targets of CUDA builds from 2.3 on; before that no wheel records them."""
@@ -75,7 +78,7 @@ _NVIDIA = {
     "cudnn": (
         "nvidia-cudnn wheels, the one named under `artefact`",
         "fat-binary records of libcudnn_ops (libcudnn_ops_infer of cuDNN 8), read until 8 MiB of it brought no new target",
-        re.compile(r"nvidia/cudnn/lib/libcudnn_ops(_infer)?\.so\.\d+"),
+        CUDNN_LIBRARY,
     ),
 }
 

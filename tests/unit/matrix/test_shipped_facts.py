@@ -322,7 +322,8 @@ def test_cudnn_drops_gpus_before_the_compiler_does(matrix: Matrix) -> None:
         capabilities = [one.version for one in matrix.components["gpu"].releases]
         floors[text] = min(version for version in capabilities if all(need.allows(version) for need in needs))
     assert {text: str(floor) for text, floor in floors.items()} == {"9.10.2.21": "5.0", "9.11.0.98": "7.5", "9.17.0.29": "7.5"}
-    assert [one.name for one in release(matrix, "cudnn", "9.10.2.21").builds] == ["cu12", "cu11"]
+    names = [one.name for one in release(matrix, "cudnn", "9.10.2.21").builds]
+    assert list(dict.fromkeys(names)) == ["cu12", "cu11"]
 
 
 def test_every_pin_of_a_build_is_not_younger_than_the_release(matrix: Matrix) -> None:
