@@ -167,7 +167,7 @@ def test_the_tag_list_decides_about_python_and_not_requires_python(matrix: Matri
     ("version", "platform", "glibc"),
     # ELF symbol versions and wheel tags
     [
-        ("2.3.1", "linux/amd64", ">=2.16"),
+        ("2.3.1", "linux/amd64", ">=2.17"),
         ("2.6.0", "linux/amd64", ">=2.17"),
         ("2.6.0", "linux/arm64", ">=2.28"),
         ("2.7.0", "linux/amd64", ">=2.28"),
