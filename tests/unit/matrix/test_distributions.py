@@ -119,7 +119,10 @@ def test_a_matrix_may_say_nothing_of_distributions(tmp_path: Path) -> None:
         (
             "compiled_against: pytorch",
             "compiled_against: cuda",
-            "5:5: distributions[0].compiled_against: `cuda` is not installed from a wheel of its own; known are jax, pytorch, tensorflow",
+            (
+                "5:5: distributions[0].compiled_against: `cuda` is not installed from a wheel of its own; "
+                "known are jax, pytorch, tensorflow"
+            ),
         ),
         (
             "name: torchaudio",
