@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from provisioner.measure.wheel import RemoteWheel
 
-VERSION = 2
+VERSION = 3
 """Changes with what is measured: measurements kept under another number are taken again."""
 
 MEBIBYTE = 1 << 20
@@ -29,6 +29,9 @@ FIRST = 24 * MEBIBYTE
 
 QUIET = 10 * MEBIBYTE
 """A sample ends when so many packed bytes after the last new target brought no other."""
+
+IN_MEMORY = 64 * MEBIBYTE
+"""A library that inflates to more than this is read piece by piece: several wheels are measured side by side."""
 
 LARGEST_TEXT = 4 * MEBIBYTE
 
@@ -152,7 +155,7 @@ def _compilers(header: str) -> dict[str, int]:
 
 def _library(wheel: RemoteWheel, path: str, *, is_full: bool) -> tuple[Library | None, Mapping[str, str], tuple[str, ...]]:
     """A library, the versions it states, and the targets its build was asked for; None for what is no ELF file."""
-    if wheel.packed_size(path) <= SMALL and wheel.size(path) <= 8 * SMALL:
+    if wheel.packed_size(path) <= SMALL and wheel.size(path) <= IN_MEMORY:
         content = wheel.read(path)
         if not content.startswith(MAGIC):
             return None, {}, ()
@@ -185,6 +188,7 @@ def _streamed_library(
     last_new, known = wheel.fetched, 0
     versions: dict[str, str] = {}
     is_whole, is_first = True, True
+    may_stop = not is_full and wheel.packed_size(path) > SMALL
     rest = b""
     for piece in wheel.stream(path):
         if is_first and not piece.startswith(MAGIC):
@@ -197,7 +201,7 @@ def _streamed_library(
         if len(reader.targets) + len(bundles.targets) > known:
             known, last_new = len(reader.targets) + len(bundles.targets), wheel.fetched
         patience = QUIET if known else FIRST
-        if not is_full and wheel.fetched - last_new >= patience and reader.position < wheel.size(path):
+        if may_stop and wheel.fetched - last_new >= patience and reader.position < wheel.size(path):
             is_whole = False
             break
     bundles.finish()
