@@ -115,10 +115,11 @@ def _brought_along(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterato
     if problem.wish.accelerator not in ACCELERATED:
         return
     for name in SLOTS:
-        component = problem.matrix.components.get(name)
-        is_known = component is not None and bool(component.releases) and name not in problem.components
         chosen = next((one for key, one in pins.items() if key.is_package and key.name == name), None)
-        if is_known and chosen is not None:
+        if chosen is None or name in problem.components:
+            continue
+        component = problem.matrix.components.get(name)
+        if component is not None and component.releases:
             yield f"{name}: {name} {chosen.label} comes along with other packages, without its GPU build; name it to have that"
 
 
