@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from provisioner.errors import UsageError
@@ -116,12 +116,18 @@ def component_named(matrix: Matrix, name: str) -> Component:
 
 
 def matching(component: Component, fact: Fact) -> tuple[Release, ...]:
-    """The releases of a component that a fact is about, newest first; a wanted build (`2.7.1+cu126`) selects its release."""
+    """The releases of a component that a fact is about, newest first; of a wanted build (`2.7.1+cu126`) only that is left."""
     if component.is_named:
         return tuple(release for release in component.releases if release.version.text.startswith(fact.value))
-    wanted = Range.parse(fact.text.partition("+")[0] if fact.is_exact else fact.text)
-    found = [release for release in component.releases if wanted.allows(release.version)]
-    return tuple(sorted(found, key=lambda release: release.version, reverse=True))
+    public, _, build = fact.text.partition("+") if fact.is_exact else (fact.text, "", "")
+    wanted = Range.parse(public)
+    found = [_of_build(release, build) for release in component.releases if wanted.allows(release.version)]
+    named = [release for release in found if release.builds or not build]
+    return tuple(sorted(named, key=lambda release: release.version, reverse=True))
+
+
+def _of_build(release: Release, build: str) -> Release:
+    return replace(release, builds=tuple(one for one in release.builds if one.name == build)) if build else release
 
 
 def product(matrix: Matrix, text: str) -> Gpu | None:

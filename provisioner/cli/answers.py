@@ -57,7 +57,10 @@ def _release_lines(release: Answer) -> list[tuple[str, str]]:
         lines.append(("driver, beside the toolkit", f">={driver['toolkit']}"))
     if "forward_compat" in driver:
         lines.append(("driver branches, forward compatibility (data-centre GPUs)", ", ".join(driver["forward_compat"])))
-    lines.extend((f"build {build['name']}", _build(build)) for build in release.get("builds", ()))
+    builds = [(build["name"], _build(build)) for build in release.get("builds", ())]
+    lines.extend((f"build {name}", text) for name, text in builds if text)
+    plain = ", ".join(name for name, text in builds if not text)
+    lines.extend([("builds", plain)] if plain else [])
     lines.append(("source", ", ".join(release.get("sources", ())) or "of each build"))
     if "place" in release:
         lines.append(("stands in", release["place"]))

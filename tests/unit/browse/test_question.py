@@ -6,6 +6,7 @@ import pytest
 
 from provisioner.browse.question import component_named, matching, newest_of_series, product, read_question
 from provisioner.errors import UsageError
+from provisioner.matrix.load import load_matrix
 from provisioner.matrix.model import Gpu, Matrix
 from tests.small import matrix
 
@@ -82,12 +83,6 @@ def test_releases_of_a_series_newest_first() -> None:
     assert [str(one.version) for one in matching(made.components["cuda"], fact)] == ["12.6.3", "12.6.0"]
 
 
-def test_a_build_asked_for_means_its_release() -> None:
-    made = small()
-    fact = read_question(made, ["pytorch==2.7.1+cu126"]).facts[0]
-    assert [str(one.version) for one in matching(made.components["pytorch"], fact)] == ["2.7.1"]
-
-
 @pytest.mark.parametrize(
     ("text", "name"),
     [
@@ -134,3 +129,10 @@ def test_a_component_by_its_distribution_and_a_typo() -> None:
     with pytest.raises(UsageError) as refused:
         component_named(small(), "cuuda")
     assert refused.value.hints == ("did you mean `cuda`?",)
+
+
+def test_of_a_wanted_build_only_that_is_left() -> None:
+    made = load_matrix()
+    (release,) = matching(made.components["pytorch"], read_question(made, ["pytorch==2.7.1+cu126"]).facts[0])
+    assert [build.name for build in release.builds] == ["cu126"]
+    assert matching(made.components["pytorch"], read_question(made, ["pytorch==2.7.1+cu999"]).facts[0]) == ()
