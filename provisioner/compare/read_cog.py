@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from provisioner.compare.claims import Claim
+from provisioner.compare.judgement import numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +27,7 @@ def is_cog(text: str) -> bool:
 def claims(text: str) -> Iterator[Claim]:
     """What each row says of a PyTorch build, a TensorFlow release, or an image tag."""
     lines, rows = text.splitlines(), json.loads(text)
-    listed = sorted((python for row in rows for python in row.get("Pythons", ())), key=_numbers)
+    listed = sorted((python for row in rows for python in row.get("Pythons", ())), key=numbers)
     scope = f">={listed[0]}" if listed else ""
     cursor = 0
     for row in rows:
@@ -58,8 +59,4 @@ def _row(row: dict[str, Any], line: int, scope: str) -> Iterator[Claim]:
 
 
 def _pythons(row: dict[str, Any]) -> str:
-    return " ".join(sorted(row["Pythons"], key=_numbers))
-
-
-def _numbers(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split("."))
+    return " ".join(sorted(row["Pythons"], key=numbers))

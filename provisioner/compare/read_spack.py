@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from provisioner.compare.claims import Claim
-from provisioner.compare.judgement import MAJORS, majors_text
+from provisioner.compare.judgement import MAJORS, majors_text, numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,7 +54,7 @@ def _compilers(refused: list[tuple[str, str, str, int]]) -> Iterator[Claim]:
     """The majors left for each toolkit series at which some bound of the table ends or begins."""
     for compiler in ("gcc", "clang"):
         about = [row for row in refused if row[0] == compiler]
-        for toolkit in sorted({_numbers(end) for _, _, text, _ in about for end in _ends(text) if end}):
+        for toolkit in sorted({numbers(end) for _, _, text, _ in about for end in _ends(text) if end}):
             rows = [row for row in about if _holds(row[2], toolkit)]
             left = [major for major in MAJORS if not any(_covers(row[1], major) for row in rows)]
             if rows and left:
@@ -99,23 +99,19 @@ def _range(text: str) -> str:
     return ",".join([*([f">={low}"] if low else []), *([f"<={high}"] if high else [])]) or "any version"
 
 
-def _numbers(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split("."))
-
-
 def _holds(text: str, toolkit: tuple[int, ...]) -> bool:
     """Whether the newest release of a series of toolkits lies in a Spack range: `:11.4.0` does not hold the newest 11.4."""
     low, high = _ends(text)
     newest = (*toolkit, _NEWEST, _NEWEST, _NEWEST)
-    below = not high or newest[: len(_numbers(high))] <= _numbers(high)
-    return below and (not low or newest >= _numbers(low))
+    below = not high or newest[: len(numbers(high))] <= numbers(high)
+    return below and (not low or newest >= numbers(low))
 
 
 def _covers(text: str, major: int) -> bool:
     """Whether a compiler's range holds every minor of a major, so that the whole major is refused."""
     for part in text.split(","):
         low, high = _ends(part)
-        starts = not low or major > _numbers(low)[0] or _numbers(low) == (major,)
-        if starts and (not high or major < _numbers(high)[0] or _numbers(high) == (major,)):
+        starts = not low or major > numbers(low)[0] or numbers(low) == (major,)
+        if starts and (not high or major < numbers(high)[0] or numbers(high) == (major,)):
             return True
     return False

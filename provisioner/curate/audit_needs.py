@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from provisioner.curate.audit_verdict import confirmed, refuted, unmeasured
-from provisioner.curate.wheel_facts import HONEST_GLIBC, required
+from provisioner.curate.wheel_facts import HONEST_GLIBC, required, welcome
 from provisioner.index.filename import parse_filename
 from provisioner.index.model import Environment
 from provisioner.index.tags import best_rank, glibc_needed, platform_of, tag_ranks
@@ -105,12 +104,7 @@ def _is_of_sibling(row: Row, minor: str, platform: str) -> bool:
 def _has_wheel(wheels: Iterable[tuple[IndexFile, str]], minor: str, platform: str) -> bool:
     environment = Environment(platform=platform, python=minor, glibc=ANY_GLIBC)
     ranks = tag_ranks(environment)
-    # `>=3.11.2` still welcomes 3.11: a feature release counts when any patch release of it does.
-    return any(
-        best_rank(tag, ranks) is not None
-        and any(SpecifierSet(file.requires_python or "").contains(f"{minor}.{patch}") for patch in (0, 50))
-        for file, tag in wheels
-    )
+    return any(best_rank(tag, ranks) is not None and welcome(minor, file) for file, tag in wheels)
 
 
 def pin_findings(row: Row, measurement: Measurement, matrix: Matrix) -> Iterator[Finding]:

@@ -116,7 +116,9 @@ def _build(
     newest = newest_minor(sitting.shelf.wheels(LIBRARY))
     served = [set(pythons(part, newest=newest)) for part in parts]
     everywhere = tuple(
-        minor for minor in pythons(parts[0], newest=newest) if all(minor in each for each in served) and welcome(minor, wheel)
+        minor
+        for minor in pythons(parts[0], newest=newest)
+        if all(minor in each for each in served) and welcome(minor, wheel.file)
     )
     files = [one for part in parts for one in part]
     requires = needs(

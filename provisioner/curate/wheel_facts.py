@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
     from provisioner.curate.shelf import Wheel
+    from provisioner.index.model import IndexFile
 
 PLATFORMS: tuple[Platform, ...] = get_args(Platform)
 LINUX: tuple[Platform, ...] = ("linux/amd64", "linux/arm64")
@@ -74,14 +75,14 @@ def pythons(wheels: Sequence[Wheel], *, newest: tuple[int, ...]) -> str | tuple[
         if wheel.abi == "abi3":
             major, minor = _numbers(min(named, key=_numbers))
             named = tuple(f"{major}.{number}" for number in range(minor, max(newest[-1], minor) + 1))
-        found.update(minor for minor in named if welcome(minor, wheel))
+        found.update(minor for minor in named if welcome(minor, wheel.file))
     return tuple(sorted(found, key=_numbers))
 
 
-def welcome(minor: str, wheel: Wheel) -> bool:
+def welcome(minor: str, file: IndexFile) -> bool:
     """Whether any patch release of a CPython is in a wheel's Requires-Python."""
     # `>=3.11.2` still welcomes 3.11, and `<3.12.1` still 3.12: a feature release counts when any patch release of it does.
-    allowed = SpecifierSet(wheel.file.requires_python or "")
+    allowed = SpecifierSet(file.requires_python or "")
     return any(allowed.contains(f"{minor}.{patch}") for patch in (0, 50))
 
 

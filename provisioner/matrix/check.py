@@ -205,12 +205,9 @@ class _Checker:
             yield from self._cited(file, path, branch.source, f"branch `{branch.branch}`")
 
     def _gpus(self, file: Parsed[GpuFile]) -> Iterator[Mistake]:
-        lines: dict[str, int] = {}
+        yield from file.repeated("gpus", "GPU", (gpu.name for gpu in file.content.gpus))
         for index, gpu in enumerate(file.content.gpus):
             path = ("gpus", index)
-            if gpu.name in lines:
-                yield file.mistake((*path, "name"), f"GPU `{gpu.name}` is given twice; the first is on line {lines[gpu.name]}")
-            lines.setdefault(gpu.name, file.line(path))
             if bool(gpu.compute_capability) == bool(gpu.gfx):
                 text = f"GPU `{gpu.name}` needs one of compute_capability (NVIDIA) and gfx (AMD)"
                 yield file.mistake((*path, "name"), text)

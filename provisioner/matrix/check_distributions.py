@@ -39,20 +39,12 @@ class _Checker:
 
     def mistakes(self) -> Iterator[Mistake]:
         content = self.file.content
-        yield from self._repeated("distributions", "distribution", [entry.name for entry in content.distributions])
-        yield from self._repeated("limits", "limit", [entry.name for entry in content.limits])
+        yield from self.file.repeated("distributions", "distribution", [entry.name for entry in content.distributions])
+        yield from self.file.repeated("limits", "limit", [entry.name for entry in content.limits])
         for index, entry in enumerate(content.distributions):
             yield from self._distribution(("distributions", index), entry)
         for index, limit in enumerate(content.limits):
             yield from self._limit(("limits", index), limit)
-
-    def _repeated(self, key: str, kind: str, names: Sequence[str]) -> Iterator[Mistake]:
-        lines: dict[str, int] = {}
-        for index, name in enumerate(names):
-            if name in lines:
-                text = f"{kind} `{name}` is given twice; the first is on line {lines[name]}"
-                yield self.file.mistake((key, index, "name"), text)
-            lines.setdefault(name, self.file.line((key, index)))
 
     def _distribution(self, path: KeyPath, entry: DistributionEntry) -> Iterator[Mistake]:
         yield from self._name((*path, "name"), entry.name)

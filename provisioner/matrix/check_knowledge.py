@@ -26,7 +26,7 @@ def check_knowledge(files: MatrixFiles, *, needs: NeedChecker, cited: Cited) -> 
         yield from _packages(files, files.driver_packages, cited)
     if files.gpus is not None:
         entries = files.gpus.content.overrides
-        yield from _repeated(files.gpus, "overrides", [entry.name for entry in entries])
+        yield from files.gpus.repeated("overrides", "override", [entry.name for entry in entries])
         for index, entry in enumerate(entries):
             path = ("overrides", index)
             yield from needs.condition(files.gpus, (*path, "when"), entry.when)
@@ -39,7 +39,7 @@ def check_knowledge(files: MatrixFiles, *, needs: NeedChecker, cited: Cited) -> 
 
 def _variables(file: Parsed[BaseModel], needs: NeedChecker, cited: Cited) -> Iterator[Mistake]:
     entries = file.content.variables  # type: ignore[attr-defined]
-    yield from _repeated(file, "variables", [entry.name for entry in entries])
+    yield from file.repeated("variables", "variables", [entry.name for entry in entries])
     for index, entry in enumerate(entries):
         path = ("variables", index)
         if len(entry.when) != 1:
@@ -52,7 +52,7 @@ def _variables(file: Parsed[BaseModel], needs: NeedChecker, cited: Cited) -> Ite
 
 def _failures(files: MatrixFiles, file: Parsed[BaseModel], needs: NeedChecker, *, cited: Cited) -> Iterator[Mistake]:
     entries = file.content.failures  # type: ignore[attr-defined]
-    yield from _repeated(file, "failures", [entry.name for entry in entries])
+    yield from file.repeated("failures", "failure", [entry.name for entry in entries])
     for index, entry in enumerate(entries):
         path = ("failures", index)
         if entry.layer not in files.index.content.components:
@@ -71,11 +71,3 @@ def _packages(files: MatrixFiles, file: Parsed[BaseModel], cited: Cited) -> Iter
         if known and entry.os not in known and not any(one.startswith(f"{entry.os} ") for one in known):
             yield file.mistake((*path, "os"), f"there is no operating system `{entry.os}` in this matrix")
         yield from cited(file, path, entry.source, f"driver package `{entry.name}`")
-
-
-def _repeated(file: Parsed[BaseModel], key: str, names: Sequence[str]) -> Iterator[Mistake]:
-    lines: dict[str, int] = {}
-    for index, name in enumerate(names):
-        if name in lines:
-            yield file.mistake((key, index, "name"), f"`{name}` is given twice; the first is on line {lines[name]}")
-        lines.setdefault(name, file.line((key, index)))

@@ -70,7 +70,7 @@ class NeedChecker:
             if component not in self._components:
                 yield file.mistake((*path, component), self._unknown(component))
                 continue
-            yield from self._value(file, (*path, component), component, value)
+            yield from self._condition(file, (*path, component), component, value)
 
     def guards(self, file: Parsed[BaseModel], path: KeyPath, guards: Needs) -> Iterator[Mistake]:
         """Mistakes of a rule's `on`: only facts of the host and the wish, which are settled before solving starts."""
@@ -81,7 +81,15 @@ class NeedChecker:
                 text = f"`{component}` is no host fact; a rule may depend on {', '.join(known)}"
                 yield file.mistake((*path, component), text)
             elif value != ABSENT:
-                yield from self._value(file, (*path, component), component, value)
+                yield from self._condition(file, (*path, component), component, value)
+
+    def _condition(
+        self, file: Parsed[BaseModel], path: KeyPath, component: str, value: str | tuple[str, ...]
+    ) -> Iterator[Mistake]:
+        if value == SAME:
+            yield file.mistake(path, "`same` goes only with `require`: a condition has no subject to be the same as")
+        else:
+            yield from self._value(file, path, component, value)
 
     def _value(self, file: Parsed[BaseModel], path: KeyPath, component: str, value: str | tuple[str, ...]) -> Iterator[Mistake]:
         if value == SAME:

@@ -19,7 +19,7 @@ from provisioner.matrix.schema import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from pydantic import BaseModel
@@ -48,6 +48,15 @@ class Parsed(Generic[Content]):
     def line(self, path: KeyPath) -> int:
         """The line a key of this file stands on."""
         return self.document.position(path).line
+
+    def repeated(self, key: str, kind: str, names: Iterable[str]) -> Iterator[Mistake]:
+        """Entries of the list `key` whose name another one before them has."""
+        lines: dict[str, int] = {}
+        for index, name in enumerate(names):
+            if name in lines:
+                text = f"{kind} `{name}` is given twice; the first is on line {lines[name]}"
+                yield self.mistake((key, index, "name"), text)
+            lines.setdefault(name, self.line((key, index)))
 
 
 @dataclass(slots=True)

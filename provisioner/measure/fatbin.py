@@ -124,10 +124,3 @@ def target_key(name: str) -> tuple[str, int, str]:
     kind, _, number = name.partition("_")
     digits = number.rstrip("af")
     return kind, int(digits) if digits.isdigit() else 0, number[len(digits) :]
-
-
-def read_fat_binaries(content: bytes) -> Mapping[str, int]:
-    """The targets of a library that is at hand whole."""
-    reader = FatBinaryReader()
-    reader.feed(content)
-    return reader.targets

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from provisioner.measure.fatbin import CONTAINER_MAGIC, FatBinaryReader, read_fat_binaries
+from provisioner.measure.fatbin import CONTAINER_MAGIC, FatBinaryReader
 from tests.built_artefacts import fat_binary, shared_library
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 HEADS = {
@@ -82,35 +82,42 @@ def fed(content: bytes, cuts: Sequence[int]) -> FatBinaryReader:
     return reader
 
 
+def targets(content: bytes) -> Mapping[str, int]:
+    """The targets of a library that is fed whole."""
+    reader = FatBinaryReader()
+    reader.feed(content)
+    return reader.targets
+
+
 @pytest.mark.parametrize("target", HEADS)
 def test_heads_written_by_the_real_tool(target: str) -> None:
     head, length = HEADS[target]
     entry = bytes.fromhex(head) + bytes(length)
-    assert read_fat_binaries(CONTAINER_MAGIC + len(entry).to_bytes(8, "little") + entry) == {target: 1}
+    assert targets(CONTAINER_MAGIC + len(entry).to_bytes(8, "little") + entry) == {target: 1}
 
 
 def test_counts_are_of_every_container_and_sorted_by_architecture() -> None:
     content = bytes(5) + fat_binary("sm_100", "sm_90a", "compute_90") + bytes(9) + fat_binary("sm_90", "sm_100", "sm_90a")
-    assert list(read_fat_binaries(content).items()) == [("compute_90", 1), ("sm_90", 1), ("sm_90a", 2), ("sm_100", 2)]
+    assert list(targets(content).items()) == [("compute_90", 1), ("sm_90", 1), ("sm_90a", 2), ("sm_100", 2)]
 
 
 def test_a_magic_inside_an_image_is_not_a_container() -> None:
     inner = fat_binary("sm_35")
     outer = bytearray(fat_binary("sm_90", payload=len(inner) + 8))
     outer[-len(inner) :] = inner
-    assert read_fat_binaries(bytes(outer)) == {"sm_90": 1}
+    assert targets(bytes(outer)) == {"sm_90": 1}
 
 
 def test_after_a_damaged_container_the_next_one_is_read() -> None:
     damaged = bytearray(fat_binary("sm_80", "sm_90"))
     damaged[16 + 64 + 24 + 4 : 16 + 64 + 24 + 8] = bytes(4)
-    assert read_fat_binaries(bytes(damaged) + bytes(200) + fat_binary("sm_100")) == {"sm_80": 1, "sm_100": 1}
+    assert targets(bytes(damaged) + bytes(200) + fat_binary("sm_100")) == {"sm_80": 1, "sm_100": 1}
 
 
 def test_other_kinds_of_images_are_no_targets() -> None:
     content = bytearray(fat_binary("sm_80"))
     content[16] = 8
-    assert read_fat_binaries(bytes(content)) == {}
+    assert targets(bytes(content)) == {}
 
 
 @given(st.lists(st.integers(0, 2000), max_size=30), st.integers(0, 300))
@@ -137,4 +144,4 @@ def test_no_bytes_make_it_fail(pieces: list[bytes]) -> None:
 
 def test_a_compiled_library(tmp_path: Path) -> None:
     library = shared_library(tmp_path, section=fat_binary("sm_75", "sm_90a") + fat_binary("compute_90"))
-    assert read_fat_binaries(library) == {"compute_90": 1, "sm_75": 1, "sm_90a": 1}
+    assert targets(library) == {"compute_90": 1, "sm_75": 1, "sm_90a": 1}

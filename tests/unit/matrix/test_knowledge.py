@@ -1,0 +1,97 @@
+"""What a matrix knows beside versions: variables, failures, driver packages, overrides; and every mistake in them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from provisioner.errors import InvalidDocumentError
+from provisioner.matrix.load import load_matrix
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FILES = {
+    "matrix": """\
+order: [cuda, rocm, os, driver]
+components:
+  cuda: {title: CUDA, file: cuda.yaml}
+  rocm: {title: ROCm, file: rocm.yaml}
+  os: {title: OS, file: os.yaml, virtual: true, named: true}
+  driver: {title: driver, file: driver.yaml, virtual: true}
+gpus: gpus.yaml
+knowledge: knowledge.yaml
+driver_packages: packages.yaml
+""",
+    "cuda": """\
+sources: {notes: {title: notes}}
+releases:
+  - {version: "12.6.3", source: [notes]}
+rules:
+  - {name: floor, when: {cuda: ">=12"}, on: {driver: ">=1"}, require: {driver: ">=525"}, because: so, source: [notes]}
+""",
+    "rocm": 'releases: [{version: "6.4.1", source: [notes]}]\n',
+    "os": 'releases: [{version: "ubuntu 22.04", source: [notes]}]\n',
+    "driver": 'releases: [{version: "560.35.05", source: [notes]}]\n',
+    "gpus": """\
+gpus:
+  - {name: Radeon, architecture: RDNA2, gfx: gfx1031, source: [notes]}
+overrides:
+  - {name: pass, when: {rocm: "<7"}, gfx: [gfx1031], runs_as: gfx1030, set: {HSA: "1"}, because: so, source: [notes]}
+""",
+    "knowledge": """\
+variables:
+  - {name: home, when: {cuda: ">=12"}, on: {os: ubuntu}, set: {CUDA_HOME: /x}, because: so, source: [notes]}
+failures:
+  - {name: stub, layer: driver, symptoms: [a text], cause: c, remedy: r, source: [notes]}
+""",
+    "packages": "packages: [{name: p, os: ubuntu, kind: dkms, source: [notes]}]\n",
+}
+
+
+def mistakes(directory: Path, *, file: str = "matrix", old: str = "", new: str = "") -> list[str]:
+    assert old in FILES[file]
+    for name, text in {**FILES, file: FILES[file].replace(old, new) if old else FILES[file]}.items():
+        (directory / f"{name}.yaml").write_text(text, encoding="utf-8")
+    try:
+        load_matrix(directory)
+    except InvalidDocumentError as error:
+        return [str(mistake).replace(f"{directory}/", "") for mistake in error.mistakes]
+    return []
+
+
+def test_a_sound_file_is_read(tmp_path: Path) -> None:
+    assert mistakes(tmp_path) == []
+    matrix = load_matrix(tmp_path)
+    assert [one.variables for one in matrix.variables] == [(("CUDA_HOME", "/x"),)]
+    assert [one.symptoms for one in matrix.failures] == [("a text",)]
+    assert [str(need) for one in matrix.overrides for need in one.when] == ["<7"]
+    assert [one.kind for one in matrix.driver_packages] == ["dkms"]
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "text"),
+    [
+        ("knowledge", "layer: driver", "layer: drivr", "there is no component `drivr`"),
+        ("knowledge", "[a text]", "[]", "failure `stub` has no symptom, so nobody can recognise it"),
+        ("knowledge", '{cuda: ">=12"}', '{cuda: ">=12", rocm: ">=6"}', "`home` must have one component in `when`, it has 2"),
+        ("knowledge", '{cuda: ">=12"}', "{cuda: same}", "`same` goes only with `require`: a condition has no subject"),
+        ("knowledge", "because: so, source: [notes]", "because: so", "variables `home` cites no source"),
+        ("packages", "os: ubuntu", "os: ubutnu", "there is no operating system `ubutnu` in this matrix"),
+        ("packages", "source: [notes]", "source: []", "driver package `p` cites no source"),
+        ("gpus", '{rocm: "<7"}', '{cuda: "<13"}', "an override may depend on `rocm` only, not on `cuda`"),
+        ("gpus", "gfx: gfx1031, source", 'gfx: gfx1031, compute_capability: "9.0", source', "needs one of compute_capability"),
+        ("cuda", '{driver: ">=1"}', "{driver: same}", "`same` goes only with `require`: a condition has no subject"),
+        ("cuda", 'when: {cuda: ">=12"}', "when: {cuda: same}", "`same` goes only with `require`: a condition has no subject"),
+    ],
+)
+def test_a_mistake_is_named(tmp_path: Path, *, file: str, old: str, new: str, text: str) -> None:
+    (found,) = mistakes(tmp_path, file=file, old=old, new=new)
+    assert text in found
+
+
+def test_an_entry_given_twice_is_named(tmp_path: Path) -> None:
+    entry = FILES["knowledge"].splitlines()[-1]
+    (found,) = mistakes(tmp_path, file="knowledge", old=entry, new=f"{entry}\n{entry}")
+    assert found.endswith("failure `stub` is given twice; the first is on line 4")
