@@ -18,7 +18,7 @@ ROOT = Path(__file__).parent.parent / "provisioner"
 
 BASE = frozenset({"errors", "names", "versions", "document"})
 INPUTS = frozenset({"matrix", "host", "spec", "index"})
-DOWN_TO_RENDER = BASE | INPUTS | {"solve", "lock", "render"}
+DOWN_TO_RENDER = BASE | INPUTS | {"gate", "solve", "lock", "render"}
 
 MAY_IMPORT: dict[str, frozenset[str]] = {
     "__init__": frozenset(),
@@ -28,19 +28,21 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "document": BASE,
     "matrix": BASE,
     "host": BASE,
-    "spec": BASE,
+    "gate": BASE,
+    "spec": BASE | {"gate"},
     "index": BASE,
-    "solve": BASE | INPUTS,
-    "lock": BASE | INPUTS | {"solve"},
-    "render": BASE | {"lock"},
-    "validate": BASE | {"host", "lock", "render"},
+    "solve": BASE | INPUTS | {"gate"},
+    "lock": BASE | INPUTS | {"gate", "solve"},
+    "render": BASE | {"gate", "lock"},
+    "validate": BASE | {"gate", "host", "lock", "render"},
     "measure": BASE | {"index"},
     "compare": BASE | {"matrix"},
     "curate": BASE | INPUTS | {"measure"},
     "browse": BASE | INPUTS | {"solve"},
     "fleet": DOWN_TO_RENDER,
+    "plan": DOWN_TO_RENDER,
     "doctor": DOWN_TO_RENDER,
-    "cli": DOWN_TO_RENDER | {"validate", "fleet", "doctor", "measure", "curate", "compare", "browse"},
+    "cli": DOWN_TO_RENDER | {"validate", "fleet", "plan", "doctor", "measure", "curate", "compare", "browse"},
     "__main__": frozenset({"cli"}),
 }
 """What each part of the package may import besides itself: the table of ARCHITECTURE.md."""

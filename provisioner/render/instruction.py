@@ -131,7 +131,17 @@ class Cmd:
         return f"CMD {json.dumps(list(self.arguments))}"
 
 
-Instruction = Cmd | Comment | Copy | Env | From | Label | Run | User | Workdir
+@dataclass(frozen=True, slots=True)
+class Entrypoint:
+    """What every command is given to, as its arguments, without a shell in between."""
+
+    arguments: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"ENTRYPOINT {json.dumps(list(self.arguments))}"
+
+
+Instruction = Cmd | Comment | Copy | Entrypoint | Env | From | Label | Run | User | Workdir
 
 
 def _assignments(pairs: tuple[tuple[str, str], ...], *, expands: bool = False) -> str:

@@ -14,6 +14,7 @@ from urllib.parse import quote as quote_path
 from provisioner.lock.file import lock_digest
 from provisioner.lock.platform import package_marker
 from provisioner.render.base_image import UnrenderableError, base_of
+from provisioner.render.entry_guard import entrypoint, has_guard, install_guard
 from provisioner.render.instruction import Cmd, Copy, Env, From, Label, Mount, Run, User, Workdir
 
 if TYPE_CHECKING:
@@ -191,14 +192,17 @@ def _wheels() -> Mount:
 def _runtime(plan: _Plan, builder: str) -> Stage:
     """The stage that is shipped; what changes with every lock stands below the large layer, so that it can be kept."""
     variables = _variables(plan.stacks[0])
+    is_guarded = has_guard(plan.stacks[0])
     return (
         _add_user(),
+        *((install_guard(),) if is_guarded else ()),
         Copy(ENVIRONMENT, builder),
         Env((("VIRTUAL_ENV", ENVIRONMENT), ("PATH", f"{ENVIRONMENT}/bin:$PATH")), expands=True),
         *((Env(variables),) if variables else ()),
         Label(_labels(plan)),
         User(f"{_USER_ID}:{_USER_ID}"),
         Workdir(_HOME),
+        *((entrypoint(ENVIRONMENT),) if is_guarded else ()),
         Cmd(("python",)),
     )
 

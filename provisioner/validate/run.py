@@ -176,9 +176,11 @@ def _measured_and_removed(lock: Lock, built: Built, engine: Engine, options: Opt
 
 def _measure(lock: Lock, image: str, engine: Engine, options: Options, log: Log) -> Outcome:
     """Run the smoke script, with devices where the level wants them, and compare what it measured with the lock."""
+    from provisioner.render.entry_guard import refusal
+
     request = RunRequest(
         image=image,
-        command=("python", "-c", script(), str(options.level)),
+        command=(*_entry(lock, engine), "python", "-c", script(), str(options.level)),
         gpus=_gpus(lock, options),
         environment=lock.environment if engine.name == "local" else {},
         timeout=options.timeout,
@@ -193,14 +195,30 @@ def _measure(lock: Lock, image: str, engine: Engine, options: Options, log: Log)
             without = RunRequest(image=image, command=request.command, timeout=options.timeout)
             finished = engine.run(without, log)
     except HostRefusedError as error:
-        reason = "; ".join(error.causes)
-        field = FieldReport(name="host", locked=lock.require_cuda, measured="refused", verdict="no", note=reason)
-        return Outcome(fields=(field,))
+        return _refused(lock, "; ".join(error.causes))
+    reason = refusal(finished.exit_code, finished.stderr)
+    if reason:
+        return _refused(lock, reason)
     ended = _ended_early(finished, options.timeout)
     if ended is not None:
         return Outcome(fields=(ended,))
     measurement = parse_measurement(finished.stdout)
     return Outcome(fields=compare(lock, measurement, no_device=no_device), measurement=measurement)
+
+
+def _entry(lock: Lock, engine: Engine) -> tuple[str, ...]:
+    """The entry point of the image, which engines leave out: whether the host meets the requirement is part of the question."""
+    from provisioner.render.entry_guard import entrypoint, has_guard
+    from provisioner.render.recipe import ENVIRONMENT
+
+    is_guarded = engine.name != "local" and any(has_guard(stack) for stack in lock.stacks)
+    return entrypoint(ENVIRONMENT).arguments if is_guarded else ()
+
+
+def _refused(lock: Lock, reason: str) -> Outcome:
+    """The host does not meet the requirement of the image: the container runtime says so, or the image's entry point."""
+    field = FieldReport(name="host", locked=lock.require_cuda, measured="refused", verdict="no", note=reason)
+    return Outcome(fields=(field,))
 
 
 def _gpus(lock: Lock, options: Options) -> str:

@@ -89,7 +89,13 @@ class Wheelhouse:
         return package
 
     def lock(
-        self, *, accelerator: str = "cpu", digest: str = "", base: str = "", components: Mapping[str, str] | None = None
+        self,
+        *,
+        accelerator: str = "cpu",
+        digest: str = "",
+        base: str = "",
+        components: Mapping[str, str] | None = None,
+        require_cuda: str = "",
     ) -> Lock:
         """Write the lock of everything added so far, and return it."""
         content = self.installer.read_bytes()
@@ -99,6 +105,7 @@ class Wheelhouse:
         stack = LockedStack(
             platform="linux/amd64",
             accelerator=accelerator,
+            require_cuda=require_cuda,
             components={"python": "3.11", **(components or {})},
             image=BaseImage(reference=base or self.base_image, digest=digest, python="3.11"),
             installer=Installer(name="uv", version=self.installer.name.split("-")[1], file=installer),

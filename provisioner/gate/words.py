@@ -1,0 +1,72 @@
+"""Why a requirement is not met, in words: the exact clauses, and the facts they fail on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from provisioner.gate.evaluate import completions, completions_of_gpu, gpus_of, holds, is_met
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from provisioner.gate.evaluate import Facts, GateFacts, GateGpu
+    from provisioner.gate.grammar import Clause, Expression
+
+_SHOWN = 3
+"""How many clauses on one fact are spelled out: an official requirement has a dozen brands for each driver branch."""
+
+
+def unmet(expressions: Sequence[Expression], facts: GateFacts) -> tuple[str, ...]:
+    """The clauses that fail, of the first expression and GPU that do: those of the alternatives that came nearest.
+
+    Each sentence is a way out of its own: `cuda>=13.1: the driver's CUDA is 13.0`. To be asked only when the answer is no.
+    """
+    for gpu in gpus_of(facts):
+        for expression in expressions:
+            found = _failing(expression, facts, gpu)
+            if found:
+                return tuple(_sentences(expression, found, facts, gpu))
+    # Unknown facts, and no value of theirs meets all expressions at once.
+    return tuple(f"{one.variable} `{one.text}` cannot be met together with the others" for one in expressions[:1])
+
+
+def _failing(expression: Expression, facts: GateFacts, gpu: GateGpu | None) -> list[tuple[Clause, ...]]:
+    """For each alternative the clauses that fail whatever the unknown facts are; [] when some value would meet it."""
+    cases: list[Facts] = [
+        {**of_host, **of_gpu}
+        for of_host in completions([expression], facts)
+        for of_gpu in completions_of_gpu([expression], gpu)
+    ]
+    if any(is_met(expression, case) for case in cases):
+        return []
+    return [tuple(one for one in term if not any(holds(one, case) for case in cases)) for term in expression.terms]
+
+
+def _sentences(
+    expression: Expression, failing: list[tuple[Clause, ...]], facts: GateFacts, gpu: GateGpu | None
+) -> Iterator[str]:
+    fewest = min((len(term) for term in failing if term), default=0)
+    nearest = [term for term in failing if len(term) == fewest and term]
+    if not nearest:
+        yield f"no value of its unknown facts meets {expression.variable} `{expression.text}`"
+        return
+    groups: dict[tuple[str, ...], list[tuple[Clause, ...]]] = {}
+    for term in nearest:
+        groups.setdefault(tuple(clause.name for clause in term), []).append(term)
+    for names, terms in groups.items():
+        wanted = list(dict.fromkeys(",".join(str(clause) for clause in term) for term in terms))
+        more = f" or {len(wanted) - _SHOWN} more" if len(wanted) > _SHOWN else ""
+        found = " and ".join(dict.fromkeys(_found(name, facts, gpu) for name in names))
+        yield f"{' or '.join(wanted[:_SHOWN])}{more}: {found}"
+
+
+def _found(name: str, facts: GateFacts, gpu: GateGpu | None) -> str:
+    """The fact of a property, for a person."""
+    if name == "cuda":
+        return f"the driver's CUDA is {facts.cuda}"
+    if name == "driver":
+        return f"the driver is {facts.driver}"
+    assert gpu is not None  # without a GPU these clauses hold
+    if name == "arch":
+        return f"the compute capability of {gpu.label} is {gpu.arch}"
+    return f"the brand of {gpu.label} is {' or '.join(gpu.brands)}"

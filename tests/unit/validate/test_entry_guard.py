@@ -1,0 +1,82 @@
+"""Validating an image goes through its entry point, and what that refuses is a no about the host."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from provisioner.validate.engine import Built, Finished
+from provisioner.validate.run import Options, validate_lock
+from tests.unit.validate.locks import lock_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from provisioner.lock.model import Lock
+    from provisioner.validate.engine import BuildRequest, Log, RunRequest
+    from provisioner.validate.report import Report
+
+REFUSAL = "provision: this image cannot run on GPU 0: driver>=550: the driver is 535.104.05\n"
+
+
+@dataclass
+class Recorder:
+    """An engine that builds nothing and answers every run alike."""
+
+    finished: Finished
+    name: str = "docker"
+    version: str = "27.0"
+    platform: str = "linux/amd64"
+    commands: list[tuple[str, ...]] = field(default_factory=list)
+
+    def build(self, request: BuildRequest, log: Log) -> Built:  # noqa: ARG002
+        return Built(image="sha256:1", method="buildx")
+
+    def run(self, request: RunRequest, log: Log) -> Finished:  # noqa: ARG002
+        self.commands.append(request.command)
+        return self.finished
+
+    def remove(self, tag: str) -> None:
+        """Nothing was built."""
+
+
+def gated(requirement: str) -> Lock:
+    lock = lock_of({}, components={"python": "3.12"}, accelerator="cuda", platform="linux/amd64")
+    return replace(lock, stacks=tuple(replace(stack, require_cuda=requirement) for stack in lock.stacks))
+
+
+def validated(lock: Lock, engine: Recorder, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Report:
+    monkeypatch.setattr("provisioner.validate.run._build", lambda *_: Built(image="sha256:1", method="buildx"))
+    return validate_lock(lock, folder / "pylock.trial.toml", engine=engine, options=Options(), log=lambda _: None)
+
+
+@pytest.mark.parametrize(
+    ("requirement", "start"),
+    [
+        ("driver>=550", ("/opt/venv/bin/python", "-I", "-S", "/opt/provision/guard.py", "python", "-c")),
+        ("", ("python", "-c")),
+    ],
+)
+def test_what_runs_is_given_to_the_entry_point_of_an_image_that_has_one(
+    requirement: str, start: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = Recorder(Finished(exit_code=1, stdout="", stderr="boom\n"))
+    validated(gated(requirement), engine, tmp_path, monkeypatch)
+    assert engine.commands[0][: len(start)] == start
+
+
+def test_a_refusal_is_a_no_about_the_host_with_the_clause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = Recorder(Finished(exit_code=78, stdout="", stderr=f"{REFUSAL}provision: more\n"))
+    report = validated(gated("driver>=550"), engine, tmp_path, monkeypatch)
+    (found,) = report.fields
+    assert (found.name, found.locked, found.measured, found.verdict) == ("host", "driver>=550", "refused", "no")
+    assert found.note == "this image cannot run on GPU 0: driver>=550: the driver is 535.104.05"
+    assert report.exit_code == 1
+
+
+def test_a_program_that_ends_with_the_same_code_is_no_refusal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = Recorder(Finished(exit_code=78, stdout="", stderr="configuration error\n"))
+    (found,) = validated(gated("driver>=550"), engine, tmp_path, monkeypatch).fields
+    assert (found.name, found.measured) == ("smoke test", "exit code 78")
