@@ -15,7 +15,7 @@ from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version as PackageVersion
 
 from provisioner.index.model import Environment, IndexFile, PackageRelease
-from provisioner.matrix.model import Release
+from provisioner.matrix.model import DistributionLimit, Release
 from provisioner.solve.packages import PackageWorld
 from provisioner.solve.problem import join
 from provisioner.solve.universe import Universe
@@ -24,7 +24,7 @@ from tests import small
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 PYTHON = "3.12"
 OTHER_PYTHON = "3.13"
@@ -73,6 +73,14 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """When a release of torch is chosen, a distribution is in a range, if it is there at all."""
+
+    release: int
+    wanted: Wanted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
     """The whole random problem; versions are whole numbers. `driver` is what the host states, None when it is open."""
 
@@ -84,10 +92,11 @@ class Trial:
     driver: int | None
     roots: tuple[Wanted, ...]
     pytorch: Wanted | None
+    limits: tuple[Limit, ...] = ()
 
 
-def random_trial(seed: random.Random, *, names: int, versions: int) -> Trial:
-    """Draw a trial of that many distributions with up to that many versions each."""
+def random_trial(seed: random.Random, *, names: int, versions: int, limits: int = 0) -> Trial:
+    """Draw a trial of that many distributions with up to that many versions each, and up to that many limits."""
     chosen = NAMES[:names]
     counts = {name: seed.randint(0 if seed.random() < 0.05 else 1, versions) for name in chosen}
     density = seed.choice((0.15, 0.3, 0.5))
@@ -106,6 +115,7 @@ def random_trial(seed: random.Random, *, names: int, versions: int) -> Trial:
         driver=seed.randint(1, drivers) if seed.random() < 0.6 else None,
         roots=tuple(draw.wanted(name) for name in asked),
         pytorch=draw.wanted("torch") if seed.random() < 0.4 else None,
+        limits=tuple(draw.limit(chosen, releases) for _ in range(seed.randint(0, limits))),
     )
 
 
@@ -126,6 +136,12 @@ class _Draw:
         extra = self._seed.choice(("", "", "x", "y")) if name != "torch" else ""
         number = self._seed.randint(1, max(1, self._counts[name])) if operator else 0
         return Wanted(name=name, extra=extra, operator=operator, number=number, under=under)
+
+    def limit(self, names: Sequence[str], releases: int) -> Limit:
+        name = self._seed.choice(names)
+        operator = self._seed.choice(("==", "!=", ">=", "<=", "<", ">"))
+        number = self._seed.randint(1, max(1, self._counts[name]))
+        return Limit(release=self._seed.randint(1, releases), wanted=Wanted(name=name, operator=operator, number=number))
 
     def entry(self, subject: str) -> Entry:
         others = [name for name in self._counts if name != subject and self._seed.random() < self._density]
@@ -206,7 +222,17 @@ def _matrix(trial: Trial) -> Any:  # noqa: ANN401 - what small.matrix returns
         "driver": {str(number): {"kernel": "<9"} for number in range(1, trial.drivers + 1)},
         "kernel": {"5": {}},
     }
-    return small.matrix(ORDER, table, releases={"pytorch": frameworks})
+    limits = [
+        DistributionLimit(
+            name=f"l{index}",
+            when=small.need("pytorch", [str(limit.release)]),
+            distribution=limit.wanted.name,
+            specifier=f"{limit.wanted.operator}{limit.wanted.number}",
+            because="it says so",
+        )
+        for index, limit in enumerate(trial.limits)
+    ]
+    return small.matrix(ORDER, table, releases={"pytorch": frameworks}, limits=tuple(limits))
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,11 +269,22 @@ class Opinion:
             if edge.key not in seen:
                 seen.add(edge.key)
                 waiting.extend(self._after(edge.key, str(label)))
-        return True
+        return self._is_within_limits(pins)
+
+    def _is_within_limits(self, pins: Mapping[str, str]) -> bool:
+        """Whether no limit is broken; those of conflicts are left to the tests of `solve.distributions`."""
+        release = pins.get("pytorch", "").partition("+")[0]
+        return all(
+            limit.wanted.takes(int(label))
+            for limit in self._trial.limits
+            if release == str(limit.release)
+            for key, label in pins.items()
+            if key.partition("[")[0] == limit.wanted.name
+        )
 
     def _search(self, waiting: list[Edge], pins: dict[str, str], kept: Collection[str] | None) -> bool:
         if not waiting:
-            return True
+            return self._is_within_limits(pins)
         edge, *rest = waiting
         if edge.key in pins:
             return pins[edge.key] in edge.allowed and self._search(rest, pins, kept)

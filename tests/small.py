@@ -20,7 +20,10 @@ VIRTUAL = (
     "driver", "driver_module", "kernel", "gpu", "glibc", "amdgpu", "kernel_headers", "secure_boot", "fabric_manager", "os",
     "macos", "webdriver", "cuda_driver", "gcc", "clang", "loaded_modules",
 )  # fmt: skip
-NAMED = ("driver_module", "secure_boot", "os", "loaded_modules", "platform", "accelerator", "runs", "build", "gpu_kind")
+NAMED = (
+    "driver_module", "secure_boot", "os", "loaded_modules", "platform", "accelerator", "runs", "build", "gpu_kind",
+    "virtualization", "python_arch",
+)  # fmt: skip
 SOURCE = Citation(key="invented", title="an invented table", where="row 1", read="2026-01-01")
 
 
@@ -28,7 +31,8 @@ def need(component: str, value: str | Sequence[str]) -> Need:
     """A range, or a list of exact versions."""
     if isinstance(value, str):
         return Need(component=component, range=Range.parse(value))
-    return Need(component=component, range=Range(), one_of=tuple(Version.parse(text) for text in value))
+    read = Version.named if component in NAMED else Version.parse
+    return Need(component=component, range=Range(), one_of=tuple(read(text) for text in value))
 
 
 def needs(table: Mapping[str, str | Sequence[str]]) -> tuple[Need, ...]:

@@ -41,7 +41,7 @@ _BUILD_TOOLS_OF_THE_HOST = frozenset({"clang", "gcc", "glibc", "nvcc"})
 _ABSOLUTE_PLACE = re.compile(r"(?:[A-Za-z]:)?[/\\].*?([^/\\]+)")
 
 
-_MATRIX_LINE = re.compile(r"(matrices/[\w.-]+\.yaml):\d+")
+_MATRIX_LINE = re.compile(r"(matrices/[\w./-]+\.yaml):\d+")
 
 
 class InconsistentStackError(ProvisionError):
@@ -179,10 +179,12 @@ def _locked_stack(stack: Stack, installer: Installers) -> LockedStack:
         runs=stack.runs,
         basis=stack.basis,
         host_requirements=dict(sorted(stack.host_requirements.items())),
+        host_reasons=_host_reasons(stack),
         require_cuda=stack.require_cuda,
         arch_list=stack.arch_list,
         environment=dict(sorted(stack.environment.items())),
         unverified=tuple(sorted(stack.unverified)),
+        relaxations=tuple(sorted({f"{one.name} ({one.component})" for one in stack.relaxations if one.component not in facts})),
         image=_locked_image(stack.image) if stack.image else None,
         installer=_locked_installer(stack.platform, installer),
         pins=_locked_pins(pin for pin in stack.pins if pin.component not in facts),
@@ -206,6 +208,18 @@ def _locked_pins(pins: Iterable[Pin]) -> tuple[LockedPin, ...]:
         for pin in pins
     )
     return tuple(sorted(locked, key=lambda pin: (pin.component, pin.version, pin.build)))
+
+
+def _host_reasons(stack: Stack) -> dict[str, tuple[Reason, ...]]:
+    """For each host requirement the rules it comes from: those of the stack's own parts, never of one machine's."""
+    found: dict[str, dict[Reason, None]] = {}
+    for pin in stack.pins:
+        for reason in pin.reasons:
+            is_of_stack = reason.kind == "rule" and reason.component not in HOST_FACTS | {"image"}
+            if pin.component in stack.host_requirements and is_of_stack:
+                found.setdefault(pin.component, {})[_public_reason(reason)] = None
+    order = sorted(found.items())
+    return {fact: tuple(sorted(reasons, key=lambda one: (one.component, one.text, one.where))) for fact, reasons in order}
 
 
 def _public_reason(reason: Reason) -> Reason:

@@ -8,7 +8,7 @@ from provisioner.lock.model import Installer, Lock, LockedFile, LockedPackage, L
 from provisioner.solve.stack import BaseImage, Reason
 
 if TYPE_CHECKING:
-    from provisioner.lock.schema import FileTable, InstallerTable, LockTable, PackageTable, StackTable
+    from provisioner.lock.schema import FileTable, InstallerTable, LockTable, PackageTable, ReasonTable, StackTable
 
 
 def lock_of(table: LockTable) -> Lock:
@@ -24,6 +24,7 @@ def lock_of(table: LockTable) -> Lock:
         matrix_digest=own.matrix_digest,
         spec_digest=own.spec_digest,
         spec_file=own.spec_file,
+        asked=own.asked,
     )
 
 
@@ -59,7 +60,7 @@ def _stack(table: StackTable) -> LockedStack:
             component=pin.component,
             version=pin.version,
             build=pin.build,
-            reasons=tuple(Reason(**reason.model_dump()) for reason in pin.reasons),
+            reasons=_reasons(pin.reasons),
         )
         for pin in table.pins
     )
@@ -76,8 +77,14 @@ def _stack(table: StackTable) -> LockedStack:
         unverified=table.unverified,
         image=BaseImage(**table.image.model_dump()) if table.image else None,
         installer=_installer(table.installer) if table.installer else None,
+        relaxations=table.relaxations,
         pins=pins,
+        host_reasons={entry.fact: _reasons(entry.reasons) for entry in table.host_reasons},
     )
+
+
+def _reasons(tables: tuple[ReasonTable, ...]) -> tuple[Reason, ...]:
+    return tuple(Reason(**table.model_dump()) for table in tables)
 
 
 def _installer(table: InstallerTable) -> Installer:

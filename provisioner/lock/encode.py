@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from provisioner.lock.model import Lock, LockedFile, LockedPackage, LockedPin, LockedStack
+    from provisioner.solve.stack import Reason
 
 CREATED_BY = "provision"
 
@@ -21,6 +22,7 @@ def table_of(lock: Lock) -> Table:
         "matrix-digest": lock.matrix_digest,
         "spec-digest": lock.spec_digest,
         "spec-file": lock.spec_file,
+        **_filled({"asked": dict(lock.asked)}),
         "platforms": [_stack_table(stack) for stack in lock.stacks],
     }
     table = {
@@ -99,6 +101,7 @@ def _stack_table(stack: LockedStack) -> Table:
         "require-cuda": stack.require_cuda,
         "arch-list": list(stack.arch_list),
         "unverified": list(stack.unverified),
+        "relaxations": list(stack.relaxations),
     }
     image_table = image and {
         "reference": image.reference,
@@ -119,13 +122,18 @@ def _stack_table(stack: LockedStack) -> Table:
         "image": _filled(image_table or {}),
         "installer": installer_table,
         "pins": [_pin_table(pin) for pin in stack.pins],
+        "host-reasons": [
+            {"fact": fact, "reasons": [_reason_table(reason) for reason in reasons]}
+            for fact, reasons in stack.host_reasons.items()
+        ],
     }
     return {**_filled(table), "stack": dict(stack.components), **_filled(tables)}
 
 
 def _pin_table(pin: LockedPin) -> Table:
-    reasons = [
-        {"component": reason.component, "kind": reason.kind, "text": reason.text, "where": reason.where}
-        for reason in pin.reasons
-    ]
+    reasons = [_reason_table(reason) for reason in pin.reasons]
     return {"component": pin.component, "version": pin.version, **_filled({"build": pin.build, "reasons": reasons})}
+
+
+def _reason_table(reason: Reason) -> Table:
+    return {"component": reason.component, "kind": reason.kind, "text": reason.text, "where": reason.where}

@@ -87,7 +87,7 @@ def parse_lock(text: str, *, file: str) -> Lock:
     document = parse_toml(text, file=file, kind=KIND)
     _require_own_table(document)
     table = parse_model(document, LockTable, kind=KIND)
-    _require_standard(document)
+    require_standard(document)
     _require_consistent(document, table)
     return lock_of(table)
 
@@ -101,8 +101,8 @@ def _require_own_table(document: Document) -> None:
         raise InvalidDocumentError(KIND, (mistake,), hints=("make one with: provision solve",))
 
 
-def _require_standard(document: Document) -> None:
-    """The reference reader's verdict, at the key it names (`packages[0].wheels[1].name`)."""
+def require_standard(document: Document) -> None:
+    """Raise `InvalidDocumentError` with the reference reader's verdict, at the key it names (`packages[0].wheels[1].name`)."""
     from packaging.pylock import Pylock, PylockValidationError
 
     try:

@@ -81,6 +81,8 @@ class LockedStack:
 
     `components` holds what an image or installer brings; what the host must bring stands as ranges in `host_requirements`.
     The other fields are those of `provisioner.solve.stack.Stack`. `installer` is None where no image is built.
+    `host_reasons` says which parts of the stack each host requirement comes from; locks of earlier versions have none.
+    `relaxations` name what a policy allowed and the stack uses, with the component: `minor-version (cuda)`.
     """
 
     platform: str
@@ -89,10 +91,12 @@ class LockedStack:
     runs: str = "container"
     basis: str = ""
     host_requirements: Mapping[str, str] = field(default_factory=dict)
+    host_reasons: Mapping[str, tuple[Reason, ...]] = field(default_factory=dict)
     require_cuda: str = ""
     arch_list: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     unverified: tuple[str, ...] = ()
+    relaxations: tuple[str, ...] = ()
     image: BaseImage | None = None
     installer: Installer | None = None
     pins: tuple[LockedPin, ...] = ()
@@ -103,8 +107,9 @@ class Lock:
     """A stack made reproducible. `stacks` is never empty and holds one entry a platform, sorted by platform.
 
     `requires_python` is a PEP 440 specifier and `environments` are PEP 508 markers, one a platform, as in PEP 751.
-    `spec_file` is the name of the specification, relative to the lock. For a lock of several platforms, the properties
-    that belong to a stack speak of the first one; `on` narrows the lock to another.
+    `spec_file` is the name of the specification, relative to the lock, and `asked` are its keys that decided the answer
+    (`provisioner.lock.asked`; empty in locks of earlier versions). For a lock of several platforms, the properties that
+    belong to a stack speak of the first one; `on` narrows the lock to another.
     """
 
     name: str
@@ -116,6 +121,7 @@ class Lock:
     matrix_digest: str
     spec_digest: str
     spec_file: str = "provision.yaml"
+    asked: Mapping[str, str] = field(default_factory=dict)
 
     def on(self, platform: str) -> Lock:
         """The lock as it stands for one platform; raises `UsageError` naming the platforms it has."""

@@ -95,6 +95,11 @@ class PinTable(OwnTable):
     reasons: tuple[ReasonTable, ...] = ()
 
 
+class HostReasonsTable(OwnTable):
+    fact: str
+    reasons: tuple[ReasonTable, ...]
+
+
 class StackTable(OwnTable):
     platform: Platform
     accelerator: Literal["cuda", "rocm", "mps", "cpu"]
@@ -103,12 +108,14 @@ class StackTable(OwnTable):
     require_cuda: Annotated[VariableValue, Field(alias="require-cuda")] = ""
     arch_list: Annotated[tuple[str, ...], Field(alias="arch-list")] = ()
     unverified: tuple[str, ...] = ()
+    relaxations: tuple[str, ...] = ()
     stack: dict[str, str]
     host_requirements: Annotated[dict[str, str], Field(alias="host-requirements")] = {}
     environment: dict[VariableName, VariableValue] = {}
     image: ImageTable | None = None
     installer: InstallerTable | None = None
     pins: tuple[PinTable, ...] = ()
+    host_reasons: Annotated[tuple[HostReasonsTable, ...], Field(alias="host-reasons")] = ()
 
 
 class ProvisionTable(OwnTable):
@@ -119,6 +126,7 @@ class ProvisionTable(OwnTable):
     spec_digest: Annotated[str, Field(alias="spec-digest")]
     spec_file: Annotated[str, Field(alias="spec-file")]
     digest: Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
+    asked: dict[str, str] = {}
     platforms: tuple[StackTable, ...]
 
 

@@ -106,6 +106,7 @@ class _Builder:
             ),
             released=entry.released,
             end_of_life=entry.end_of_life,
+            prerelease=entry.prerelease,
             sources=entry.source,
         )
 

@@ -20,7 +20,7 @@ from provisioner.versions import Range, Version
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-FORMAT = 5
+FORMAT = 6
 
 Plain = Any
 

@@ -103,7 +103,10 @@ class DriverMinimum:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """One published version of a component, spelled as its vendor spells it."""
+    """One published version of a component, spelled as its vendor spells it.
+
+    `prerelease` says what it is where it is no final release (`Vulkan beta`) and its version does not tell.
+    """
 
     version: Version
     builds: tuple[Build, ...] = ()
@@ -115,6 +118,7 @@ class Release:
     released: str = ""
     end_of_life: str = ""
     sources: tuple[str, ...] = ()
+    prerelease: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -109,6 +109,7 @@ class ReleaseEntry(StrictModel):
     version: str
     released: Date = ""
     end_of_life: Date = ""
+    prerelease: str = ""
     platforms: tuple[Platform, ...] = ()
     ptx_isa: str = ""
     requires: Needs = {}

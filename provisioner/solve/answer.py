@@ -10,7 +10,9 @@ from provisioner.solve.devices import FRAMEWORKS
 from provisioner.solve.drivers import NativeDriver, RunsCuda
 from provisioner.solve.environment import environment
 from provisioner.solve.facts import shown
-from provisioner.solve.gate import require_cuda
+from provisioner.solve.policy import POLICY
+from provisioner.solve.relaxations import relaxations, undated
+from provisioner.solve.require_cuda import require_cuda
 from provisioner.solve.requirement import Key, Labelled, OfSystem, OneOf, Within
 from provisioner.solve.stack import BaseImage, PackagePin, Pin, Reason, Stack
 from provisioner.solve.unverified import unverified
@@ -29,13 +31,14 @@ if TYPE_CHECKING:
 TRIED = "python tried"
 """The group that fixes the Python of one attempt: how the search went, not why the answer is what it is."""
 
-HIDDEN = frozenset({"accelerator", "platform"})
+HIDDEN = frozenset({"accelerator", "platform", POLICY})
 BASES = ("native", "minor-version", "forward-compat")
 
 
 def answer(universe: Universe, pins: Mapping[Key, Candidate]) -> Stack:
     """Build the stack of a verified assignment."""
     problem = universe.problem
+    pins = _in_order(problem, pins)
     image = _image(pins)
     unknown = {"glibc"} if image is not None and not image.glibc else set()
     system = {key: candidate for key, candidate in pins.items() if not key.is_package and key.component not in HIDDEN | unknown}
@@ -51,16 +54,22 @@ def answer(universe: Universe, pins: Mapping[Key, Candidate]) -> Stack:
         pins=tuple(_pins(universe, system, rules)),
         basis=_basis(drivers, pins),
         host_requirements=_host_requirements(rules, problem),
-        require_cuda=require_cuda([one.test for one in drivers if isinstance(one.test, RunsCuda)], arch_list)
-        if drivers
-        else "",
+        require_cuda=require_cuda(problem, pins),
         arch_list=arch_list,
         environment=environment(universe, pins),
-        unverified=(*problem.unverified, *unverified(universe, pins)),
+        unverified=(*problem.unverified, *unverified(universe, pins), *undated(universe, pins)),
+        relaxations=relaxations(universe, pins),
         image=image,
         packages=tuple(_packages(universe.packages, pins)) if universe.packages else (),
         runs=problem.wish.runs,
     )
+
+
+def _in_order(problem: Problem, pins: Mapping[Key, Candidate]) -> dict[Key, Candidate]:
+    """The choices in an order of their own, so that nothing tells which search found them, or how."""
+    given = {key: index for index, key in enumerate(problem.domains)}
+    keys = sorted(pins, key=lambda key: (key.is_package, problem.order.get(key, 0), given.get(key, 0), key))
+    return {key: pins[key] for key in keys}
 
 
 def _framework_build(pins: Mapping[Key, Candidate]) -> Build | None:
@@ -111,11 +120,15 @@ def _components(universe: Universe, system: Mapping[Key, Candidate]) -> dict[str
 
 
 def _pins(universe: Universe, system: Mapping[Key, Candidate], rules: list[Requirement]) -> Iterator[Pin]:
+    by_key: dict[Key, list[Requirement]] = {}
+    for one in (*universe.roots, *rules):
+        if one.origin.group != TRIED:
+            by_key.setdefault(one.key, []).append(one)
     for key, candidate in sorted(system.items(), key=lambda item: (universe.problem.order.get(item[0], 0), item[0])):
-        wanted = (one for one in (*universe.roots, *rules) if one.key == key and one.origin.group != TRIED)
         # One line a request: the same request narrowed to what was tried says nothing new.
         origins = {
-            (one.origin.group, one.origin.where) if one.origin.kind == "request" else one.origin: one.origin for one in wanted
+            (one.origin.group, one.origin.where) if one.origin.kind == "request" else one.origin: one.origin
+            for one in by_key.get(key, ())
         }
         reasons = tuple(Reason(component=o.component, kind=o.kind, text=o.text, where=o.where) for o in origins.values())
         version = candidate.subject[0].version if candidate.subject else candidate.version

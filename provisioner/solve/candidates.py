@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from provisioner.solve.policy import arranged, is_by, offered
 from provisioner.solve.requirement import Candidate, Key
 from provisioner.versions import Version
 
@@ -30,11 +31,11 @@ def candidates_of(component: Component, wish: Wish, key: Key | None = None) -> t
     owner = ACCELERATOR_OF.get(component.name, accelerator)
     if owner != accelerator and not (component.name == "cuda" and accelerator == "cpu"):
         return ()
-    cut = wish.spec.policy.exclude_newer
+    until = wish.spec.policy.exclude_newer
     may_compile = _may_compile(component, wish)
     found = []
-    for release in component.releases:
-        if cut is not None and release.released[:10] > cut[:10]:
+    for release in offered(component, wish, key.world):
+        if until is not None and not is_by(release.released, until):
             continue
         if not release.builds:
             found.append(Candidate(key, release.version, str(release.version), (release, None)))
@@ -52,9 +53,7 @@ def candidates_of(component: Component, wish: Wish, key: Key | None = None) -> t
         found.sort(key=_preference, reverse=True)
         if is_oldest:
             found.sort(key=lambda candidate: candidate.version)
-    locked = wish.preferred.get(component.name)
-    found.sort(key=lambda candidate: candidate.label != locked)
-    return tuple(found)
+    return arranged(found, wish, component.name)
 
 
 def _may_compile(component: Component, wish: Wish) -> bool:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from provisioner.solve.universe import Universe
 
 MAX_READS = 3000
-"""How many candidates' requirements one search may read before it says that it cannot tell."""
+"""How many candidates of an index one search may read before it says that it cannot tell; the matrix is read for nothing."""
 
 
 class CompleteSearch:
@@ -38,6 +38,7 @@ class CompleteSearch:
         self._group_of: dict[int, str] = {}
         self._members: dict[str, list[tuple[Candidate | None, Requirement]]] = {}
         self._expanded: set[Candidate] = set()
+        self._index_reads = 0
         self._present: dict[Key, int] = {}
         self._kept_present: tuple[Key, ...] = ()
         for requirement in universe.roots:
@@ -74,13 +75,20 @@ class CompleteSearch:
         return self._search(lambda: self._all_but(without), lambda: without, chosen)
 
     def refutes(
-        self, *, without: Collection[str] = (), given: Collection[Candidate] = (), present: Collection[Key] = ()
+        self,
+        *,
+        without: Collection[str] = (),
+        given: Collection[Candidate] = (),
+        present: Collection[Key] = (),
+        among: Sequence[Candidate] = (),
     ) -> bool:
         """Whether the matrix and what has been read of the index already rule out what `find` would look for.
 
         It reads nothing from the index, so False means nothing.
         """
         chosen = self._chosen(given, present)
+        if among:
+            chosen.append(self._any_of([self._variable(candidate) for candidate in among]))
         return self._search(lambda: self._all_but(without), lambda: without, chosen, is_reading=False) is None
 
     def _chosen(self, given: Collection[Candidate], present: Collection[Key]) -> list[int]:
@@ -181,18 +189,25 @@ class CompleteSearch:
         if pins is None:
             return None
         fixed: dict[Key, Candidate] = {candidate.key: candidate for candidate in given}
-        while True:
-            key = self._next_key(pins, fixed)
-            if key is None:
-                return pins
+        roots: dict[Key, list[Requirement]] = {}
+        for root in self._universe.roots:
+            if root.origin.group not in without:
+                roots.setdefault(root.key, []).append(root)
+        waiting = self._in_order(pins, fixed)
+        while (key := next(waiting, None)) is not None:
             candidates = self._universe.candidates(key)
-            wanted = candidates[: candidates.index(pins[key])]
-            for candidate in self._working(wanted, without=without, given=tuple(fixed.values()), present=present):
-                better = self.find(without=without, given=[*fixed.values(), candidate], present=present)
+            wanted: Sequence[Candidate] = candidates[: candidates.index(pins[key])]
+            for root in roots.get(key, ()):  # a host states most of its keys: what it refuses needs no search
+                wanted = [one for one in wanted if one in self._universe.allowed(root)]
+            decided = [*fixed.values()] if wanted else []
+            for candidate in self._working(wanted, without=without, given=decided, present=present):
+                better = self.find(without=without, given=[*decided, candidate], present=present)
                 if better is not None and better.get(key) == candidate:
-                    pins = better
+                    pins, fixed[key] = better, candidate
+                    waiting = self._in_order(pins, fixed)
                     break
             fixed[key] = pins[key]
+        return pins
 
     def _working(
         self,
@@ -213,13 +228,15 @@ class CompleteSearch:
                 yield from some
             start, size = start + size, size * 2
 
-    def _next_key(self, pins: dict[Key, Candidate], fixed: dict[Key, Candidate]) -> Key | None:
+    def _in_order(self, pins: Collection[Key], fixed: Collection[Key]) -> Iterator[Key]:
+        """The keys that are still to be decided, those the user named first."""
         direct = self._universe.packages.order if self._universe.packages else {}
         order = self._universe.problem.order
-        waiting = [key for key in pins if key not in fixed]
-        if not waiting:
-            return None
-        return min(waiting, key=lambda key: (key not in direct, direct.get(key, 0), key.is_package, order.get(key, 0), key))
+
+        def rank(key: Key) -> tuple[bool, int, bool, int, Key]:
+            return key not in direct, direct.get(key, 0), key.is_package, order.get(key, 0), key
+
+        return iter(sorted((key for key in pins if key not in fixed), key=rank))
 
     def _reached(self, model: Sequence[int], without: Collection[str]) -> dict[Key, Candidate]:
         """The part of a model that is needed, starting from the roots. A model lists every variable, negated when false."""
@@ -239,7 +256,8 @@ class CompleteSearch:
         return pins
 
     def _expand(self, candidate: Candidate) -> None:
-        if len(self._expanded) >= MAX_READS:
+        self._index_reads += candidate.key.is_package
+        if self._index_reads > MAX_READS:
             raise UnavailableError(
                 f"the problem was not decided after reading {MAX_READS} candidates",
                 hints=("narrow `requires:` or `packages:` with lower bounds, so that fewer versions are in question",),

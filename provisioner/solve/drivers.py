@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 from provisioner.versions import Version
@@ -77,8 +78,8 @@ class NativeDriver:
 
     def runs(self, driver: Version) -> bool:
         """Whether `driver` is of a branch that natively runs this CUDA; a branch not listed counts as the next older one."""
-        older = [level for branch, level in self._branches if branch <= driver.release[0]]
-        return bool(older) and older[-1] >= self._level
+        newer = bisect_right(self._branches, (driver.release[0] + 1,))  # the first that is newer than the driver's own
+        return newer > 0 and self._branches[newer - 1][1] >= self._level
 
     def allows(self, candidate: Candidate) -> bool:
         """Whether the candidate's branch is new enough."""

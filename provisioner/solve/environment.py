@@ -1,10 +1,14 @@
-"""Environment variables a stack needs: those of the matrix whose condition holds, and those that let a GPU pass for another."""
+"""Environment variables a stack needs.
+
+Those of the matrix whose condition holds, those that let a GPU pass for another, and the gate of a base image that is kept.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from provisioner.solve.devices import FRAMEWORKS
+from provisioner.solve.gate import kept_gate
 from provisioner.solve.needs import NOBODY
 from provisioner.solve.requirement import Key
 
@@ -25,7 +29,7 @@ def environment(universe: Universe, pins: Mapping[Key, Candidate]) -> dict[str, 
             found.update(row.variables)
     for override in overrides(universe, pins):
         found.update(override.variables)
-    return dict(sorted(found.items()))
+    return dict(sorted((found | kept_gate(universe, pins)).items()))
 
 
 def overrides(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[GfxOverride]:

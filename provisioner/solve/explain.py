@@ -4,18 +4,41 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
 if TYPE_CHECKING:
     from provisioner.solve.stack import Conflict, Hint, Reason, Stack
+
+MOST_LINES = 15
+"""What fits on a screen beside the hints; who reads more than that reads JSON."""
 
 SUMMARIZED = ("tensorflow", "jax", "cuda", "rocm", "driver", "amdgpu", "webdriver", "python")
 
 
 def conflict_lines(conflict: Conflict) -> tuple[str, ...]:
-    """One line for each member, each with its source."""
-    return tuple(_line(member) for member in conflict.members)
+    """One line for each member, each with its source, and what follows; never more than `MOST_LINES`."""
+    end = (conflict.conclusion,) if conflict.conclusion else ()
+    lines = [(member.kind, reason_line(member)) for member in conflict.members]
+    for kind in ("rule", "fact", "request"):
+        lines = _shortened(lines, kind, MOST_LINES - len(end))
+    return (*(line for _, line in lines), *end)
 
 
-def _line(reason: Reason) -> str:
+def _shortened(lines: list[tuple[str, str]], kind: str, most: int) -> list[tuple[str, str]]:
+    """Count the last lines of a kind instead of showing them, where there are too many lines."""
+    too_many = len(lines) - most
+    of_kind = [index for index, line in enumerate(lines) if line[0] == kind]
+    if too_many <= 0 or len(of_kind) < 2:
+        return lines
+    left_out = of_kind[-min(too_many + 1, len(of_kind) - 1) :]
+    names = {"rule": "rules", "fact": "facts", "request": "requests"}
+    note = (kind, f"and {len(left_out)} more {names[kind]}, listed under --format json")
+    return [note if index == left_out[0] else line for index, line in enumerate(lines) if index not in left_out[1:]]
+
+
+def reason_line(reason: Reason) -> str:
+    """One reason with its source."""
     return f"{reason.text}  ({reason.where})" if reason.where else reason.text
 
 
@@ -36,7 +59,25 @@ def stack_rows(stack: Stack) -> list[tuple[str, str, str]]:
             kept = reasons.get(pin.component)
             if kept is None or _weight(reason) > _weight(kept):
                 reasons[pin.component] = reason
-    return [(name, value, _line(reasons[name]) if name in reasons else "") for name, value in stack.components.items() if value]
+    return [
+        (name, value, reason_line(reasons[name]) if name in reasons else "")
+        for name, value in stack.components.items()
+        if value
+    ]
+
+
+def package_rows(stack: Stack) -> list[tuple[str, str, str]]:
+    """Distribution, version, and who needs it in which range."""
+    needed: dict[str, list[str]] = {}
+    for package in stack.packages:
+        for text in package.requires:
+            needed.setdefault(canonicalize_name(Requirement(text).name), []).append(f"{package.name} needs {text}")
+    rows = []
+    for package in stack.packages:
+        by = needed.get(package.name, [])
+        more = f" and {len(by) - 1} more" if len(by) > 1 else ""
+        rows.append((package.name, package.version, f"{by[0]}{more}" if by else ""))
+    return rows
 
 
 def _weight(reason: Reason) -> int:

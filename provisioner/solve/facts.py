@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from provisioner.host.parse import parse_wsl
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -31,8 +33,8 @@ class FactSource:
 
     `read` returns its value, or None when the host does not say; `place` is the key of the profile that says it. It matters to
     stacks of these `accelerators` on these `systems`. `is_userland`: a container image brings its own, so that the host's
-    binds only what runs on the host itself. `is_chosen`: what the host leaves open is chosen by the solver, because it can be
-    installed; `is_build_tool`: only when something is compiled.
+    binds only what runs on the host itself; `is_of_containers`: only what runs in a container. `is_chosen`: what the host
+    leaves open is chosen by the solver, because it can be installed; `is_build_tool`: only when something is compiled.
     """
 
     read: Callable[[Host], str | None]
@@ -40,6 +42,7 @@ class FactSource:
     accelerators: frozenset[str] = frozenset({"cuda", "rocm", "mps", "cpu"})
     systems: frozenset[str] = frozenset({"linux", "macos"})
     is_userland: bool = False
+    is_of_containers: bool = False
     is_chosen: bool = False
     is_build_tool: bool = False
 
@@ -115,7 +118,11 @@ FACTS: dict[str, FactSource] = {
         read=lambda host: host.fabric_manager, place="fabric_manager", accelerators=_CUDA, systems=_LINUX
     ),
     "container_toolkit": FactSource(
-        read=lambda host: host.container_toolkit, place="container_toolkit", accelerators=_CUDA, systems=_LINUX
+        read=lambda host: host.container_toolkit,
+        place="container_toolkit",
+        accelerators=_CUDA,
+        systems=_LINUX,
+        is_of_containers=True,
     ),
     "dcgm": FactSource(read=lambda _: None, place="", accelerators=_CUDA, systems=_LINUX),
     "jetson": FactSource(
@@ -147,12 +154,62 @@ def stated(host: Host, component: str) -> str | None:
     return source.read(host) if source is not None else None
 
 
+PLACES = {"gpu": "gpus", "gpu_kind": "gpus[].name", "driver_version": "driver.version"}
+"""Keys of a profile for what is no component of its own."""
+
+DRIVER_KINDS = {"driver": "nvidia", "amdgpu": "amdgpu", "webdriver": "webdriver"}
+
+
+def to_settle(fact: str, host: Host | None = None) -> str:
+    """What a person can do about an unstated fact, to be put behind what is said of it; "" where no profile can state it."""
+    source = FACTS.get(fact)
+    place = PLACES.get(fact, fact) if source is None else source.place
+    if fact == "secure_boot" and host is not None and host.secure_boot is not None:
+        place = "secure_boot.mok_enrolled"
+    return f"; state `{place}` in its profile (`provision inspect` writes one)" if place else ""
+
+
+def has_driver_of_some_version(host: Host, component: str) -> bool:
+    """Whether a host states that it has such a driver and leaves its version out: it is there, and not to be chosen."""
+    driver = host.driver
+    return driver is not None and driver.version is None and driver.kind == DRIVER_KINDS.get(component)
+
+
+def virtualizations(host: Host) -> frozenset[str]:
+    """What a host may be: what it states, or what its kernel leaves possible, for only WSL runs kernels of Microsoft's.
+
+    A flavour of NVIDIA's kernel module is stated of Linux alone: in WSL the driver is that of Windows.
+    """
+    if host.virtualization is not None:
+        return frozenset({host.virtualization})
+    if host.kernel is not None:
+        wsl = parse_wsl(host.kernel)
+        return frozenset({wsl}) if wsl is not None else NOT_WSL
+    return NOT_WSL if host.driver is not None and host.driver.module is not None else NOT_WSL | WSL
+
+
+NOT_WSL, WSL = frozenset({"none", "vm", "container"}), frozenset({"wsl1", "wsl2"})
+
+
+def interpreter(host: Host, platform: str) -> str | None:
+    """The architecture of a host's Python; None when it is unstated and may differ from the machine's.
+
+    Apple silicon alone runs programs of the other architecture as a matter of course (Rosetta 2).
+    """
+    found = stated(host, "python_arch")
+    if found is not None or platform == "macos/arm64":
+        return found
+    return {"amd64": "x86_64", "arm64": "arm64", "x86_64": "x86_64"}[platform.partition("/")[2]]
+
+
 def binds(component: str, wish: Wish) -> bool:
     """Whether a host's fact about a component matters to what is wished for."""
     source = FACTS.get(component)
     if source is None:
         return True
-    is_ours = not source.is_userland or wish.runs == "host"
+    is_ours = wish.runs == ("container" if source.is_of_containers else "host") or not (
+        source.is_userland or source.is_of_containers
+    )
     return is_ours and is_used(component, wish) and wish.accelerator in source.accelerators and wish.system in source.systems
 
 

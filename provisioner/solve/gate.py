@@ -1,45 +1,222 @@
-"""The container gate: NVIDIA_REQUIRE_CUDA that says exactly what was solved.
+"""The gate of a base image: what the image's own NVIDIA_REQUIRE_CUDA lets in, as requirements on the hosts of a problem.
 
-Grammar (nvidia-container-toolkit, internal/requirements): spaces are OR, commas AND; properties `cuda`, `driver`, `arch`,
-`brand`; a driver compares as a version, `arch` as a compute capability, a brand as a string.
+A base that the spec names keeps its gate, in a variable of its own beside the one that says what was solved, for all
+NVIDIA_REQUIRE_* of an image must be met. Where the spec allows `image-gate`, and for bases chosen by kind, the rendered image's
+NVIDIA_REQUIRE_CUDA replaces it, and where that lets in a host that the base's own would refuse, the relaxation is named.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import TYPE_CHECKING
 
-from provisioner.solve.coverage import Target
+from provisioner.gate.evaluate import NO, UNKNOWN, judge, verdict_of
+from provisioner.gate.grammar import parse
+from provisioner.solve.gate_facts import cuda_of, facts_of
+from provisioner.solve.images import KINDS
+from provisioner.solve.requirement import Key, Labelled, Origin, Requirement
+from provisioner.solve.stack import Relaxation
+from provisioner.versions import Version
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping
 
-    from provisioner.solve.drivers import RunsCuda
+    from provisioner.gate.evaluate import Judgement
+    from provisioner.gate.grammar import Expression
+    from provisioner.host.model import Host
+    from provisioner.matrix.model import ImageFacts, Matrix
+    from provisioner.solve.guards import Guards
+    from provisioner.solve.requirement import Candidate
+    from provisioner.solve.target import TargetHost, Wish
+    from provisioner.solve.universe import Universe
+
+KEPT = "NVIDIA_REQUIRE_BASE"
+"""The variable a kept gate goes by: NVIDIA_REQUIRE_CUDA is the stack's."""
+
+WORD = "image-gate"
+"""The word of `policy.allow` that lifts the gate of a named base."""
+
+_LONGEST = 60
 
 
-def require_cuda(tests: Sequence[RunsCuda], arch_list: Sequence[str]) -> str:
-    """Write the requirement of a stack: one of its driver ways AND one of its GPU ranges, as an OR of AND terms."""
-    test = tests[0]
-    ways = [f"driver>={test.floor}"] if test.floor is not None else [f"cuda>={test.cuda_level}"]
-    ways.extend(f"brand=tesla,driver>={branch},driver<{int(branch) + 1}" for branch in test.forward_branches)
-    ranges = _arch_ranges(arch_list) or [""]
-    return " ".join(f"{way},{span}" if span else way for way in ways for span in ranges)
+class Admits:
+    """Drivers with which one host passes a gate, or might: what is unknown does not refuse."""
+
+    def __init__(self, matrix: Matrix, guards: Guards, expression: Expression, *, host: Host) -> None:
+        self._matrix = matrix
+        self._guards = guards
+        self._expression = expression
+        self._host = host
+        clauses = [clause for term in expression.terms for clause in term]
+        self._bounds = sorted({clause.numbers for clause in clauses if clause.name == "driver"})
+        self._known: dict[tuple[int, bool, str], bool] = {}
+
+    def allows(self, candidate: Candidate) -> bool:
+        """Whether the gate would not refuse this driver on the host."""
+        numbers = candidate.version.release
+        while len(numbers) > 1 and not numbers[-1]:
+            numbers = numbers[:-1]
+        place = bisect_right(self._bounds, numbers)
+        is_bound = place > 0 and self._bounds[place - 1] == numbers
+        # Between two mentioned drivers, and with the same CUDA, every driver fares alike.
+        case = (place, is_bound, cuda_of(self._matrix, candidate.label))
+        if case not in self._known:
+            facts = facts_of(self._matrix, self._guards, self._host, driver=candidate.label)
+            self._known[case] = verdict_of([self._expression], facts) != NO
+        return self._known[case]
+
+    def __str__(self) -> str:
+        return f"let in by {_short(self._expression.text)}"
 
 
-def _arch_ranges(arch_list: Sequence[str]) -> list[str]:
-    """Compute-capability ranges the compiled targets serve: a cubin serves its own major from its minor up.
+class ImageGate:
+    """Requirements of base images on the drivers and GPUs of one problem."""
 
-    PTX is left out: whether it may be compiled at start depends on the driver, which the gate cannot say per GPU.
-    """
-    spans: dict[int, int] = {}
-    for text in arch_list:
-        target = Target.parse(text)
-        if text.startswith("sm_") and not target.suffix:
-            major, minor = target.capability
-            spans[major] = min(minor, spans.get(major, minor))
-    merged: list[tuple[tuple[int, int], int]] = []
-    for major, minor in sorted(spans.items()):
-        if merged and merged[-1][1] == major and minor == 0:
-            merged[-1] = (merged[-1][0], major + 1)
-        else:
-            merged.append(((major, minor), major + 1))
-    return [f"arch>={low[0]}.{low[1]},arch<{high}.0" for low, high in merged]
+    def __init__(self, matrix: Matrix, wish: Wish, guards: Guards, *, keys: Mapping[str, tuple[Key, ...]]) -> None:
+        self._matrix = matrix
+        self._wish = wish
+        self._guards = guards
+        self._keys = keys
+
+    def of(self, candidate: Candidate) -> Iterator[Requirement]:
+        """What a base image requires of every host; nothing where its gate is replaced."""
+        image: ImageFacts = candidate.subject[2]
+        if not image.require_cuda or not self.is_binding:
+            return
+        expression = parse(image.require_cuda)
+        where = self.place(image)
+        for target in self._wish.hosts:
+            on_gpu = self._on_gpus(expression, target, image, where)
+            refused = {one.key for one in on_gpu if not one.test.allows(_itself(one.key))}
+            # A GPU that no driver helps is the GPU's conflict: the driver is judged as on a GPU that passes.
+            host = target.host.model_copy(update={"gpus": None}) if refused else target.host
+            yield from on_gpu
+            for key in self._keys.get("driver", ()):
+                if key.world == target.label:
+                    test = Admits(self._matrix, self._guards, expression, host=host)
+                    text = _says(image, expression, self._stated(expression, target, host))
+                    yield Requirement(key, test, Origin("rule", "image", "image needs driver", text, where))
+
+    @property
+    def is_binding(self) -> bool:
+        """Whether the gate of the base is kept: the spec names the base, and does not lift its gate."""
+        wish = self._wish
+        is_named = wish.image_base not in KINDS
+        return is_named and wish.accelerator == "cuda" and wish.system == "linux" and WORD not in wish.allowed
+
+    def place(self, image: ImageFacts) -> str:
+        """Where the requirement of a base is written: the spec's line, or what the matrix cites."""
+        if self._wish.spec.image.require is not None:
+            return self._wish.place("image.require")
+        cited = (str(self._matrix.citations[source]) for source in image.sources if source in self._matrix.citations)
+        return "; ".join(cited) or "matrices/images.yaml"
+
+    def judgements(self, image: ImageFacts, drivers: Mapping[str, str]) -> Iterator[tuple[TargetHost, Judgement]]:
+        """What the gate of a base says to every host, given its driver by label of the host."""
+        expression = parse(image.require_cuda)
+        for target in self._wish.hosts:
+            facts = facts_of(self._matrix, self._guards, target.host, driver=drivers.get(target.label, ""))
+            yield target, judge([expression], facts)
+
+    def _on_gpus(self, expression: Expression, target: TargetHost, image: ImageFacts, where: str) -> list[Requirement]:
+        """The capabilities that some driver, on the host's GPU of this kind, passes the gate with."""
+        if not any(clause.name in {"arch", "brand"} for term in expression.terms for clause in term):
+            return []
+        known = (
+            [str(one.version) for one in self._matrix.components["gpu"].releases] if "gpu" in self._matrix.components else []
+        )
+        found = []
+        for gpu in target.host.gpus or ():
+            device = self._guards.device(gpu)
+            key = Key(f"gpu:{device}", target.label)
+            if device is None or key not in self._keys.get("gpu", ()):
+                continue
+            passing = []
+            for text in dict.fromkeys((*known, device)):
+                host = target.host.model_copy(update={"gpus": (gpu.model_copy(update={"compute_capability": text}),)})
+                if verdict_of([expression], facts_of(self._matrix, self._guards, host)) != NO:
+                    passing.append(text)
+            alone = target.host.model_copy(update={"gpus": (gpu,)})
+            text = _says(image, expression, judge([expression], facts_of(self._matrix, self._guards, alone)))
+            test = Labelled(frozenset(passing), f"let in by {_short(expression.text)}")
+            found.append(Requirement(key, test, Origin("rule", "image", "image needs gpu", text, where)))
+        return found
+
+    def _stated(self, expression: Expression, target: TargetHost, host: Host) -> Judgement:
+        driver = target.host.driver.version if target.host.driver is not None else None
+        return judge([expression], facts_of(self._matrix, self._guards, host, driver=driver or ""))
+
+
+def kept_gate(universe: Universe, pins: Mapping[Key, Candidate]) -> dict[str, str]:
+    """The variable that keeps the gate of a named base; {} where there is none to keep."""
+    image = _image(pins)
+    return {KEPT: image.require_cuda} if image is not None and _gate_of(universe).is_binding else {}
+
+
+def gate_unverified(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[str]:
+    """What a kept gate asks of hosts that do not state it."""
+    gate, image = _gate_of(universe), _image(pins)
+    if image is None or not gate.is_binding:
+        return
+    for target, judgement in gate.judgements(image, _drivers(pins)):
+        for clause in judgement.skipped:
+            what = f"`{clause}` in the NVIDIA_REQUIRE_CUDA of {image.reference}"
+            yield f"image: {what} is about nothing that runtimes know: one runtime skips it, another refuses it"
+        if judgement.verdict == UNKNOWN:
+            asked = " and ".join(judgement.unknown)
+            is_nameless = "brand" in judgement.unknown and any(gpu.name is None for gpu in target.host.gpus or ())
+            settle = "; state `gpus[].name` in its profile (`provision inspect` writes one)" if is_nameless else ""
+            lets_in = f"whether the NVIDIA_REQUIRE_CUDA of {image.reference} lets {target.label} in"
+            yield f"image: {lets_in} depends on its {asked}, which is not known{settle}"
+
+
+def gate_relaxations(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Relaxation]:
+    """The relaxation that was used where a base's own gate would have refused a host and is replaced."""
+    gate, image = _gate_of(universe), _image(pins)
+    wish = universe.problem.wish
+    if image is None or gate.is_binding or wish.accelerator != "cuda" or wish.system != "linux":
+        return
+    for target, judgement in gate.judgements(image, _drivers(pins)):
+        if judgement.verdict == NO:
+            text = (
+                f"base image {image.reference} alone would refuse {target.label} ({judgement});"
+                " the NVIDIA_REQUIRE_CUDA of this stack replaces its own"
+            )
+            yield Relaxation(name=WORD, component="image", text=text, where=gate.place(image))
+
+
+def _gate_of(universe: Universe) -> ImageGate:
+    problem = universe.problem
+    return ImageGate(problem.matrix, problem.wish, problem.needs.guards, keys={})
+
+
+def _image(pins: Mapping[Key, Candidate]) -> ImageFacts | None:
+    """The chosen base, when it has a gate."""
+    candidate = pins.get(Key("image"))
+    image: ImageFacts | None = candidate.subject[2] if candidate is not None and candidate.subject else None
+    return image if image is not None and image.require_cuda else None
+
+
+def _drivers(pins: Mapping[Key, Candidate]) -> dict[str, str]:
+    return {key.world: candidate.label for key, candidate in pins.items() if key.component == "driver"}
+
+
+def _itself(key: Key) -> Candidate:
+    """What the host states of one of its GPUs, as a candidate."""
+    from provisioner.solve.requirement import Candidate
+
+    text = key.name.partition(":")[2]
+    return Candidate(key, Version.parse(text), text)
+
+
+def _says(image: ImageFacts, expression: Expression, judgement: Judgement) -> str:
+    text = f"base image {image.reference} lets in hosts with {_short(expression.text)}"
+    return f"{text}; {judgement}" if judgement.verdict == NO else text
+
+
+def _short(text: str) -> str:
+    """A requirement as far as it fits a line: its first alternative says most, the others are counted."""
+    if len(text) <= _LONGEST:
+        return f"`{text}`"
+    first, *others = text.split()
+    return f"`{first}` or {len(others)} more alternatives" if others else f"`{first[: _LONGEST - 1]}…`"

@@ -6,12 +6,12 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from provisioner.matrix.guards import NAMED_GUARDS
-from provisioner.solve.facts import ABSENT, stated
+from provisioner.solve.facts import ABSENT, has_driver_of_some_version, interpreter, stated, virtualizations
 from provisioner.solve.requirement import is_of_system
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from provisioner.host.model import Host, HostGpu
     from provisioner.matrix.model import Matrix, Need
@@ -46,21 +46,42 @@ class Guards:
         """Whether every guard holds on a host; what the host does not state does not hold."""
         return all(self._verdict(guard, target.host) is Verdict.YES for guard in guards)
 
-    def unknown(self, guards: Iterable[Need], target: TargetHost) -> str:
-        """The first unstated fact that alone decides whether the guards hold; "" when they are decided."""
-        found = [(self._verdict(guard, target.host), guard.component) for guard in guards]
+    def open(self, guards: Iterable[Need], target: TargetHost) -> tuple[Need, ...]:
+        """The guards that unstated facts leave open; () when it is decided whether all hold."""
+        found = [(self._verdict(guard, target.host), guard) for guard in guards]
         if any(verdict is Verdict.NO for verdict, _ in found):
-            return ""
-        return next((component for verdict, component in found if verdict is Verdict.UNKNOWN), "")
+            return ()
+        return tuple(guard for verdict, guard in found if verdict is Verdict.UNKNOWN)
+
+    def unknown(self, guards: Iterable[Need], target: TargetHost) -> str:
+        """The first unstated fact that decides whether the guards hold; "" when they are decided."""
+        return next((guard.component for guard in self.open(guards, target)), "")
 
     def device(self, gpu: HostGpu) -> str | None:
         """The compute capability or gfx target of a GPU, stated or known by its name."""
         return gpu.compute_capability or gpu.gfx or self._devices.get(gpu.name or "")
 
+    def is_data_centre(self, target: TargetHost) -> Verdict:
+        """Whether every GPU of a host is of the class forward compatibility supports; unknown where one is not named."""
+        gpus = target.host.gpus
+        if gpus is None:
+            return Verdict.UNKNOWN
+        kinds = {self._kinds.get(gpu.name or "") for gpu in gpus}
+        if not kinds or kinds - {"datacenter", "", None}:
+            return Verdict.NO
+        return Verdict.YES if kinds == {"datacenter"} else Verdict.UNKNOWN
+
+    def allows(self, guard: Need, label: str) -> bool:
+        """Whether a guard holds for a value that was chosen."""
+        return self._matches(guard, label)
+
     def _verdict(self, guard: Need, host: Host) -> Verdict:
+        if guard.component == "virtualization":
+            return _of_some(virtualizations(host), {str(one) for one in guard.one_of})
         values = list(self._values(guard.component, host))
         if guard.component not in NAMED_GUARDS and [str(one) for one in guard.one_of] == [ABSENT]:
-            return Verdict.YES if all(value in {None, ABSENT} for value in values) else Verdict.NO
+            is_there = has_driver_of_some_version(host, guard.component) or any(value not in {None, ABSENT} for value in values)
+            return Verdict.NO if is_there else Verdict.YES
         known = [value for value in values if value]
         if any(self._matches(guard, value) for value in known):
             return Verdict.YES
@@ -70,8 +91,8 @@ class Guards:
         """What a host has of a component: several values for several GPUs, None for what it does not state."""
         if component in self._wished:
             yield self._wished[component]
-        elif component == "virtualization":
-            yield host.virtualization
+        elif component == "python_arch":
+            yield interpreter(host, self._wish.platform)
         elif component in {"gpu", "gpu_kind"}:
             if host.gpus is None:
                 yield None
@@ -88,3 +109,9 @@ class Guards:
         if is_named or (component is not None and component.is_named):
             return Version.named(value) in guard.one_of
         return guard.allows(Version.parse(value))
+
+
+def _of_some(possible: Collection[str], wanted: Collection[str]) -> Verdict:
+    """Whether a fact is among some values, when all that is known of it is what it may be."""
+    hits = [value in wanted for value in possible]
+    return Verdict.YES if all(hits) else Verdict.UNKNOWN if any(hits) else Verdict.NO

@@ -3,187 +3,311 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
-from provisioner.errors import UnavailableError
-from provisioner.solve.answer import TRIED
+from provisioner.errors import ProvisionError, UnavailableError
+from provisioner.solve.change import LEFT_OUT, Change, changed
+from provisioner.solve.complete import CompleteSearch
+from provisioner.solve.cost import Cost, cost_of, rank
+from provisioner.solve.fold import listed
+from provisioner.solve.lever import Lever, change_of, left_out, levers_of
+from provisioner.solve.other_ways import other_ways
+from provisioner.solve.problem import join
 from provisioner.solve.provider import search as engine_search
-from provisioner.solve.requirement import Within
 from provisioner.solve.stack import Hint
-from provisioner.solve.universe import violations
+from provisioner.solve.universe import Universe, violations
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from provisioner.solve.complete import CompleteSearch
-    from provisioner.solve.requirement import Candidate, Key, Requirement
-    from provisioner.solve.universe import Universe
+    from provisioner.solve.problem import Problem
+    from provisioner.solve.requirement import Candidate, Key
+    from provisioner.solve.target import Wish
 
-COST = (
-    "pytorch_build", "pytorch", "tensorflow", "jax", "package", "python", "python_arch", "arch_list", "cuda", "rocm",
-    "nvcc", "gcc", "clang", "xcode", "image", "glibc", "container_toolkit", "fabric_manager", "userspace_driver",
-    "loaded_modules", "kernel_headers", "kernel_gcc", "driver_module", "cuda_driver", "webdriver", "driver", "amdgpu",
-    "jetson", "sip", "secure_boot", "kernel", "os", "macos", "gpu",
-)  # fmt: skip
-"""What a change costs a person, cheapest first: another build, another version, Python, CUDA, compilers, the container, what
-stands beside the driver, the driver, firmware settings, the kernel, the operating system, the hardware."""
-
-RANGES = frozenset({"driver", "amdgpu", "kernel", "glibc", "gcc", "clang", "container_toolkit", "cuda_driver", "xcode"})
-"""Facts of which a hint names the nearest value as a bound: what lies beyond it mostly does as well."""
+    Settle = Callable[[Wish], Mapping[str, str] | None]
 
 AT_ONCE = 3
-"""How many changes one hint may combine."""
+"""How many different things one hint may change; the same thing on several hosts is one."""
 
 MOST = 40
 """How many combinations are tried before those found so far must do."""
 
-SHOWN = 4
+SHOWN = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Lever:
-    """Something a person could change: one request or one fact, the key it is about and what it says now."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """Changes that work, what they cost, and what they give."""
 
-    group: str
-    key: Key
-    current: Requirement
-
-
-def hints(universe: Universe, search: CompleteSearch, groups: tuple[str, ...]) -> tuple[Hint, ...]:
-    """Find the smallest sets of changes that leave a solution, and say what each would give."""
-    found: list[tuple[tuple[int, ...], Hint]] = []
-    done: list[frozenset[str]] = []
-    queue: list[tuple[Lever, ...]] = [(lever,) for lever in _levers(universe, search, groups)]
-    tried = 0
-    while queue and tried < MOST and len(found) < SHOWN:
-        queue.sort(key=lambda levers: (len(levers), sorted(_cost(lever.key) for lever in levers)))
-        levers = queue.pop(0)
-        dropped = frozenset(lever.group for lever in levers)
-        if any(other <= dropped for other in done):
-            continue
-        tried += 1
-        hint = _hint(universe, search, levers)
-        if hint is not None:
-            done.append(dropped)
-            found.append((tuple(sorted(_cost(lever.key) for lever in levers)), hint))
-        elif len(levers) < AT_ONCE and (further := _still_impossible(search, dropped)):
-            known = {frozenset(lever.group for lever in waiting) for waiting in queue}
-            queue.extend(
-                (*levers, lever)
-                for lever in _levers(universe, search, further)
-                if dropped | {lever.group} not in known and lever.group not in dropped
-            )
-    found.sort(key=lambda item: (len(item[1].changes), item[0]))
-    return tuple(hint for _, hint in found)
+    changes: tuple[Change, ...]
+    costs: tuple[Cost, ...]
+    gives: Mapping[str, str]
 
 
-def _still_impossible(search: CompleteSearch, dropped: frozenset[str]) -> tuple[str, ...]:
-    """What else stands in the way once these groups are dropped; nothing when that cannot be told."""
-    try:
-        return search.minimal(without=dropped) if search.find(without=dropped) is None else ()
-    except UnavailableError:
-        return ()
+def hints(
+    universe: Universe, search: CompleteSearch, groups: tuple[str, ...], *, settle: Settle | None = None
+) -> tuple[Hint, ...]:
+    """The ways out of a conflict, each solved again from the inputs as they would be after the change.
 
-
-def _levers(universe: Universe, search: CompleteSearch, groups: tuple[str, ...]) -> Iterator[Lever]:
-    """The requests and facts among some groups; rules are not for the user to change, nor is what the target is."""
-    for group in groups:
-        for parent, requirement in search.members(group)[:1]:
-            is_open = isinstance(requirement.test, Within) and not requirement.test.range.clauses
-            is_fixed = is_open or requirement.key.name in {"platform", "accelerator"} or group == TRIED
-            is_environment = universe.packages is not None and requirement.key.name in {"python", "image"}
-            if parent is None and not is_fixed and not is_environment:
-                yield Lever(group, requirement.key, requirement)
-
-
-def _hint(universe: Universe, search: CompleteSearch, levers: tuple[Lever, ...]) -> Hint | None:
-    """Solve without what the levers say; None when that is still impossible."""
-    dropped = {lever.group for lever in levers}
-    present = tuple(dict.fromkeys(lever.key for lever in levers))
-    try:
-        return _settled(universe, search, levers, dropped, present)
-    except UnavailableError:
-        return None  # an index this way out would need is out of reach: it may work, but nobody could say so
-
-
-def _settled(
-    universe: Universe, search: CompleteSearch, levers: tuple[Lever, ...], dropped: set[str], present: tuple[Key, ...]
-) -> Hint | None:
-    pins = _answered(universe, search, without=dropped, given=(), present=present)
-    if pins is None:
-        return None
-    chosen: list[Candidate] = []
-    changes = []
-    for lever in levers:
-        candidate, change = _nearest(universe, search, lever, dropped, chosen) or (pins[lever.key], "")
-        chosen.append(candidate)
-        changes.append((_component(lever.key), change or f"=={candidate.label}"))
-    if any(pins[candidate.key] is not candidate for candidate in chosen):
-        pins = _answered(universe, search, without=dropped, given=chosen, present=present)
-    if pins is None:
-        return None
-    return Hint(changes=tuple(changes), text=_words(levers, tuple(changes), pins), gives=gives(universe, pins))
-
-
-def _answered(
-    universe: Universe, search: CompleteSearch, *, without: set[str], given: Sequence[Candidate], present: tuple[Key, ...] = ()
-) -> dict[Key, Candidate] | None:
-    """What solving again would answer: as in `resolve.decide`, but the complete search keeps what it has learnt.
-
-    With packages resolvelib is asked first, for it reads a third of what the complete search reads to find the optimum.
-    What is given counts as required: otherwise what a driver nobody requires needs of the kernel would not be looked at.
+    `settle` solves a wish and says what its answer gives, None where there is none. Where it is left out and there are
+    packages, ways out are those within one environment.
     """
-    present = tuple(dict.fromkeys((*present, *(candidate.key for candidate in given))))
-    if universe.packages is not None:
-        if search.refutes(without=without, given=given, present=present):
+    if settle is None and universe.packages is None:
+        settle = partial(_settle_system, universe.problem)
+    found = _Ways(universe, search, settle).found(groups)
+    if settle is not None:
+        found.extend(_others(universe, groups, settle))
+    found.sort(key=lambda way: (rank(list(way.costs)), [change.text for change in way.changes]))
+    several = len(universe.problem.wish.hosts) > 1
+    return tuple({hint.text: hint for hint in (_hint(way, names_hosts=several) for way in found)}.values())[:SHOWN]
+
+
+def rejoined(problem: Problem, wish: Wish) -> Problem:
+    """The problem of a changed wish, with the same required beyond the inputs."""
+    return join(problem.matrix, wish).with_roots(*problem.extra)
+
+
+def _settle_system(problem: Problem, wish: Wish) -> Mapping[str, str] | None:
+    universe = Universe(rejoined(problem, wish))
+    search = CompleteSearch(universe)
+    try:
+        pins = search.best()
+    finally:
+        search.close()
+    return None if pins is None else gives(universe, pins)
+
+
+def _settled(settle: Settle, wish: Wish, changes: Sequence[Change]) -> Mapping[str, str] | None:
+    """What the changes give; None when they do not help, or nobody can say so because an index is out of reach."""
+    try:
+        return settle(changed(wish, changes))
+    except ProvisionError:
+        return None
+
+
+def _others(universe: Universe, groups: tuple[str, ...], settle: Settle) -> list[Way]:
+    wish = universe.problem.wish
+    found: list[Way] = []
+    for changes in other_ways(universe, groups):
+        said = {(change.component, change.text) for change in changes}
+        if any({(one.component, one.text) for one in way.changes} <= said for way in found):
+            continue
+        given = _settled(settle, wish, changes)
+        if given is not None:
+            told = tuple(_exact(change, given) for change in changes)
+            found.append(Way(changes=told, costs=tuple(cost_of(change.component) for change in told), gives=given))
+    return found
+
+
+def _exact(change: Change, given: Mapping[str, str]) -> Change:
+    """A Python that was left open becomes the one that was found."""
+    if change.component != "python" or change.text:
+        return change
+    return Change(component="python", text=f"=={given['python']}", instead=change.instead)
+
+
+class _Ways:
+    """Looks for the smallest sets of requests and facts whose change leaves a solution."""
+
+    def __init__(self, universe: Universe, search: CompleteSearch, settle: Settle | None) -> None:
+        self._universe = universe
+        self._search = search
+        self._settle = settle
+
+    def found(self, groups: tuple[str, ...]) -> list[Way]:
+        ways: list[Way] = []
+        done: list[frozenset[str]] = []
+        queue: list[tuple[Lever, ...]] = [(lever,) for lever in levers_of(self._universe, self._search, groups)]
+        known = {_groups(levers) for levers in queue}
+        tried = 0
+        while queue and tried < MOST and len(ways) < SHOWN:
+            queue.sort(key=_cost)
+            levers = queue.pop(0)
+            dropped = _groups(levers)
+            if any(other <= dropped for other in done):
+                continue
+            tried += 1
+            way = self._way(levers)
+            if way is not None:
+                done.append(dropped)
+                ways.append(way)
+                continue
+            for further in self._further(levers, dropped):
+                if _groups(further) not in known:
+                    known.add(_groups(further))
+                    queue.append(further)
+        return ways
+
+    def _further(self, levers: tuple[Lever, ...], dropped: frozenset[str]) -> list[tuple[Lever, ...]]:
+        """The same changes with one more: what else stands in the way once they are made."""
+        also = levers_of(self._universe, self._search, self._still_impossible(dropped))
+        further = [(*levers, lever) for lever in also if lever.group not in dropped]
+        return [some for some in further if _count(some) <= AT_ONCE]
+
+    def _still_impossible(self, dropped: frozenset[str]) -> tuple[str, ...]:
+        """What else stands in the way once these groups are dropped; nothing when that cannot be told."""
+        try:
+            return self._search.minimal(without=dropped) if self._search.find(without=dropped) is None else ()
+        except UnavailableError:
+            return ()
+
+    def _way(self, levers: tuple[Lever, ...]) -> Way | None:
+        """Change what the levers say; None when that is still impossible, or an index it needs is out of reach."""
+        try:
+            chosen = self._chosen(levers)
+        except UnavailableError:
             return None
-        relaxed = universe.relaxed(without=without, given=given, present=present)
-        pins = engine_search(relaxed)
-        if pins is not None and not violations(relaxed, pins):
-            return pins
-    return search.best(without=without, given=given, present=present)
+        if chosen is None:
+            return None
+        pairs = [
+            change_of(self._universe, lever, candidate) if candidate is not None else left_out(lever)
+            for lever, candidate in zip(levers, chosen, strict=True)
+        ]
+        order = {target.label: place for place, target in enumerate(self._universe.problem.wish.hosts)}
+        pairs.sort(key=lambda pair: (pair[1], order.get(pair[0].host, -1), pair[0].component))
+        changes = tuple(change for change, _ in pairs)
+        costs = [cost for _, cost in pairs]
+        given = self._given(levers, chosen, changes)
+        if given is None and self._is_python_asked() and self._settle is not None:
+            # Another version may need another Python, which is another environment.
+            asked = self._universe.problem.wish.spec.requires["python"]
+            open_python = Change(component="python", text="", instead=f"`{asked}`")
+            given = _settled(self._settle, self._universe.problem.wish, (*changes, open_python))
+            if given is not None:
+                changes, costs = (*changes, _exact(open_python, given)), [*costs, cost_of("python")]
+        if given is None or (not given and any(change.text == LEFT_OUT for change in changes)):
+            return None  # with everything left out that was asked for there is nothing left to solve, which is no answer
+        return Way(changes=changes, costs=tuple(costs), gives=given)
 
+    def _is_python_asked(self) -> bool:
+        return self._universe.packages is not None and "python" in self._universe.problem.wish.spec.requires
 
-def _nearest(
-    universe: Universe, search: CompleteSearch, lever: Lever, dropped: set[str], chosen: list[Candidate]
-) -> tuple[Candidate, str] | None:
-    """For a host fact, the value nearest to today's that works: newer ones first, except for a kernel."""
-    if lever.current.origin.kind != "fact":
+    def _given(
+        self, levers: tuple[Lever, ...], chosen: Sequence[Candidate | None], changes: Sequence[Change]
+    ) -> Mapping[str, str] | None:
+        if self._settle is not None:
+            return _settled(self._settle, self._universe.problem.wish, changes)
+        pins = self._answered(without=_groups(levers), given=tuple(one for one in chosen if one is not None), present=())
+        return None if pins is None else gives(self._universe, pins)
+
+    def _chosen(self, levers: tuple[Lever, ...]) -> list[Candidate | None] | None:
+        """What each lever would say instead: of a fact the value nearest to today's, of a request what would be answered.
+
+        None stands for a request of which no other value works either: it would have to be left out.
+        """
+        without = _groups(levers)
+        present = tuple(dict.fromkeys(lever.key for lever in levers))
+        if self._search.refutes(without=without, present=present):
+            hopeless = {lever.key for lever in levers if self._is_hopeless(lever, without)}
+            present = tuple(key for key in present if key not in hopeless)
+            if not hopeless or self._search.refutes(without=without, present=present):
+                return None
+        chosen: dict[Key, Candidate] = {}
+        for lever in levers:
+            for some in lever.nearest(self._universe) if lever.key in present else ():
+                works = self._first(some, without=without, given=tuple(chosen.values()), present=present)
+                if works is not None:
+                    chosen[lever.key] = works
+                    break
+        if len(chosen) < len(present):
+            pins = self._answered(without=without, given=tuple(chosen.values()), present=present)
+            if pins is None:
+                return None
+            chosen = {key: chosen.get(key, pins[key]) for key in present}
+        return [chosen.get(lever.key) for lever in levers]
+
+    def _is_hopeless(self, lever: Lever, without: frozenset[str]) -> bool:
+        """Whether nothing of what a request is about can be had."""
+        return not lever.is_fact and self._search.refutes(without=without, present=(lever.key,))
+
+    def _first(
+        self, some: Sequence[Candidate], *, without: frozenset[str], given: tuple[Candidate, ...], present: tuple[Key, ...]
+    ) -> Candidate | None:
+        """The first of some candidates that works: what may work is found by halves, and then made sure of."""
+
+        def may(among: Sequence[Candidate]) -> bool:
+            return not self._search.refutes(without=without, given=given, present=present, among=among)
+
+        rest = list(some)
+        while rest and may(rest):
+            low, high = 0, len(rest) - 1
+            while low < high:
+                middle = (low + high) // 2
+                low, high = (low, middle) if may(rest[low : middle + 1]) else (middle + 1, high)
+            if self._answered(without=without, given=(*given, rest[low]), present=present) is not None:
+                return rest[low]
+            rest = rest[low + 1 :]
         return None
-    candidates = universe.candidates(lever.key)
-    today = next((one for one in candidates if lever.current.allows(one)), None)
-    if today is None:
-        return None
-    newer = sorted((one for one in candidates if one.version > today.version), key=lambda one: one.version)
-    older = sorted((one for one in candidates if one.version < today.version), key=lambda one: one.version, reverse=True)
-    if not candidates[0].version.release:
-        newer, older = [one for one in candidates if one is not today], []
-    towards = ((older, "<="), (newer, ">=")) if lever.key.name == "kernel" else ((newer, ">="), (older, "<="))
-    for some, sign in towards:
-        for candidate in some:
-            if _answered(universe, search, without=dropped, given=[*chosen, candidate]) is not None:
-                is_range = lever.key.component in RANGES and bool(candidate.version.release)
-                return candidate, f"{sign if is_range else '=='}{candidate.label}"
-    return None
+
+    def _answered(
+        self, *, without: frozenset[str], given: tuple[Candidate, ...], present: tuple[Key, ...]
+    ) -> Mapping[Key, Candidate] | None:
+        """What solving again would answer: as in `resolve.decide`, but the complete search keeps what it has learnt.
+
+        With packages resolvelib is asked first, for it reads a third of what the complete search reads to find the optimum.
+        What is given counts as required: otherwise what a driver nobody requires needs of the kernel would not be looked at.
+        """
+        present = tuple(dict.fromkeys((*present, *(candidate.key for candidate in given))))
+        if self._universe.packages is not None:
+            relaxed = self._universe.relaxed(without=without, given=given, present=present)
+            pins = engine_search(relaxed)
+            if pins is not None and not violations(relaxed, pins):
+                return pins
+        return self._search.best(without=without, given=given, present=present)
 
 
-def _words(levers: tuple[Lever, ...], changes: tuple[tuple[str, str], ...], pins: dict[Key, Candidate]) -> str:
+def _groups(levers: Sequence[Lever]) -> frozenset[str]:
+    return frozenset(lever.group for lever in levers)
+
+
+def _count(levers: Sequence[Lever]) -> int:
+    """How many things are changed: one fact on several hosts is one."""
+    return len({(lever.name, lever.is_fact) for lever in levers})
+
+
+def _cost(levers: Sequence[Lever]) -> tuple[int, int, list[Cost]]:
+    return rank([cost_of(lever.name) for lever in levers])
+
+
+def _hint(way: Way, *, names_hosts: bool) -> Hint:
+    return Hint(
+        changes=tuple((change.component, change.text) for change in way.changes),
+        text=_words(way.changes, names_hosts=names_hosts),
+        gives=way.gives,
+        hosts=tuple(change.host if names_hosts else "" for change in way.changes),
+    )
+
+
+def _words(changes: Sequence[Change], *, names_hosts: bool) -> str:
+    """`A and B would do`, where the same change on several hosts is said once."""
+    hosts: dict[str, list[str]] = {}
+    for change in changes:
+        hosts.setdefault(_said(change), []).append(change.host)
     parts = []
-    for lever, (component, change) in zip(levers, changes, strict=True):
-        if lever.current.origin.kind == "fact":
-            host = f" on {lever.key.world}" if lever.key.world and len(_worlds(pins)) > 1 else ""
-            parts.append(f"{component} {change.removeprefix('==')}{host}")
-        else:
-            parts.append(f"{component} {change.removeprefix('==')} instead of `{lever.current.test}`")
-    together = " together with ".join(parts)
-    return f"{together} would do"
+    for text, names in hosts.items():
+        stated = [name for name in dict.fromkeys(names) if name]
+        shown = ", ".join(stated) if len(stated) <= SHOWN else f"{len(stated)} hosts"
+        where = f" on {shown}" if names_hosts and stated else ""
+        parts.append(f"{text}{where}")
+    if len(parts) == 1:
+        return f"{parts[0]} would do"
+    return f"{listed(parts, 'and')} would do: these {len(parts)} changes are needed together"
 
 
-def _worlds(pins: dict[Key, Candidate]) -> set[str]:
-    return {key.world for key in pins if key.world and not key.is_package}
+def _said(change: Change) -> str:
+    text = change.text.removeprefix("==")
+    if text == LEFT_OUT:
+        return f"leaving out {change.instead}"
+    if change.component == "policy":
+        return f"`{text}` in policy"
+    name = change.package or change.component
+    is_stated = bool(change.host) and change.component != "gpu"
+    instead = f" instead of {change.instead}" if change.instead and not is_stated else ""
+    return f"{name} {text}{instead}"
 
 
-def gives(universe: Universe, pins: dict[Key, Candidate]) -> dict[str, str]:
+def gives(universe: Universe, pins: Mapping[Key, Candidate]) -> dict[str, str]:
     """What the re-solved answer holds where people look first."""
     found: dict[str, str] = {}
     for key, candidate in pins.items():
@@ -195,12 +319,3 @@ def gives(universe: Universe, pins: dict[Key, Candidate]) -> dict[str, str]:
     direct = universe.packages.order if universe.packages else {}
     found.update({key.name: pins[key].label for key in direct if key in pins})
     return dict(sorted(found.items()))
-
-
-def _component(key: Key) -> str:
-    return key.name if key.is_package else key.component
-
-
-def _cost(key: Key) -> int:
-    name = "package" if key.is_package else key.component
-    return COST.index(name) if name in COST else COST.index("package")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from provisioner.errors import ProvisionError
 from provisioner.names import nearest
 from provisioner.solve.candidates import candidates_of
-from provisioner.solve.facts import ABSENT, FACTS, binds, is_chosen, stated
+from provisioner.solve.facts import ABSENT, FACTS, binds, has_driver_of_some_version, is_chosen, stated, to_settle
 from provisioner.solve.requirement import Candidate, Key, Labelled, Origin, Requirement, Within, is_of_system
 from provisioner.versions import Range, Version
 
@@ -48,12 +48,12 @@ class HostSide:
             if value is not None or is_chosen(name, wish) or name in wish.spec.requires:
                 self._fact(target, name, value)
         if wish.runs == "host" and host.glibc is None and wish.system == "linux":
-            self.unverified.append(f"glibc: {label} does not state it")
+            self.unverified.append(f"glibc: {label} does not state it{to_settle('glibc')}")
         if wish.accelerator not in {"cuda", "rocm"}:
             return
         self._gpus(target)
         if wish.accelerator == "cuda" and wish.runs == "container" and host.container_toolkit is None:
-            self.unverified.append(f"container_toolkit: {label} does not state it")
+            self.unverified.append(f"container_toolkit: {label} does not state it{to_settle('container_toolkit')}")
 
     def _of_hosts(self) -> Iterator[str]:
         """Components whose keys belong to hosts: what a host provides, unless a container image does."""
@@ -74,7 +74,8 @@ class HostSide:
                 candidates = _with(candidates, component, key, str(other))
         if value is None:
             if name in DRIVERS and candidates:
-                text = f"{target.label} needs a driver, and states none"
+                states = "does not state its version" if has_driver_of_some_version(target.host, name) else "states none"
+                text = f"{target.label} needs a driver, and {states}"
                 origin = Origin("fact", name, f"a driver on {target.label}", text, target.label)
                 self.roots.append(Requirement(key, Within(Range()), origin))
         else:
@@ -88,8 +89,11 @@ class HostSide:
 
     def _gpus(self, target: TargetHost) -> None:
         if target.host.gpus is None:
-            self.unverified.append(f"gpu: {target.label} does not state its GPUs, so no compiled target was compared")
+            missing = f"gpu: {target.label} does not state its GPUs, so no compiled target was compared"
+            self.unverified.append(missing + to_settle("gpu"))
             return
+        if not target.host.gpus and not self._wish.has_no_gpu:
+            self._no_gpu(target)
         for index, gpu in enumerate(target.host.gpus):
             found = gpu.compute_capability or gpu.gfx or self._known.get(gpu.name or "")
             if found is None:
@@ -106,6 +110,11 @@ class HostSide:
             origin = Origin("fact", "gpu", f"gpu {found} of {target.label}", text, target.place(f"gpus.{index}"))
             self.roots.append(Requirement(key, Labelled(frozenset({found}), found), origin))
 
+    def _no_gpu(self, target: TargetHost) -> None:
+        """One host of several has no GPU: what is accelerated on the others would fall back to the CPU there."""
+        origin = Origin("fact", "gpu", f"no gpu on {target.label}", f"{target.label} has no GPU", target.place("gpus"))
+        self.roots.append(Requirement(Key("accelerator"), Labelled(frozenset({"cpu"}), "cpu"), origin))
+
     def _devices(self, found: str) -> Iterator[str]:
         """Every device of the same vendor: what a hint may propose instead."""
         if found.startswith("gfx"):
@@ -117,7 +126,8 @@ class HostSide:
         """A GPU without a name is a missing fact; a name nobody knows is more likely a slip, and would never be compared."""
         place = target.place(f"gpus.{index}")
         if name is None:
-            self.unverified.append(f"gpu: a GPU of {target.label} states neither name nor compute_capability")
+            missing = f"gpu: a GPU of {target.label} states neither name nor compute_capability"
+            self.unverified.append(f"{missing}; state one in `gpus[{index}]` of its profile (`provision inspect` writes one)")
             return
         near = nearest(name, self._known)
         raise UnknownGpuError(

@@ -29,13 +29,20 @@ def image_candidates(matrix: Matrix, wish: Wish, key: Key) -> tuple[tuple[Candid
     known.sort(key=lambda image: image.reference != wish.preferred.get("image"))
     if known:
         # A reference the spec spells itself keeps its digest: what is known of the tag holds, what is locked is the digest.
-        named = known if kind is not None else [replace(image, reference=base) for image in known]
+        # What the spec says of its NVIDIA_REQUIRE_CUDA was read from that very image: it holds before what is known of the tag.
+        require = wish.spec.image.require
+        named = known if kind is not None else [_named(image, base, require) for image in known]
         return tuple(_candidate(image, key) for image in named), ()
     if kind is not None:
         return (), ()
-    foreign = ImageFacts(reference=base, glibc="")
+    given = wish.spec.image
+    foreign = ImageFacts(reference=base, glibc="", cuda=given.cuda or "", require_cuda=given.require or "")
     unknown = f"glibc: the matrix does not know base image {base}, so its glibc and Python were not compared"
     return (_candidate(foreign, key),), (unknown,)
+
+
+def _named(image: ImageFacts, reference: str, require: str | None) -> ImageFacts:
+    return replace(image, reference=reference, require_cuda=image.require_cuda if require is None else require)
 
 
 def _serves(image: ImageFacts, platform: str) -> bool:

@@ -2,33 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING
 
 from provisioner.errors import RefusedError
 from provisioner.index.model import Environment, PackageSource
 from provisioner.solve.answer import TRIED, answer
+from provisioner.solve.complete import CompleteSearch
 from provisioner.solve.conflict import explain_conflict
 from provisioner.solve.devices import FRAMEWORKS
 from provisioner.solve.explain import conflict_lines, hint_line
 from provisioner.solve.facts import stated
-from provisioner.solve.hints import gives
+from provisioner.solve.fold import listed
+from provisioner.solve.hints import AT_ONCE, gives, rejoined
 from provisioner.solve.packages import PackageWorld
 from provisioner.solve.requirement import PYTORCH, Candidate, Key, Labelled, Origin, Requirement
-from provisioner.solve.resolve import decide
-from provisioner.solve.stack import Conflict, Hint
+from provisioner.solve.resolve import decide, pins_or_refutation
 from provisioner.solve.universe import Universe
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator, Mapping
 
     from provisioner.solve.problem import Problem
-    from provisioner.solve.stack import Stack
+    from provisioner.solve.stack import Conflict, Reason, Stack
+    from provisioner.solve.target import Wish
+
+SourceFor = Callable[[Environment], PackageSource]
+"""Opens the package indexes for one environment."""
+
+Chosen = tuple[Universe, dict[Key, Candidate]]
+"""A universe, and the most wanted valid assignment in it."""
 
 PYTHON = Key("python")
 GLIBC_WHEN_UNKNOWN = (2, 28)
 """What manylinux wheels of the day need; a base image nobody knows is assumed to have that much, and said to be unverified."""
+
+
+NO_WAY = f"no way out was found that changes {AT_ONCE} or fewer of the spec's requests and the hosts' facts"
+"""What is said where there is no hint, which is not the same as that there is no way."""
 
 
 class NoStackError(RefusedError):
@@ -40,7 +54,7 @@ class NoStackError(RefusedError):
         super().__init__(
             "no stack satisfies the spec on this target",
             causes=conflict_lines(conflict),
-            hints=tuple(hint_line(hint) for hint in conflict.hints),
+            hints=tuple(hint_line(hint) for hint in conflict.hints) or (NO_WAY,),
         )
         self.conflict = conflict
 
@@ -56,35 +70,87 @@ class Attempt:
 
 def solve_system(problem: Problem) -> Stack:
     """Solve the system stack alone, with no index; raises `NoStackError`."""
-    universe = Universe(problem)
-    pins = decide(universe)
-    if pins is None:
-        raise NoStackError(explain_conflict(universe))
-    return answer(universe, pins)
+    return answer(*choose(problem, None))
 
 
-def solve_joint(problem: Problem, source_for: Callable[[Environment], PackageSource]) -> Stack:
-    """Solve system and packages as one problem; raises `NoStackError` or `UnavailableError`.
+def solve_joint(problem: Problem, source_for: SourceFor) -> Stack:
+    """Solve system and packages as one problem; raises `NoStackError` or `UnavailableError`."""
+    return answer(*choose(problem, source_for))
+
+
+def choose(problem: Problem, source_for: SourceFor | None) -> Chosen:
+    """Decide a problem, without an index its system half alone; raises `NoStackError` or `UnavailableError`.
 
     An environment has one Python, and which files and markers apply depends on it. So the Pythons that the system half
     allows are tried in turn, best system stack first and then newest; each try is the whole problem with Python fixed.
     """
-    attempts = list(_attempts(problem))
-    if not attempts:
-        universe = Universe(problem)
+    attempts = list(_attempts(problem)) if source_for is not None else []
+    if source_for is None or not attempts:
+        universe = Universe(_system_half(problem))
+        found = pins_or_refutation(universe)
+        if isinstance(found, CompleteSearch):
+            raise NoStackError(explain_conflict(universe, found))
+        return universe, found
+    read = cache(source_for)
+    failed: list[tuple[Universe, CompleteSearch]] = []
+    try:
+        for attempt in attempts:
+            universe = _universe(attempt, read)
+            found = pins_or_refutation(universe)
+            if not isinstance(found, CompleteSearch):
+                return universe, found
+            failed.append((universe, found))
+        raise NoStackError(_explained(problem, failed, attempts, read))
+    finally:
+        for _, search in failed:
+            search.close()
+
+
+def settled(problem: Problem, source_for: SourceFor | None) -> Chosen | None:
+    """What `choose` would choose, without a word where there is nothing."""
+    if source_for is None:
+        universe = Universe(_system_half(problem))
         pins = decide(universe)
-        if pins is None:
-            raise NoStackError(explain_conflict(universe))
-        return answer(universe, pins)
-    failed = []
-    for attempt in attempts:
+        return None if pins is None else (universe, pins)
+    for attempt in _attempts(problem):
         universe = _universe(attempt, source_for)
         pins = decide(universe)
         if pins is not None:
-            return answer(universe, pins)
-        failed.append(universe)
-    conflict = _most_telling([explain_conflict(universe) for universe in failed])
-    raise NoStackError(_with_python_hint(conflict, problem, source_for, {attempt.python for attempt in attempts}))
+            return universe, pins
+    return None
+
+
+def _system_half(problem: Problem) -> Problem:
+    """The problem without what is asked of distributions, which nobody can judge without an index."""
+    return replace(problem, roots=tuple(root for root in problem.roots if not root.key.is_package))
+
+
+def _explained(
+    problem: Problem, failed: list[tuple[Universe, CompleteSearch]], attempts: list[Attempt], source_for: SourceFor
+) -> Conflict:
+    """Of the attempts the first whose conflict does not merely say that its Python was the wrong one to try."""
+
+    def settle(wish: Wish) -> Mapping[str, str] | None:
+        found = settled(rejoined(problem, wish), source_for)
+        return None if found is None else gives(*found)
+
+    chosen = 0
+    for place, (_, search) in enumerate(failed):
+        if TRIED not in search.minimal():
+            chosen = place
+            break
+    universe, search = failed[chosen]
+    conflict = explain_conflict(universe, search, settle=settle)
+    others = [attempt.python for place, attempt in enumerate(attempts) if place != chosen]
+    return replace(conflict, members=tuple(_tried(member, attempts[chosen].python, others) for member in conflict.members))
+
+
+def _tried(member: Reason, python: str, others: list[str]) -> Reason:
+    """The Python of an attempt is told with those that were tried in vain beside it."""
+    if member.kind != "fact" or member.component != "python" or member.where:
+        return member
+    also = f"; nor does anything work with python {listed(others, 'or')}" if others else ", the only one the system half allows"
+    return replace(member, text=f"python {python} was tried first{also}", where="the Pythons that go with the rest")
 
 
 def _attempts(problem: Problem) -> Iterator[Attempt]:
@@ -94,17 +160,21 @@ def _attempts(problem: Problem) -> Iterator[Attempt]:
         if not all(one.allows(candidate) for one in problem.roots if one.key == PYTHON):
             continue
         narrowed = problem.with_roots(_fix_python(problem, candidate))
-        system = decide(Universe(narrowed))
+        system = decide(Universe(_system_half(narrowed)))
         if system is not None:
             found.append(Attempt(python=candidate.label, problem=narrowed, system=system))
-    is_oldest = problem.wish.spec.policy.strategy == "oldest"
 
-    def rank(attempt: Attempt) -> Version:
-        found = (attempt.system.get(Key(name)) for name in FRAMEWORKS)
-        return next((one.version for one in found if one is not None), Version.parse("0"))
+    def rank(attempt: Attempt) -> int:
+        """The place of the framework's release among its candidates, whose order is the policy's."""
+        framework = next((one for name in FRAMEWORKS if (one := attempt.system.get(Key(name))) is not None), None)
+        if framework is None:
+            return 0
+        return next(i for i, one in enumerate(problem.domains[framework.key]) if one.version == framework.version)
 
-    locked = problem.wish.preferred.get("python")
-    found.sort(key=rank, reverse=not is_oldest)
+    # A locked Python comes first where the policy leaves it first among Pythons: `prefer` and `avoid` may not.
+    first = problem.domains[PYTHON][0].label
+    locked = first if problem.wish.preferred.get("python") == first else None
+    found.sort(key=rank)
     return iter(sorted(found, key=lambda attempt: attempt.python != locked))
 
 
@@ -119,7 +189,7 @@ def _fix_python(problem: Problem, candidate: Candidate) -> Requirement:
     return Requirement(PYTHON, Labelled(frozenset({candidate.label}), candidate.label), origin)
 
 
-def _universe(attempt: Attempt, source_for: Callable[[Environment], PackageSource]) -> Universe:
+def _universe(attempt: Attempt, source_for: SourceFor) -> Universe:
     environment = Environment(
         platform=attempt.problem.wish.platform, python=attempt.python, glibc=_glibc(attempt), macos=_macos(attempt)
     )
@@ -151,32 +221,3 @@ def _macos(attempt: Attempt) -> tuple[int, int] | None:
     found = [stated(target.host, "macos") for target in attempt.problem.wish.hosts]
     oldest = min((Version.parse(text).release for text in found if text is not None), default=None)
     return None if oldest is None else (oldest[0], (*oldest, 0)[1])
-
-
-def _most_telling(conflicts: list[Conflict]) -> Conflict:
-    """Of one conflict for each Python tried, the first that does not merely say that Python was the wrong one to try."""
-    for conflict in conflicts:
-        if not any(member.component == "python" and member.kind == "fact" for member in conflict.members):
-            return conflict
-    return conflicts[0]
-
-
-def _with_python_hint(
-    conflict: Conflict, problem: Problem, source_for: Callable[[Environment], PackageSource], tried: set[str]
-) -> Conflict:
-    """When the Python asked for is part of the conflict, look for another one that works; each is an environment of its own."""
-    if not any(member.component == "python" and member.kind == "request" for member in conflict.members):
-        return conflict
-    for attempt in _attempts(problem.without_group("requires.python")):
-        if attempt.python in tried:
-            continue
-        universe = _universe(attempt, source_for)
-        pins = decide(universe)
-        if pins is not None:
-            hint = Hint(
-                changes=(("python", f"=={attempt.python}"),),
-                text=f"python {attempt.python} would do",
-                gives=gives(universe, pins),
-            )
-            return replace(conflict, hints=(hint, *conflict.hints))
-    return conflict

@@ -8,11 +8,31 @@ branch, which is the careful side: drivers of a branch only ever learn newer ker
 from __future__ import annotations
 
 from bisect import bisect_right
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from provisioner.matrix.model import Matrix
+    from provisioner.matrix.model import Matrix, PatchedKernels
+    from provisioner.solve.requirement import Candidate
     from provisioner.versions import Range, Version
+
+
+@dataclass(frozen=True, slots=True)
+class BuildsOn:
+    """Kernels a driver builds on as it is published, and those it builds on with patches that somebody carries."""
+
+    documented: Range | None
+    patched: tuple[PatchedKernels, ...] = ()
+
+    def allows(self, candidate: Candidate) -> bool:
+        """Whether the driver builds on this kernel, patched or not."""
+        is_documented = self.documented is not None and self.documented.allows(candidate.version)
+        return is_documented or any(row.kernel.allows(candidate.version) for row in self.patched)
+
+    def __str__(self) -> str:
+        ways = [str(self.documented)] if self.documented is not None else []
+        ways.extend(f"{row.kernel} with the patches of {row.by}" for row in self.patched)
+        return " or ".join(dict.fromkeys(ways))
 
 
 class KernelSupport:
@@ -30,6 +50,7 @@ class KernelSupport:
             key=lambda row: row[0],
         )
         self._versions = [version for version, _ in self._known]
+        self._patched = {release.version: release.patched for release in (driver.releases if driver else ()) if release.patched}
 
     def of(self, driver: Version) -> Range | None:
         """The documented kernels of a driver; None when nothing is documented for it or an older one of its branch."""
@@ -38,3 +59,14 @@ class KernelSupport:
             return None
         version, kernels = self._known[index - 1]
         return kernels if version.release[0] == driver.release[0] else None
+
+    def patched(self, driver: Version) -> tuple[PatchedKernels, ...]:
+        """The kernels this very release builds on with patches; patches are for one release and say nothing of another."""
+        return self._patched.get(driver, ())
+
+    def carriers(self, driver: Version, kernel: Version) -> tuple[PatchedKernels, ...]:
+        """Who carries the patches a driver needs on a kernel; nobody where it builds there as it is, or not at all."""
+        documented = self.of(driver)
+        if documented is not None and documented.allows(kernel):
+            return ()
+        return tuple(row for row in self.patched(driver) if row.kernel.allows(kernel))

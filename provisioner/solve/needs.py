@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from provisioner.host.model import Host
 from provisioner.solve.devices import Devices
 from provisioner.solve.drivers import RunsCuda
-from provisioner.solve.facts import ABSENT, COMPILERS, binds, is_chosen
-from provisioner.solve.guards import Guards
-from provisioner.solve.kernels import KernelSupport
+from provisioner.solve.facts import ABSENT, COMPILERS, WSL, binds, is_chosen, to_settle, virtualizations
+from provisioner.solve.gate import ImageGate
+from provisioner.solve.guards import Guards, Verdict
+from provisioner.solve.kernels import BuildsOn, KernelSupport
+from provisioner.solve.policy import PolicySide
 from provisioner.solve.requirement import (
     SLOTS,
     Candidate,
@@ -22,15 +24,17 @@ from provisioner.solve.requirement import (
     Requirement,
     SameAs,
     Test,
+    Unless,
     Within,
 )
 from provisioner.solve.target import TargetHost
 from provisioner.solve.toolchain import Toolchain
+from provisioner.versions import Version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from provisioner.matrix.model import DriverMinimum, Matrix, Need, Release, Rule
+    from provisioner.matrix.model import DriverMinimum, Matrix, Need, PatchedKernels, Release, Rule
     from provisioner.solve.target import Wish
 
 NOBODY = TargetHost(label="the target", host=Host())
@@ -39,12 +43,18 @@ NOBODY = TargetHost(label="the target", host=Host())
 
 @dataclass(frozen=True, slots=True)
 class Unstated:
-    """A requirement nobody can judge: a host does not state `component`. `need` is the one at stake, None when it is open."""
+    """A requirement nobody can judge: a host does not state `component`.
+
+    `requirement` is the one at stake, None when what it needs is not stated either (`need` names that). `guards` are the
+    rule's guards that are open.
+    """
 
     component: str
     label: str
     text: str
     requirement: Requirement | None = None
+    need: str = ""
+    guards: tuple[Need, ...] = ()
 
 
 class Needs:
@@ -58,10 +68,14 @@ class Needs:
         for rule in matrix.rules:
             self._rules.setdefault(rule.when.component, []).append(rule)
         self._hosts = {target.label: target for target in wish.hosts or (NOBODY,)}
+        self._held: dict[tuple[str, str], dict[str, TargetHost]] = {}
+        self._on_choices: dict[tuple[str, str], dict[Key, Need]] = {}
         self._kernels = KernelSupport(matrix)
+        self.policy = PolicySide(matrix, wish)
         self.guards = Guards(matrix, wish)
         self.devices = Devices(matrix, wish, self.guards, keys.get("gpu", ()))
         self._toolchain = Toolchain(wish, keys)
+        self._gate = ImageGate(matrix, wish, self.guards, keys=keys)
 
     def of(self, candidate: Candidate) -> tuple[Requirement, ...]:
         """Everything a candidate of the matrix requires; host facts and names require nothing beyond the rules."""
@@ -74,7 +88,7 @@ class Needs:
         release, build = candidate.subject[:2] if candidate.subject else (None, None)
         if release is not None and not self._is_virtual(candidate.key.component):
             for need in (*release.needs, *(build.needs if build is not None else ())):
-                if need.component not in COMPILERS:
+                if need.component not in COMPILERS - {"xcode"}:  # macOS has no other compiler
                     yield from self._open(candidate, need, self._hosts, f"{_named(candidate)} needs {need.component} {need}")
         for rule in self._falling_under(candidate):
             hosts = self._where(candidate.key, rule)
@@ -85,6 +99,7 @@ class Needs:
     def _all(self, candidate: Candidate) -> Iterator[Requirement]:
         release, build = candidate.subject[:2] if candidate.subject else (None, None)
         component = candidate.key.component
+        yield from self.policy.of(candidate)
         if component == "driver":
             yield from self._kernel(candidate, release)
         elif release is not None:
@@ -94,6 +109,8 @@ class Needs:
             yield from self._declared(candidate, build.needs)
             yield from self._platform(candidate, build.platforms)
             yield from self.devices.of(candidate, build, self._place(candidate))
+        if component == "image":
+            yield from self._gate.of(candidate)
         if component == "nvcc" and build is not None:
             yield from self._toolchain.targets(candidate, build, self._place(candidate))
         if release is not None and release.driver is not None:
@@ -116,16 +133,41 @@ class Needs:
 
     def _where(self, subject: Key, rule: Rule) -> dict[str, TargetHost]:
         """The hosts a rule about this subject binds: those of the subject on which every guard holds."""
-        hosts = {label: target for label, target in self._hosts.items() if not subject.world or label == subject.world}
-        return {label: target for label, target in hosts.items() if self.guards.hold(rule.guards, target)}
+        found = self._held.get((rule.name, subject.world))
+        if found is None:  # whatever the candidate is; of many hosts this is asked for each of hundreds of candidates
+            hosts = self._of(subject).items()
+            found = {label: target for label, target in hosts if self.guards.hold(rule.guards, target)}
+            self._held[rule.name, subject.world] = found
+        return found
+
+    def _of(self, subject: Key) -> dict[str, TargetHost]:
+        """The host a subject belongs to, every host for what they share."""
+        if not subject.world:
+            return self._hosts
+        return {subject.world: self._hosts[subject.world]} if subject.world in self._hosts else {}
 
     def _by_rule(self, candidate: Candidate, rule: Rule) -> Iterator[Requirement]:
         hosts = self._where(candidate.key, rule)
-        if hosts:
-            for need in rule.needs:
-                for key in self._reach(candidate.key, need.component):
-                    if not key.world or key.world in hosts:
-                        yield self._required(candidate, rule, need, key)
+        chosen = self._on_a_choice(candidate.key, rule)
+        for need in rule.needs:
+            for key in self._reach(candidate.key, need.component):
+                if hosts and (not key.world or key.world in hosts):
+                    yield self._required(candidate, rule, need, key)
+                elif key in chosen:
+                    required = self._required(candidate, rule, need, key)
+                    yield replace(required, test=Unless(chosen[key], required.test))
+
+    def _on_a_choice(self, subject: Key, rule: Rule) -> dict[Key, Need]:
+        """Keys still to be chosen that are all a rule's guards leave open: the rule then binds the choices they hold for."""
+        found = self._on_choices.get((rule.name, subject.world))
+        if found is None:
+            found = {}
+            for label, target in self._of(subject).items():
+                undecided = self.guards.open(rule.guards, target)
+                if len(undecided) == 1 and is_chosen(undecided[0].component, self._wish):
+                    found[Key(undecided[0].component, label)] = undecided[0]
+            self._on_choices[rule.name, subject.world] = found
+        return found
 
     def _required(self, candidate: Candidate, rule: Rule, need: Need, key: Key) -> Requirement:
         place = self._matrix.positions.get(f"rule:{rule.name}", "") or _cited(self._matrix, rule.sources)
@@ -141,28 +183,25 @@ class Needs:
         reached = {key.world for key in self._reach(candidate.key, name)}
         for label in hosts:
             if label not in reached and "" not in reached:
-                yield Unstated(name, label, f"{name}: {label} does not state it, and {why}")
+                text = f"{name}: {label} does not state it, and {why}{to_settle(name, hosts[label].host)}"
+                yield Unstated(name, label, text)
 
     def _undecided(self, candidate: Candidate, rule: Rule) -> Iterator[Unstated]:
-        """Rules that would bind if a host stated a fact of their guards; whether that matters depends on the answer.
-
-        Hardly a profile states its virtualization, so leaving it out says nothing.
-        """
-        for label, target in self._hosts.items():
-            fact = self.guards.unknown(rule.guards, target)
-            if (
-                fact in {"", "virtualization"}
-                or (candidate.key.world and candidate.key.world != label)
-                or is_chosen(fact, self._wish)
-            ):
+        """Rules that would bind if a host stated a fact of their guards; whether that matters depends on the answer."""
+        for label, target in self._of(candidate.key).items():
+            guards = self.guards.open(rule.guards, target)
+            if not guards or not all(binds(one.component, self._wish) for one in guards):
                 continue
+            fact = next((one.component for one in guards if not is_chosen(one.component, self._wish)), guards[0].component)
+            text = f"{fact}: {label} does not state it, so whether rule {rule.name} holds is unknown: {rule.because}"
+            text += to_settle(fact, target.host)
             for need in rule.needs:
-                for key in self._reach(candidate.key, need.component):
-                    if not key.world or key.world == label:
-                        text = (
-                            f"{fact}: {label} does not state it, so whether rule {rule.name} holds is unknown: {rule.because}"
-                        )
-                        yield Unstated(fact, label, text, self._required(candidate, rule, need, key))
+                keys = [key for key in self._reach(candidate.key, need.component) if key.world in {"", label}]
+                for key in keys:
+                    yield Unstated(fact, label, text, self._required(candidate, rule, need, key), guards=guards)
+                is_of_host = self._is_virtual(need.component) and need.component != "gpu"
+                if not keys and is_of_host and binds(need.component, self._wish):
+                    yield Unstated(fact, label, text, need=need.component, guards=guards)
 
     def _platform(self, candidate: Candidate, platforms: tuple[str, ...]) -> Iterator[Requirement]:
         component = candidate.key.component
@@ -176,30 +215,42 @@ class Needs:
         place = self._place(candidate)
         for key in self._reach(candidate.key, "driver"):
             target = self._hosts.get(key.world)
-            may_forward = self._wish.carries_cuda_compat and _is_data_centre(self._matrix, target)
+            is_eligible = target is not None and self.guards.is_data_centre(target) is not Verdict.NO
+            may_forward = self._wish.carries_cuda_compat and is_eligible
             test = RunsCuda(self._matrix, candidate.version, minimum, self._wish.allowed, may_forward=may_forward)
             text = f"{_named(candidate)} needs driver {test}"
+            if "minor-version" not in self._wish.allowed and minimum.minor_version is not None:
+                text = f"{text}, for the spec does not allow minor-version compatibility"
             yield Requirement(key, test, Origin("rule", "cuda", "cuda needs driver", text, place))
 
     def _kernel(self, candidate: Candidate, release: Release | None) -> Iterator[Requirement]:
         target = self._hosts.get(candidate.key.world)
-        if target is not None and target.host.virtualization in {"wsl1", "wsl2"}:
+        if target is not None and virtualizations(target.host) <= WSL:
             return  # the driver is Windows', and nothing is built on this kernel
         is_stated = target is not None and target.host.driver is not None and target.host.driver.version == candidate.label
+        place = self._place(candidate) if release is not None else _cited(self._matrix, ())
         if is_stated and target is not None and target.host.kernel:
-            return  # the host states both, so they run together; what is not documented is said in `unverified`
+            # The host states both, so they run together; what is not documented is said in `unverified`.
+            yield from self._patched(candidate, target.host.kernel, place)
+            return
         need = self._kernels.of(candidate.version)
         if need is None and is_stated:
             return
-        place = self._place(candidate) if release is not None else _cited(self._matrix, ())
+        patched = self._kernels.patched(candidate.version) if "patched-kernel" in self._wish.allowed else ()
         test: Test = OneOf(()) if need is None else Within(need)
-        text = (
-            f"{_named(candidate)} is documented on no kernel"
-            if need is None
-            else f"{_named(candidate)} builds on kernel {need}"
-        )
+        text = f"{_named(candidate)} is documented on no kernel"
+        if need is not None or patched:
+            test = BuildsOn(need, patched) if patched else test
+            text = f"{_named(candidate)} builds on kernel {test}"
         for key in self._reach(candidate.key, "kernel"):
             yield Requirement(key, test, Origin("rule", "driver", "driver needs kernel", text, place))
+
+    def _patched(self, candidate: Candidate, kernel: str, place: str) -> Iterator[Requirement]:
+        """A driver that runs on its kernel only because somebody patched it, where the spec forbids that."""
+        carriers = self._kernels.carriers(candidate.version, Version.parse(kernel))
+        if carriers and "patched-kernel" in self.policy.words:
+            text = f"{_named(candidate)} builds on kernel {kernel} only with the patches of {_carriers(carriers)}"
+            yield self.policy.lift(candidate, "patched-kernel", text=text, where=place)
 
     def _reach(self, subject: Key, component: str) -> tuple[Key, ...]:
         """The keys of a component as seen from a candidate.
@@ -227,6 +278,10 @@ class Needs:
         return place or f"matrices/{name}.yaml"
 
 
+def _carriers(rows: tuple[PatchedKernels, ...]) -> str:
+    return " or ".join(dict.fromkeys(row.by for row in rows))
+
+
 def _test(need: Need, candidate: Candidate) -> Test:
     if need.is_same:
         return SameAs(candidate.label, candidate.version)
@@ -241,11 +296,3 @@ def _named(candidate: Candidate) -> str:
 
 def _cited(matrix: Matrix, sources: tuple[str, ...]) -> str:
     return "; ".join(str(matrix.citations[source]) for source in sources if source in matrix.citations)
-
-
-def _is_data_centre(matrix: Matrix, target: TargetHost | None) -> bool:
-    """Whether every GPU of a host is known to be of the class forward compatibility supports."""
-    if target is None or not target.host.gpus:
-        return False
-    kinds = {gpu.name: gpu.kind for gpu in matrix.gpus}
-    return all(gpu.name is not None and kinds.get(gpu.name) == "datacenter" for gpu in target.host.gpus)

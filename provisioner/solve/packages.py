@@ -12,11 +12,14 @@ from provisioner.index.core_metadata import UnusableMetadataError
 from provisioner.names import DISTRIBUTION_OF_COMPONENT
 from provisioner.solve.distributions import DistributionFacts, Seat
 from provisioner.solve.frameworks import install_requirement
+from provisioner.solve.policy import Taste
 from provisioner.solve.problem import package_key
 from provisioner.solve.requirement import PACKAGE, PYTORCH, TORCH, Candidate, Key, Labelled, Matching, Origin, Requirement
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from packaging.requirements import Requirement as Pep508
 
     from provisioner.index.model import Environment, PackageRelease, PackageSource
@@ -76,15 +79,19 @@ class PackageWorld:
         if self._facts.is_on_variant_index(name):
             releases.extend(self._source.releases(name, index=self._variant_index))
         is_oldest = self._problem.wish.spec.policy.strategy == "oldest"
-        locked = self._problem.wish.preferred.get(name)
         releases.sort(key=lambda release: release.version, reverse=not is_oldest)
         # A yanked release is for exact pins (PEP 592): it comes last, and the universe keeps it from ranges.
         releases.sort(key=_is_yanked)
         found = [Candidate(key, BY_PEP440, str(release.version), release) for release in releases]
         found.sort(key=self._facts.is_hopeless)
-        if locked is not None:
-            found.sort(key=lambda candidate: (_is_yanked(candidate.subject), candidate.label != locked))
+        found.sort(key=self._place(name))
         return tuple(found)
+
+    def _place(self, name: str) -> Callable[[Candidate], tuple[bool, bool, bool, bool]]:
+        """The place of a version: withdrawn ones last, then what the spec avoids or prefers, then what is locked."""
+        wish = self._problem.wish
+        taste, locked = Taste(wish, name), wish.preferred.get(name)
+        return lambda one: (_is_yanked(one.subject), *taste.rank(one), locked is not None and one.label != locked)
 
     def requirements(self, candidate: Candidate) -> tuple[Requirement, ...]:
         """What one version needs; for one that cannot be installed, why not."""
@@ -95,6 +102,9 @@ class PackageWorld:
         release: PackageRelease = candidate.subject
         if release.file is None:
             return (self._blocked(candidate, release),)
+        if release.version.is_prerelease and "prerelease" in self._problem.wish.spec.policy.forbid:
+            text = f"{release.name} {candidate.label} is a prerelease"
+            return (self._problem.needs.policy.lift(candidate, "prerelease", text=text, where=f"index {release.file.index}"),)
         try:
             return self._declared(candidate, release)
         except UnusableMetadataError as error:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from packaging.requirements import Requirement as Pep508
 from packaging.utils import canonicalize_name
 
-from provisioner.errors import UsageError
 from provisioner.names import COMPONENT_OF_DISTRIBUTION
 from provisioner.solve.candidates import candidates_of
 from provisioner.solve.domains import Domains
@@ -19,6 +18,7 @@ from provisioner.solve.guards import Guards
 from provisioner.solve.hosts import HostSide, UnknownGpuError, is_shared
 from provisioner.solve.images import image_candidates
 from provisioner.solve.needs import Needs
+from provisioner.solve.policy import arranged
 from provisioner.solve.requirement import (
     PACKAGE,
     Candidate,
@@ -53,7 +53,8 @@ class Problem:
 
     `domains` lists the candidates of every key that is not a package, most wanted first; `roots` is what is required from
     the start; `order` ranks keys; `packages` are the spec's own requirements on distributions; `components` are the frameworks
-    that are components here rather than distributions; `unverified` names the facts that were missing.
+    that are components here rather than distributions; `unverified` names the facts that were missing; `extra` is what was
+    required beyond the inputs, a question or what a lock has, which no way out of a conflict gives up.
     """
 
     matrix: Matrix
@@ -65,14 +66,16 @@ class Problem:
     needs: Needs
     components: frozenset[str]
     unverified: tuple[str, ...]
+    extra: tuple[Requirement, ...] = ()
 
     def with_roots(self, *extra: Requirement) -> Problem:
         """The same problem with more required from the start."""
-        return replace(self, roots=(*self.roots, *extra))
+        return replace(self, roots=(*self.roots, *extra), extra=(*self.extra, *extra))
 
-    def without_group(self, group: str) -> Problem:
-        """The same problem without what one request or fact requires."""
-        return replace(self, roots=tuple(one for one in self.roots if one.origin.group != group))
+    def is_virtual(self, name: str) -> bool:
+        """Whether the host provides a component, or it is no component at all."""
+        component = self.matrix.components.get(name)
+        return component is None or component.is_virtual
 
     def component_of(self, distribution: str) -> str:
         """The component a distribution is in this problem, "" for an ordinary one."""
@@ -81,15 +84,7 @@ class Problem:
 
 
 def join(matrix: Matrix, wish: Wish) -> Problem:
-    """Join the inputs of one platform.
-
-    Raises `UsageError` for a policy this version cannot honour, `UnknownGpuError` for a GPU nobody knows.
-    """
-    if wish.spec.policy.strategy == "stable":
-        raise UsageError(
-            f"policy.strategy `stable` ({wish.place('policy.strategy')}) is not available yet",
-            hints=("use newest or oldest, and narrow `requires:` where a branch must be supported",),
-        )
+    """Join the inputs of one platform; raises `UnknownGpuError` for a GPU nobody knows."""
     return _Joiner(matrix, wish).problem()
 
 
@@ -115,6 +110,9 @@ class _Joiner:
         for key in self.domains:
             keys[key.component] = (*keys.get(key.component, ()), key)
         packages = self._requests(keys)
+        needs = Needs(self.matrix, self.wish, keys)
+        self.domains.update(needs.policy.domains)
+        self.roots.extend(needs.policy.roots)
         rank = {name: index for index, name in enumerate(self.matrix.order)}
         order = {key: rank.get(key.component, -1) for key in self.domains}
         return Problem(
@@ -124,7 +122,7 @@ class _Joiner:
             roots=tuple(self.roots),
             order=order,
             packages=packages,
-            needs=Needs(self.matrix, self.wish, keys),
+            needs=needs,
             components=self.components,
             unverified=tuple(self.unverified),
         )
@@ -160,6 +158,7 @@ class _Joiner:
     def _image(self) -> None:
         key = Key("image")
         candidates, unknown = image_candidates(self.matrix, self.wish, key)
+        candidates = arranged(candidates, self.wish, "image")
         self.domains[key] = candidates
         self.unverified.extend(unknown)
         base = self.wish.image_base

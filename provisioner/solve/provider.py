@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from provisioner.solve.universe import Universe
 
-SYSTEM_ROUNDS = 300
+SYSTEM_ROUNDS = 60
 PACKAGE_ROUNDS = 1_500
 """Several times what the largest solvable problems need (a round pins one key or steps back from one). A search longer than
 this is hard, not large: the complete search decides those in milliseconds, while resolvelib may wander for minutes."""
@@ -118,10 +118,32 @@ def _is_blocked(candidate: Candidate) -> bool:
     return candidate.key.is_package and candidate.key != TORCH and candidate.subject.file is None
 
 
-def search(universe: Universe) -> dict[Key, Candidate] | None:
+class Course(BaseReporter[Requirement, Candidate, Key]):
+    """What happened on the way to an answer: a search that never went back took the first choice of every key that works.
+
+    With `never_goes_back` the search is given up where it would: what it then found would have to be decided again anyway.
+    """
+
+    def __init__(self, *, never_goes_back: bool = False) -> None:
+        self._never_goes_back = never_goes_back
+        self.has_gone_back = False
+        self._pinned: set[Key] = set()
+
+    def resolving_conflicts(self, causes: Collection[RequirementInformation[Requirement, Candidate]]) -> None:
+        del causes
+        self.has_gone_back = True
+        if self._never_goes_back:
+            raise ResolutionTooDeep(0)
+
+    def pinning(self, candidate: Candidate) -> None:
+        self.has_gone_back = self.has_gone_back or candidate.key in self._pinned
+        self._pinned.add(candidate.key)
+
+
+def search(universe: Universe, course: Course | None = None) -> dict[Key, Candidate] | None:
     """Run resolvelib; None when it says impossible or gives up. The answer is the engine's word, not yet verified."""
-    rounds = PACKAGE_ROUNDS if universe.packages else SYSTEM_ROUNDS
-    resolver: Resolver[Requirement, Candidate, Key] = Resolver(UniverseProvider(universe), BaseReporter())
+    rounds = PACKAGE_ROUNDS if universe.packages else SYSTEM_ROUNDS + len(universe.roots)
+    resolver: Resolver[Requirement, Candidate, Key] = Resolver(UniverseProvider(universe), course or Course())
     try:
         return dict(resolver.resolve(universe.roots, max_rounds=rounds).mapping)
     except (ResolutionImpossible, ResolutionTooDeep):

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from packaging.specifiers import SpecifierSet
 
+    from provisioner.matrix.model import Need
     from provisioner.versions import Range, Version
 
 _pep440 = lru_cache(maxsize=4096)(PackageVersion)
@@ -124,6 +125,21 @@ class OfBuild:
 
     def __str__(self) -> str:
         return " or ".join(sorted(self.builds))
+
+
+@dataclass(frozen=True, slots=True)
+class Unless:
+    """What a rule asks of the very component its guard is about, where that is still to be chosen."""
+
+    guard: Need
+    test: Test
+
+    def allows(self, candidate: Candidate) -> bool:
+        """Whether the guard does not hold for the candidate, or what the rule needs does."""
+        return not self.guard.allows(candidate.version) or self.test.allows(candidate)
+
+    def __str__(self) -> str:
+        return f"{self.test} where {self.guard}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,16 @@ class BaseImage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Relaxation:
+    """What a policy allowed and the answer used: its name (`minor-version`), for what, in words, and where that is written."""
+
+    name: str
+    component: str
+    text: str
+    where: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Stack:
     """Everything decided for one platform.
 
@@ -79,6 +89,7 @@ class Stack:
     image: BaseImage | None = None
     packages: tuple[PackagePin, ...] = ()
     runs: str = "container"
+    relaxations: tuple[Relaxation, ...] = ()
 
     @property
     def verdict(self) -> str:
@@ -88,16 +99,21 @@ class Stack:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hint:
-    """One complete change that was re-solved and works, and what it would give."""
+    """One complete change that was re-solved and works, and what it would give.
+
+    `hosts` names, for each of `changes`, the host to change, "" for the spec and where there is only one host.
+    """
 
     changes: tuple[tuple[str, str], ...]
     text: str
     gives: Mapping[str, str] = field(default_factory=dict)
+    hosts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conflict:
-    """A minimal set of requests, rules and facts that cannot hold together, in order, and the ways out."""
+    """A minimal set of requests, rules and facts that cannot hold together, in order, what follows, and the ways out."""
 
     members: tuple[Reason, ...]
     hints: tuple[Hint, ...] = ()
+    conclusion: str = ""

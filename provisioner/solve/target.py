@@ -11,9 +11,6 @@ if TYPE_CHECKING:
     from provisioner.host.model import Host
     from provisioner.spec.model import Spec
 
-DEFAULT_ALLOWED = frozenset({"minor-version"})
-"""CUDA's own promise since 11.0; everything beyond it is asked for by name."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetHost:
@@ -45,8 +42,8 @@ class Wish:
 
     @property
     def allowed(self) -> frozenset[str]:
-        """The relaxations that may be used."""
-        return frozenset(self.spec.policy.allow)
+        """The relaxations that may be used: what the policy allows, less what it forbids by name."""
+        return frozenset(self.spec.policy.allow).difference(self.spec.policy.forbid)
 
     @property
     def system(self) -> str:

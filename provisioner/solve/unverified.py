@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from provisioner.host.parse import parse_wsl
 from provisioner.solve.devices import FRAMEWORKS
+from provisioner.solve.drivers import RunsCuda
 from provisioner.solve.environment import overrides
-from provisioner.solve.facts import stated
+from provisioner.solve.facts import DRIVER_KINDS, NOT_WSL, WSL, has_driver_of_some_version, stated, to_settle, virtualizations
+from provisioner.solve.gate import gate_unverified
+from provisioner.solve.guards import Verdict
 from provisioner.solve.kernels import KernelSupport
 from provisioner.solve.requirement import SLOTS, Key
 from provisioner.versions import Version
@@ -14,6 +18,7 @@ from provisioner.versions import Version
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from provisioner.solve.needs import Unstated
     from provisioner.solve.requirement import Candidate
     from provisioner.solve.universe import Universe
 
@@ -31,6 +36,10 @@ def unverified(universe: Universe, pins: Mapping[Key, Candidate]) -> tuple[str, 
         *_another_minor(pins),
         *_macos_builds(universe, pins),
         *_brought_along(universe, pins),
+        *_driver_versions(universe, pins),
+        *_flavours(universe, pins),
+        *_forwarded(universe, pins),
+        *gate_unverified(universe, pins),
         *_unstated(universe, pins),
     ]
     return tuple(dict.fromkeys(found))
@@ -83,9 +92,11 @@ def _undocumented(universe: Universe) -> Iterator[str]:
     kernels = KernelSupport(universe.problem.matrix)
     for target in wish.hosts:
         driver, kernel = stated(target.host, "driver"), target.host.kernel
-        if driver is None or kernel is None or target.host.virtualization in {"wsl1", "wsl2"}:
+        if driver is None or kernel is None or virtualizations(target.host) <= WSL:
             continue
         need = kernels.of(Version.parse(driver))
+        if "patched-kernel" in wish.allowed and kernels.carriers(Version.parse(driver), Version.parse(kernel)):
+            continue  # named among the relaxations
         if need is None:
             yield f"kernel: no kernel is documented for driver {driver} of {target.label}"
         elif not need.allows(Version.parse(kernel)):
@@ -124,21 +135,88 @@ def _brought_along(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterato
 
 
 def _unstated(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[str]:
-    """Facts that rules of the chosen stack need and a host does not state: each fact of a host once."""
+    """Facts that rules of the chosen stack need and a host does not state: each fact of a host once.
+
+    The law: whatever the facts turn out to be that hosts leave out, a stack with the verdict `yes` works on them. What the
+    solver chose, such as a driver to be installed, is part of the answer and no unknown; and a host whose own facts exclude
+    each other, such as a libcuda of another release than its driver, runs no stack at all and is nothing a stack could be
+    held against. tests/property/test_three_valued.py holds both halves of it.
+    """
+    problem = universe.problem
     said: set[tuple[str, str]] = {
-        (text.partition(":")[0], target.label)
-        for text in universe.problem.unverified
-        for target in universe.problem.wish.hosts
-        if target.label in text
+        (name, target.label)
+        for name, _, text in (line.partition(": ") for line in problem.unverified)
+        for target in problem.wish.hosts
+        if text.startswith(f"{target.label} ")
     }
-    for key, candidate in pins.items():
-        if key.is_package:
-            continue
-        for one in universe.problem.needs.unstated(candidate):
-            if (one.component, one.label) in said:
-                continue
-            pinned = pins.get(one.requirement.key) if one.requirement is not None else None
-            if one.requirement is not None and (pinned is None or universe.accepts(one.requirement, pinned)):
-                continue
+    found = [one for key, candidate in pins.items() if not key.is_package for one in problem.needs.unstated(candidate)]
+    # What is needed comes first: where the fact a rule needs is unstated itself, naming that one is enough.
+    for one in sorted(found, key=lambda one: bool(one.guards)):
+        if not {(one.component, one.label), (one.need, one.label)} & said and _matters(one, universe, pins):
             said.add((one.component, one.label))
             yield one.text
+
+
+def _matters(one: Unstated, universe: Universe, pins: Mapping[Key, Candidate]) -> bool:
+    """Whether the answer could be wrong: a rule's open guards may hold for what was chosen, and what it needs is not met."""
+    guards = universe.problem.needs.guards
+    for guard in one.guards:
+        name = "kernel" if guard.component == "virtualization" else guard.component
+        chosen = pins.get(Key(name, one.label))
+        if chosen is None:
+            continue
+        if guard.component == "virtualization":
+            if parse_wsl(chosen.label) is None and not any(str(value) in NOT_WSL for value in guard.one_of):
+                return False
+        elif not guards.allows(guard, chosen.label):
+            return False
+    if one.requirement is None:
+        return True
+    pinned = pins.get(one.requirement.key)
+    return not universe.allowed(one.requirement) if pinned is None else not universe.accepts(one.requirement, pinned)
+
+
+def _driver_versions(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[str]:
+    """A driver that is there but not said which: what was chosen for it need not be what runs."""
+    for target in universe.problem.wish.hosts:
+        for name in DRIVER_KINDS:
+            chosen = pins.get(Key(name, target.label))
+            if chosen is not None and has_driver_of_some_version(target.host, name):
+                missing = f"{name}: {target.label} has a driver and does not state its version; {chosen.label} was assumed"
+                yield missing + to_settle("driver_version")
+
+
+def _forwarded(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[str]:
+    """Forward compatibility where nobody said which GPUs a host has: it serves data-centre GPUs only."""
+    needs = universe.problem.needs
+    unnamed = [one for one in universe.problem.wish.hosts if needs.guards.is_data_centre(one) is Verdict.UNKNOWN]
+    wanted = [one for candidate in pins.values() if not candidate.key.is_package for one in universe.requirements(candidate)]
+    tests = [(one.key, one.test) for one in wanted if isinstance(one.test, RunsCuda)]
+    for target in unnamed:
+        key = Key("driver", target.label)
+        if any(test.basis(pins[key].version) == "forward-compat" for of, test in tests if of == key):
+            missing = f"gpu_kind: {target.label} does not name its GPUs, and forward compatibility is for data-centre GPUs only"
+            yield missing + to_settle("gpu_kind")
+
+
+def _flavours(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[str]:
+    """Which flavour of NVIDIA's kernel module runs, where a driver does and not every flavour would work.
+
+    A driver still to be installed is installed with the flavour that was chosen; one that runs has one already. A flavour
+    that the driver's release does not have at all, as an unguarded rule says, cannot be what runs.
+    """
+    rules = universe.problem.matrix.rules
+    never = {f"rule {rule.name}" for rule in rules if rule.when.component == "driver" and not rule.guards}
+    for target in universe.problem.wish.hosts:
+        driver = pins.get(Key("driver", target.label))
+        if driver is None or target.host.driver is None or target.host.driver.module is not None:
+            continue
+        of_host = {key: one for key, one in pins.items() if key.world == target.label and key.component != "driver_module"}
+        for flavour in universe.candidates(Key("driver_module", target.label)):
+            tested = {**of_host, flavour.key: flavour}
+            wanted = (*universe.requirements(driver), *universe.requirements(flavour))
+            broken = [one for one in wanted if one.key in tested and not universe.accepts(one, tested[one.key])]
+            if broken and not any(one.origin.group in never for one in broken):
+                missing = f"driver_module: {target.label} does not state it, and {flavour.label} would not do"
+                yield f"{missing}: {broken[0].origin.text}{to_settle('driver_module')}"
+                break

@@ -1,73 +1,136 @@
-"""Why a component is at its version: what bound it, and what holds back the next newer one."""
+"""Why a component or a distribution is at its version: what bound it, and what holds back the newest one."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from packaging.utils import canonicalize_name
 
 from provisioner.errors import UsageError
 from provisioner.names import COMPONENT_OF_DISTRIBUTION, nearest
-from provisioner.solve.conflict import explain_conflict
-from provisioner.solve.requirement import Labelled, Origin, Requirement
-from provisioner.solve.resolve import decide
-from provisioner.solve.universe import Universe
+from provisioner.solve.answer import TRIED
+from provisioner.solve.joint import NoStackError, choose
+from provisioner.solve.order import passed_over
+from provisioner.solve.requirement import PYTORCH, TORCH, Labelled, Origin, Requirement
+from provisioner.solve.stack import Reason
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from provisioner.solve.joint import Chosen, SourceFor
     from provisioner.solve.problem import Problem
     from provisioner.solve.requirement import Candidate, Key
     from provisioner.solve.stack import Conflict
+    from provisioner.solve.universe import Universe
+
+HIDDEN = frozenset({"accelerator", "platform", "policy"})
+QUESTION = "your question"
+KINDS = ("fact", "request", "rule")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Why:
-    """The chosen release, the requirements on it, and the newest release that was passed over with what stands in its way."""
+    """The chosen release, the requirements on it, and the newest release that was passed over with what stands in its way.
+
+    `held_by` are those of the requirements that the newest release breaks by itself; `order` says why a newer release that
+    would work was not taken; `conflict` what cannot hold together with it; `is_fact`: the host states it, nothing was chosen.
+    """
 
     component: str
     chosen: str
-    reasons: tuple[str, ...]
+    platform: str
+    host: str = ""
+    reasons: tuple[Reason, ...]
     newer: str | None = None
+    held_by: tuple[Reason, ...] = ()
+    order: str = ""
     conflict: Conflict | None = None
+    is_fact: bool = False
+    is_package: bool = False
 
 
-def why_not_newer(problem: Problem, component: str) -> Why:
-    """Explain one component of the system stack; raises `UsageError` when it is not part of the answer."""
+def why(problem: Problem, component: str, source_for: SourceFor | None = None) -> tuple[Why, ...]:
+    """Explain one component, once for each host or slot that has one; `source_for` is for specs with packages.
+
+    Raises `NoStackError` when there is no answer to explain, `UsageError` when the component is not part of it.
+    """
     name = COMPONENT_OF_DISTRIBUTION.get(component, component)
-    universe = Universe(problem)
-    pins = decide(universe)
-    assert pins is not None, "explain a stack, not a conflict"
-    key = _key(problem, pins, name)
-    chosen = pins[key]
-    wanted = (*universe.roots, *(one for candidate in pins.values() for one in universe.requirements(candidate)))
-    reasons = tuple(
-        dict.fromkeys(
-            f"{one.origin.text}  ({one.origin.where})" if one.origin.where else one.origin.text
-            for one in wanted
-            if one.key == key
-        )
+    chosen = choose(problem, source_for)
+    return tuple(_why(problem, chosen, key, source_for) for key in _keys(chosen, name))
+
+
+def _why(problem: Problem, chosen: Chosen, key: Key, source_for: SourceFor | None) -> Why:
+    universe, pins = chosen
+    wanted = [one for one in _wanted(universe, pins) if one.key == key and one.origin.group != TRIED]
+    found = Why(
+        component=key.name if key.is_package else key.component,
+        chosen=pins[key].label,
+        platform=problem.wish.platform,
+        is_package=key.is_package,
+        host=key.world if not key.is_package else "",
+        reasons=_reasons(wanted),
+        is_fact=any(one.origin.kind == "fact" and len(_labels(one)) == 1 for one in wanted),
     )
-    # The very newest, not the next: an answer about a release nobody would take next helps nobody.
-    newer = [one for one in problem.domains[key] if one.version > chosen.version]
+    newer = [] if found.is_fact else _newer(universe, pins[key])
     if not newer:
-        return Why(component=name, chosen=chosen.label, reasons=reasons)
-    best = max(newer, key=lambda one: one.version)
-    labels = frozenset(one.label for one in newer if one.version.release == best.version.release)
-    text = f"you ask why not {name} {best.version.public}"
-    origin = Origin("request", name, f"newer {name}", text)
-    conflict = explain_conflict(Universe(problem.with_roots(Requirement(key, Labelled(labels, best.version.public), origin))))
-    # Giving up the newer release is no way to get it.
-    hints = tuple(hint for hint in conflict.hints if all(component != name for component, _ in hint.changes))
-    conflict = replace(conflict, hints=hints)
-    return Why(component=name, chosen=chosen.label, reasons=reasons, newer=best.version.public, conflict=conflict)
+        return found
+    best = _release(newer[0])
+    some = [one for one in newer if _release(one) == best]
+    held_by = _reasons([one for one in wanted if not any(one.allows(candidate) for candidate in some)])
+    asked = problem.with_roots(_question(key, found.component, some))
+    try:
+        other = choose(asked, source_for)
+    except NoStackError as error:
+        return replace(found, newer=best, held_by=held_by, conflict=error.conflict)
+    return replace(found, newer=best, order=passed_over(problem, key, chosen=chosen, other=other))
 
 
-def _key(problem: Problem, pins: dict[Key, Candidate], name: str) -> Key:
-    key = next((one for one in pins if one.component == name), None)
-    if key is None:
-        known = sorted({one.component for one in pins} - {"accelerator"})
-        near = nearest(name, known)
-        raise UsageError(
-            f"`{name}` is not part of the stack of this spec",
-            hints=(f"did you mean `{near}`?" if near else f"it has {', '.join(known)}",),
-        )
-    del problem
-    return key
+def _wanted(universe: Universe, pins: dict[Key, Candidate]) -> list[Requirement]:
+    """Every requirement of the answer; those of what the user named first."""
+    return [*universe.roots, *(one for candidate in pins.values() for one in universe.requirements(candidate))]
+
+
+def _reasons(wanted: Sequence[Requirement]) -> tuple[Reason, ...]:
+    """Facts, requests and rules in this order, each once."""
+    origins = dict.fromkeys(one.origin for one in sorted(wanted, key=lambda one: KINDS.index(one.origin.kind)))
+    return tuple(Reason(component=one.component, kind=one.kind, text=one.text, where=one.where) for one in origins)
+
+
+def _labels(requirement: Requirement) -> frozenset[str]:
+    return requirement.test.labels if isinstance(requirement.test, Labelled) else frozenset()
+
+
+def _newer(universe: Universe, chosen: Candidate) -> list[Candidate]:
+    """What is newer than the chosen one, the very newest first: an answer about a release nobody would take helps nobody."""
+    found = [one for one in universe.candidates(chosen.key) if not one.is_yanked and _age(one) > _age(chosen)]
+    return sorted(found, key=_age, reverse=True)
+
+
+def _age(candidate: Candidate) -> Any:  # noqa: ANN401 - the versions of one key compare, whichever kind they are
+    return candidate.pep440 if candidate.key.is_package else candidate.version
+
+
+def _release(candidate: Candidate) -> str:
+    return candidate.label if candidate.key.is_package else candidate.label.partition("+")[0]
+
+
+def _question(key: Key, name: str, some: Sequence[Candidate]) -> Requirement:
+    best = _release(some[0])
+    origin = Origin("request", name, QUESTION, f"you ask why not {name} {best}", QUESTION)
+    return Requirement(key, Labelled(frozenset(one.label for one in some), best), origin)
+
+
+def _keys(chosen: Chosen, name: str) -> list[Key]:
+    _, pins = chosen
+    package = canonicalize_name(name)
+    found = [one for one in pins if not one.is_package and one.component == name]
+    found = found or [one for one in pins if one.is_package and one.name == package]
+    if found:
+        return sorted(found)
+    known = sorted({one.component for one in pins if one != TORCH} - HIDDEN | {"pytorch" for one in pins if one == PYTORCH})
+    near = nearest(name, known)
+    raise UsageError(
+        f"`{name}` is not part of the stack of this spec",
+        hints=(f"did you mean `{near}`?" if near else f"it has {', '.join(known)}",),
+    )

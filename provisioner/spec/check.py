@@ -6,15 +6,17 @@ Reads the plain data, not the model, so that these mistakes are reported togethe
 from __future__ import annotations
 
 import re
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
+from provisioner.gate.grammar import GateError
+from provisioner.gate.grammar import parse as parse_gate
 from provisioner.names import DISTRIBUTION_OF_COMPONENT
 from provisioner.spec.interval import interval_of_range, interval_of_specifier
+from provisioner.spec.policy import policy_mistakes
 from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:
@@ -54,10 +56,11 @@ def spec_mistakes(document: Document) -> Iterator[Mistake]:
     yield from _packages(document, ranges)
     yield from _target(document)
     yield from _indexes(document)
-    yield from _policy(document)
+    yield from policy_mistakes(document, NAMED_COMPONENTS)
     yield from _architectures(document)
     yield from _image(document)
-    for path in (("outputs",), ("policy", "allow"), ("target", "platform"), ("target", "host"), ("build", "arch_list")):
+    target, policy = (("target", "platform"), ("target", "host")), (("policy", "allow"), ("policy", "forbid"))
+    for path in (("outputs",), *policy, *target, ("build", "arch_list")):
         yield from _repeated(document, path)
 
 
@@ -188,17 +191,6 @@ def _url_fault(url: str) -> str | None:
     return f"`{unknown}` is not a placeholder; only {{variant}} is filled in" if unknown else None
 
 
-def _policy(document: Document) -> Iterator[Mistake]:
-    text = _at(document, "policy", "exclude-newer")
-    if not isinstance(text, str):
-        return
-    try:
-        datetime.fromisoformat(text.strip())
-    except ValueError:
-        advice = "a date such as 2026-09-01 or a timestamp such as 2026-09-01T12:00:00Z"
-        yield document.mistake(("policy", "exclude-newer"), f"`{text}` is not {advice}")
-
-
 def _architectures(document: Document) -> Iterator[Mistake]:
     for path, text in _texts(document, "build", "arch_list"):
         if not _ARCHITECTURE.fullmatch(text):
@@ -213,6 +205,21 @@ def _image(document: Document) -> Iterator[Mistake]:
                 Version.parse(text)
             except ValueError as error:
                 yield document.mistake(("image", key), str(error))
+    yield from _gate(document)
+
+
+def _gate(document: Document) -> Iterator[Mistake]:
+    """`image.require` is read by its grammar, and says something of a base that is named only."""
+    text, base = _at(document, "image", "require"), _at(document, "image", "base")
+    if not isinstance(text, str):
+        return
+    if base is None or base in {"auto", "slim", "cuda-runtime", "cuda-devel"}:
+        yield document.mistake(("image", "require"), "is about a base image that `base` names; this one is chosen")
+    try:
+        parse_gate(text)
+    except GateError as error:
+        shown = f"`{error.token}` {error.reason} (character {error.column} of the requirement)"
+        yield document.mistake(("image", "require"), shown)
 
 
 def _repeated(document: Document, path: tuple[str, ...]) -> Iterator[Mistake]:

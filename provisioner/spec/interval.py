@@ -35,6 +35,14 @@ class Interval:
         upper, has_upper = min(uppers, default=(None, True))
         return Interval(max(lowers, default=None), upper, has_upper)
 
+    def holds(self, other: Interval) -> bool:
+        """Whether every version of `other` is in here; a proof where this interval is exactly what it stands for."""
+        starts = self.lower is None or (other.lower is not None and other.lower >= self.lower)
+        if self.upper is None or other.upper is None:
+            return starts and self.upper is None
+        ends = other.upper < self.upper or (other.upper == self.upper and (self.has_upper or not other.has_upper))
+        return starts and ends
+
     @property
     def is_empty(self) -> bool:
         """Whether no version can be in it."""

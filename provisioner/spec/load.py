@@ -9,6 +9,7 @@ from provisioner.errors import InvalidDocumentError, Mistake
 from provisioner.names import COMPONENT_OF_DISTRIBUTION, nearest
 from provisioner.spec.check import spec_mistakes
 from provisioner.spec.model import Spec
+from provisioner.spec.policy import unknown_names
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -42,12 +43,16 @@ def parse_spec(document: Document) -> Spec:
 
 
 def check_components(document: Document, spec: Spec, known: Collection[str]) -> None:
-    """Check that `requires` names components of the matrix; raises `InvalidDocumentError` with the nearest known name."""
+    """Check that `requires` and the policy name components of the matrix.
+
+    Raises `InvalidDocumentError` with the nearest known name.
+    """
     # `pytorch_build` chooses among the builds of a component and is not one itself.
     names = {*known, "pytorch_build"} if "pytorch" in known else set(known)
     unknown = [name for name in spec.requires if name not in names]
-    if unknown:
-        mistakes = tuple(document.mistake(("requires", name), _unknown(name, names)) for name in unknown)
+    mistakes = tuple(document.mistake(("requires", name), _unknown(name, names)) for name in unknown)
+    mistakes += tuple(unknown_names(document, spec, names))
+    if mistakes:
         raise InvalidDocumentError(KIND, mistakes)
 
 

@@ -7,7 +7,9 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 Platform = Literal["linux/amd64", "linux/arm64", "macos/x86_64", "macos/arm64"]
-Allowance = Literal["minor-version", "forward-compat", "ptx-jit", "prerelease", "sdist"]
+Allowance = Literal[
+    "minor-version", "forward-compat", "ptx-jit", "prerelease", "sdist", "end-of-life", "patched-kernel", "image-gate"
+]
 Output = Literal[
     "dockerfile", "compose", "devcontainer", "apptainer", "kubernetes", "bake", "host-script", "requirements", "sbom"
 ]
@@ -34,10 +36,17 @@ class IndexSpec(StrictModel):
 
 
 class Policy(StrictModel):
-    """What may be chosen, and what is preferred."""
+    """What may be chosen, and what is preferred.
+
+    `allow` is the whole list of relaxations; `forbid` takes words away, and holds for what a host states or a request names
+    too. `prefer` and `avoid` map components or distributions to ranges; they order what may be chosen and rule nothing out.
+    """
 
     strategy: Literal["newest", "oldest", "stable"] = "newest"
     allow: tuple[Allowance, ...] = ("minor-version",)
+    forbid: tuple[Allowance, ...] = ()
+    prefer: dict[str, str] = {}
+    avoid: dict[str, str] = {}
     exclude_newer: Annotated[str | None, Field(alias="exclude-newer")] = None
 
 

@@ -34,8 +34,11 @@ packages: []
   # - transformers>=4.50
 
 # policy:
-#   strategy: newest             # or oldest
-#   allow: [minor-version]       # also: forward-compat, ptx-jit, prerelease, sdist
+#   strategy: newest             # or oldest, or stable: supported driver branches, nothing ended, nothing of the last week
+#   allow: [minor-version]       # also: forward-compat, ptx-jit, prerelease, sdist, end-of-life, patched-kernel, image-gate
+#   forbid: [end-of-life]        # the same words: never, not even where a host or a request says so
+#   prefer: {{python: "3.12"}}     # components or packages to take first where they work
+#   avoid: {{numpy: ">=2.4"}}      # and those to take only where nothing else works
 #   exclude-newer: 2026-09-01    # ignore what was uploaded later
 
 # image:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -18,6 +19,29 @@ target:
     gpus: [{name: NVIDIA V100, compute_capability: "7.0"}, {name: NVIDIA B200, compute_capability: "10.0"}]
 requires: {pytorch: ">=2.0", python: "3.11"}
 """
+EVERY_SCENARIO = """
+import json, tempfile
+from pathlib import Path
+from provisioner.solve.explain import conflict_lines, hint_line, stack_rows
+from provisioner.solve.stack import Conflict
+from provisioner.solve.why import why
+from provisioner.solve.problem import join
+from tests.scenarios.test_scenarios import HERE, SCENARIOS, outcome, read, shipped, wish
+
+said = {}
+for path in SCENARIOS:
+    scenario = read(path)
+    with tempfile.TemporaryDirectory() as folder:
+        found = outcome(scenario, Path(folder))
+    if isinstance(found, Conflict):
+        lines = [*conflict_lines(found), *(hint_line(hint) for hint in found.hints), repr(found)]
+    else:
+        lines = [str(row) for row in stack_rows(found)]
+        if "index" not in scenario:
+            lines.append(repr(why(join(shipped(), wish(scenario)), "python" if "python" in found.components else "cuda")))
+    said[str(path.relative_to(HERE))] = lines
+print(json.dumps(said))
+"""
 
 
 def explained(spec: Path, seed: str) -> str:
@@ -33,3 +57,23 @@ def test_an_explanation_is_the_same_under_every_hash_seed(text: str, tmp_path: P
     spec = tmp_path / "provision.yaml"
     spec.write_text(text.replace("../hosts", str(ROOT / "examples" / "hosts")), encoding="utf-8")
     assert len({explained(spec, seed) for seed in ("0", "1", "42", "12345")}) == 1
+
+
+def every_scenario(seed: str) -> dict[str, list[str]]:
+    """What every scenario is told as, by a process of its own with this hash seed."""
+    environment = {**os.environ, "PYTHONHASHSEED": seed}
+    done = subprocess.run(
+        [sys.executable, "-c", EVERY_SCENARIO], env=environment, capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    assert done.returncode == 0, done.stderr
+    return dict(json.loads(done.stdout))
+
+
+@pytest.mark.property
+def test_every_scenario_is_explained_alike_under_every_hash_seed() -> None:
+    first, *others = [every_scenario(seed) for seed in ("1", "12345")]
+    assert len(first) > 60
+    for other in others:
+        assert other.keys() == first.keys()
+        for name, lines in first.items():
+            assert other[name] == lines, name

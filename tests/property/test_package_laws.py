@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from provisioner.solve.complete import CompleteSearch
 from provisioner.solve.resolve import decide
 from tests.package_trials import Entry, Opinion, Trial, Wanted, random_trial, universe_of
+from tests.strategies import SEEDS, examples
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,14 +22,14 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.property
 
-SETTINGS = settings(max_examples=4000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+SETTINGS = examples(3000)
 
 
 @st.composite
-def trials(draw: st.DrawFn) -> Trial:
+def trials(draw: st.DrawFn, *, limits: int = 2) -> Trial:
     """Two to four distributions of up to three versions, with everything else that is random."""
     names, versions = draw(st.integers(2, 4)), draw(st.integers(1, 3))
-    return random_trial(random.Random(draw(st.integers(0, 2**32))), names=names, versions=versions)
+    return random_trial(random.Random(draw(SEEDS)), names=names, versions=versions, limits=limits)
 
 
 def chosen(pins: Mapping[Key, Candidate]) -> dict[str, str]:
@@ -37,7 +39,8 @@ def chosen(pins: Mapping[Key, Candidate]) -> dict[str, str]:
 
 @SETTINGS
 @given(trials())
-def test_an_answer_is_found_exactly_when_there_is_one_and_it_is_valid(trial: Trial) -> None:
+def test_1_valid_and_2_complete(trial: Trial) -> None:
+    """An answer is found exactly when there is one, and the opinion agrees that it is one."""
     opinion = Opinion(trial)
     pins = decide(universe_of(trial))
     assert (pins is not None) == opinion.is_possible()
@@ -46,7 +49,7 @@ def test_an_answer_is_found_exactly_when_there_is_one_and_it_is_valid(trial: Tri
 
 @SETTINGS
 @given(trials())
-def test_the_complete_search_alone_decides_the_same(trial: Trial) -> None:
+def test_1_valid_and_2_complete_of_the_complete_search_alone(trial: Trial) -> None:
     opinion = Opinion(trial)
     complete = CompleteSearch(universe_of(trial))
     pins = complete.best()
@@ -55,9 +58,27 @@ def test_the_complete_search_alone_decides_the_same(trial: Trial) -> None:
     assert pins is None or opinion.is_valid(chosen(pins))
 
 
-@SETTINGS
+@examples(1000)
 @given(trials())
-def test_a_conflict_is_sufficient_and_minimal(trial: Trial) -> None:
+def test_5_fewer_rules_never_hurt(trial: Trial) -> None:
+    """Without one of its limits, or one of its requests, a problem that has an answer still has one."""
+    if decide(universe_of(trial)) is None:
+        return
+    for index in range(len(trial.limits)):
+        assert decide(universe_of(replace(trial, limits=(*trial.limits[:index], *trial.limits[index + 1 :])))) is not None
+    if len(trial.roots) > 1:
+        assert decide(universe_of(replace(trial, roots=_unpinned(trial)))) is not None
+
+
+def _unpinned(trial: Trial) -> tuple[Wanted, ...]:
+    """The requests without the last, where that is no pin: pinning lets everybody have a yanked version (PEP 592)."""
+    *rest, last = trial.roots
+    return trial.roots if last.operator == "==" else tuple(rest)
+
+
+@SETTINGS
+@given(trials(limits=0))
+def test_7_sufficient_and_8_minimal(trial: Trial) -> None:
     opinion = Opinion(trial)
     if opinion.is_possible():
         return

@@ -99,6 +99,11 @@ def check_stack(stack: Stack, expected: dict[str, Any]) -> None:
         assert {name: packages.get(name) for name in expected["packages"]} == expected["packages"]
     if "environment" in expected:
         assert dict(stack.environment) == expected["environment"]
+    if "relaxations" in expected:
+        assert [f"{one.name} {one.component}" for one in stack.relaxations] == expected["relaxations"]
+    if "says" in expected:
+        told = [*(one.text for one in stack.relaxations), *stack.unverified]
+        assert [text for text in expected["says"] if text not in told] == [], told
     if "unverified" in expected:
         assert list(stack.unverified) == expected["unverified"]
 

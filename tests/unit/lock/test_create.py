@@ -10,7 +10,7 @@ from provisioner.index.model import IndexFile
 from provisioner.lock.artifact import UnhashedFileError
 from provisioner.lock.create import InconsistentStackError, create_lock, local_files
 from provisioner.lock.file import write_lock
-from provisioner.solve.stack import BaseImage, PackagePin
+from provisioner.solve.stack import BaseImage, PackagePin, Reason, Relaxation
 from tests.lock_examples import (
     INSTALLERS,
     MATRIX_DIGEST,
@@ -250,3 +250,45 @@ def test_narrowing_keeps_the_environment_of_the_platform() -> None:
     assert lock.environments == ('sys_platform == "linux" and platform_machine == "aarch64"',)
     assert lock.accelerator == "cuda"
     assert lock.indexes == {"python-dateutil": "pypi", "six": "pypi", "torch": "pytorch-cu126"}
+
+
+def test_the_rules_behind_a_host_requirement_are_kept_and_those_of_the_machine_are_not() -> None:
+    def reason(component: str, text: str, where: str, kind: str = "rule") -> Reason:
+        return Reason(component=component, kind=kind, text=text, where=where)
+
+    stack = cuda_stack()
+    driver = replace(
+        stack.pins[2],
+        reasons=(
+            reason("driver", "the host has driver 535.104.05", "hosts/a100.yaml:5", "fact"),
+            reason(
+                "fabric_manager", "fabric_manager 535.104.05 needs driver of the same version", "matrices/fabric_manager.yaml:9"
+            ),
+            reason("image", "image x needs driver >=560", "matrices/image.yaml:3"),
+            reason("cuda", "cuda 12.6.3 needs driver >=525.60.13", "matrices/cuda.yaml:263"),
+        ),
+    )
+    kernel = replace(driver, component="kernel", reasons=(reason("cuda", "cuda 12.6.3 needs kernel >=4.15", "x"),))
+    locked = lock_of(replace(stack, pins=(*stack.pins[:2], driver, kernel))).stacks[0]
+    assert locked.host_reasons == {"driver": (reason("cuda", "cuda 12.6.3 needs driver >=525.60.13", "matrices/cuda.yaml"),)}, (
+        "the kernel is not required of hosts"
+    )
+
+
+def test_relaxations_are_named_but_not_those_of_the_machine() -> None:
+    used = [
+        Relaxation(
+            name="minor-version", component="cuda", text="driver 535.104.05 knows CUDA 12.2", where="matrices/driver.yaml:1"
+        ),
+        Relaxation(name="end-of-life", component="driver", text="branch 535 ended", where="matrices/driver.yaml:2"),
+    ]
+    assert lock_of(replace(cuda_stack(), relaxations=tuple(used))).stacks[0].relaxations == ("minor-version (cuda)",)
+    assert "relaxations" not in write_lock(lock_of(cuda_stack()))
+
+
+def test_a_place_in_a_folder_of_the_matrix_loses_its_line_too() -> None:
+    stack = cuda_stack()
+    where = "matrices/libraries/cusparselt.yaml:159"
+    pin = replace(stack.pins[1], reasons=(replace(stack.pins[1].reasons[0], where=where),))
+    (locked,) = (one for one in lock_of(replace(stack, pins=(pin,))).stacks[0].pins)
+    assert locked.reasons[0].where == "matrices/libraries/cusparselt.yaml"

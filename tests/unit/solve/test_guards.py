@@ -11,7 +11,7 @@ from provisioner.solve.guards import Guards
 from tests import small
 
 MATRIX = small.matrix(
-    ("driver", "kernel", "os", "secure_boot", "gpu"),
+    ("driver", "kernel", "os", "secure_boot", "gpu", "python_arch"),
     {},
     gpus=(
         Gpu(name="T4", compute_capability="7.5", kind="datacenter"),
@@ -68,6 +68,31 @@ def test_virtualization_none_is_a_value_and_not_a_missing_fact() -> None:
     assert judged(guards, {"virtualization": "none"}) == "yes"
     assert judged(guards, {"virtualization": "wsl2"}) == "no"
     assert judged(guards, {}) == "virtualization"
+
+
+def test_only_wsl_runs_kernels_of_microsofts_and_only_linux_has_flavours_of_the_module() -> None:
+    wsl2, kernel = {"virtualization": "wsl2"}, "5.15.153.1-microsoft-standard-WSL2"
+    assert judged(wsl2, {}) == "virtualization"
+    assert judged(wsl2, {"kernel": kernel}) == "yes"
+    assert judged({"virtualization": "wsl1"}, {"kernel": "4.4.0-19041-Microsoft"}) == "yes"
+    assert judged(wsl2, {"kernel": "6.8.0-45-generic"}) == "no"
+    assert judged(wsl2, {"driver": {"module": "open"}}) == "no"
+    assert judged({"virtualization": ["vm", "container"]}, {"kernel": "6.8.0-45-generic"}) == "virtualization"
+    assert judged(wsl2, {"kernel": kernel, "virtualization": "none"}) == "no", "what is stated holds"
+
+
+def test_a_driver_that_is_there_without_a_version_is_not_absent() -> None:
+    assert judged({"driver": "none"}, {"driver": {"kind": "nvidia"}}) == "no"
+    assert judged({"driver": "none"}, {"driver": {"kind": "amdgpu"}}) == "yes"
+    assert judged({"driver": ">=550"}, {"driver": {"kind": "nvidia"}}) == "driver"
+
+
+def test_an_interpreter_nobody_stated_is_the_machines_but_on_apple_silicon() -> None:
+    intel = {"python_arch": "x86_64"}
+    assert judged(intel, {}) == "yes"
+    assert judged(intel, {}, platform="linux/arm64") == "no"
+    assert judged(intel, {}, platform="macos/arm64") == "python_arch"
+    assert judged(intel, {"python_arch": "x86_64"}, platform="macos/arm64") == "yes"
 
 
 def test_what_is_built_is_part_of_the_wish() -> None:

@@ -199,7 +199,11 @@ def test_one_host_cannot_load_two_module_flavours() -> None:
 def test_unknown_gpus_make_the_verdict_unverified_and_never_cpu() -> None:
     stack = solved(made(), {"pytorch": ">=2"}, {"driver": {"version": "580.65.06"}, "container_toolkit": "1.17.4"})
     assert stack.accelerator == "cuda"
-    assert stack.unverified == ("gpu: host0 does not state its GPUs, so no compiled target was compared",)
+    (text,) = stack.unverified
+    assert text == (
+        "gpu: host0 does not state its GPUs, so no compiled target was compared; "
+        "state `gpus` in its profile (`provision inspect` writes one)"
+    )
 
 
 def test_a_gpu_nobody_knows_is_a_mistake_that_names_it() -> None:
@@ -222,7 +226,7 @@ def test_a_build_nobody_measured_is_not_taken_for_a_known_gpu_unless_it_is_asked
 
 def test_the_gate_says_driver_and_gpu_ranges() -> None:
     stack = solved(made(), {"pytorch": ">=2"}, host("535.104.05", "9.0"))
-    assert stack.require_cuda == "driver>=525.60.13,arch>=8.0,arch<11.0"
+    assert stack.require_cuda == "driver>=525.60.13,arch>=8.0,arch<11.0,arch!=8.7"
     assert stack.host_requirements == {"driver": ">=525.60.13", "gpu": "8.0, 9.0, 10.0"}
 
 

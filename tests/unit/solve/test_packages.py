@@ -228,8 +228,9 @@ def test_a_limit_is_one_line_of_a_conflict_with_a_way_out_on_either_side() -> No
         ("request", "numpy"),
         ("rule", "numpy"),
     ]
-    assert conflict_lines(conflict)[-1] == (
-        "numpy 2.5.5 and 2.0.0 needs pytorch outside <2.3: compiled against NumPy 1  (limit numpy-1, the matrix)"
+    assert conflict_lines(conflict)[-2:] == (
+        "numpy 2.0.0 and 2.5.5 need pytorch outside <2.3: compiled against NumPy 1  (limit numpy-1, the matrix)",
+        "so no pytorch ==2.1.0 is left that goes with numpy>=2",
     )
     assert {hint.changes for hint in conflict.hints} == {(("pytorch", "==2.4.0+cu124"),), (("numpy", "==1.26.4"),)}
 
@@ -241,11 +242,12 @@ def test_a_limit_between_packages_names_both_sides() -> None:
         "you require numpy>=2  (the spec)",
         "you require trainer  (the spec)",
         "trainer 1 needs torch==2.1.0  (metadata of trainer 1)",
-        "numpy 2.5.5 and 2.0.0 needs pytorch outside <2.3: compiled against NumPy 1  (limit numpy-1, the matrix)",
-        "pytorch 2.1.0+cu118 and 2.1.0+cu121 needs numpy <2: compiled against NumPy 1  (limit numpy-1, the matrix)",
-        "pytorch 2.1.0+cu118 and 2.1.0+cu121 is installed from its wheel  (pytorch-cu118 and 1 more)",
+        "numpy 2.0.0 and 2.5.5 need pytorch outside <2.3: compiled against NumPy 1  (limit numpy-1, the matrix)",
+        "pytorch 2.1.0+cu118 and 2.1.0+cu121 need numpy <2: compiled against NumPy 1  (limit numpy-1, the matrix)",
+        "pytorch 2.1.0+cu118 and 2.1.0+cu121 are installed from its wheel  (pytorch-cu118 and 1 more)",
+        "so no numpy>=2 is left that goes with trainer",
     )
-    assert [hint.changes for hint in conflict.hints] == [(("numpy", "==1.26.4"),)]
+    assert [hint.changes for hint in conflict.hints] == [(("numpy", "==1.26.4"),), (("trainer", "left out"),)]
 
 
 def test_a_limit_asks_an_index_only_for_distributions() -> None:

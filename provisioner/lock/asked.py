@@ -1,0 +1,58 @@
+"""What was asked for, as a lock keeps it: each key of the spec that decides an answer, so that two locks can be compared.
+
+Defaults are left out, and so is what decides nothing (`name`, `outputs`) or speaks of one machine (`target.host`): a lock
+holds no facts of a host. A URL is kept without its credentials.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from provisioner.lock.artifact import public_url
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from provisioner.spec.model import Spec
+
+_DECIDES_NOTHING = {"name", "outputs"}
+
+
+def asked(spec: Spec) -> dict[str, str]:
+    """The keys of a spec and what they say, sorted: `requires.pytorch`: `>=2.6`, `packages.numpy`: `<2`, `policy.strategy`."""
+    content = spec.model_dump(by_alias=True, exclude_defaults=True, exclude=_DECIDES_NOTHING)
+    content.get("target", {}).pop("host", None)
+    packages = _packages(content.pop("packages", ()))
+    indexes = {f"indexes.{index['name']}": public_url(index["url"]) for index in content.pop("indexes", ())}
+    return dict(sorted({**dict(_leaves(content, "")), **packages, **indexes}.items()))
+
+
+def _packages(texts: tuple[str, ...]) -> dict[str, str]:
+    """One entry a distribution; requirements of one that hold in different environments stand side by side."""
+    found: dict[str, list[str]] = {}
+    for text in texts:
+        requirement = Requirement(text)
+        extras = f"[{','.join(sorted(requirement.extras))}]" if requirement.extras else ""
+        marker = f"; {requirement.marker}" if requirement.marker else ""
+        source = f"@ {public_url(requirement.url)}" if requirement.url else str(requirement.specifier)
+        found.setdefault(f"packages.{canonicalize_name(requirement.name)}", []).append(f"{extras}{source}{marker}")
+    return {key: " and ".join(said or "any version" for said in sorted(set(values))) for key, values in found.items()}
+
+
+def _leaves(value: object, path: str) -> Iterator[tuple[str, str]]:
+    """Every scalar or list of scalars below a value, by its dotted path."""
+    if isinstance(value, dict):
+        for key, below in value.items():
+            yield from _leaves(below, f"{path}.{key}" if path else str(key))
+    elif isinstance(value, (list, tuple)):
+        yield path, ", ".join(str(item) for item in value)
+    elif value is not None:
+        yield path, str(value)
+
+
+def request_of(keys: Mapping[str, str], subject: str) -> str | None:
+    """What was asked for a component or a distribution; None where nothing was."""
+    return keys.get(f"requires.{subject}", keys.get(f"packages.{subject}"))

@@ -1,0 +1,194 @@
+"""Why packages differ between two locks: what requires them, what was asked for, what was released since; else: unknown.
+
+A requirement is the cause only where it rules the other version out; "released since" is said only where the new file is
+younger than every file of the old lock.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.version import InvalidVersion
+from packaging.version import Version as PackageVersion
+
+from provisioner.lock.causes import key_words, unknown
+from provisioner.lock.comparison import Cause
+from provisioner.names import COMPONENT_OF_DISTRIBUTION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from provisioner.lock.comparison import Change
+    from provisioner.lock.model import LockedPackage
+    from provisioner.lock.side import Side
+
+
+def package_causes(change: Change, old: Side, new: Side) -> tuple[Cause, ...]:
+    """Why a package came, went, moved, or is another file of the same version; never empty."""
+    if change.aspect != "version":
+        return tuple(_of_same_version(change, old, new)) or (unknown(old, new),)
+    if change.change == "added":
+        found = tuple(_of_added(change, old, new))
+    elif change.change == "removed":
+        found = tuple(_of_removed(change, old, new))
+    else:
+        found = tuple(_of_moved(change, old, new))
+    return found or (unknown(old, new),)
+
+
+def _is_moved(name: str, old: Side, new: Side) -> bool:
+    return old.version(name) != new.version(name)
+
+
+def _of_component(change: Change, old: Side, new: Side) -> Iterator[Cause]:
+    """`torch` is the component `pytorch`, whose own change says why."""
+    component = COMPONENT_OF_DISTRIBUTION.get(change.subject)
+    if component and old.labels.get(component) != new.labels.get(component):
+        yield Cause(kind="follows", subject=component, text=f"{change.subject} is the component {component}")
+
+
+def _of_added(change: Change, old: Side, new: Side) -> Iterator[Cause]:
+    name = change.subject
+    yield from _of_component(change, old, new)
+    request = new.request(name)
+    if request is not None and old.request(name) is None:
+        yield Cause(kind="spec", text=f"the spec asks for `{_asked(name, request[0])}` now", where=request[1])
+        return
+    dependents = new.dependents_of(name)
+    if not dependents and new.inputs:
+        yield Cause(kind="spec", text="no package of the lock requires it, so the spec does")
+    yield from _of_dependents(name, dependents, (old, new), "requires it now")
+
+
+def _of_removed(change: Change, old: Side, new: Side) -> Iterator[Cause]:
+    name = change.subject
+    yield from _of_component(change, old, new)
+    request = old.request(name)
+    if request is not None and new.request(name) is None:
+        yield Cause(kind="spec", text=f"the spec asked for `{_asked(name, request[0])}` and does no longer", where=request[1])
+        return
+    dependents = old.dependents_of(name)
+    if not dependents and old.inputs:
+        yield Cause(kind="spec", text="no package of the old lock required it, so its spec did")
+    yield from _of_dependents(name, dependents, (old, new), "required it before")
+
+
+def _of_dependents(name: str, dependents: tuple[str, ...], sides: tuple[Side, Side], verb: str) -> Iterator[Cause]:
+    """Packages that came, went or moved and so brought or took this one; else the Python that their markers ask for."""
+    old, new = sides
+    moving = [one for one in dependents if _is_moved(one, old, new)]
+    for one in moving:
+        yield Cause(kind="follows", subject=one, text=f"{one} {_version_that(one, sides, verb)} {verb}{_as(name, one, sides)}")
+    if dependents and not moving and old.labels.get("python") != new.labels.get("python"):
+        here = (old if verb.endswith("before") else new).labels.get("python", "")
+        yield Cause(kind="follows", subject="python", text=f"{dependents[0]} requires it on python {here}")
+
+
+def _version_that(name: str, sides: tuple[Side, Side], verb: str) -> str:
+    return sides[0 if verb.endswith("before") else 1].version(name)
+
+
+def _as(name: str, dependent: str, sides: tuple[Side, Side]) -> str:
+    """How the dependent spells the requirement, in the lock that has it."""
+    for side in reversed(sides):
+        for entry, requirement in side.requirements_of(name):
+            if entry.name == dependent:
+                return f" (`{requirement}`)"
+    return ""
+
+
+def _of_moved(change: Change, old: Side, new: Side) -> Iterator[Cause]:
+    name = change.subject
+    found = [*_of_component(change, old, new), *_of_request(change, old, new)]
+    found += [
+        _ruled_out(entry.name, entry.version, requirement, change.old)
+        for entry, requirement in _excluding(new, name, change.old)
+    ]
+    if not found:
+        for entry, requirement in _excluding(old, name, change.new):
+            text = f"{entry.name} {entry.version} required `{requirement}` before"
+            is_gone = new.version(entry.name) == ""
+            found.append(Cause(kind="follows", subject=entry.name, text=f"{text}{' and is gone' if is_gone else ''}"))
+    yield from found or _of_index(change, old, new)
+
+
+def _of_request(change: Change, old: Side, new: Side) -> Iterator[Cause]:
+    name = change.subject
+    before, after = old.request(name), new.request(name)
+    said, says = before[0] if before else "", after[0] if after else ""
+    if said == says or not (_fails(name, says, change.old) or _fails(name, said, change.new)):
+        return
+    if after is None:
+        text = f"the spec asked for `{_asked(name, said)}` and does no longer"
+    else:
+        then = f", it asked for `{_asked(name, said)}`" if before else " now"
+        text = f"the spec asks for `{_asked(name, says)}`{then}"
+    yield Cause(kind="spec", text=text, where=(after or before or ("", ""))[1])
+
+
+def _asked(name: str, wanted: str) -> str:
+    return name if wanted == "any version" else f"{name}{wanted}"
+
+
+def _fails(name: str, wanted: str, version: str) -> bool:
+    """Whether a request rules a version out; several for different environments are not judged."""
+    if wanted in {"", "any version"}:
+        return False
+    try:
+        requirement = Requirement(f"{name}{wanted}")
+        return not requirement.specifier.contains(PackageVersion(version), prereleases=True)
+    except (InvalidRequirement, InvalidVersion):
+        return False
+
+
+def _excluding(side: Side, name: str, version: str) -> Iterator[tuple[LockedPackage, Requirement]]:
+    try:
+        found = PackageVersion(version)
+    except InvalidVersion:
+        return
+    for entry, requirement in side.requirements_of(name):
+        if not requirement.specifier.contains(found, prereleases=True):
+            yield entry, requirement
+
+
+def _ruled_out(dependent: str, version: str, requirement: Requirement, old: str) -> Cause:
+    return Cause(kind="follows", subject=dependent, text=f"{dependent} {version} requires `{requirement}`, which {old} is not")
+
+
+def _of_index(change: Change, old: Side, new: Side) -> Iterator[Cause]:
+    """A release that the old lock could not have, by the dates its index gives."""
+    if change.change != "upgraded":
+        return
+    uploaded, before = _uploaded(new, change.subject), old.newest_upload()
+    cutoffs = [(side.asked or {}).get("policy.exclude-newer") for side in (old, new)]
+    if uploaded and cutoffs[0] and cutoffs[0] != cutoffs[1] and uploaded.date().isoformat() > cutoffs[0][:10]:
+        text = f"the spec says {key_words('policy.exclude-newer', cutoffs[0], cutoffs[1])}; it was uploaded {_day(uploaded)}"
+        yield Cause(kind="spec", text=text)
+    elif uploaded and before and uploaded > before:
+        text = f"released since: uploaded {_day(uploaded)}, the newest file of the old lock {_day(before)}"
+        yield Cause(kind="index", text=text)
+
+
+def _uploaded(side: Side, name: str) -> datetime | None:
+    times = [file.upload_time for entry in side.packages.get(name, ()) for file in entry.files if file.upload_time]
+    return min(times, default=None)
+
+
+def _day(moment: datetime) -> str:
+    return moment.date().isoformat()
+
+
+def _of_same_version(change: Change, old: Side, new: Side) -> Iterator[Cause]:
+    """Another file or requirement of the same version: because Python moved, or the indexes of the spec did."""
+    python = old.labels.get("python"), new.labels.get("python")
+    if change.aspect == "file" and python[0] != python[1] and all(python):
+        yield Cause(kind="follows", subject="python", text=f"python {python[1]} takes another file")
+    elif change.aspect == "requires" and python[0] != python[1] and all(python):
+        yield Cause(kind="follows", subject="python", text=f"its markers say something else on python {python[1]}")
+    elif change.aspect in {"file", "index", "place"} and old.asked is not None and new.asked is not None:
+        keys = sorted(key for key in {*old.asked, *new.asked} if key.startswith("indexes."))
+        moved = [key for key in keys if old.asked.get(key) != new.asked.get(key)]
+        for key in moved[:1]:
+            yield Cause(kind="spec", text=f"the spec says {key_words(key, old.asked.get(key), new.asked.get(key))}")

@@ -1,0 +1,98 @@
+"""Law 10: what is written reads back as what was locked, and solving again with a fresh lock returns that lock.
+
+Locks of invented stacks, with every field a stack may have, are in tests/unit/lock/test_round_trip.py.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+
+from provisioner.lock.file import parse_lock, write_lock
+from provisioner.solve.answer import answer
+from provisioner.solve.resolve import decide
+from tests import small
+from tests.lock_examples import lock_of
+from tests.property.test_three_valued import cases, solved
+from tests.strategies import SEEDS, TIMES, System, chosen, examples, systems
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from provisioner.lock.model import Lock
+    from provisioner.matrix.model import Component
+    from provisioner.solve.universe import Universe
+
+pytestmark = pytest.mark.property
+
+FILE = "pylock.trainer.toml"
+
+
+def locked(universe: Universe) -> Lock | None:
+    pins = decide(universe)
+    return None if pins is None else lock_of(answer(universe, pins))
+
+
+def preferred(lock: Lock) -> Mapping[str, str]:
+    """What a lock chose, as the next solve is told (`provision solve` without --upgrade)."""
+    return lock.on("linux/amd64").stack
+
+
+@examples(300)
+@given(systems())
+def test_10_what_is_written_reads_back(system: System) -> None:
+    """`read(write(lock)) == lock`, `write(read(text)) == text`."""
+    lock = locked(system.universe())
+    if lock is None:
+        return
+    text = write_lock(lock)
+    assert parse_lock(text, file=FILE) == lock
+    assert write_lock(parse_lock(text, file=FILE)) == text
+
+
+def test_10_what_is_written_of_the_shipped_matrix_reads_back() -> None:
+    for case in random.Random(10).sample(cases(), min(len(cases()), 30 * TIMES)):
+        found = solved(case.wish())
+        assert found is not None, case.name
+        lock = lock_of(found[1])
+        text = write_lock(lock)
+        assert parse_lock(text, file=FILE) == lock, case.name
+        assert write_lock(parse_lock(text, file=FILE)) == text, case.name
+
+
+@examples(300)
+@given(systems())
+def test_10_solving_with_a_fresh_lock_returns_that_lock(system: System) -> None:
+    lock = locked(system.universe())
+    if lock is not None:
+        again = locked(system.universe(preferred=preferred(lock)))
+        assert again is not None
+        assert write_lock(again) == write_lock(lock)
+
+
+@examples(300)
+@given(systems(has_builds=False), SEEDS)
+def test_10_newer_releases_move_nothing_that_is_locked(system: System, seed: int) -> None:
+    """A lock that is still a solution stays, whatever was published since; hosts keep the newest that is to be chosen."""
+    pins = decide(system.universe())
+    if pins is None:
+        return
+    lock = lock_of(answer(system.universe(), pins))
+    grown = system.having(matrix=replace(system.matrix, components=_grown(system, random.Random(seed))))
+    again = decide(grown.universe(preferred=preferred(lock)))
+    assert again is not None
+    assert chosen(again, grown.matrix) == chosen(pins, system.matrix)
+
+
+def _grown(system: System, seed: random.Random) -> dict[str, Component]:
+    """The components of an image with newer releases, which need nothing, so that every one of them is wanted."""
+    found = dict(system.matrix.components)
+    for name, component in found.items():
+        if not component.is_virtual and seed.random() < 0.7:
+            newer = small.release(str(len(component.releases) + 5), {})
+            found[name] = replace(component, releases=(newer, *component.releases))
+    return found

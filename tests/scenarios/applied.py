@@ -1,0 +1,86 @@
+"""Hints applied to a scenario as a person would: by editing the spec and the hosts; nothing of the solver is used."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+if TYPE_CHECKING:
+    from provisioner.solve.stack import Hint
+
+SIGNS = ("==", ">=", "<=")
+DRIVERS = {"driver": "nvidia", "amdgpu": "amdgpu", "webdriver": "webdriver"}
+PLAIN = {
+    "kernel", "glibc", "container_toolkit", "kernel_headers", "kernel_gcc", "gcc", "nvcc", "python_arch",
+    "userspace_driver", "fabric_manager", "cuda_driver", "sip", "xcode",
+}  # fmt: skip
+SECURE_BOOT = {
+    "disabled": {"enabled": False},
+    "enrolled": {"enabled": True, "mok_enrolled": True},
+    "enforced": {"enabled": True, "mok_enrolled": False},
+}
+
+
+def applied(scenario: dict[str, Any], hint: Hint) -> dict[str, Any]:
+    """The scenario after every change of a hint."""
+    edited = copy.deepcopy(scenario)
+    for place, (component, change) in enumerate(hint.changes):
+        host = hint.hosts[place] if hint.hosts else ""
+        _edit(edited, component, change, host or "host 1")
+    return edited
+
+
+def _edit(scenario: dict[str, Any], component: str, change: str, host: str) -> None:
+    spec = scenario["spec"]
+    value = next((change.removeprefix(sign) for sign in SIGNS if change.startswith(sign)), change)
+    if change == "left out":
+        spec["requires"] = {name: text for name, text in spec.get("requires", {}).items() if name != component}
+        lines = spec.get("packages", [])
+        spec["packages"] = [line for line in lines if canonicalize_name(Requirement(line).name) != component]
+    elif component == "policy":
+        key, _, text = change.partition(": ")
+        spec.setdefault("policy", {})[key] = text if key == "strategy" else [w for w in text.strip("[]").split(", ") if w]
+    elif component == "image":
+        spec.setdefault("image", {})["base"] = value
+    elif component == "arch_list":
+        spec["build"]["arch_list"] = [value]
+    elif component in spec.get("requires", {}):
+        spec["requires"][component] = value if component == "pytorch_build" else f"=={value}"
+    elif any(component == canonicalize_name(Requirement(line).name) for line in spec.get("packages", [])):
+        spec["packages"] = [_line(line, component, value) for line in spec["packages"]]
+    else:
+        profiles = scenario["hosts"]
+        _fact(profiles[int(host.removeprefix("host ")) - 1], component, value)
+
+
+def _line(line: str, component: str, value: str) -> str:
+    return f"{component}=={value}" if canonicalize_name(Requirement(line).name) == component else line
+
+
+def _fact(profile: dict[str, Any], component: str, value: str) -> None:
+    if component in DRIVERS:
+        profile["driver"] = {**profile.get("driver", {"kind": DRIVERS[component]}), "version": value}
+    elif component == "driver_module":
+        profile["driver"] = {**profile.get("driver", {}), "module": value}
+    elif component == "gpu":
+        key = "gfx" if value.startswith("gfx") else "compute_capability"
+        assert len(profile["gpus"]) == 1, "of several GPUs a hint says which one it is about, in words"
+        profile["gpus"] = [{key: value}]
+    elif component == "macos":
+        version, _, build = value.partition("+")
+        profile["os"] = {"id": "macos", "version": version, **({"build": build} if build else {})}
+    elif component == "os":
+        name, _, version = value.partition(" ")
+        profile["os"] = {"id": name, "version": version}
+    elif component == "secure_boot":
+        profile["secure_boot"] = SECURE_BOOT[value]
+    elif component == "loaded_modules":
+        profile["loaded_modules"] = [] if value == "free" else [value]
+    elif component == "jetson":
+        profile["jetson"] = {**profile.get("jetson", {}), "l4t": value}
+    else:
+        assert component in PLAIN, f"nobody knows how to change {component}"
+        profile[component] = value

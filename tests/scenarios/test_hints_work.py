@@ -1,0 +1,48 @@
+"""Every hint of every scenario, applied to the inputs as a person would, is solved again and gives what it says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from provisioner.solve.stack import Conflict
+from tests.scenarios.applied import applied
+from tests.scenarios.test_scenarios import HERE, SCENARIOS, outcome, read
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from provisioner.solve.stack import Stack
+
+CONFLICTS = [path for path in SCENARIOS if "conflict" in read(path)["expected"]]
+
+
+@pytest.mark.parametrize("path", CONFLICTS, ids=lambda path: str(path.relative_to(HERE)))
+def test_every_hint_gives_what_it_says(path: Path, tmp_path: Path) -> None:
+    scenario = read(path)
+    conflict = outcome(scenario, tmp_path)
+    assert isinstance(conflict, Conflict)
+    for hint in conflict.hints:
+        if any(component == "gpu" for component, _ in hint.changes) and len(scenario["hosts"][0]["gpus"]) > 1:
+            continue  # of several GPUs the words say which one, the changes cannot
+        again = outcome(applied(scenario, hint), tmp_path)
+        assert not isinstance(again, Conflict), f"{hint.text}: {again}"
+        assert given(again, hint.gives) == dict(hint.gives), hint.text
+
+
+def given(stack: Stack, names: object) -> dict[str, str]:
+    """What a stack holds of what a hint promised."""
+    packages = {package.name: package.version for package in stack.packages}
+    assert isinstance(names, dict)
+    return {name: stack.components.get(name) or packages.get(name, "") for name in names}
+
+
+@pytest.mark.parametrize("path", CONFLICTS, ids=lambda path: str(path.relative_to(HERE)))
+def test_no_two_hints_say_the_same(path: Path, tmp_path: Path) -> None:
+    conflict = outcome(read(path), tmp_path)
+    assert isinstance(conflict, Conflict)
+    changes = [frozenset(hint.changes) for hint in conflict.hints]
+    assert len(set(changes)) == len(changes)
+    for one in changes:
+        assert not any(other < one for other in changes), "a hint with a change that is not needed"
