@@ -1,4 +1,4 @@
-"""`provision inspect`: this machine, or a saved tree of one, as a host profile."""
+"""`provision inspect`: this machine, a saved tree of one, or the nodes of a cluster, as host profiles."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from provisioner.errors import UsageError
+
 if TYPE_CHECKING:
     from provisioner.host.inspect import Inspection
+    from provisioner.host.roster import ListedHost
+    from provisioner.matrix.model import Matrix
 
 
 class ProfileFormat(StrEnum):
@@ -23,6 +27,11 @@ def inspect(
     root: Annotated[
         Path, typer.Option("--root", metavar="DIR", help="A saved tree, or a mounted machine, instead of this one.")
     ] = Path("/"),
+    nodes: Annotated[
+        Path | None,
+        typer.Option("--nodes", metavar="FILE", help="What `kubectl get nodes -o json` printed, instead of this machine."),
+    ] = None,
+    node: Annotated[str | None, typer.Option("--node", metavar="NAME", help="Only this one of the nodes.")] = None,
     output_format: Annotated[
         ProfileFormat, typer.Option("--format", help="Print YAML, which other commands read, or JSON.")
     ] = ProfileFormat.YAML,
@@ -30,10 +39,18 @@ def inspect(
     """Describe this machine as a host profile: what the solver needs to know, and nothing that names the machine.
 
     A fact that cannot be seen is left out, which means unknown; what could not be seen, and why, goes to stderr.
+    Of a cluster's nodes, labels tell the facts; several nodes are printed as JSON, a list that other commands read.
     """
     from provisioner.cli.display import data, json_data
     from provisioner.host.load import host_document
 
+    if nodes is not None:
+        if root != Path("/"):
+            raise UsageError("--root and --nodes name two different machines", hints=("give one of them",))
+        _print_nodes(_chosen(nodes, node), output_format)
+        return
+    if node is not None:
+        raise UsageError("--node picks one of the nodes of --nodes, which is not given", hints=("add --nodes FILE",))
     host = inspected(root).host
     if output_format is ProfileFormat.JSON:
         json_data(host.model_dump(mode="json", exclude_none=True))
@@ -56,3 +73,46 @@ def inspected(root: Path = Path("/")) -> Inspection:
     for note in inspection.notes:
         warn(note)
     return inspection
+
+
+def known_products(matrix: Matrix) -> dict[str, str]:
+    """What the matrix knows GPUs by: product and PCI device id -> compute capability or gfx target."""
+    return {
+        identity: gpu.compute_capability or gpu.gfx
+        for gpu in reversed(matrix.gpus)
+        for identity in (*gpu.pci_device_ids, gpu.name)
+    }
+
+
+def _chosen(path: Path, name: str | None) -> tuple[ListedHost, ...]:
+    from provisioner.host.roster import read_roster
+    from provisioner.matrix.cache import cached_matrix
+    from provisioner.names import nearest
+
+    listed = read_roster((path,), products=known_products(cached_matrix(None)))
+    if name is None:
+        return listed
+    found = tuple(one for one in listed if one.name == name)
+    if not found:
+        near = nearest(name, (one.name for one in listed))
+        hints = (f"did you mean `{near}`?",) if near else (f"nodes: {', '.join(one.name for one in listed[:10])}",)
+        raise UsageError(f"`{path}` has no node `{name}`", hints=hints)
+    return found
+
+
+def _print_nodes(listed: tuple[ListedHost, ...], output_format: ProfileFormat) -> None:
+    from provisioner.cli.display import data, json_data, warn
+    from provisioner.host.load import host_document
+
+    if output_format is ProfileFormat.YAML and len(listed) != 1:
+        raise UsageError(
+            f"there are {len(listed)} nodes, and a YAML profile describes one machine",
+            hints=("add --node NAME for one of them", "add --format json for all of them"),
+        )
+    for one in listed:
+        for note in one.notes:
+            warn(f"{one.name}: {note}")
+    if output_format is ProfileFormat.YAML:
+        data(host_document(listed[0].host))
+    else:
+        json_data([{"name": one.name, "host": one.host.model_dump(mode="json", exclude_none=True)} for one in listed])

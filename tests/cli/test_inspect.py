@@ -8,10 +8,14 @@ from pathlib import Path
 import pytest
 
 from provisioner.cli.app import main
+from provisioner.cli.inspect import known_products
 from provisioner.document import parse_document
 from provisioner.host.load import host_from_document
+from provisioner.host.roster import read_roster
+from provisioner.matrix.cache import cached_matrix
 
 HOSTS = Path(__file__).parents[1] / "fixtures/hosts"
+NODES = Path(__file__).parents[1] / "fixtures/nodes/cluster.json"
 
 
 def leave(*words: str) -> int:
@@ -71,3 +75,57 @@ def test_a_root_that_is_not_there_is_bad_input(capsys: pytest.CaptureFixture[str
 def test_a_format_it_does_not_have_is_bad_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert leave("inspect", "--format", "toml") == 2
     assert "toml" in capsys.readouterr().err
+
+
+def test_one_node_of_a_cluster_is_printed_as_yaml(capsys: pytest.CaptureFixture[str]) -> None:
+    assert leave("inspect", "--nodes", str(NODES), "--node", "rack1-v100") == 0
+    printed = capsys.readouterr()
+    assert printed.out == (
+        "platform: linux/amd64\n"
+        'os: {id: rhel, version: "8.10"}\n'
+        "kernel: 4.18.0-553.el8_10.x86_64\n"
+        "driver: {version: 470.256.02}\n"
+        "gpus:\n"
+        '  - {name: Tesla V100-SXM2-32GB, compute_capability: "7.0", count: 4}\n'
+    )
+    assert printed.err == "warning: rack1-v100: the node is not ready\n"
+
+
+def test_all_nodes_are_printed_as_json_that_reads_back(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert leave("inspect", "--nodes", str(NODES), "--format", "json") == 0
+    saved = tmp_path / "fleet.json"
+    saved.write_text(capsys.readouterr().out, encoding="utf-8")
+    again = read_roster((saved,))
+    assert len(again) == 12
+    assert [(one.name, one.host) for one in again] == [
+        (one.name, one.host) for one in read_roster((NODES,), products=known_products(cached_matrix(None)))
+    ]
+
+
+def test_several_nodes_are_no_yaml_profile(capsys: pytest.CaptureFixture[str]) -> None:
+    assert leave("inspect", "--nodes", str(NODES)) == 2
+    assert capsys.readouterr().err == (
+        "error: there are 12 nodes, and a YAML profile describes one machine  [bad-usage]\n"
+        "\n"
+        "hint: add --node NAME for one of them\n"
+        "hint: add --format json for all of them\n"
+    )
+
+
+def test_a_node_that_is_not_there_is_named_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert leave("inspect", "--nodes", str(NODES), "--node", "mi300") == 2
+    assert capsys.readouterr().err == (f"error: `{NODES}` has no node `mi300`  [bad-usage]\n\nhint: did you mean `mi300x-0`?\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--node", "x"), "--node picks one of the nodes of --nodes, which is not given"),
+        (("--nodes", str(NODES), "--root", str(HOSTS)), "--root and --nodes name two different machines"),
+    ],
+)
+def test_options_that_contradict_each_other_are_refused(
+    words: tuple[str, ...], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert leave("inspect", *words) == 2
+    assert capsys.readouterr().err.startswith(f"error: {sentence}  [bad-usage]\n")

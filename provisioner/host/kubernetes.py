@@ -1,0 +1,321 @@
+"""Kubernetes nodes as hosts: what a node object and the labels of feature discovery say, and nothing they leave open.
+
+Labels were read in NVIDIA/k8s-device-plugin v0.20.0 (docs/gpu-feature-discovery/README.md, internal/lm/nvml.go, resource.go,
+mig-strategy.go, vgpu.go), NVIDIA/gpu-operator (controllers/state_manager.go), kubernetes-sigs/node-feature-discovery
+(docs/usage/features.md) and ROCm/k8s-device-plugin (cmd/k8s-node-labeller/main.go), 2026-11-21. No label tells the flavour of
+the kernel module, the container toolkit or the C library: they stay unknown. So does a GPU that only a cloud's own labels name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from provisioner.host.model import Driver, Host, HostGpu, OperatingSystem
+from provisioner.host.parse import parse_kernel_release
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from provisioner.document import KeyPath
+    from provisioner.host.products import Products
+
+    Wrong = Callable[[KeyPath, str], None]
+
+_NVIDIA, _AMD, _NFD = "nvidia.com/", "amd.com/", "feature.node.kubernetes.io/"
+_DRIVER = ("driver-version.major", "driver-version.minor", "driver-version.revision")
+_OLD_DRIVER = ("driver.major", "driver.minor", "driver.rev")
+_VERSION = re.compile(r"\d+(?:\.\d+){1,2}")
+_PCI_GPU = re.compile(rf"{re.escape(_NFD)}pci-(?:(?P<class>03|12)[0-9a-f]{{2}}_)?(?P<vendor>10de|1002)(?:[_.].*)?\.present")
+_PLATFORMS = {"amd64": "linux/amd64", "arm64": "linux/arm64"}
+_KEPT = re.compile(
+    r"kubernetes\.io/(?:arch|os)|node\.kubernetes\.io/instance-type"
+    r"|nvidia\.com/(?:cuda|gpu|mig|mps|vgpu)\..*|amd\.com/gpu\..*"
+    r"|feature\.node\.kubernetes\.io/(?:kernel-version|system-os_release)\..*"
+)
+_OF_ONE_NODE = frozenset({"nvidia.com/gfd.timestamp", "nvidia.com/gpu.clique"})
+_PRETTY = (
+    (re.compile(r"Ubuntu (\d+\.\d+)"), "ubuntu"),
+    (re.compile(r"Debian GNU/Linux (\d+)"), "debian"),
+    (re.compile(r"Amazon Linux (\d+)"), "amzn"),
+    (re.compile(r"Red Hat Enterprise Linux (\d+\.\d+)"), "rhel"),
+    (re.compile(r"Rocky Linux (\d+\.\d+)"), "rocky"),
+)
+"""`status.nodeInfo.osImage` is the PRETTY_NAME of /etc/os-release: `Ubuntu 22.04.5 LTS`, `Amazon Linux 2023.5.20240916`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """One node: its name, facts, the labels that tell of hardware and software, and what else is worth knowing about it."""
+
+    name: str
+    host: Host
+    labels: Mapping[str, str]
+    notes: tuple[str, ...] = ()
+
+
+def is_kubernetes(data: object) -> bool:
+    """Whether a document is a Kubernetes object rather than a host profile."""
+    return isinstance(data, Mapping) and "apiVersion" in data and "kind" in data
+
+
+def node_objects(data: Mapping[str, Any], wrong: Wrong) -> Iterator[tuple[KeyPath, Mapping[str, Any]]]:
+    """The node objects of `kubectl get nodes -o json`, or of one node, each with its path; `wrong` is told of anything else."""
+    kind, items = data.get("kind"), data.get("items")
+    if kind == "Node":
+        yield (), data
+    elif kind not in {"List", "NodeList"}:
+        wrong(("kind",), f"`{kind}` is neither a Node nor a List of them: save what `kubectl get nodes -o json` prints")
+    elif not isinstance(items, Sequence) or isinstance(items, str):
+        wrong(("items",), "must be a list of nodes")
+    else:
+        for index, item in enumerate(items):
+            if not isinstance(item, Mapping):
+                wrong(("items", index), "must be a node")
+            elif item.get("kind", "Node") != "Node":
+                wrong(("items", index, "kind"), f"`{item['kind']}` is not a Node")
+            else:
+                yield ("items", index), item
+
+
+class NodeReader:
+    """Reads nodes; those that say the same share one `Host`, and one mapping of labels, so that folding them is cheap."""
+
+    def __init__(self, products: Products) -> None:
+        self._products = products
+        self._labels: dict[frozenset[tuple[str, str]], Mapping[str, str]] = {}
+        self._facts: dict[tuple[object, ...], tuple[Host, tuple[str, ...]]] = {}
+
+    def read(self, item: Mapping[str, Any], wrong: Wrong) -> Node | None:
+        """Read one node; None when it has no name, and `wrong` is told the path within the node and what is wrong there."""
+        metadata, status = _mapping(item, "metadata", wrong), _mapping(item, "status", wrong)
+        name = metadata.get("name")
+        if not isinstance(name, str) or not name:
+            wrong(("metadata", "name"), "a node must have a name")
+            return None
+        told = _mapping(metadata, "labels", _below("metadata", wrong))
+        labels = self._labels_of(told, wrong)
+        info, capacity = (_mapping(status, key, _below("status", wrong)) for key in ("nodeInfo", "capacity"))
+        seen = tuple(_text(info, key) for key in ("architecture", "kernelVersion", "osImage"))
+        amounts = (_text(capacity, "nvidia.com/gpu"), _text(capacity, "amd.com/gpu"))
+        signs = tuple(sorted(key for key in told if _is_sign(key)))
+        facts = (id(labels), seen, amounts, signs)
+        if facts not in self._facts:
+            facts_of = _Facts(labels, info, self._products, wrong)
+            host = facts_of.host(signs, amounts)
+            self._facts[facts] = (host, tuple(facts_of.notes))
+        host, notes = self._facts[facts]
+        return Node(name=name, host=host, labels=labels, notes=(*notes, *_condition(item, status)))
+
+    def _labels_of(self, labels: Mapping[str, Any], wrong: Wrong) -> Mapping[str, str]:
+        kept = {}
+        for key, value in labels.items():
+            if not isinstance(value, str):
+                wrong(("metadata", "labels", key), f"`{value}` is not text; Kubernetes writes every label in quotes")
+            elif _KEPT.fullmatch(key) and key not in _OF_ONE_NODE:
+                kept[key] = value
+        return self._labels.setdefault(frozenset(kept.items()), kept)
+
+
+class _Facts:
+    """The facts of one node, worked out of its labels and of what its kubelet says."""
+
+    def __init__(self, labels: Mapping[str, str], info: Mapping[str, Any], products: Products, wrong: Wrong) -> None:
+        self._labels = labels
+        self._info = info
+        self._products = products
+        self._wrong = wrong
+        self.notes: list[str] = []
+
+    def host(self, signs: tuple[str, ...], amounts: tuple[str, str]) -> Host:
+        """Everything the node says; `signs` are labels that tell a GPU is there or not, `amounts` what kubelet offers."""
+        nvidia, amd = (_count(amount) for amount in amounts)
+        gpus = self._nvidia(nvidia, signs) or self._amd(amd, signs)
+        if gpus is None and _says_none(self._labels, signs):
+            gpus = ()
+        return Host(
+            platform=self._platform(),
+            os=self._system(),
+            kernel=parse_kernel_release(
+                _text(self._info, "kernelVersion") or self._labels.get(f"{_NFD}kernel-version.full", "")
+            ),
+            driver=self._driver(),
+            gpus=gpus,
+            virtualization="vm" if f"{_NFD}cpu-cpuid.HYPERVISOR" in signs or self._is_virtual_gpu() else None,
+        )
+
+    def _platform(self) -> Any:  # noqa: ANN401 - one of the model's literals
+        architecture = _text(self._info, "architecture") or self._labels.get("kubernetes.io/arch", "")
+        return _PLATFORMS.get(architecture)
+
+    def _system(self) -> OperatingSystem | None:
+        identity = self._labels.get(f"{_NFD}system-os_release.ID")
+        if identity:
+            return OperatingSystem(id=identity, version=self._labels.get(f"{_NFD}system-os_release.VERSION_ID") or None)
+        image = _text(self._info, "osImage")
+        matches = ((pattern.match(image), name) for pattern, name in _PRETTY)
+        return next((OperatingSystem(id=name, version=match[1]) for match, name in matches if match), None)
+
+    def _driver(self) -> Driver | None:
+        """NVIDIA's by the new labels, else by the deprecated ones; a Jetson says `unknown`, having no such driver."""
+        for names in (_DRIVER, _OLD_DRIVER):
+            parts = [self._labels.get(f"{_NVIDIA}cuda.{name}", "") for name in names]
+            if not any(parts):
+                continue
+            version = ".".join(part for part in parts if part)
+            if _VERSION.fullmatch(version):
+                return Driver(version=version)
+            if set(parts) != {"unknown"}:
+                self._mistake(f"{_NVIDIA}cuda.{names[0]}", f"`{version}` is not the version of a driver")
+            return None
+        amd = self._labels.get(f"{_AMD}gpu.driver-version")
+        if not amd:
+            return None
+        if not re.fullmatch(r"\d+(?:\.\d+)+(?:[-+.\w]*)", amd):
+            self._mistake(f"{_AMD}gpu.driver-version", f"`{amd}` is not the version of a driver")
+            return None
+        return Driver(version=amd, kind="amdgpu")
+
+    def _mistake(self, label: str, text: str) -> None:
+        self._wrong(("metadata", "labels", label), text)
+
+    def _is_virtual_gpu(self) -> bool:
+        return self._labels.get(f"{_NVIDIA}vgpu.present") == "true"
+
+    def _nvidia(self, amount: int | None, signs: tuple[str, ...]) -> tuple[HostGpu, ...] | None:
+        capability, product = self._capability(), self._labels.get(f"{_NVIDIA}gpu.product", "")
+        if not capability and not product:
+            if amount or self._labels.get(f"{_NVIDIA}gpu.present") == "true" or _has_gpu(signs, "10de"):
+                self.notes.append(
+                    "gpu: no label tells which GPU it is; GPU feature discovery writes nvidia.com/gpu.compute.major"
+                )
+                return (HostGpu(count=amount or 1),)
+            return None
+        plain, slice_, is_shared = _product_parts(product)
+        count = _count(self._labels.get(f"{_NVIDIA}gpu.count"))
+        if slice_:
+            self.notes.append(f"gpu: MIG {slice_}: nvidia.com/gpu.count counts its slices, not GPUs")
+        if self._is_virtual_gpu():
+            self.notes.append(
+                "gpu: a virtual GPU; its host's driver is " + self._labels.get(f"{_NVIDIA}vgpu.host-driver-version", "?")
+            )
+        known = self._products.find(plain)
+        # A name nobody knows helps only beside a compute capability: without one it would stop the solver.
+        name = known or (plain if capability else None)
+        gpu = HostGpu(name=name or None, compute_capability=capability or None, count=count if count and not slice_ else 1)
+        return (gpu, *self._others(amount, count, is_divided=bool(slice_) or is_shared))
+
+    def _capability(self) -> str:
+        names = [f"{_NVIDIA}gpu.compute.{part}" for part in ("major", "minor")]
+        parts = [self._labels.get(name, "") for name in names]
+        if not any(parts):
+            return ""
+        for name, part in zip(names, parts, strict=True):
+            if not re.fullmatch(r"[0-9]{1,3}", part):
+                self._mistake(name, f"`{part}` is not a number" if part else "is missing beside the other half")
+                return ""
+        return ".".join(str(int(part)) for part in parts)
+
+    def _others(self, amount: int | None, count: int | None, *, is_divided: bool) -> tuple[HostGpu, ...]:
+        """GPUs that kubelet counts and no label describes: labels are those of one product, whichever came last."""
+        strategy = self._labels.get(f"{_NVIDIA}gpu.sharing-strategy", "none")
+        if amount is None or count is None or is_divided or strategy not in {"none", ""} or amount <= count:
+            return ()
+        self.notes.append(f"gpu: kubelet counts {amount}, and the labels describe {count}: a node has one set of GPU labels")
+        return (HostGpu(count=amount - count),)
+
+    def _amd(self, amount: int | None, signs: tuple[str, ...]) -> tuple[HostGpu, ...] | None:
+        products, devices = self._counted("product-name"), self._counted("device-id")
+        if not products and not devices:
+            if amount or _has_gpu(signs, "1002"):
+                self.notes.append("gpu: no label tells which GPU it is; AMD's node labeller writes amd.com/gpu.product-name")
+                return (HostGpu(count=amount or 1),)
+            return None
+        if len(devices) == 1 and len(products) <= 1:
+            only = next(iter(products), "")
+            return (self._amd_gpu(only, device=next(iter(devices)), count=amount or 1),)
+        return tuple(self._amd_gpu(name, device="", count=count) for name, count in sorted(products.items())) or (
+            HostGpu(count=amount or 1),
+        )
+
+    def _amd_gpu(self, label: str, *, device: str, count: int) -> HostGpu:
+        """One kind of AMD's GPUs; a virtual function has no name of its own, and only its device tells what it is."""
+        known = self._products.find_amd(label)
+        identity = device.upper() if re.fullmatch(r"[0-9a-fA-F]{4}", device) else None
+        found = (self._products.target(key) for key in (known, identity) if key)
+        gfx = next((target for target in found if target and target.startswith("gfx")), None)
+        return HostGpu(name=known, gfx=gfx, pci_device_id=identity, count=count)
+
+    def _counted(self, kind: str) -> dict[str, int]:
+        """`amd.com/gpu.device-id: 74a1` where all GPUs are alike, else `amd.com/gpu.device-id.74a1: "8"` for each kind."""
+        prefix = f"{_AMD}gpu.{kind}"
+        if prefix in self._labels:
+            return {self._labels[prefix]: 1}
+        own = {key.removeprefix(f"{prefix}."): value for key, value in self._labels.items() if key.startswith(f"{prefix}.")}
+        return {name: _count(value) or 1 for name, value in own.items()}
+
+
+def _is_sign(key: str) -> bool:
+    return _PCI_GPU.fullmatch(key) is not None or key == f"{_NFD}cpu-cpuid.HYPERVISOR" or _is_pci(key)
+
+
+def _is_pci(key: str) -> bool:
+    return key.startswith(f"{_NFD}pci-") and key.endswith(".present")
+
+
+def _has_gpu(signs: tuple[str, ...], vendor: str) -> bool:
+    return any(match["vendor"] == vendor for sign in signs if (match := _PCI_GPU.fullmatch(sign)))
+
+
+def _says_none(labels: Mapping[str, str], signs: tuple[str, ...]) -> bool:
+    """Whether a node is known to have no GPU.
+
+    The GPU operator says `nvidia.com/gpu.present: "false"` of a node that lost them. Node feature discovery labels every
+    device of classes 03 (display) and 12 (accelerator): a node of which it lists PCI devices, none of them NVIDIA's or AMD's,
+    has none. A node without such labels was never looked at, and says nothing.
+    """
+    return labels.get(f"{_NVIDIA}gpu.present") == "false" or any(_is_pci(sign) for sign in signs)
+
+
+def _product_parts(product: str) -> tuple[str, str, bool]:
+    """`A100-SXM4-40GB-MIG-1g.5gb` -> product and slice; `Tesla-T4-SHARED` -> product, and that it is shared in time."""
+    plain = product.removesuffix("-SHARED")
+    base, mark, profile = plain.partition("-MIG-")
+    return base, profile if mark else "", plain != product
+
+
+def _condition(item: Mapping[str, Any], status: Mapping[str, Any]) -> Iterator[str]:
+    spec, conditions = item.get("spec"), status.get("conditions")
+    for condition in conditions if isinstance(conditions, Sequence) and not isinstance(conditions, str) else ():
+        if isinstance(condition, Mapping) and condition.get("type") == "Ready" and condition.get("status") != "True":
+            yield "the node is not ready"
+    if isinstance(spec, Mapping) and spec.get("unschedulable") is True:
+        yield "the node takes no new pods (cordoned)"
+
+
+def _count(amount: str | None) -> int | None:
+    """A resource's amount or a label's: `"8"`; None when it is not there, or no whole number."""
+    return int(amount) if amount and re.fullmatch(r"[0-9]{1,6}", amount) else None
+
+
+def _text(item: Mapping[str, Any], key: str) -> str:
+    """What kubelet says of itself; "" for what it does not say, or not as text."""
+    value = item.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _below(part: str, wrong: Wrong) -> Wrong:
+    """Who is told of mistakes below one part of a node."""
+    return lambda path, text: wrong((part, *path), text)
+
+
+def _mapping(item: Mapping[str, Any], key: str, wrong: Wrong) -> Mapping[str, Any]:
+    value = item.get(key)
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        wrong((key,), "must be a mapping")
+        return {}
+    return value
