@@ -1,0 +1,109 @@
+"""`provision fleet`: many hosts, the fewest stacks that serve them, and where each may be scheduled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from provisioner.cli.options import (
+    DEFAULT_SPEC,
+    ExcludeNewerOption,
+    FormatOption,
+    MatrixOption,
+    OutputFormat,
+    SpecArgument,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from provisioner.cli.inputs import Inputs
+    from provisioner.host.roster import ListedHost
+    from provisioner.matrix.model import Matrix
+
+HostsOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--hosts",
+        metavar="PATH",
+        readable=False,
+        help="Hosts: a folder of profiles, a .csv, or what kubectl get nodes -o json printed; may be given several times.",
+    ),
+]
+
+OneHostOption = Annotated[
+    list[Path] | None,
+    typer.Option("--host", metavar="FILE", readable=False, help="One more host: a profile; may be given several times."),
+]
+
+PlacesOption = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="DIR", help="Write the node affinity of each stack here, as NAME-1.affinity.yaml and so on."),
+]
+
+
+def fleet(
+    spec: SpecArgument = DEFAULT_SPEC,
+    hosts: HostsOption = None,
+    host: OneHostOption = None,
+    *,
+    out: PlacesOption = None,
+    exclude_newer: ExcludeNewerOption = None,
+    matrix: MatrixOption = None,
+    format: FormatOption = OutputFormat.TEXT,  # noqa: A002 - the option is called --format
+) -> int:
+    """Find the fewest stacks that serve many hosts, and the node affinity of each."""
+    from provisioner.cli.display import data, json_data, step, talk, warn
+    from provisioner.cli.fleet_report import affinity_files, as_json, lines, notes
+    from provisioner.cli.inputs import read_without_hosts
+    from provisioner.document import write_together
+    from provisioner.fleet.covering import cover_fleet
+    from provisioner.fleet.placing import affinities
+
+    with step("Covering"):
+        # The hosts of a fleet are read here, and may be of platforms the spec does not name: these are told, not refused.
+        inputs = read_without_hosts(spec, exclude_newer=exclude_newer, matrix=matrix)
+        listed = _listed(inputs, [*(hosts or ()), *(host or ())])
+        platforms = inputs.platforms if ("target", "platform") in inputs.document.keys else ()
+        answer = cover_fleet(inputs.matrix, inputs.wish(inputs.platforms[0]), listed, platforms=platforms)
+        placed = affinities(answer, inputs.matrix)
+    if out is not None:
+        files = affinity_files(answer, placed, name=inputs.spec.name)
+        write_together({out / name: text.encode() for name, text in files.items()})
+        written = list(files)
+    else:
+        written = []
+    for note in notes(listed):
+        warn(note)
+    if format is OutputFormat.JSON:
+        json_data(as_json(answer, placed, written=written))
+    else:
+        data("\n".join(lines(answer, placed)))
+        if inputs.spec.packages:
+            talk("packages were not asked about: `provision solve` joins them with the system of each stack")
+        if written:
+            talk(f"wrote {', '.join(written)}")
+    return 1 if answer.unserved else 0
+
+
+def _listed(inputs: Inputs, paths: Sequence[Path]) -> Sequence[ListedHost]:
+    """The hosts of the fleet: those of the paths given, else those the spec names."""
+    from provisioner.cli.inputs import hosts_of
+    from provisioner.errors import UsageError
+    from provisioner.host.roster import ListedHost, read_roster
+
+    if paths:
+        return read_roster(paths, products=_products(inputs.matrix))
+    if inputs.spec.target.host is None:
+        raise UsageError(
+            f"no hosts are given: `{inputs.path}` names none, and --hosts is missing",
+            hints=("give a folder of profiles, a .csv, or what `kubectl get nodes -o json` printed, with --hosts",),
+        )
+    return [ListedHost(name=one.label, host=one.host, where=one.place("")) for one in hosts_of(inputs)]
+
+
+def _products(matrix: Matrix) -> dict[str, str]:
+    """What each product the matrix knows can do, for labels that tell nothing but its name."""
+    return {gpu.name: device for gpu in matrix.gpus if (device := gpu.compute_capability or gpu.gfx)}

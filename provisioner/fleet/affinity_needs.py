@@ -1,0 +1,246 @@
+"""What a stack needs of a node, in terms of labels: the limits that no affinity may reach beyond."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from math import inf
+from typing import TYPE_CHECKING
+
+from provisioner.fleet.labels import (
+    AMD_DEVICE,
+    AMD_DRIVER,
+    AMD_PRODUCT,
+    ARCHITECTURE,
+    COMPUTE,
+    DRIVER,
+    KERNEL,
+    OLD_DRIVER,
+    PRODUCT,
+    SYSTEM,
+    drivers_named,
+)
+from provisioner.versions import Range
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from provisioner.fleet.labels import LabelSet
+    from provisioner.solve.stack import Stack
+    from provisioner.versions import Clause
+
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_LARGEST = 2**63 - 1
+_SHOWN = frozenset({"driver", "gpu", "kernel", "amdgpu", "platform"})
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """An interval of integers, both ends included; None is no end."""
+
+    low: int | None = None
+    high: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """The label must not be there."""
+
+
+Constraint = frozenset[str] | Bounds | Absent
+Box = dict[str, Constraint]
+"""Labels that must all meet their constraint: one term of an affinity, before it is written out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alternative:
+    """One way for a node to do: labels with one of some `values`, one of the `capabilities`, and versions within ranges.
+
+    `capabilities` None asks for no GPU of NVIDIA's; a range that is empty asks nothing of the version.
+    """
+
+    values: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    capabilities: frozenset[tuple[int, int]] | None = None
+    driver: Range = field(default_factory=Range)
+    kernel: Range = field(default_factory=Range)
+
+    def covers(self, box: Box) -> bool:
+        """Whether every node in the box does."""
+        for key, allowed in self.values.items():
+            constraint = box.get(key)
+            if not isinstance(constraint, frozenset) or not constraint <= allowed:
+                return False
+        if self.capabilities is not None and not self._runs_on(box):
+            return False
+        drivers = DRIVER if any(key in box for key in DRIVER) else OLD_DRIVER
+        return _within(self.driver, box, drivers) and _within(self.kernel, box, KERNEL)
+
+    def _runs_on(self, box: Box) -> bool:
+        majors, minors = (box.get(key) for key in COMPUTE)
+        if not isinstance(majors, frozenset) or not isinstance(minors, frozenset):
+            return False
+        assert self.capabilities is not None
+        return all((integer(major), integer(minor)) in self.capabilities for major in majors for minor in minors)
+
+    def thresholds(self) -> Iterator[int]:
+        """The numbers at which a range begins: where a lower bound may have to stand."""
+        for clause in (*self.driver.clauses, *self.kernel.clauses):
+            yield from (number for part in clause.version.release[:3] for number in (part, part + 1))
+
+    def lacking(self, labels: Mapping[str, str]) -> tuple[str, ...]:
+        """What the labels of a node do not show of this alternative, a sentence each."""
+        return tuple(self._lacking(labels))
+
+    def _lacking(self, labels: Mapping[str, str]) -> Iterator[str]:
+        for key, allowed in self.values.items():
+            if labels.get(key) not in allowed:
+                yield f"{key} is {labels[key]}, not {' or '.join(sorted(allowed))}" if key in labels else f"{key} is missing"
+        if self.capabilities is not None:
+            found = tuple(labels.get(key, "") for key in COMPUTE)
+            if tuple(integer(part) for part in found) not in self.capabilities:
+                known = ", ".join(f"{major}.{minor}" for major, minor in sorted(self.capabilities))
+                yield f"{COMPUTE[0]} and minor are " + (f"{'.'.join(found)}, none of {known}" if all(found) else "missing")
+        drivers = drivers_named(labels)
+        for wanted, keys in ((self.driver, drivers), (self.kernel, KERNEL)):
+            if not _within(wanted, {key: point_of(key, labels) for key in keys}, keys):
+                text = ".".join(labels[key] for key in keys if labels.get(key))
+                yield f"{keys[0].removesuffix('.major')} is " + (f"{text}, not {wanted}" if text else "missing")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs:
+    """The ways for a node to serve a stack; `unshown` are requirements no label shows, a sentence each."""
+
+    alternatives: tuple[Alternative, ...]
+    unshown: tuple[str, ...] = ()
+
+    def covers(self, box: Box) -> bool:
+        """Whether every node in the box meets one and the same alternative."""
+        return any(alternative.covers(box) for alternative in self.alternatives)
+
+    def lacking(self, labels: Mapping[str, str]) -> tuple[str, ...]:
+        """Why a node's labels do not show that it serves: what is lacking of the alternative it comes closest to."""
+        return min((one.lacking(labels) for one in self.alternatives), key=len, default=())
+
+
+def integer(text: str | None) -> int | None:
+    """A label as Kubernetes compares it: `strconv.ParseInt(text, 10, 64)`; None when it is no such number."""
+    if text is None or not _INTEGER.fullmatch(text) or len(text) > len(str(_LARGEST)) + 1:
+        return None
+    number = int(text)
+    return number if -_LARGEST - 1 <= number <= _LARGEST else None
+
+
+VERSIONS = frozenset({*DRIVER, *OLD_DRIVER, *KERNEL})
+"""Labels that are compared as integers."""
+
+
+def point_of(key: str, labels: Mapping[str, str]) -> Constraint:
+    """The narrowest constraint that a node's own label meets."""
+    value = labels.get(key)
+    if value is None:
+        return Absent()
+    number = integer(value) if key in VERSIONS else None
+    return frozenset({value}) if number is None or number < 0 else Bounds(number, number)
+
+
+def needs_of(stack: Stack, admitted: Sequence[LabelSet]) -> Needs:
+    """What a stack needs of any node; `admitted`, on which it was solved, say what its requirements leave open.
+
+    A driver that reaches the stack only through forward compatibility does so on the products that have it, which the
+    compute capability does not tell: those of the hosts the stack was solved for are named.
+    """
+    wanted = stack.host_requirements
+    system, _, architecture = stack.platform.partition("/")
+    values = {ARCHITECTURE: frozenset({architecture})}
+    if stack.accelerator == "cpu":
+        values[SYSTEM] = frozenset({system})
+    unshown = tuple(f"{name} {text}" for name, text in wanted.items() if name not in _SHOWN)
+    kernel, driver = _range(wanted.get("kernel", "")), _range(wanted.get("driver", ""))
+    if stack.accelerator == "rocm":
+        told = _amd(admitted, needs_driver="amdgpu" in wanted)
+        return Needs(alternatives=tuple(Alternative(values=values | one, kernel=kernel) for one in told), unshown=unshown)
+    if stack.accelerator != "cuda":
+        return Needs(alternatives=(Alternative(values=values, kernel=kernel),), unshown=unshown)
+    plain = Alternative(values=values, capabilities=_capabilities(stack, admitted), driver=driver, kernel=kernel)
+    forward = _forward(plain, admitted) if stack.basis == "forward-compat" else ()
+    return Needs(alternatives=(plain, *forward), unshown=unshown)
+
+
+def _range(text: str) -> Range:
+    """A requirement as a range; one that is worded otherwise is shown by nothing, and so by no driver at all."""
+    try:
+        return Range.parse(text)
+    except ValueError:
+        return Range.parse("<0")
+
+
+def _capabilities(stack: Stack, admitted: Sequence[LabelSet]) -> frozenset[tuple[int, int]]:
+    """The compute capabilities the stack is compiled for; where it does not say, those of the hosts it was solved for."""
+    texts = [text.strip() for text in stack.host_requirements.get("gpu", "").split(",")]
+    stated = [tuple(text.split(".")) for text in texts if re.fullmatch(r"\d+\.\d+", text)]
+    own = [tuple(one.labels.get(key, "") for key in COMPUTE) for one in admitted]
+    pairs = (tuple(integer(part) for part in pair) for pair in stated or own)
+    return frozenset((major, minor) for major, minor in pairs if major is not None and minor is not None)
+
+
+def _forward(plain: Alternative, admitted: Sequence[LabelSet]) -> Iterator[Alternative]:
+    """One alternative for each older driver branch among the hosts the stack was solved for."""
+    products: dict[int, set[str]] = {}
+    for one in admitted:
+        major = integer(one.labels.get(drivers_named(one.labels)[0]))
+        if major is not None and PRODUCT in one.labels and plain.lacking(one.labels):
+            products.setdefault(major, set()).add(one.labels[PRODUCT])
+    for major, names in sorted(products.items()):
+        yield Alternative(
+            values={**plain.values, PRODUCT: frozenset(names)},
+            capabilities=plain.capabilities,
+            driver=Range.parse(f"=={major}.*"),
+            kernel=plain.kernel,
+        )
+
+
+def _amd(admitted: Sequence[LabelSet], *, needs_driver: bool) -> Iterator[dict[str, frozenset[str]]]:
+    """AMD's labels are names, which cannot be compared: those of the hosts the stack was solved for, and no others."""
+    for key in (AMD_DEVICE, AMD_PRODUCT):
+        told = [one.labels for one in admitted if key in one.labels and (key == AMD_DEVICE or AMD_DEVICE not in one.labels)]
+        drivers = frozenset(labels[AMD_DRIVER] for labels in told if AMD_DRIVER in labels)
+        if told:
+            devices = {key: frozenset(labels[key] for labels in told)}
+            yield devices | {AMD_DRIVER: drivers} if needs_driver else devices
+
+
+def _within(wanted: Range, box: Box, keys: tuple[str, ...]) -> bool:
+    """Whether every version in a box of major, minor and revision is in a range: for an interval, its two corners are."""
+    low, high = (tuple(end) for end in zip(*(_ends(box.get(key)) for key in keys), strict=True))
+    assert len(low) == len(high) == len(keys)
+    return all(_clause_holds(clause, low, high) for clause in wanted.clauses)
+
+
+def _ends(constraint: Constraint | None) -> tuple[float, float]:
+    if isinstance(constraint, Bounds):
+        return (constraint.low or 0, inf if constraint.high is None else constraint.high)
+    # A revision that is empty is that of a version without one.
+    return (0, 0) if constraint == frozenset({""}) else (0, inf)
+
+
+def _clause_holds(clause: Clause, low: tuple[float, ...], high: tuple[float, ...]) -> bool:
+    release = clause.version.release
+    if len(release) > len(low):
+        return False
+    padded = (*release, *(0,) * (len(low) - len(release)))
+    length = len(release) if clause.is_prefix else len(low)
+    operator = clause.operator
+    if operator == ">=":
+        return low >= padded
+    if operator == ">":
+        return low > padded
+    if operator == "<":
+        return high < padded
+    if operator == "<=":
+        return high <= padded
+    if operator == "!=":
+        return low[:length] > padded[:length] or high[:length] < padded[:length]
+    if operator == "~=":
+        return low >= padded and low[: len(release) - 1] == high[: len(release) - 1] == release[:-1]
+    return low[:length] == high[:length] == padded[:length]

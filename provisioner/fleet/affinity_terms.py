@@ -1,0 +1,209 @@
+"""The search for the terms of an affinity: boxes of labels that hold admitted hosts only, each as wide as it may be.
+
+It is the expansion step of two-level logic minimisation (Brayton and others, ESPRESSO, 1984): start at the labels of one
+admitted host, and drop or loosen one label after the other as long as the box stays within what the stack needs and holds no
+refused host. What is loosened last is what stays to tell hosts apart, so names come first and compute capabilities last. Every
+box is sound whatever the order; the order decides how few and how readable they are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from provisioner.fleet.affinity_needs import Absent, Bounds, integer, point_of
+from provisioner.fleet.labels import (
+    AMD_DEVICE,
+    AMD_DRIVER,
+    AMD_PRODUCT,
+    ARCHITECTURE,
+    COMPUTE,
+    INSTANCE,
+    KERNEL,
+    KERNEL_FULL,
+    MACHINE,
+    OS_ID,
+    OS_VERSION,
+    PRODUCT,
+    SYSTEM,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from provisioner.fleet.affinity_needs import Box, Constraint, Needs
+
+LAST_RESORT = (KERNEL_FULL, INSTANCE, MACHINE, PRODUCT)
+"""Names rather than numbers: they stay in a box only where nothing else tells hosts apart."""
+
+_NAMES_LOOSENED_FIRST = (*LAST_RESORT, OS_VERSION, OS_ID, AMD_DRIVER, AMD_PRODUCT, AMD_DEVICE, SYSTEM, ARCHITECTURE)
+
+
+def holds(constraint: Constraint, value: str | None) -> bool:
+    """Whether a label, None where it is missing, meets a constraint."""
+    if isinstance(constraint, Absent):
+        return value is None
+    if isinstance(constraint, Bounds):
+        number = integer(value)
+        is_above = number is not None and (constraint.low is None or number >= constraint.low)
+        return is_above and (constraint.high is None or (number is not None and number <= constraint.high))
+    return value is not None and value in constraint
+
+
+class Population:
+    """Label sets as bits, so that "which of them does this box hold" is a few operations on integers."""
+
+    def __init__(self, sets: Sequence[Mapping[str, str]]) -> None:
+        self.sets = sets
+        self.all = (1 << len(sets)) - 1
+        self._values: dict[str, dict[str | None, int]] = {}
+        self._known: dict[tuple[str, Constraint], int] = {}
+
+    def values(self, key: str) -> dict[str | None, int]:
+        """The values of a label, each with the sets that have it."""
+        if key not in self._values:
+            found: dict[str | None, int] = {}
+            for index, labels in enumerate(self.sets):
+                value = labels.get(key)
+                found[value] = found.get(value, 0) | 1 << index
+            self._values[key] = found
+        return self._values[key]
+
+    def meeting(self, key: str, constraint: Constraint) -> int:
+        """The sets whose label meets a constraint."""
+        known = self._known.get((key, constraint))
+        if known is None:
+            masks = (mask for value, mask in self.values(key).items() if holds(constraint, value))
+            known = self._known[key, constraint] = sum(masks)
+        return known
+
+    def within(self, box: Box, *, without: tuple[str, ...] = ()) -> int:
+        """The sets that a box holds, some of its labels left aside."""
+        mask = self.all
+        for key, constraint in box.items():
+            if key not in without:
+                mask &= self.meeting(key, constraint)
+        return mask
+
+
+def point(labels: Mapping[str, str], drivers: tuple[str, ...]) -> Box:
+    """The narrowest box around one label set; the driver's version goes by the names `drivers`."""
+    keys = (*_NAMES_LOOSENED_FIRST, *KERNEL, *drivers, *COMPUTE)
+    return {key: point_of(key, labels) for key in keys}
+
+
+class Expansion:
+    """Widens boxes: never beyond `needs`, and never onto a refused set that the box did not hold from the start."""
+
+    def __init__(self, admitted: Population, refused: Population, needs: Needs, drivers: tuple[str, ...]) -> None:
+        self._admitted = admitted
+        self._refused = refused
+        self._needs = needs
+        self._drivers = drivers
+        self._floors = sorted({0, *(low for one in needs.alternatives for low in one.thresholds())})
+        self._inseparable = 0
+
+    def boxes(self, labels: Mapping[str, str]) -> Iterator[Box]:
+        """The widest boxes around one admitted label set, in a few orders of loosening; most readable first."""
+        start = point(labels, self._drivers)
+        self._inseparable = self._refused.within(start)
+        # That a label is missing tells a host without a GPU from one with it, and is otherwise of no interest.
+        for key in [key for key, constraint in start.items() if isinstance(constraint, Absent)]:
+            self._may(start, key, None)
+        for is_capability_last in (True, False):
+            for is_major_first in (True, False):
+                box = dict(start)
+                self._names(box)
+                self._version(box, KERNEL)
+                if not is_capability_last:
+                    self._capability(box, is_major_first=is_major_first)
+                self._version(box, self._drivers)
+                if is_capability_last:
+                    self._capability(box, is_major_first=is_major_first)
+                self._names(box)
+                yield box
+
+    def _may(self, box: Box, key: str, constraint: Constraint | None) -> bool:
+        """Loosen one constraint, None to drop it, if the box stays sound; says whether it did."""
+        wider = {one: kept for one, kept in box.items() if one != key}
+        if constraint is not None:
+            wider[key] = constraint
+        if self._refused.within(wider) & ~self._inseparable or not self._needs.covers(wider):
+            return False
+        box.clear()
+        box.update(wider)
+        return True
+
+    def _names(self, box: Box) -> None:
+        for key in _NAMES_LOOSENED_FIRST:
+            if key in box and not self._may(box, key, None):
+                self._widen(box, key)
+
+    def _widen(self, box: Box, key: str) -> None:
+        """Take in the other values that admitted hosts have of a label, one by one."""
+        values = sorted(value for value in self._admitted.values(key) if value is not None)
+        for value in sorted(values, key=lambda text: (integer(text) or 0, text)):
+            constraint = box.get(key)
+            if isinstance(constraint, frozenset) and value not in constraint:
+                self._may(box, key, constraint | {value})
+
+    def _capability(self, box: Box, *, is_major_first: bool) -> None:
+        for key in COMPUTE if is_major_first else reversed(COMPUTE):
+            self._widen(box, key)
+        for key in reversed(COMPUTE):
+            if key in box:
+                self._may(box, key, None)
+
+    def _version(self, box: Box, keys: tuple[str, ...]) -> None:
+        """Loosen a version from its last part to its first: a part is bounded only where those before it are fixed.
+
+        So a box is an interval of versions. `major above 524, minor above 59` would be none, and keep 550.54 out.
+        """
+        for key in reversed(keys):
+            if key in box and not self._may(box, key, None):
+                self._loosen(box, key)
+                return
+
+    def _loosen(self, box: Box, key: str) -> None:
+        constraint = box[key]
+        if not isinstance(constraint, Bounds):
+            return
+        # Only the refused sets that nothing else keeps out stand in the way.
+        others = self._refused.within(box, without=(key,)) & ~self._inseparable
+        values = [integer(value) for value, mask in self._refused.values(key).items() if mask & others]
+        numbers = sorted(number for number in values if number is not None and number >= 0)
+        own = constraint.low or 0
+        above = next((number - 1 for number in numbers if number > own), None)
+        # No expression says "any number at all", which would keep out a label that is none: one bound always stays.
+        highs = [*([None] if own else []), *([above] if above is not None and above >= own else [])]
+        for high in highs:
+            if self._may(box, key, Bounds(own, high)):
+                break
+        top = box[key]
+        assert isinstance(top, Bounds)
+        least = 1 if top.high is None else 0
+        below = next((number + 1 for number in reversed(numbers) if number < own), least)
+        for low in sorted({below, *self._floors}):
+            if max(below, least) <= low < own and self._may(box, key, Bounds(low, top.high)):
+                break
+
+
+def fewest(candidates: Sequence[tuple[Box, int]], wanted: int) -> list[Box]:
+    """Few boxes that together hold every wanted set: the one that holds most of what is left, again and again.
+
+    Each wanted set must be in one of the candidates. Of equal ones the shortest, then the first; boxes that the others make
+    superfluous are dropped in the end.
+    """
+    chosen: list[tuple[Box, int]] = []
+    left = wanted
+    while left:
+        best = max(candidates, key=lambda one: ((one[1] & left).bit_count(), -len(one[0])))
+        assert best[1] & left, "every host is in the boxes grown around it"
+        chosen.append(best)
+        left &= ~best[1]
+    for one in list(reversed(chosen)):
+        rest = 0
+        for other in chosen:
+            rest |= other[1] if other is not one else 0
+        if wanted & ~rest == wanted & ~(rest | one[1]):
+            chosen.remove(one)
+    return [box for box, _ in chosen]

@@ -1,0 +1,88 @@
+"""The entry: a fleet of hosts becomes the fewest stacks that serve it, and the hosts none can serve."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from provisioner.fleet.classes import pools_of
+from provisioner.fleet.cover import Bound, Coverage
+from provisioner.fleet.effects import depends_on_company, effects_of
+from provisioner.fleet.groups import Grouping
+from provisioner.fleet.model import FleetAnswer
+from provisioner.fleet.stacks import VERIFIED, stack_of
+from provisioner.fleet.unserved import Explaining
+from provisioner.names import nearest
+from provisioner.solve.problem import UnknownGpuError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from provisioner.fleet.classes import Pool
+    from provisioner.fleet.model import FleetStack, Unserved
+    from provisioner.host.roster import ListedHost
+    from provisioner.matrix.model import Matrix
+    from provisioner.solve.target import Wish
+
+
+def cover_fleet(matrix: Matrix, wish: Wish, listed: Sequence[ListedHost], *, platforms: Sequence[str]) -> FleetAnswer:
+    """Cover every host that can be served with as few stacks as can be.
+
+    `wish` is the spec's, without hosts; `platforms` are those the spec names, none where it leaves them to the hosts. A stack
+    is for one platform and one accelerator. Raises `UnknownGpuError`, and what `join` raises.
+    """
+    _require_known_gpus(matrix, listed)
+    fleet = pools_of(listed, matrix, wish, platforms=platforms)
+    explaining = Explaining(matrix)
+    stacks: list[FleetStack] = []
+    unserved: list[Unserved] = []
+    lower = 0
+    for pool in fleet.pools:
+        found, left, bound = _cover_pool(matrix, pool, explaining)
+        stacks.extend(found)
+        unserved.extend(left)
+        lower += bound.lower
+    unserved.extend(explaining.without_gpu(wish, fleet.without_gpu, accelerators=fleet.accelerators))
+    unserved.extend(explaining.strangers(wish, fleet.strangers, platforms=platforms))
+    return FleetAnswer(stacks=tuple(stacks), unserved=tuple(unserved), bound=Bound(lower=lower, found=len(stacks)))
+
+
+def _require_known_gpus(matrix: Matrix, listed: Sequence[ListedHost]) -> None:
+    """Refuse products nobody knows, all at once: what they can do would never be compared."""
+    known = {gpu.name for gpu in matrix.gpus}
+    strange: dict[str, list[str]] = {}
+    for one in listed:
+        for gpu in one.host.gpus or ():
+            if gpu.name and gpu.name not in known and gpu.compute_capability is None and gpu.gfx is None:
+                strange.setdefault(gpu.name, []).append(one.where or one.name)
+    if not strange:
+        return
+    causes = []
+    for name, places in sorted(strange.items()):
+        near = nearest(name, filter(None, known))
+        more = f" and {len(places) - 1:,} more" if len(places) > 1 else ""
+        causes.append(f"`{name}`  ({places[0]}{more}){f'; did you mean `{near}`?' if near else ''}")
+    raise UnknownGpuError(
+        f"{'a GPU' if len(strange) == 1 else f'{len(strange)} GPUs'} the matrix does not know, without a compute_capability",
+        causes=tuple(causes),
+        hints=('state the compute_capability, such as "9.0"',),
+    )
+
+
+def _cover_pool(matrix: Matrix, pool: Pool, explaining: Explaining) -> tuple[list[FleetStack], list[Unserved], Bound]:
+    is_joint = depends_on_company(matrix, pool)
+    coverage = Coverage(effects_of(matrix, pool), is_joint=is_joint)
+    try:
+        served = set(coverage.served)
+        groups, bound = Grouping(matrix, pool, coverage).groups()
+        kinds = [(one, kind) for one, kind in zip(pool.classes, coverage.kind_of, strict=True)]
+    finally:
+        coverage.close()
+    stacks = []
+    for group in groups:
+        classes = [one for one, kind in kinds if kind in group.kinds]
+        deciding = {kind: one for one, kind in reversed(kinds) if kind in group.chiefs}
+        found = stack_of(matrix, pool, group, classes=classes, size=len(classes) if is_joint else VERIFIED)
+        stacks.append(replace(found, deciding=tuple(deciding[kind] for kind in sorted(deciding))))
+    left = explaining.explain(pool.wish, [one for one, kind in kinds if kind not in served])
+    return stacks, left, bound

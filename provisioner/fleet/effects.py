@@ -1,0 +1,216 @@
+"""What a class of hosts asks of a stack, exactly: the candidates it refuses, and the few choices left on the host itself.
+
+A stack serves several hosts exactly when it serves each, so each class becomes a set of *demands* on the part all hosts share.
+Demands come from the very requirements the solver uses (`Universe`); nothing of the matrix is judged here a second time. Where
+the parts are not independent after all (one environment variable for all AMD GPUs), solving the hosts together has the last
+word: see `cover`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from provisioner.fleet.local import Local, Want
+from provisioner.solve.problem import join
+from provisioner.solve.target import TargetHost
+from provisioner.solve.universe import Universe
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from provisioner.fleet.classes import HostClass, Pool
+    from provisioner.matrix.model import Matrix, Rule
+    from provisioner.solve.guards import Guards
+    from provisioner.solve.requirement import Candidate, Key, Requirement
+
+BLOCK = 32
+"""How many classes are looked at in one problem: the cost of the shared part is paid once for all of them."""
+
+
+Choice = tuple[str, int]
+"""A candidate of the shared part: the name of its key, and its place among the key's candidates."""
+
+Demand = tuple[object, ...]
+"""`("no", choice)` refuses one; `("if", choice or None, key, places)` asks for one of several where a choice is made; others
+are about the host's own choices: see `local`."""
+
+NEVER: frozenset[Demand] = frozenset({("never",)})
+"""What a class demands that no stack of its pool serves: it states that it has no GPU, and an accelerator is asked for."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Shared:
+    """The part all hosts share: candidates of each key, and what choosing one requires of the others."""
+
+    sizes: dict[str, int] = field(default_factory=dict)
+    labels: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    order: dict[str, int] = field(default_factory=dict)
+    roots: set[tuple[str, frozenset[int]]] = field(default_factory=set)
+    needs: set[tuple[Choice, str, frozenset[int]]] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effects:
+    """The shared part of a pool, and the demands of each of its classes."""
+
+    shared: Shared
+    demands: tuple[frozenset[Demand], ...]
+
+
+def effects_of(matrix: Matrix, pool: Pool) -> Effects:
+    """Read the demands of every class of a pool; raises `UnknownGpuError`."""
+    shared = Shared()
+    found: dict[int, frozenset[Demand]] = {}
+    for index, one in enumerate(pool.classes):
+        if one.host.gpus == () and pool.wish.accelerator != "cpu":
+            found[index] = NEVER
+    asked = [index for index in range(len(pool.classes)) if index not in found]
+    size = 1 if depends_on_company(matrix, pool) else BLOCK
+    for start in range(0, len(asked), size):
+        some = asked[start : start + size]
+        block = _Block(matrix, pool, [pool.classes[index] for index in some], shared=shared)
+        found.update(zip(some, block.demands(), strict=True))
+    return Effects(shared=shared, demands=tuple(demands for _, demands in sorted(found.items())))
+
+
+def depends_on_company(matrix: Matrix, pool: Pool) -> bool:
+    """Whether what a host demands may depend on who else is served: an AMD override is one for all GPUs of an environment."""
+    if pool.wish.accelerator != "rocm":
+        return False
+    passing = {gfx for row in matrix.overrides for gfx in row.gfx}
+    known = {gpu.name: gpu.gfx for gpu in matrix.gpus}
+    return any((gpu.gfx or known.get(gpu.name or "")) in passing for one in pool.classes for gpu in one.host.gpus or ())
+
+
+def marked(index: int) -> str:
+    """The label of a class inside a problem of many: no name a user gives can be mistaken for it."""
+    return f"\x02{index}\x03"
+
+
+class _Block:
+    """One problem of some classes, read requirement by requirement."""
+
+    def __init__(self, matrix: Matrix, pool: Pool, classes: Sequence[HostClass], *, shared: Shared) -> None:
+        self._targets = {marked(index): TargetHost(label=marked(index), host=one.host) for index, one in enumerate(classes)}
+        self._problem = join(matrix, pool.wish_for(self._targets.values()))
+        self._universe = Universe(self._problem)
+        self._shared = shared
+        self._places: dict[Key, dict[Candidate, int]] = {}
+        self._stated: dict[Key, Candidate | None] = {}
+        self._locals = {label: Local() for label in self._targets}
+        self._roots: dict[Key, list[Requirement]] = {}
+        for root in self._problem.roots:
+            self._roots.setdefault(root.key, []).append(root)
+        self._rules = {f"rule {rule.name}": rule for rule in matrix.rules if _reads_host(rule)}
+
+    def demands(self) -> Iterator[frozenset[Demand]]:
+        """The demands of each class, in their order."""
+        self._read_roots()
+        waiting = [root.key for root in self._problem.roots]
+        seen: set[Key] = set()
+        while waiting:
+            key = waiting.pop()
+            if key in seen:
+                continue
+            seen.add(key)
+            for candidate in self._offered(key):
+                for requirement in self._universe.requirements(candidate):
+                    waiting.append(requirement.key)
+                    self._read(candidate, requirement)
+        for label in self._targets:
+            yield self._locals[label].demands()
+
+    def _offered(self, key: Key) -> tuple[Candidate, ...]:
+        """The candidates in question: of a fact that a host states the stated one, of a shared key those no root refuses."""
+        candidates = self._universe.candidates(key)
+        if key.world:
+            self._domain(key)
+        else:
+            labels = tuple(one.label for one in candidates)
+            known = self._shared.labels.setdefault(key.name, labels)
+            assert known == labels, f"the candidates of {key.name} depend on which hosts are asked about together"
+            self._shared.sizes[key.name] = len(candidates)
+            self._shared.order[key.name] = self._problem.order.get(key, -1)
+        roots = [root for root in self._roots.get(key, ()) if not self._is_of_some(root)]
+        return tuple(one for one in candidates if all(root.allows(one) for root in roots))
+
+    def _domain(self, key: Key) -> None:
+        roots = self._roots.get(key, ())
+        allowed = [one for one in self._universe.candidates(key) if all(root.allows(one) for root in roots)]
+        self._locals[key.world].domain(key.name, [self._place(one) for one in allowed], is_required=bool(roots))
+        self._stated[key] = allowed[0] if roots and len(allowed) == 1 else None
+
+    def _read_roots(self) -> None:
+        for root in self._problem.roots:
+            if root.key.world:
+                continue
+            allowed = frozenset(self._place(one) for one in self._universe.candidates(root.key) if root.allows(one))
+            if self._is_of_some(root):
+                for label, target in self._targets.items():
+                    if root.key.name.partition(":")[2] in self._devices(target):
+                        self._locals[label].outer(None, root.key.name, allowed)
+            else:
+                self._shared.roots.add((root.key.name, allowed))
+
+    def _is_of_some(self, root: Requirement) -> bool:
+        """Whether a root comes from what some hosts have: the architectures to compile for, where the spec lists none."""
+        return not root.key.world and root.key.component == "arch_list" and root.origin.kind == "fact"
+
+    def _devices(self, target: TargetHost) -> set[str | None]:
+        return {self._guards.device(gpu) for gpu in target.host.gpus or ()}
+
+    @property
+    def _guards(self) -> Guards:
+        return self._problem.needs.guards
+
+    def _read(self, candidate: Candidate, requirement: Requirement) -> None:
+        world, target = candidate.key.world, requirement.key
+        if target.world:
+            if target not in self._stated:
+                self._domain(target)
+            stated = self._stated[target]
+            if stated is not None and requirement.allows(stated):
+                return  # what is there anyway is all that is wanted, which is so for most requirements
+            local, place = self._locals[target.world], self._place(candidate)
+            allowed = frozenset[int]() if stated is not None else self._allowed_here(local, requirement)
+            if world:
+                local.inner(candidate.key.name, place, Want(target.name, allowed))
+            else:
+                local.wanted((candidate.key.name, place), Want(target.name, allowed))
+            return
+        place = self._place(candidate)
+        allowed = frozenset(self._place(one) for one in self._universe.allowed(requirement))
+        if world:
+            offered = frozenset(self._place(one) for one in self._offered(target))
+            if not offered <= allowed:
+                self._locals[world].reaching_out(candidate.key.name, place, Want(target.name, allowed & offered))
+            return
+        rule = self._rules.get(requirement.origin.group)
+        if rule is None:
+            self._shared.needs.add(((candidate.key.name, place), target.name, allowed))
+            return
+        for label, host in self._targets.items():
+            if self._guards.hold(rule.guards, host):
+                self._locals[label].outer((candidate.key.name, place), target.name, allowed)
+
+    def _allowed_here(self, local: Local, requirement: Requirement) -> frozenset[int]:
+        """The places of a host's domain that a requirement allows: mostly one fact is asked about."""
+        places = local.places(requirement.key.name)
+        candidates = self._universe.candidates(requirement.key)
+        return frozenset(place for place in places if requirement.allows(candidates[place]))
+
+    def _place(self, candidate: Candidate) -> int:
+        places = self._places.get(candidate.key)
+        if places is None:
+            candidates = self._universe.candidates(candidate.key)
+            places = self._places[candidate.key] = {one: place for place, one in enumerate(candidates)}
+        return places[candidate]
+
+
+_OF_THE_WISH = frozenset({"platform", "accelerator", "runs", "build"})
+
+
+def _reads_host(rule: Rule) -> bool:
+    """Whether a rule holds on some hosts of a pool and not on others."""
+    return any(guard.component not in _OF_THE_WISH for guard in rule.guards)

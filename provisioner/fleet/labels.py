@@ -1,0 +1,148 @@
+"""The labels of a cluster's nodes that tell what a stack can run on: their names, and what a host's facts come to as labels.
+
+Read in NVIDIA/k8s-device-plugin v0.20.0 (GPU feature discovery: docs/gpu-feature-discovery/README.md, internal/lm/nvml.go,
+resource.go), kubernetes-sigs/node-feature-discovery (docs/usage/features.md, source/kernel/version.go, source/system/system.go)
+and ROCm/k8s-device-plugin (cmd/k8s-node-labeller/main.go), 2026-11-21. Labels that change without the machine changing
+(`nvidia.com/gfd.timestamp`), or that name one machine (`kubernetes.io/hostname`), are not among them, nor is the family of a
+GPU: `blackwell` is two incompatible generations, and a newer GPU than feature discovery knows is `undefined`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from provisioner.host.products import product_label
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from provisioner.host.model import Host, HostGpu
+    from provisioner.host.roster import ListedHost
+
+ARCHITECTURE = "kubernetes.io/arch"
+SYSTEM = "kubernetes.io/os"
+INSTANCE = "node.kubernetes.io/instance-type"
+
+COMPUTE = ("nvidia.com/gpu.compute.major", "nvidia.com/gpu.compute.minor")
+PRODUCT = "nvidia.com/gpu.product"
+MACHINE = "nvidia.com/gpu.machine"
+DRIVER = (
+    "nvidia.com/cuda.driver-version.major",
+    "nvidia.com/cuda.driver-version.minor",
+    "nvidia.com/cuda.driver-version.revision",
+)
+OLD_DRIVER = ("nvidia.com/cuda.driver.major", "nvidia.com/cuda.driver.minor", "nvidia.com/cuda.driver.rev")
+"""What feature discovery called the driver's version at first, and still does beside the new names."""
+
+_NFD = "feature.node.kubernetes.io"
+KERNEL = tuple(f"{_NFD}/kernel-version.{part}" for part in ("major", "minor", "revision"))
+KERNEL_FULL = f"{_NFD}/kernel-version.full"
+OS_ID = f"{_NFD}/system-os_release.ID"
+OS_VERSION = f"{_NFD}/system-os_release.VERSION_ID"
+
+AMD_DEVICE = "amd.com/gpu.device-id"
+AMD_PRODUCT = "amd.com/gpu.product-name"
+AMD_DRIVER = "amd.com/gpu.driver-version"
+
+KNOWN = (
+    ARCHITECTURE, SYSTEM, *COMPUTE, *DRIVER, *OLD_DRIVER, *KERNEL, OS_ID, OS_VERSION, AMD_DEVICE, AMD_PRODUCT, AMD_DRIVER,
+    KERNEL_FULL, PRODUCT, MACHINE, INSTANCE,
+)  # fmt: skip
+"""Every label an affinity may speak of."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelSet:
+    """Hosts whose labels are alike, as far as an affinity may speak of them; `hosts` are their different facts."""
+
+    labels: Mapping[str, str]
+    names: tuple[str, ...]
+    hosts: tuple[Host, ...]
+
+
+def label_sets(listed: Iterable[ListedHost]) -> tuple[LabelSet, ...]:
+    """Group hosts by their labels: those Kubernetes told, else those their facts come to. The order is that of the hosts."""
+    own: dict[tuple[int, int], Mapping[str, str]] = {}
+    found: dict[frozenset[tuple[str, str]], tuple[Mapping[str, str], list[str], dict[int, Host]]] = {}
+    groups: dict[tuple[int, int], tuple[list[str], dict[int, Host]]] = {}
+    for one in listed:
+        identity = (id(one.host), id(one.labels) if one.labels else 0)
+        if identity not in groups:
+            own[identity] = _spoken_of(one.labels) if one.labels else labels_of(one.host)
+            _, names, hosts = found.setdefault(frozenset(own[identity].items()), (own[identity], [], {}))
+            groups[identity] = (names, hosts)
+        names, hosts = groups[identity]
+        names.append(one.name)
+        hosts.setdefault(id(one.host), one.host)
+    return tuple(
+        LabelSet(labels=labels, names=tuple(names), hosts=tuple(hosts.values())) for labels, names, hosts in found.values()
+    )
+
+
+def _spoken_of(labels: Mapping[str, str]) -> dict[str, str]:
+    return {key: labels[key] for key in KNOWN if key in labels}
+
+
+def drivers_named(labels: Mapping[str, str]) -> tuple[str, str, str]:
+    """The names a node's labels give its driver's version: those of today, or the first ones."""
+    return OLD_DRIVER if DRIVER[0] not in labels and OLD_DRIVER[0] in labels else DRIVER
+
+
+def labels_of(host: Host) -> dict[str, str]:
+    """What node and GPU feature discovery would put on a node with these facts; nothing for a fact that is not stated.
+
+    A node has one set of GPU labels, and of several products it describes any one: so only what all its GPUs share is here.
+    """
+    labels: dict[str, str] = {}
+    system, _, architecture = (host.platform or "").partition("/")
+    if system == "linux":
+        labels |= {ARCHITECTURE: architecture, SYSTEM: "linux"}
+    if host.os is not None and system != "macos":
+        labels[OS_ID] = host.os.id
+        if host.os.version:
+            labels[OS_VERSION] = host.os.version
+    if host.kernel:
+        labels |= dict(_kernel(host.kernel))
+    gpus = host.gpus or ()
+    if gpus and all(gpu.gfx or (host.driver is not None and host.driver.kind == "amdgpu") for gpu in gpus):
+        labels |= dict(_amd(host, gpus))
+    elif gpus:
+        labels |= dict(_nvidia(host, gpus))
+    return labels
+
+
+def _kernel(release: str) -> Iterator[tuple[str, str]]:
+    """As source/kernel/version.go of node feature discovery cuts a release up."""
+    full = re.sub(r"[^-A-Za-z0-9_.]", "_", release).strip("-_.")
+    yield KERNEL_FULL, full
+    match = re.fullmatch(r"(\d+)(?:\.(\d+))?(?:\.(\d+))?(?:-.*)?", full)
+    if match is not None:
+        yield from ((key, part or "") for key, part in zip(KERNEL, match.groups(), strict=True))
+
+
+def _nvidia(host: Host, gpus: tuple[HostGpu, ...]) -> Iterator[tuple[str, str]]:
+    capabilities = {gpu.compute_capability for gpu in gpus}
+    if len(capabilities) == 1 and (capability := capabilities.pop()):
+        yield from zip(COMPUTE, capability.split("."), strict=True)
+    names = {gpu.name for gpu in gpus}
+    if len(names) == 1 and (name := names.pop()):
+        yield PRODUCT, product_label(name)
+    version = host.driver.version if host.driver is not None and host.driver.kind == "nvidia" else None
+    parts = version.split(".") if version else []
+    # Feature discovery refuses a version of another shape, and leaves the revision of a version without one empty.
+    if len(parts) in {2, 3}:
+        padded = (*parts, "")[:3]
+        yield from zip(DRIVER, padded, strict=True)
+        yield from zip(OLD_DRIVER, padded, strict=True)
+
+
+def _amd(host: Host, gpus: tuple[HostGpu, ...]) -> Iterator[tuple[str, str]]:
+    devices, names = {gpu.pci_device_id for gpu in gpus}, {gpu.name for gpu in gpus}
+    if len(devices) == 1 and (device := devices.pop()):
+        yield AMD_DEVICE, device.lower()
+    if len(names) == 1 and (name := names.pop()):
+        yield AMD_PRODUCT, re.sub(r"[()]", "", name).replace(" ", "_")
+    if host.driver is not None and host.driver.version:
+        yield AMD_DRIVER, host.driver.version

@@ -1,0 +1,48 @@
+"""Many host names in few words."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from provisioner.host.roster import ListedHost
+
+_NUMBERED = re.compile(r"(.*?)(\d+)(\D*)")
+_RUN = 3
+"""So many numbers in a row are a run."""
+
+
+def folded(hosts: Iterable[ListedHost], *, most: int = 6) -> str:
+    """The names of hosts in their order, runs of numbers as one (`node-07 … node-31`); after `most` the rest is counted."""
+    runs = list(_runs(list(hosts)))
+    shown = [_said(run) for run in runs[:most]]
+    left = sum(host.count for run in runs[most:] for host in run)
+    return ", ".join([*shown, f"and {left:,} more"] if left else shown)
+
+
+def _runs(hosts: list[ListedHost]) -> Iterator[list[ListedHost]]:
+    """Hosts whose names count up by one, in one list each."""
+    run: list[ListedHost] = []
+    for host in hosts:
+        if run and not _follows(run[-1].name, host.name):
+            yield run
+            run = []
+        run.append(host)
+    if run:
+        yield run
+
+
+def _follows(first: str, second: str) -> bool:
+    one, other = _NUMBERED.fullmatch(first), _NUMBERED.fullmatch(second)
+    if one is None or other is None or one[1] != other[1] or one[3] != other[3]:
+        return False
+    is_padded = len(one[2]) == len(other[2]) or not (one[2].startswith("0") or other[2].startswith("0"))
+    return is_padded and int(other[2]) == int(one[2]) + 1
+
+
+def _said(run: list[ListedHost]) -> str:
+    names = [f"{host.name} ({host.count:,})" if host.count > 1 else host.name for host in run]
+    return ", ".join(names) if len(names) < _RUN else f"{names[0]} … {names[-1]}"

@@ -1,0 +1,180 @@
+"""A group becomes a stack: verified on every class it serves by the solver's own check, missing facts named once for all."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from provisioner.errors import UnavailableError
+from provisioner.fleet.effects import marked
+from provisioner.fleet.model import FleetStack, Note
+from provisioner.solve.answer import BASES, answer
+from provisioner.solve.facts import stated
+from provisioner.solve.problem import join
+from provisioner.solve.requirement import Key
+from provisioner.solve.resolve import decide
+from provisioner.solve.target import TargetHost
+from provisioner.solve.universe import Universe, violations
+from provisioner.versions import Version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from provisioner.fleet.classes import HostClass, Pool
+    from provisioner.fleet.groups import Group
+    from provisioner.matrix.model import Matrix
+    from provisioner.solve.requirement import Candidate, Requirement
+    from provisioner.solve.stack import Relaxation, Stack
+
+_MARK = re.compile("\x02(\\d+)\x03")
+THE_HOST = "the host"
+VERIFIED = 16
+"""How many classes are verified in one problem: what is said about a stack costs more than its share for every host more."""
+
+INSTALLED = ("driver", "amdgpu", "webdriver", "cuda_driver")
+"""What a host may leave open because somebody can install it."""
+
+
+@dataclass(slots=True)
+class _Notes:
+    """Texts about single hosts, folded: the same words about several are one note."""
+
+    found: dict[str, dict[int, None]] = field(default_factory=dict)
+
+    def add(self, text: str, index: int | None = None) -> None:
+        marks = [int(mark) for mark in _MARK.findall(text)]
+        places = self.found.setdefault(_MARK.sub(THE_HOST, text), {})
+        places.update(dict.fromkeys(marks if index is None else [index]))
+
+    def notes(self, classes: Sequence[HostClass]) -> tuple[Note, ...]:
+        return tuple(
+            Note(text=text, classes=tuple(classes[index] for index in sorted(places))) for text, places in self.found.items()
+        )
+
+
+def stack_of(matrix: Matrix, pool: Pool, group: Group, *, classes: Sequence[HostClass], size: int = VERIFIED) -> FleetStack:
+    """The stack of a group, verified on all of its classes; `size` is how many are looked at in one problem."""
+    unverified, chosen = _Notes(), _Notes()
+    stacks = []
+    for start in range(0, len(classes), size):
+        block = _Block(matrix, pool, group, start=start, classes=classes[start : start + size])
+        stack, pins = block.verified()
+        stacks.append(stack)
+        for text in stack.unverified:
+            unverified.add(text)
+        for index, text in block.installed(pins):
+            chosen.add(f"{text} is to be installed: {THE_HOST} states none", index)
+    return FleetStack(
+        stack=_merged(stacks),
+        classes=tuple(classes),
+        unverified=unverified.notes(classes),
+        chosen=chosen.notes(classes),
+    )
+
+
+def _merged(stacks: Sequence[Stack]) -> Stack:
+    """One stack for all blocks: what hosts share, and how the least native of them is served."""
+    first = stacks[0]
+    pins = tuple(pin for pin in first.pins if not pin.host)
+    shared = {"platform", *(pin.component for pin in pins), *(f"{pin.component}_build" for pin in pins if pin.build)}
+    names = dict.fromkeys(name for stack in stacks for name in stack.host_requirements)
+    needs = {name: [stack.host_requirements[name] for stack in stacks if name in stack.host_requirements] for name in names}
+    return replace(
+        first,
+        components={name: text for name, text in first.components.items() if name in shared},
+        pins=pins,
+        basis=max((stack.basis for stack in stacks), key=lambda basis: BASES.index(basis) if basis else -1),
+        host_requirements={name: tightest(texts) for name, texts in sorted(needs.items())},
+        relaxations=tuple(dict.fromkeys(one for stack in stacks for one in _unmarked(stack))),
+        unverified=(),
+    )
+
+
+def tightest(texts: Sequence[str]) -> str:
+    """What several blocks ask of a host, as one: all of it, and of plain lower bounds the highest."""
+    parts = dict.fromkeys(texts)
+    if len(parts) == 1:
+        return texts[0]
+    ranges = list(dict.fromkeys(part for text in parts for part in text.split(",")))
+    floors = [part for part in ranges if part.startswith(">=")]
+    highest = max(floors, key=lambda part: Version.parse(part.removeprefix(">=")), default="")
+    return ",".join(part for part in ranges if part not in floors or part == highest)
+
+
+def _unmarked(stack: Stack) -> Iterator[Relaxation]:
+    for one in stack.relaxations:
+        yield replace(one, text=_MARK.sub(THE_HOST, one.text), where=_MARK.sub("", one.where))
+
+
+class _Block:
+    """Some classes of a group in one problem, with the group's choices."""
+
+    def __init__(self, matrix: Matrix, pool: Pool, group: Group, *, start: int, classes: Sequence[HostClass]) -> None:
+        self._matrix = matrix
+        self._pool = pool
+        self._group = group
+        self._hosts = {marked(start + index): (start + index, one) for index, one in enumerate(classes)}
+        self._universe = self._universe_of(self._hosts)
+
+    def _universe_of(self, labels: Iterable[str]) -> Universe:
+        targets = [TargetHost(label=label, host=self._hosts[label][1].host) for label in labels]
+        return Universe(join(self._matrix, self._pool.wish_for(targets)))
+
+    def verified(self) -> tuple[Stack, Mapping[Key, Candidate]]:
+        """The answer on these classes, every requirement of which was checked on the real hosts."""
+        pins = self._pinned()
+        broken = violations(self._universe, pins)
+        if broken:
+            self._repair(pins, {requirement.key.world for requirement in broken})
+            broken = violations(self._universe, pins)
+        assert not broken, f"a stack was given to hosts it does not serve: {broken[0].origin.text}"
+        return answer(self._universe, pins), pins
+
+    def installed(self, pins: Mapping[Key, Candidate]) -> Iterator[tuple[int, str]]:
+        """What was chosen on a host because the host does not state it, and can be installed; a driver with its modules."""
+        for key, candidate in pins.items():
+            if key.world in self._hosts and key.name in INSTALLED:
+                index, one = self._hosts[key.world]
+                if stated(one.host, key.name) is None:
+                    module = pins.get(Key(f"{key.name}_module", key.world))
+                    yield index, f"{key.name} {candidate.label}{f' ({module.label} modules)' if module else ''}"
+
+    def _pinned(self) -> dict[Key, Candidate]:
+        """The group's choices, and on each host down the order the most wanted that everything above it allows."""
+        universe, order = self._universe, self._universe.problem.order
+        pins: dict[Key, Candidate] = {}
+        wanted: dict[Key, list[Requirement]] = {}
+        for requirement in universe.roots:
+            wanted.setdefault(requirement.key, []).append(requirement)
+        for _, name, place in self._group.rank:
+            key = Key(name)
+            pins[key] = universe.candidates(key)[place]
+            for requirement in universe.requirements(pins[key]):
+                wanted.setdefault(requirement.key, []).append(requirement)
+        failed: set[Key] = set()
+        while waiting := [key for key in wanted if key.world and key not in pins and key not in failed]:
+            key = min(waiting, key=lambda one: (order.get(one, -1), one))
+            allowed = (one for one in universe.candidates(key) if all(test.allows(one) for test in wanted[key]))
+            found = next(allowed, None)
+            if found is None:
+                failed.add(key)
+                continue
+            pins[key] = found
+            for requirement in universe.requirements(found):
+                wanted.setdefault(requirement.key, []).append(requirement)
+        return pins
+
+    def _repair(self, pins: dict[Key, Candidate], labels: Iterable[str]) -> None:
+        """Search for what going down the order did not find, on each host alone: what it leaves open is its own business."""
+        for label in sorted(set(labels) & self._hosts.keys()):
+            universe = self._universe_of([label])
+            given = [universe.candidates(Key(name))[place] for _, name, place in self._group.rank]
+            found = decide(universe.relaxed(given=given))
+            if found is None:
+                raise UnavailableError(f"the stack of host `{self._hosts[label][1].name}` could not be verified")
+            for key, candidate in found.items():
+                if key.world:
+                    # Company may bring candidates of its own, such as a beta that another host runs.
+                    alike = (one for one in self._universe.candidates(key) if one.label == candidate.label)
+                    pins[key] = next(alike, candidate)

@@ -1,0 +1,228 @@
+"""`provision fleet` from outside."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.project import Project
+
+SPEC = """\
+name: trainer
+requires: {python: "==3.11", pytorch: ">=2.0"}
+"""
+
+OLD = "driver: {version: 470.256.02, module: proprietary}\ngpus: [{name: Tesla T4, compute_capability: '7.5'}]\n"
+NEW = "driver: {version: 580.65.06, module: open}\ngpus: [{name: NVIDIA B200, compute_capability: '10.0'}]\n"
+BROKEN = "driver: {version: 580.65.06, module: proprietary}\ngpus: [{name: NVIDIA B200, compute_capability: '10.0'}]\n"
+STATED = "platform: linux/amd64\ncontainer_toolkit: 1.17.8\nkernel: 6.8.0-45-generic\n"
+
+ROSTER = """\
+name,count,platform,gpu,driver,driver.module,kernel,container_toolkit
+old-1,1,linux/amd64,Tesla T4,470.256.02,proprietary,5.15.0-105-generic,1.17.8
+old-2,1,linux/amd64,Tesla T4,470.256.02,proprietary,5.15.0-105-generic,1.17.8
+mid,40,linux/amd64,8x NVIDIA A100-SXM4-80GB (8.0),550.90.07,open,5.15.0-105-generic,1.17.8
+new-1,1,linux/amd64,8x NVIDIA B200,580.65.06,open,6.8.0-45-generic,
+stuck,1,linux/amd64,8x NVIDIA B200,580.65.06,proprietary,6.8.0-45-generic,1.17.8
+build,2,linux/amd64,none,,,6.8.0-45-generic,
+"""
+
+
+@pytest.fixture
+def fleet(project: Project) -> Project:
+    project.write(SPEC)
+    folder = project.folder / "hosts"
+    folder.mkdir()
+    (folder / "old.yaml").write_text(STATED + OLD, encoding="utf-8")
+    (folder / "new.yaml").write_text(STATED + NEW, encoding="utf-8")
+    (project.folder / "machines.csv").write_text(ROSTER, encoding="utf-8")
+    return project
+
+
+def test_a_folder_of_profiles_is_covered_by_as_few_stacks_as_can_be(fleet: Project) -> None:
+    outcome = fleet.run("fleet", "--hosts", "hosts")
+    assert (outcome.code, outcome.err) == (0, "")
+    first, *rest = outcome.out.splitlines()
+    assert first == "2 stacks serve all 2 hosts; no fewer can"
+    assert [line.partition(",")[0] for line in rest if line.startswith("stack")] == [
+        "stack 1: pytorch 2.15.0+cu132",
+        "stack 2: pytorch 2.7.1+cu118",
+    ]
+    assert [line for line in rest if line.startswith("  hosts")] == ["  hosts      1 host: new", "  hosts      1 host: old"]
+
+
+def test_the_whole_screen_of_one_stack(fleet: Project) -> None:
+    outcome = fleet.run("fleet", "--host", "hosts/old.yaml")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert (
+        outcome.out
+        == """\
+1 stack serves all 1 host
+
+stack 1: pytorch 2.7.1+cu118, cuda 11.8.0, python 3.11, basis minor-version, verdict yes
+  hosts      1 host: old
+  gpus       Tesla T4 (1)
+  drivers    470 (1)
+  platform   linux/amd64, accelerator cuda
+  image      python:3.11-slim-trixie
+  needs      driver >=450.80.02; gpu 3.7, 5.0, 5.2, 6.0, 6.1, 7.0, 7.5, 8.0, 8.6, 8.8, 8.9, 9.0
+  relaxed    minor-version: driver 470.256.02 knows CUDA 11.4 itself; cuda 11.8.0 runs on it by minor-version compatibility
+  relaxed    end-of-life: driver 470.256.02 is of branch 470, which ended 2024-07
+  affinity   kubernetes.io/arch In amd64, nvidia.com/gpu.compute.major In 7, nvidia.com/gpu.compute.minor In 5, \
+nvidia.com/cuda.driver-version.major Gt 450
+"""
+    )
+
+
+def test_hosts_no_stack_serves_are_told_why_and_the_rest_is_covered_all_the_same(fleet: Project) -> None:
+    outcome = fleet.run("fleet", "--hosts", "machines.csv")
+    assert outcome.code == 1
+    assert outcome.out.startswith("2 stacks serve 43 of 46 hosts; no fewer can\n")
+    left = outcome.out[outcome.out.index("no stack for") :].splitlines()
+    assert left[0] == "no stack for 1 host: stuck"
+    assert "  the host has driver_module proprietary  (machines.csv:6)" in left
+    assert "  the host has gpu 10.0 (NVIDIA B200)  (machines.csv:6)" in left
+    at = left.index("no stack for 2 hosts: build (2)")
+    assert left[at + 1 : at + 3] == [
+        "  the fleet's GPUs call for cuda  (provision.yaml)",
+        "  the host has no GPU  (machines.csv:7)",
+    ]
+    assert left[at + 3].startswith("  hint: accelerator cpu, in a spec of their own, would do: gives pytorch ")
+
+
+def test_missing_facts_are_named_once_for_all_hosts_that_lack_them(fleet: Project) -> None:
+    outcome = fleet.run("fleet", "--hosts", "machines.csv", "--format", "json")
+    assert outcome.code == 1
+    (noted,) = [note for stack in outcome.json["stacks"] for note in stack["unverified"]]
+    assert noted["text"].startswith("container_toolkit: the host does not state it")
+    assert (noted["count"], noted["classes"]) == (1, ["new-1"])
+
+
+def test_the_json_says_which_host_takes_which_stack_and_what_is_proved(fleet: Project) -> None:
+    answer = fleet.run("fleet", "--hosts", "machines.csv", "--format", "json").json
+    assert list(answer) == ["status", "hosts", "served", "bound", "stacks", "unserved", "written"]
+    assert (answer["status"], answer["hosts"], answer["served"]) == ("no-stack", 46, 43)
+    assert answer["bound"] == {"lower": 2, "found": 2, "optimal": True}
+    assert [stack["hosts"] for stack in answer["stacks"]] == [["mid", "new-1"], ["old-1", "old-2"]]
+    assert [stack["count"] for stack in answer["stacks"]] == [41, 2]
+    first = answer["stacks"][0]
+    assert first["classes"][0]["name"] == "mid"
+    assert first["classes"][0]["profile"]["driver"]["version"] == "550.90.07"
+    assert "driver" not in first["stack"]
+    terms = first["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    assert all(term["matchExpressions"] for term in terms)
+    assert (first["affinity_exact"], answer["stacks"][1]["affinity_exact"]) == (False, True)
+    (doubt,) = first["affinity_notes"]
+    assert doubt.startswith("cannot keep out stuck: labelled like new-1 (")  # no label shows the flavour of the modules
+    assert "driver.module open / proprietary" in doubt
+    assert [left["hosts"] for left in answer["unserved"]] == [["stuck"], ["build"]]
+    assert {member["kind"] for member in answer["unserved"][0]["conflict"]["members"]} == {"rule", "fact"}
+
+
+def test_the_affinity_of_each_stack_is_written_as_yaml(fleet: Project) -> None:
+    outcome = fleet.run("fleet", "--hosts", "hosts", "--out", "affinity")
+    assert (outcome.code, outcome.err) == (0, "wrote trainer-1.affinity.yaml, trainer-2.affinity.yaml\n")
+    text = (fleet.folder / "affinity" / "trainer-2.affinity.yaml").read_text(encoding="utf-8")
+    assert (
+        text
+        == """\
+# Generated by provision fleet. Do not edit.
+# For pytorch 2.7.1+cu118, cuda 11.8.0, python 3.11, basis minor-version, verdict yes.
+affinity:
+  nodeAffinity:
+    requiredDuringSchedulingIgnoredDuringExecution:
+      nodeSelectorTerms:
+        - matchExpressions:
+            - key: "kubernetes.io/arch"
+              operator: "In"
+              values: ["amd64"]
+            - key: "nvidia.com/gpu.compute.major"
+              operator: "In"
+              values: ["7"]
+            - key: "nvidia.com/gpu.compute.minor"
+              operator: "In"
+              values: ["5"]
+            - key: "nvidia.com/cuda.driver-version.major"
+              operator: "Gt"
+              values: ["450"]
+"""
+    )
+
+
+def test_hosts_of_a_platform_the_spec_does_not_name_are_told(fleet: Project) -> None:
+    fleet.write(SPEC + "target: {platform: linux/amd64}\n")
+    (fleet.folder / "hosts" / "arm.yaml").write_text(STATED.replace("amd64", "arm64") + NEW, encoding="utf-8")
+    outcome = fleet.run("fleet", "--hosts", "hosts")
+    assert outcome.code == 1
+    left = outcome.out[outcome.out.index("no stack for") :].splitlines()
+    assert left[:3] == [
+        "no stack for 1 host: arm",
+        "  the spec is for linux/amd64  (provision.yaml:3)",
+        "  the host has platform linux/arm64  (hosts/arm.yaml)",
+    ]
+    assert left[3].startswith("  hint: target.platform [linux/amd64, linux/arm64] would do: gives ")
+
+
+def test_where_the_spec_names_no_platform_each_host_has_its_own(fleet: Project) -> None:
+    (fleet.folder / "hosts" / "arm.yaml").write_text(STATED.replace("amd64", "arm64") + NEW, encoding="utf-8")
+    answer = fleet.run("fleet", "--hosts", "hosts", "--format", "json").json
+    assert [(stack["stack"]["platform"], stack["hosts"]) for stack in answer["stacks"]] == [
+        ("linux/amd64", ["new"]),
+        ("linux/amd64", ["old"]),
+        ("linux/arm64", ["arm"]),
+    ]
+
+
+def test_the_hosts_of_the_spec_are_the_fleet_where_no_others_are_given(fleet: Project) -> None:
+    fleet.write(SPEC + "target: {host: [hosts/old.yaml, hosts/new.yaml]}\n")
+    outcome = fleet.run("fleet")
+    assert outcome.code == 0
+    assert outcome.out.startswith("2 stacks serve all 2 hosts; no fewer can\n")
+
+
+def test_a_fleet_without_hosts_is_a_mistake(fleet: Project) -> None:
+    outcome = fleet.run("fleet")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err == (
+        "error: no hosts are given: `provision.yaml` names none, and --hosts is missing  [bad-usage]\n\n"
+        "hint: give a folder of profiles, a .csv, or what `kubectl get nodes -o json` printed, with --hosts\n"
+    )
+
+
+def test_when_nothing_serves_any_host_that_is_the_answer(fleet: Project) -> None:
+    (fleet.folder / "hosts" / "old.yaml").unlink()
+    (fleet.folder / "hosts" / "new.yaml").write_text(STATED + BROKEN, encoding="utf-8")
+    outcome = fleet.run("fleet", "--hosts", "hosts")
+    assert outcome.code == 1
+    assert outcome.out.startswith("no stack serves any of 1 host\n\nno stack for 1 host: new\n")
+
+
+def test_packages_are_said_to_be_left_out(fleet: Project) -> None:
+    fleet.write(SPEC + "packages: [alpha]\n")
+    outcome = fleet.run("fleet", "--hosts", "hosts")
+    assert (outcome.code, outcome.err) == (
+        0,
+        "packages were not asked about: `provision solve` joins them with the system of each stack\n",
+    )
+    assert not fleet.index.requests
+
+
+def test_the_order_of_the_files_does_not_change_a_byte(fleet: Project) -> None:
+    one = fleet.run("fleet", "--hosts", "hosts", "--hosts", "machines.csv")
+    other = fleet.run("fleet", "--hosts", "machines.csv", "--hosts", "hosts")
+    assert (one.code, one.out) == (other.code, other.out)
+
+
+def test_gpus_nobody_knows_are_named_all_at_once(fleet: Project) -> None:
+    rows = ["name,platform,gpu", "a,linux/amd64,NVIDIA H10O", "b,linux/amd64,NVIDIA H10O", "c,linux/amd64,Voodoo 5"]
+    (fleet.folder / "odd.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    outcome = fleet.run("fleet", "--hosts", "odd.csv")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err == (
+        "error: 2 GPUs the matrix does not know, without a compute_capability  [unknown-gpu]\n"
+        "  `NVIDIA H10O`  (odd.csv:2 and 1 more); did you mean `NVIDIA H100`?\n"
+        "  `Voodoo 5`  (odd.csv:4)\n\n"
+        'hint: state the compute_capability, such as "9.0"\n'
+    )

@@ -1,0 +1,120 @@
+"""Hosts folded into classes, and classes parted into pools."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pytest
+
+from provisioner.fleet.classes import HostClass, alike, fold, natural, pools_of
+from provisioner.host.model import Host
+from provisioner.host.roster import ListedHost
+from tests import small
+
+CUDA = {"gpus": [{"name": "T4", "compute_capability": "7.5"}]}
+AMD = {"gpus": [{"gfx": "gfx942"}]}
+MATRIX = small.matrix(["pytorch", "driver", "kernel", "glibc"], {"pytorch": {"2.7": {}}})
+
+
+def host(**facts: Any) -> Host:  # noqa: ANN401 - any key of a profile
+    return Host.model_validate_json(json.dumps(facts))
+
+
+def listed(**hosts: Host) -> list[ListedHost]:
+    return [ListedHost(name=name, host=one) for name, one in hosts.items()]
+
+
+def named(classes: tuple[HostClass, ...]) -> list[list[str]]:
+    return [[member.name for member in one.members] for one in classes]
+
+
+def test_names_are_sorted_as_people_do() -> None:
+    names = ["node-10", "node-9", "10", "node-1a", "9", "node"]
+    assert sorted(names, key=natural) == ["node", "node-1a", "node-9", "node-10", "9", "10"]
+
+
+def test_hosts_that_state_the_same_are_one_class_in_any_order() -> None:
+    roster = listed(b=host(kernel="6.8"), a2=host(kernel="5.15"), a10=host(kernel="6.8"), a1=host(kernel="5.15"))
+    expected = {("a1", "a2"), ("a10", "b")}
+    for seed in range(5):
+        random.Random(seed).shuffle(roster)
+        assert {tuple(member.name for member in one.members) for one in fold(roster)} == expected
+
+
+def test_a_class_counts_machines_and_goes_by_its_first_name() -> None:
+    same = host(kernel="6.8")
+    (one,) = fold(
+        [ListedHost(name="b", host=same, count=40, where="x.csv:3"), ListedHost(name="a", host=same, where="x.csv:2")]
+    )
+    assert (one.name, one.nodes) == ("a", 41)
+    assert one.target.label == "a"
+    assert one.target.place("driver") == one.target.place("gpus.0") == "x.csv:2"
+
+
+def test_what_nothing_reads_does_not_part_classes() -> None:
+    wish = small.wish({"pytorch": ">=2"}, CUDA)
+    eight = host(gpus=[{"name": "T4", "compute_capability": "7.5", "count": 8}], glibc="2.31")
+    one = host(gpus=[{"name": "T4", "compute_capability": "7.5"}], glibc="2.35")
+    other = host(gpus=[{"name": "T4", "compute_capability": "7.5"}], kernel="6.8")
+    classes = list(fold(listed(a=eight, b=one, c=other)))
+    assert named(alike(classes, MATRIX, wish)) == [["a", "b"], ["c"]]  # a container brings its own glibc
+
+
+def test_on_the_host_itself_its_glibc_counts() -> None:
+    wish = small.wish({"pytorch": ">=2"}, CUDA, runs="host")
+    classes = list(fold(listed(a=host(**CUDA, glibc="2.31"), b=host(**CUDA, glibc="2.35"))))
+    assert named(alike(classes, MATRIX, wish)) == [["a"], ["b"]]
+
+
+def test_a_guard_may_read_what_does_not_bind() -> None:
+    rule = small.rule("old-c", {"pytorch": ">=2"}, {"driver": ">=5"}, on={"glibc": "<2.33"})
+    matrix = small.matrix(["pytorch", "driver", "kernel", "glibc"], {"pytorch": {"2.7": {}}}, rules=[rule])
+    classes = list(fold(listed(a=host(**CUDA, glibc="2.31"), b=host(**CUDA, glibc="2.35"))))
+    assert named(alike(classes, matrix, small.wish({"pytorch": ">=2"}, CUDA))) == [["a"], ["b"]]
+
+
+def test_one_pool_for_each_platform_and_accelerator() -> None:
+    roster = listed(
+        a=host(platform="linux/amd64", **CUDA), b=host(platform="linux/amd64", **AMD), c=host(platform="linux/arm64", **CUDA)
+    )
+    fleet = pools_of(roster, MATRIX, small.wish({"pytorch": ">=2"}), platforms=())
+    found = [(pool.wish.platform, pool.wish.accelerator, named(pool.classes)) for pool in fleet.pools]
+    assert found == [
+        ("linux/amd64", "cuda", [["a"]]),
+        ("linux/amd64", "rocm", [["b"]]),
+        ("linux/arm64", "cuda", [["c"]]),
+    ]
+    assert fleet.accelerators == ("cuda", "rocm")
+
+
+def test_platforms_the_spec_does_not_name_are_strangers() -> None:
+    roster = listed(a=host(platform="linux/amd64", **CUDA), c=host(platform="linux/arm64", **CUDA), d=host(**CUDA))
+    fleet = pools_of(roster, MATRIX, small.wish({"pytorch": ">=2"}), platforms=("linux/amd64",))
+    assert [named(pool.classes) for pool in fleet.pools] == [[["a"], ["d"]]]
+    assert named(fleet.strangers) == [["c"]]
+
+
+@pytest.mark.parametrize(
+    ("spec", "pools", "without"),
+    [
+        ({}, [("cuda", [["a"]])], [["b"]]),
+        ({"accelerator": "cuda"}, [("cuda", [["a"], ["b"]])], []),
+        ({"accelerator": "cpu"}, [("cpu", [["a"], ["b"]])], []),
+    ],
+)
+def test_hosts_without_a_gpu_never_get_a_cpu_stack_beside_hosts_that_have_one(
+    spec: dict[str, Any], pools: list[object], without: list[object]
+) -> None:
+    fleet = pools_of(listed(a=host(**CUDA), b=host(gpus=[])), MATRIX, small.wish({"pytorch": ">=2"}, **spec), platforms=())
+    assert [(pool.wish.accelerator, named(pool.classes)) for pool in fleet.pools] == pools
+    assert named(fleet.without_gpu) == without
+
+
+def test_a_fleet_without_any_gpu_is_one_of_cpus() -> None:
+    fleet = pools_of(
+        listed(a=host(gpus=[]), b=host(gpus=[], kernel="6.8")), MATRIX, small.wish({"pytorch": ">=2"}), platforms=()
+    )
+    assert [pool.wish.accelerator for pool in fleet.pools] == ["cpu"]
+    assert fleet.without_gpu == ()

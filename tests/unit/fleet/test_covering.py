@@ -1,0 +1,184 @@
+"""Whole fleets on small matrices: what is shared, what is each host's own, and what no stack can do."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from provisioner.fleet import cover
+from provisioner.fleet.covering import cover_fleet
+from provisioner.host.model import Host
+from provisioner.host.roster import ListedHost
+from provisioner.matrix.cache import cached_matrix
+from provisioner.solve.target import Wish
+from provisioner.spec.model import Spec
+from tests import small
+
+if TYPE_CHECKING:
+    from provisioner.fleet.model import FleetAnswer
+    from provisioner.matrix.model import Matrix
+
+GPU = [{"compute_capability": "7.0"}]
+
+
+def covered(
+    matrix: Matrix, requires: dict[str, str], /, *, spec: dict[str, Any] | None = None, **hosts: dict[str, Any]
+) -> FleetAnswer:
+    """The answer for hosts by name; each has a GPU unless it says otherwise."""
+    wished = Spec.model_validate_json(json.dumps({"requires": requires, **(spec or {})}))
+    listed = [
+        ListedHost(name=name.replace("_", "-"), host=Host.model_validate_json(json.dumps({"gpus": GPU, **facts})))
+        for name, facts in hosts.items()
+    ]
+    return cover_fleet(matrix, Wish(spec=wished, hosts=(), platform="linux/amd64"), listed, platforms=())
+
+
+def driver(version: str, **facts: Any) -> dict[str, Any]:  # noqa: ANN401 - any key of a profile
+    return {"driver": {"version": version}, "kernel": "1", **facts}
+
+
+def shape(answer: FleetAnswer) -> list[tuple[dict[str, str], list[str]]]:
+    return [
+        (
+            {name: text for name, text in one.stack.components.items() if name != "platform"},
+            sorted(host.name for host in one.hosts),
+        )
+        for one in answer.stacks
+    ]
+
+
+NEEDS_DRIVER = small.matrix(
+    ["app", "driver", "kernel"],
+    {
+        "app": {"3": {"driver": ["3"]}, "2": {"driver": ["2", "3"]}, "1": {"driver": ["1", "2"]}},
+        "driver": {"3": {}, "2": {}, "1": {}},
+        "kernel": {"1": {}},
+    },
+)
+
+
+def test_one_stack_where_one_will_do() -> None:
+    answer = covered(NEEDS_DRIVER, {"app": "*"}, a=driver("2"), b=driver("3"))
+    assert shape(answer) == [({"app": "2"}, ["a", "b"])]
+    assert (answer.bound.lower, answer.bound.found, answer.bound.is_optimal) == (1, 1, True)
+
+
+def test_what_two_stacks_can_serve_goes_where_most_nodes_are_newest() -> None:
+    """Driver 2 runs 1 and 2, driver 1 only 1, driver 3 not 1: two stacks, and the middle joins the newer of them."""
+    answer = covered(NEEDS_DRIVER, {"app": "*"}, old=driver("1"), middle=driver("2"), new=driver("3"))
+    assert shape(answer) == [({"app": "2"}, ["middle", "new"]), ({"app": "1"}, ["old"])]
+    assert answer.bound.is_optimal
+
+
+def test_many_nodes_keep_their_newest_stack_from_few_that_would_hold_it_back() -> None:
+    wished = Spec.model_validate_json('{"requires": {"app": "*"}}')
+    hosts = [("old", "1", 1), ("middle", "2", 1), ("new", "3", 100)]
+    listed = [
+        ListedHost(name=name, host=Host.model_validate_json(json.dumps({"gpus": GPU, **driver(version)})), count=count)
+        for name, version, count in hosts
+    ]
+    answer = cover_fleet(NEEDS_DRIVER, Wish(spec=wished, hosts=(), platform="linux/amd64"), listed, platforms=())
+    assert shape(answer) == [({"app": "3"}, ["new"]), ({"app": "1"}, ["middle", "old"])]
+
+
+def test_a_rule_of_some_hosts_may_bring_a_component_into_the_stack_of_all() -> None:
+    rule = small.rule("debian-needs-lib", {"app": ">=1"}, {"lib": ">=2"}, on={"os": ["debian"]})
+    matrix = small.matrix(
+        ["app", "lib", "driver", "kernel", "os"],
+        {"app": {"1": {}}, "lib": {"3": {"driver": ["2"]}, "2": {}}, "driver": {"2": {}, "1": {}}, "kernel": {"1": {}}},
+        rules=[rule],
+        releases={"os": small.names("debian", "ubuntu")},
+    )
+    debian, ubuntu = {"os": {"id": "debian"}}, {"os": {"id": "ubuntu"}}
+    answer = covered(matrix, {"app": "*"}, a=driver("2", **debian), b=driver("1", **ubuntu))
+    assert shape(answer) == [({"app": "1", "lib": "2"}, ["a", "b"])]
+    assert shape(covered(matrix, {"app": "*"}, b=driver("1", **ubuntu))) == [({"app": "1"}, ["b"])]
+
+
+def test_a_kernel_nobody_states_is_chosen_for_each_host_on_its_own() -> None:
+    rule = small.rule("driver-2-kernel", {"driver": ">=2"}, {"kernel": ["5"]})
+    matrix = small.matrix(
+        ["app", "driver", "kernel"],
+        {"app": {"2": {"kernel": ["6"]}, "1": {}}, "driver": {"2": {}, "1": {}}, "kernel": {"6": {}, "5": {}}},
+        rules=[rule],
+    )
+    open_kernel: dict[str, Any] = {"driver": {"version": "1"}}
+    answer = covered(matrix, {"app": "*"}, a=open_kernel, b={"driver": {"version": "2"}})
+    assert shape(answer) == [({"app": "1"}, ["a", "b"])]
+    assert shape(covered(matrix, {"app": ">=2"}, a=open_kernel, b={"driver": {"version": "2"}})) == [({"app": "2"}, ["a"])]
+
+
+def test_hosts_with_the_same_conflict_are_told_once_with_what_each_states() -> None:
+    answer = covered(
+        NEEDS_DRIVER, {"app": "==3"}, a=driver("1"), b=driver("2"), c=driver("1", container_toolkit="1.17.4"), d=driver("3")
+    )
+    (left,) = answer.unserved
+    assert [member.name for one in left.classes for member in one.members] == ["a", "b", "c"]
+    assert [member.text for member in left.conflict.members] == [
+        "you require app ==3",
+        "app 3 needs driver 3",
+        "the host has driver 1",
+    ]
+    assert left.also == ("the host has driver 2",)
+    assert (answer.served_nodes, answer.unserved_nodes) == (1, 3)
+
+
+def test_missing_facts_are_one_note_for_all_that_lack_them() -> None:
+    answer = covered(NEEDS_DRIVER, {"app": "*"}, a=driver("3"), b=driver("2", container_toolkit="1.17.4"), c=driver("2"))
+    (stack,) = answer.stacks
+    (note,) = [one for one in stack.unverified if one.text.startswith("container_toolkit")]
+    assert note.text.startswith("container_toolkit: the host does not state it")
+    assert sorted(member.name for one in note.classes for member in one.members) == ["a", "c"]
+    assert (stack.verdict, stack.stack.unverified) == ("unverified", ())
+
+
+def test_a_fleet_of_no_hosts_needs_no_stack() -> None:
+    answer = covered(NEEDS_DRIVER, {"app": "*"})
+    assert (answer.stacks, answer.unserved, answer.bound.found) == ((), (), 0)
+
+
+def test_where_not_every_set_is_listed_the_bound_says_what_is_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cover, "EXACT_CHIEFS", 0)
+    monkeypatch.setattr(cover, "MOST_SETS", 1)
+    versions = [str(number) for number in range(1, 7)]
+    matrix = small.matrix(
+        ["app", "driver", "kernel"],
+        {
+            "app": {number: {"driver": [number]} for number in versions},
+            "driver": {number: {} for number in versions},
+            "kernel": {"1": {}},
+        },
+    )
+    hosts = {f"h{number}": driver(number) for number in versions}
+    answer = covered(matrix, {"app": "*"}, **hosts)
+    assert (answer.bound.lower, answer.bound.found) == (6, 6)  # no two share a stack, which is proved without the list
+    assert [stack.stack.components["app"] for stack in answer.stacks] == ["6", "5", "4", "3", "2", "1"]
+
+
+def test_amd_gpus_that_need_different_overrides_cannot_share_an_environment() -> None:
+    """HSA_OVERRIDE_GFX_VERSION is one for a process: a host alone can be served, and two together not."""
+    amd = {"driver": {"kind": "amdgpu", "version": "6.12.12"}}
+    matrix = cached_matrix(None)
+    one, other = {**amd, "gpus": [{"gfx": "gfx1031"}]}, {**amd, "gpus": [{"gfx": "gfx1103"}]}
+    apart = covered(matrix, {"pytorch": ">=2.0"}, a=one, b=other)
+    alone = [covered(matrix, {"pytorch": ">=2.0"}, a=host).bound.found for host in (one, other)]
+    assert alone == [1, 1]
+    settings = [dict(stack.stack.environment) for stack in apart.stacks]
+    assert [sorted(host.name for host in stack.hosts) for stack in apart.stacks] == [["a"], ["b"]]
+    assert settings[0] != settings[1]
+
+
+@pytest.mark.parametrize("accelerator", ["cuda", None])
+def test_a_host_without_a_gpu_is_not_served_by_a_stack_for_gpus(accelerator: str | None) -> None:
+    spec = {"accelerator": accelerator} if accelerator else {}
+    answer = covered(NEEDS_DRIVER, {"app": "*"}, spec=spec, a=driver("3"), b=driver("3", gpus=[]))
+    assert shape(answer) == [({"app": "3"}, ["a"])]
+    (left,) = answer.unserved
+    texts = [member.text for member in left.conflict.members]
+    assert texts == (
+        ["you ask for accelerator cuda", "the target has no GPU"]
+        if accelerator
+        else ["the fleet's GPUs call for cuda", "the host has no GPU"]
+    )
