@@ -1,0 +1,91 @@
+"""`provision plan`: the ordered steps from today's stack to the wanted one, and which hosts fall out, why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from provisioner.cli.options import (
+    DEFAULT_SPEC,
+    ExcludeNewerOption,
+    FormatOption,
+    HostOption,
+    MatrixOption,
+    OutputFormat,
+    SpecArgument,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from provisioner.plan.model import Plan
+
+ToOption = Annotated[
+    list[str] | None,
+    typer.Option("--to", metavar="WANTED", help="A requirement laid over SPEC ('pytorch>=2.9'), another spec, or a lock."),
+]
+FromOption = Annotated[
+    Path | None,
+    typer.Option("--from", metavar="LOCK", readable=False, help="Today's lock; default: the one beside SPEC, if there is any."),
+]
+HostsOption = Annotated[
+    list[Path] | None,
+    typer.Option("--hosts", metavar="PATH", readable=False, help="Many hosts: a directory, a CSV file, or kubectl's JSON."),
+]
+KeepOption = Annotated[
+    list[str] | None, typer.Option("--keep", metavar="NAME", help="Leave this as it is on every host: driver, kernel, ….")
+]
+MayChangeOption = Annotated[
+    list[str] | None, typer.Option("--may-change", metavar="NAME", help="Allow this to change too: os (its release).")
+]
+
+EXIT = {"yes": 0, "no": 1, "unverified": 3}
+
+
+def plan(
+    spec: SpecArgument = DEFAULT_SPEC,
+    to: ToOption = None,
+    lock: FromOption = None,
+    host: HostOption = None,
+    *,
+    hosts: HostsOption = None,
+    keep: KeepOption = None,
+    may_change: MayChangeOption = None,
+    exclude_newer: ExcludeNewerOption = None,
+    matrix: MatrixOption = None,
+    format: FormatOption = OutputFormat.TEXT,  # noqa: A002 - the option is called --format
+) -> int:
+    """Say in which order hosts get from today's stack to the wanted one, and which of them cannot."""
+    from provisioner.cli.display import json_data, step
+    from provisioner.cli.inputs import read_inputs
+    from provisioner.cli.plan_inputs import package_changes, questions, read_going, read_hosts, read_today, with_changes
+    from provisioner.cli.plan_report import plan_data, verdict_of
+    from provisioner.errors import UsageError
+    from provisioner.plan.plan import make_plan
+
+    if host and hosts:
+        raise UsageError("--host and --hosts cannot be given together", hints=("put the profile into the roster",))
+    inputs = read_inputs(spec, hosts=host, exclude_newer=exclude_newer, matrix=matrix)
+    going = read_going(to or (), inputs)
+    today = read_today(spec, inputs, lock)
+    asked = questions(inputs, going, lock=today, hosts=read_hosts(inputs, hosts))
+    with step("Planning"):
+        plans = [make_plan(inputs.matrix, with_changes(one, keep=keep, may_change=may_change)) for one in asked]
+    packages = package_changes(today[0], going.lock, plans[0].platform)
+    if format is OutputFormat.JSON:
+        json_data(plan_data(plans, packages))
+    else:
+        _tell(plans, packages)
+    return EXIT[verdict_of(plans)]
+
+
+def _tell(plans: Sequence[Plan], packages: Sequence[tuple[str, str, str]]) -> None:
+    from provisioner.cli.display import data, table
+    from provisioner.cli.plan_report import package_lines, plan_lines, summary_rows
+
+    data("\n".join([*package_lines(packages), *plan_lines(plans)]).lstrip("\n"))
+    if sum(len(one.hosts) for one in plans) > 1:
+        data("")
+        table(("hosts", "machines", "steps", "reboots", "outcome"), summary_rows(plans))

@@ -1,0 +1,254 @@
+"""What `provision plan` is asked, from the words of its command line: today's aim, the wanted one, and the hosts."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from provisioner.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from provisioner.cli.inputs import Inputs
+    from provisioner.lock.model import Lock
+    from provisioner.plan.judge import Aim
+    from provisioner.plan.plan import Question
+    from provisioner.solve.target import TargetHost
+    from provisioner.spec.model import Spec
+
+_REQUIREMENT = re.compile(r"\s*(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)(?P<extras>\[[^]]*\])?\s*(?P<range>[<>=!~].*)?", re.DOTALL)
+_TYPO = 0.8
+"""How alike a name and a component must be for a typo: `transformers` and `tensorrt` are not."""
+
+_LOCK, _SPECS = ".toml", (".yaml", ".yml")
+KEPT = ("driver", "driver_module", "kernel", "container_toolkit", "cuda_driver")
+CHANGED = ("os",)
+"""What is left alone unless it is named: a new release of the operating system is a new machine."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Going:
+    """What `--to` says: a spec, a lock, or requirements laid over today's spec; `places` say where each was written."""
+
+    inputs: Inputs
+    lock: Lock | None = None
+    lock_path: Path | None = None
+    places: Mapping[str, str]
+
+
+def read_going(to: Sequence[str], today: Inputs) -> Going:
+    """Read every `--to`; raises `UsageError` for one that is neither a file nor a requirement, and for files that mix."""
+    files = [text for text in to if text.endswith((_LOCK, *_SPECS))]
+    if len(files) > 1:
+        raise UsageError(f"--to `{files[0]}` and --to `{files[1]}`: a plan has one goal", hints=("make one plan for each",))
+    going = _read_file(Path(files[0]), today) if files else Going(inputs=today, places={})
+    return _laid_over(going, [text for text in to if text not in files])
+
+
+def _read_file(path: Path, today: Inputs) -> Going:
+    from provisioner.cli.inputs import read_inputs
+    from provisioner.lock.file import read_lock
+
+    if path.suffix == _LOCK:
+        return Going(inputs=today, lock=read_lock(path), lock_path=path, places={})
+    wanted = read_inputs(path)
+    return Going(inputs=replace(wanted, hosts=today.hosts, matrix=today.matrix), places={})
+
+
+def _laid_over(going: Going, texts: Sequence[str]) -> Going:
+    """The spec with each requirement in place of what it says of the same component or package."""
+    spec = going.inputs.spec
+    requires: dict[str, str] = {}
+    packages: dict[str, str] = {}
+    places: dict[str, str] = {}
+    for text in texts:
+        _lay(text, going.inputs, requires, packages)
+        match = _REQUIREMENT.fullmatch(text)
+        assert match is not None, "a requirement that was laid over was read"
+        places[f"requires.{_component(match['name'], going.inputs) or match['name']}"] = f"--to '{text}'"
+    if not texts:
+        return going
+    kept = [one for one in spec.packages if _distribution(one) not in packages]
+    named = {_component_of(one) for one in kept} & requires.keys()
+    kept = [one for one in kept if _component_of(one) not in named]
+    update = {"requires": {**spec.requires, **requires}, "packages": (*kept, *packages.values())}
+    return replace(going, inputs=replace(going.inputs, spec=spec.model_copy(update=update)), places=places)
+
+
+def _lay(text: str, inputs: Inputs, requires: dict[str, str], packages: dict[str, str]) -> None:
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    from provisioner.names import nearest
+    from provisioner.versions import Range
+
+    match = _REQUIREMENT.fullmatch(text)
+    if match is None:
+        hint = "write a requirement such as 'pytorch>=2.9', or the path of a spec (.yaml) or a lock (.toml)"
+        raise UsageError(f"--to `{text}` is neither a requirement nor a spec nor a lock", hints=(hint,))
+    name, bounds = match["name"], (match["range"] or "").strip()
+    component = _component(name, inputs)
+    if component:
+        is_named = component == "pytorch_build" or inputs.matrix.components[component].is_named
+        if is_named:
+            value = bounds.removeprefix("==").strip()
+            if not value or value[0] in "<>=!~":
+                raise UsageError(f"--to `{text}`: {component} has names, not numbers", hints=(f"write {component}==NAME",))
+            requires[component] = value
+            return
+        try:
+            Range.parse(bounds)
+        except ValueError as error:
+            raise UsageError(f"--to `{text}`: {error}") from None
+        joined = ",".join(part for part in (requires.get(component, ""), bounds) if part)
+        requires[component] = joined or "*"
+        return
+    near = nearest(name, inputs.matrix.components)
+    is_typo = near is not None and SequenceMatcher(a=name, b=near).ratio() >= _TYPO
+    try:
+        distribution = _distribution(text)
+    except InvalidRequirement as error:
+        raise UsageError(f"--to `{text}` is not a requirement: {error}") from None
+    known = {_distribution(one) for one in inputs.spec.packages}
+    if distribution not in known and is_typo:
+        raise UsageError(f"--to `{text}`: `{name}` is not a component of the matrix; did you mean `{near}`?")
+    packages[distribution] = str(Requirement(text))
+
+
+def _component(name: str, inputs: Inputs) -> str:
+    from provisioner.names import COMPONENT_OF_DISTRIBUTION
+
+    known = {*inputs.matrix.components, "pytorch_build"}
+    return name if name in known else COMPONENT_OF_DISTRIBUTION.get(name.lower(), "")
+
+
+def _distribution(text: str) -> str:
+    from packaging.requirements import Requirement
+    from packaging.utils import canonicalize_name
+
+    return canonicalize_name(Requirement(text).name)
+
+
+def _component_of(text: str) -> str:
+    from provisioner.names import COMPONENT_OF_DISTRIBUTION
+
+    return COMPONENT_OF_DISTRIBUTION.get(_distribution(text), "")
+
+
+def read_today(spec_path: Path, inputs: Inputs, given: Path | None) -> tuple[Lock | None, Path]:
+    """Today's lock: the one named, or the one beside the spec, None where there is neither. Raises what `read_lock` raises."""
+    from provisioner.lock.file import lock_path, read_lock
+
+    path = given if given is not None else spec_path.parent / lock_path(inputs.spec.name)
+    if given is None and not path.exists():
+        return None, path
+    return read_lock(path), path
+
+
+def package_changes(old: Lock | None, new: Lock | None, platform: str) -> tuple[tuple[str, str, str], ...]:
+    """The packages that differ between two locks on one platform: name, version before and after, "" where there is none."""
+    if old is None or new is None or platform not in old.platforms or platform not in new.platforms:
+        return ()
+    before, after = ({one.name: one.version for one in lock.on(platform).packages} for lock in (old, new))
+    names = sorted({*before, *after})
+    return tuple((name, before.get(name, ""), after.get(name, "")) for name in names if before.get(name) != after.get(name))
+
+
+def read_hosts(inputs: Inputs, paths: Sequence[Path] | None) -> tuple[tuple[TargetHost, ...], tuple[int, ...]]:
+    """The hosts of the plan and how many machines each is: those of rosters where any are given, else the spec's."""
+    if not paths:
+        return inputs.hosts, tuple(1 for _ in inputs.hosts)
+    from provisioner.host.roster import read_roster
+    from provisioner.solve.target import TargetHost
+
+    listed = read_roster(paths)
+    if not listed:
+        raise UsageError(f"there is no host in {', '.join(str(path) for path in paths)}")
+    targets = tuple(TargetHost(label=one.name, host=one.host, places={"": one.where}) for one in listed)
+    return targets, tuple(one.count for one in listed)
+
+
+def questions(
+    today: Inputs, going: Going, *, lock: tuple[Lock | None, Path], hosts: tuple[tuple[TargetHost, ...], tuple[int, ...]]
+) -> list[Question]:
+    """One question for each platform that has hosts; hosts that state no platform are of the spec's first."""
+    from provisioner.plan.plan import Question
+    from provisioner.solve.target import Wish
+
+    found = []
+    platforms = going.inputs.platforms
+    strangers = [one for one in hosts[0] if one.host.platform not in {None, *platforms}]
+    if strangers:
+        raise UsageError(
+            f"host `{strangers[0].label}` is {strangers[0].host.platform}, but the spec is for {', '.join(platforms)}",
+            hints=("name every platform under target.platform, or leave this host out",),
+        )
+    for platform in platforms:
+        chosen = [index for index, one in enumerate(hosts[0]) if (one.host.platform or platforms[0]) == platform]
+        targets = tuple(hosts[0][index] for index in chosen)
+        if not targets:
+            continue
+        accelerator = Wish(spec=going.inputs.spec, hosts=targets, platform=platform).accelerator
+        found.append(
+            Question(
+                hosts=targets,
+                counts=tuple(hosts[1][index] for index in chosen),
+                today=_today(today, lock, platform, accelerator),
+                base=_aim(today, today.spec, platform, accelerator),
+                wanted=_wanted(going, platform, accelerator),
+            )
+        )
+    return found
+
+
+def _aim(inputs: Inputs, spec: Spec, platform: str, accelerator: str) -> Aim:
+    from provisioner.plan.judge import Aim
+
+    wish = inputs.wish(platform)
+    return Aim(spec=spec, platform=platform, accelerator=accelerator, places=wish.places)
+
+
+def _today(inputs: Inputs, lock: tuple[Lock | None, Path], platform: str, accelerator: str) -> Aim:
+    """What runs today needs what the matrix says of it, and nothing of what the spec may ask by now."""
+    spec = inputs.spec.model_copy(update={"requires": {}, "packages": ()})
+    found, path = lock
+    if found is None or platform not in found.platforms:
+        return _aim(inputs, spec, platform, accelerator)
+    return _fixed(_aim(inputs, spec, platform, found.on(platform).accelerator), found.on(platform), path)
+
+
+def _wanted(going: Going, platform: str, accelerator: str) -> Aim:
+    inputs = going.inputs
+    aim = _aim(inputs, inputs.spec, platform, accelerator)
+    aim = replace(aim, places={**aim.places, **going.places})
+    if going.lock is None or going.lock_path is None:
+        return aim
+    lock = going.lock.on(platform)
+    names = {"pytorch_build", *lock.stack}
+    spec = inputs.spec.model_copy(
+        update={"requires": {name: text for name, text in inputs.spec.requires.items() if name not in names}, "packages": ()}
+    )
+    return _fixed(replace(aim, spec=spec, accelerator=lock.accelerator), lock, going.lock_path)
+
+
+def _fixed(aim: Aim, lock: Lock, path: Path) -> Aim:
+    """An aim with everything a lock of one platform chose required from the start."""
+    labels = {name: value for name, value in lock.stack.items() if name not in {"pytorch_build", "platform"}}
+    if "pytorch" in labels:
+        labels["pytorch"] = f"{labels['pytorch']}+{lock.stack['pytorch_build']}"
+    update: dict[str, object] = {"runs": lock.runs}
+    if lock.image is not None:
+        update["image"] = aim.spec.image.model_copy(update={"base": lock.image.reference})
+    return replace(aim, spec=aim.spec.model_copy(update=update), fixed=labels, fixed_by=path.name)
+
+
+def with_changes(question: Question, *, keep: Sequence[str] | None, may_change: Sequence[str] | None) -> Question:
+    """The question with what must stay and what may change; raises `UsageError` for a word that is no such component."""
+    for option, words, known in (("--keep", keep, KEPT), ("--may-change", may_change, CHANGED)):
+        unknown = [word for word in words or () if word not in known]
+        if unknown:
+            raise UsageError(f"{option} `{unknown[0]}` is not one of {', '.join(known)}")
+    return replace(question, keep=frozenset(keep or ()), may_change=frozenset(may_change or ()))

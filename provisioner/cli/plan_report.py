@@ -1,0 +1,176 @@
+"""How `provision plan` is printed: its JSON, and its words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from provisioner.cli.report import no_stack, solved
+from provisioner.plan.model import FIND_OUT
+from provisioner.solve.explain import conflict_lines, hint_line, summary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from provisioner.plan.model import FallsOut, HostPlan, Plan, Step
+    from provisioner.solve.stack import Stack
+
+MOST_NAMES = 3
+MOST_PACKAGES = 5
+MOST_REASONS = 3
+
+
+def plan_data(plans: Sequence[Plan], packages: Sequence[tuple[str, str, str]] = ()) -> dict[str, object]:
+    """The JSON of all platforms: of several the first one's stack is told, all of them under `platforms`.
+
+    `packages` are those that differ between two locks.
+    """
+    status = _status([plan.status for plan in plans])
+    report: dict[str, object] = {"status": status, "verdict": verdict_of(plans)}
+    if plans[0].wanted is not None:
+        report["wanted"] = _shared(plans[0].wanted)
+    if len(plans) > 1:
+        report["platforms"] = {plan.platform: _shared(plan.wanted) if plan.wanted else None for plan in plans}
+    if packages:
+        report["packages"] = [{"name": name, "from": old or None, "to": new or None} for name, old, new in packages]
+    report["hosts"] = [_host(one) for plan in plans for one in plan.hosts]
+    return report
+
+
+def verdict_of(plans: Sequence[Plan]) -> str:
+    """The worst of several platforms: no, then unverified, then yes."""
+    verdicts = [plan.verdict for plan in plans]
+    return next((word for word in ("no", "unverified") if word in verdicts), "yes")
+
+
+def _status(found: Sequence[str]) -> str:
+    kinds = set(found)
+    return found[0] if len(kinds) == 1 else "possible"
+
+
+def _stack(stack: Stack) -> dict[str, object]:
+    return {name: value for name, value in solved([stack], []).items() if name not in {"status", "written"}}
+
+
+def _shared(stack: Stack) -> dict[str, object]:
+    """The stack of all hosts: what is verified about it is told host by host."""
+    return {name: value for name, value in _stack(stack).items() if name not in {"verdict", "unverified"}}
+
+
+def _host(plan: HostPlan) -> dict[str, object]:
+    found: dict[str, object] = {"hosts": list(plan.hosts), "count": plan.count, "platform": plan.platform}
+    found["steps"] = [_step(one) for one in plan.steps]
+    if plan.falls_out is not None:
+        found["falls_out"] = _fallen(plan.falls_out)
+    found["unverified"] = list(plan.unverified)
+    found["notes"] = list(plan.notes)
+    return found
+
+
+def _fallen(fallen: FallsOut) -> dict[str, object]:
+    found: dict[str, object] = {"conflict": no_stack(fallen.conflict)["conflict"]}
+    if fallen.last is not None:
+        found["last"] = _stack(fallen.last)
+    found["text"] = fallen.text
+    if fallen.until:
+        found["until"] = fallen.until
+    return found
+
+
+def _step(step: Step) -> dict[str, object]:
+    return {
+        "kind": step.kind,
+        "component": step.component,
+        "from": step.before or None,
+        "to": step.after or None,
+        "text": step.text,
+        "why": [{"component": one.component, "kind": one.kind, "text": one.text, "where": one.where} for one in step.why],
+        "details": list(step.details),
+        "changes": [{"component": name, "from": old or None, "to": new or None} for name, old, new in step.changes],
+        "reboot": step.is_reboot,
+        "together": step.is_together,
+        "state": dict(step.state),
+    }
+
+
+def package_lines(packages: Sequence[tuple[str, str, str]]) -> Iterator[str]:
+    """The packages that differ between two locks, in one line, and who says more."""
+    if packages:
+        shown = [f"{name} {old or 'none'} -> {new or 'none'}" for name, old, new in packages[:MOST_PACKAGES]]
+        more = f" and {len(packages) - MOST_PACKAGES} more" if len(packages) > MOST_PACKAGES else ""
+        yield f"packages: {', '.join(shown)}{more} (`provision explain --diff` tells them all)"
+
+
+def plan_lines(plans: Sequence[Plan]) -> Iterator[str]:
+    """The plan for people: what is wanted, then each class of hosts with its steps or with what keeps it out."""
+    for plan in plans:
+        where = f" on {plan.platform}" if len(plans) > 1 else ""
+        if plan.wanted is not None:
+            yield f"wanted{where}: {summary(plan.wanted).removesuffix(', verdict yes')}"
+        for one in plan.hosts:
+            yield ""
+            yield from _class_lines(one)
+
+
+def _class_lines(plan: HostPlan) -> Iterator[str]:
+    yield f"{names_of(plan)}: {_headline(plan)}"
+    for index, step in enumerate(plan.steps, start=1):
+        yield from _step_lines(index, step)
+    if plan.falls_out is not None:
+        yield from (f"  {line}" for line in conflict_lines(plan.falls_out.conflict))
+        yield from (f"  hint: {hint_line(hint)}" for hint in plan.falls_out.conflict.hints)
+        yield from _last_lines(plan.falls_out)
+    yield from (f"  note: {text}" for text in plan.notes)
+    yield from (f"  unverified: {text}" for text in plan.unverified)
+
+
+def names_of(plan: HostPlan) -> str:
+    """The names of a class, the first few of many, and how many machines they are."""
+    shown = ", ".join(plan.hosts[:MOST_NAMES])
+    more = f" and {len(plan.hosts) - MOST_NAMES} more" if len(plan.hosts) > MOST_NAMES else ""
+    machines = f" ({plan.count} machines)" if plan.count > 1 else ""
+    return f"{shown}{more}{machines}"
+
+
+def _headline(plan: HostPlan) -> str:
+    if plan.falls_out is not None:
+        return "falls out, because these cannot hold together:"
+    if not plan.steps:
+        return "nothing to do"
+    count = len(plan.steps)
+    return f"{count} step{'' if count == 1 else 's'}"
+
+
+def _last_lines(fallen: FallsOut) -> Iterator[str]:
+    if fallen.last is None:
+        yield f"  {fallen.text}"
+        return
+    until = f"; its driver branch ends {fallen.until}" if fallen.until and fallen.until not in fallen.text else ""
+    yield f"  the last stack for it: {summary(fallen.last)}"
+    yield f"    {fallen.text}{until}"
+
+
+def _step_lines(index: int, step: Step) -> Iterator[str]:
+    reboot = "  [reboot]" if step.is_reboot else ""
+    yield f"  {index}. {step.text}{reboot}"
+    if step.kind == FIND_OUT:
+        return
+    for reason in step.why[:MOST_REASONS]:
+        where = f"  ({reason.where})" if reason.where else ""
+        yield f"     because {reason.text}{where}"
+    if len(step.why) > MOST_REASONS:
+        yield f"     and {len(step.why) - MOST_REASONS} more in --format json"
+    yield from (f"     {line}" for line in step.details)
+
+
+def summary_rows(plans: Sequence[Plan]) -> list[tuple[str, str, str, str, str]]:
+    """One row a class and one for all: its hosts, how many machines, how many steps and reboots, what becomes of it."""
+    rows = []
+    for plan in plans:
+        for one in plan.hosts:
+            reboots = sum(step.is_reboot for step in one.steps)
+            outcome = "falls out" if one.falls_out is not None else "follows" if one.steps else "nothing to do"
+            outcome = "cannot tell" if one.falls_out is None and one.is_unknown else outcome
+            rows.append((names_of(one).partition(" (")[0], str(one.count), str(len(one.steps)), str(reboots), outcome))
+    total = sum(one.count for plan in plans for one in plan.hosts)
+    out = sum(one.count for plan in plans for one in plan.hosts if one.falls_out is not None)
+    return [*rows, ("all", str(total), "", "", f"{out} of {total} fall out" if out else "none falls out")]

@@ -1,0 +1,121 @@
+"""Hosts that cannot follow: what stands in their way, and the last stack that serves them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from provisioner.plan.machine import changed_host, movable, open_host
+from provisioner.plan.model import FallsOut
+from provisioner.plan.stranger import own_accelerator
+from provisioner.plan.wanted import LEADS, Choice, lead_requirement, leads_of
+from provisioner.plan.words import branch_of, life_of
+from provisioner.solve.answer import answer
+from provisioner.solve.conflict import explain_conflict
+from provisioner.solve.resolve import decide
+from provisioner.solve.stack import Conflict, Reason, Stack
+from provisioner.solve.universe import Universe
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from provisioner.host.model import Host
+    from provisioner.matrix.model import Matrix
+    from provisioner.plan.judge import Aim, Software
+    from provisioner.plan.machine import Facts, Machine
+    from provisioner.plan.plan import Question
+    from provisioner.plan.target import Search
+    from provisioner.plan.wanted import Wanted
+
+
+MOVED = ("os", "macos", "kernel", "driver", "amdgpu", "webdriver", "cuda_driver", "container_toolkit")
+
+
+class Fallen:
+    """Explains machines that fall out; alike machines share what was found."""
+
+    def __init__(self, matrix: Matrix, search: Search, question: Question, *, today: str) -> None:
+        self._matrix = matrix
+        self._search = search
+        self._question = question
+        self._today = today
+        self._conflicts: dict[Host, Conflict] = {}
+
+    def out(self, machine: Machine, conflict: Conflict) -> FallsOut:
+        """Why a machine cannot follow, and what it can have."""
+        last = self._last(machine)
+        if last is None:
+            return FallsOut(conflict=conflict, text="no stack of this spec serves it, whatever is changed on it")
+        stack, facts, is_beyond = last
+        text = self._said(machine, facts)
+        if is_beyond:
+            text = f"beyond what the spec asks for: {text}"
+        branch = branch_of(self._matrix, facts.get("driver", ""))
+        return FallsOut(conflict=conflict, last=stack, text=text, until=branch.end_of_life if branch is not None else "")
+
+    def conflict(self, machine: Machine, wanted: Wanted, free: Sequence[str]) -> Conflict:
+        """The minimal conflict of a machine on which everything may change that is allowed to."""
+        opened = open_host(machine, free)
+        found = self._conflicts.get(opened)
+        if found is None:
+            found = self._conflicts[opened] = self._explained(machine, wanted.software, opened)
+            return found
+        # Facts are the same, but each machine states them at a place of its own.
+        members = tuple(
+            replace(one, where=machine.target.place(one.component)) if one.kind == "fact" else one for one in found.members
+        )
+        return replace(found, members=members)
+
+    def _explained(self, machine: Machine, software: Software | None, opened: Host) -> Conflict:
+        aim = self._question.wanted
+        leads = leads_of(software) if software is not None else ()
+        for host in (opened, machine.host):
+            problem = aim.problem(self._matrix, (replace(machine.target, host=host),))
+            if decide(Universe(problem)) is None:
+                return explain_conflict(Universe(problem))
+            led = Universe(problem.with_roots(*(lead_requirement(one) for one in leads)))
+            if decide(led) is None:
+                return explain_conflict(led)
+        assert software is not None, "a machine that has a stack falls out only where another one was chosen"
+        unmet = self._search.judge.unmet(machine, machine.facts, software)
+        members = dict.fromkeys(
+            Reason(component=one.origin.component, kind=one.origin.kind, text=one.origin.text, where=one.origin.where)
+            for one in unmet
+        )
+        return Conflict(members=tuple(members))
+
+    def _last(self, machine: Machine) -> tuple[Stack, Facts, bool] | None:
+        """The policy's best stack that this machine can ever have, for its own GPUs, and whether it is beyond the spec."""
+        question = self._question
+        own = own_accelerator(machine, question.base)
+        base = replace(question.base, accelerator=own)
+        free = movable(machine, own, keep=question.keep, may_change=question.may_change)
+        for aim in (base, *self._beyond(base)):
+            wanted = Choice(self._matrix, aim, self._search, free={machine.label: free}).newest(machine)
+            facts = wanted.facts[machine.label]
+            if wanted.software is not None and facts is not None:
+                target = replace(machine.target, host=changed_host(machine, facts))
+                universe = Universe(aim.problem(self._matrix, (target,)))
+                pins = decide(universe)
+                assert pins is not None, "a machine that was found to have a stack has one"
+                return answer(universe, pins), facts, aim is not base
+        return None
+
+    def _beyond(self, base: Aim) -> tuple[Aim, ...]:
+        """The same spec with any release of what it is built around, and nothing else asked for."""
+        named = {name: "*" for name in LEADS if name in base.spec.requires}
+        if not named:
+            return ()
+        spec = base.spec.model_copy(update={"requires": named, "packages": ()})
+        return (replace(base, spec=spec, fixed={}),)
+
+    def _said(self, machine: Machine, facts: Facts) -> str:
+        """What the last stack means for the machine: what has to move for it, and until when its driver is supported."""
+        driver = facts.get("driver", "")
+        branch = branch_of(self._matrix, driver)
+        life = f", branch {branch.branch} {life_of(branch, self._today)}" if branch is not None and branch.end_of_life else ""
+        moved = [name for name in MOVED if name in facts and facts[name] != machine.facts.get(name)]
+        if moved:
+            named = (f"{name} {facts[name]} in place of {machine.facts.get(name, 'what is there')}" for name in moved)
+            return f"with {' and '.join(named)}{life}"
+        return f"with driver {driver} as it is{life}" if driver else "as it is"

@@ -1,0 +1,235 @@
+"""Whether a stack runs on a machine as it would be after some changes: every rule of the matrix, asked of one state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from provisioner.host.model import OperatingSystem
+from provisioner.plan.machine import FOLLOWERS, PREPARED, REBUILT, Facts, Machine
+from provisioner.solve.facts import ABSENT
+from provisioner.solve.problem import join
+from provisioner.solve.requirement import Candidate, Key, Labelled, Origin, Requirement, Within
+from provisioner.solve.target import TargetHost, Wish
+from provisioner.solve.universe import Universe
+from provisioner.versions import Range, Version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from provisioner.host.model import Host
+    from provisioner.matrix.model import Matrix
+    from provisioner.solve.problem import Problem
+    from provisioner.spec.model import Spec
+
+INSTALLED = frozenset({"driver", "amdgpu", "webdriver"})
+"""What no stack of an accelerator goes without, so that it has to come where a machine states none."""
+
+TOOLKIT = "container_toolkit"
+TOOLKIT_MISSING = "container-toolkit-missing"
+"""The failure of the matrix that containers meet on a machine without the toolkit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Aim:
+    """One side of a plan: a spec and where its keys stand, and what a lock fixes of the components all hosts share.
+
+    `accelerator` is the fleet's, whatever a single host would call for.
+    """
+
+    spec: Spec
+    platform: str
+    accelerator: str
+    places: Mapping[str, str] = field(default_factory=dict)
+    fixed: Mapping[str, str] = field(default_factory=dict)
+    fixed_by: str = ""
+
+    def wish(self, targets: Sequence[TargetHost]) -> Wish:
+        """What is wanted of these hosts."""
+        wish = Wish(spec=self.spec, hosts=tuple(targets), platform=self.platform, places=self.places)
+        if wish.accelerator == self.accelerator:
+            return wish
+        return replace(wish, spec=self.spec.model_copy(update={"accelerator": self.accelerator}))
+
+    def unlisted(self, matrix: Matrix) -> tuple[str, ...]:
+        """What the lock has and the matrix does not list for this spec, such as `pytorch 9.9.9+cu999`."""
+        domains = join(matrix, self.wish(())).domains if self.fixed else {}
+        return tuple(
+            f"{component} {label}"
+            for component, label in sorted(self.fixed.items())
+            if component in matrix.components
+            and not any(one.label == label for key in domains if key == Key(component) for one in domains[key])
+        )
+
+    def problem(self, matrix: Matrix, targets: Sequence[TargetHost]) -> Problem:
+        """The problem of these hosts, with what the lock fixes required from the start; what the matrix lacks is left out."""
+        problem = join(matrix, self.wish(targets))
+        fixed = []
+        for component, label in sorted(self.fixed.items()):
+            key = Key(component)
+            if key in problem.domains and any(one.label == label for one in problem.domains[key]):
+                origin = Origin("request", component, f"locked {component}", f"the lock has {component} {label}", self.fixed_by)
+                fixed.append(Requirement(key, Labelled(frozenset({label}), label), origin))
+        return problem.with_roots(*fixed) if fixed else problem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Software:
+    """What all hosts share and an image or an installer brings: the aim it is for, and the choices made."""
+
+    aim: Aim
+    pins: Mapping[Key, Candidate] = field(default_factory=dict)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether anything is known of it; today's is not where there is no lock."""
+        return bool(self.pins)
+
+
+class Judge:
+    """Answers for states of machines; what was joined for one state serves all of the same machine."""
+
+    def __init__(self, matrix: Matrix) -> None:
+        self.matrix = matrix
+        self._universes: dict[tuple[str, int, bool, str], Universe] = {}
+        self._kept: list[Aim] = []
+        self._toolkit = next((one for one in matrix.failures if one.name == TOOLKIT_MISSING), None)
+
+    def universe(self, machine: Machine, facts: Mapping[str, str], aim: Aim) -> Universe:
+        """The world of one machine: as it runs, or, once a module is to be loaded anew, with the driver still to install."""
+        is_rebuilt = any(facts.get(name) != machine.facts.get(name) for name in REBUILT)
+        system = facts.get("os", "") if facts.get("os") != machine.facts.get("os") else ""
+        key = (machine.label, id(aim), is_rebuilt, system)
+        found = self._universes.get(key)
+        if found is None:
+            self._kept.append(aim)  # an id is an aim's own only as long as the aim lives
+            host = self._host(machine.host, is_rebuilt=is_rebuilt, system=system)
+            target = replace(machine.target, host=host)
+            found = self._universes[key] = Universe(aim.problem(self.matrix, (target,)))
+        return found
+
+    def _host(self, host: Host, *, is_rebuilt: bool, system: str) -> Host:
+        update: dict[str, object] = {}
+        if is_rebuilt and host.driver is not None and host.driver.kind != "webdriver":
+            update["driver"] = None
+        if system:
+            name, _, version = system.partition(" ")
+            update["os"] = OperatingSystem(id=name, version=version or None)
+        return host.model_copy(update=update) if update else host
+
+    def pins(self, machine: Machine, facts: Mapping[str, str], software: Software) -> dict[Key, Candidate]:
+        """The choices of one state: the software's, and the facts of the machine as candidates."""
+        universe = self.universe(machine, facts, software.aim)
+        found = dict(software.pins)
+        for key in universe.problem.domains:
+            if key.world == machine.label:
+                candidate = self.fact(universe, key, facts)
+                if candidate is not None:
+                    found[key] = candidate
+        return found
+
+    def fact(self, universe: Universe, key: Key, facts: Mapping[str, str]) -> Candidate | None:
+        """A fact of the machine as a candidate, listed in the matrix or not; None where nobody states it."""
+        value = key.name.partition(":")[2] if key.component == "gpu" else facts.get(key.component)
+        if value is None:
+            return None
+        offered = universe.candidates(key)
+        found = next((one for one in offered if one.label == value), None)
+        if found is not None or (key.component == "macos" and "+" not in value):
+            return found
+        component = self.matrix.components.get(key.component)
+        is_named = (component is not None and component.is_named) or value == ABSENT
+        return Candidate(key, Version.named(value) if is_named else Version.parse(value), value)
+
+    def unmet(self, machine: Machine, facts: Mapping[str, str], software: Software) -> tuple[Requirement, ...]:
+        """Every requirement that does not hold in a state; one that nobody can judge, for want of a fact, is not among them."""
+        universe = self.universe(machine, facts, software.aim)
+        pins = self.pins(machine, facts, software)
+        return tuple(
+            requirement
+            for requirement in self._wanted(universe, machine, facts, pins)
+            if not self._holds(machine, universe, requirement, pins, is_whole=software.is_known)
+        ) + tuple(self._without_toolkit(universe, machine, facts, software))
+
+    def is_documented(self, machine: Machine, aim: Aim) -> bool:
+        """Whether what is loaded on a machine could be installed on it anew."""
+        nothing = Software(aim=aim)
+        anew = self.universe(machine, {**machine.facts, "kernel": ""}, aim)
+        pins = {key: one for key in anew.problem.domains if (one := self.fact(anew, key, machine.facts)) is not None}
+        known = {one.origin.group for one in self.unmet(machine, machine.facts, nothing)}
+        wanted = self._wanted(anew, machine, machine.facts, pins)
+        return all(self._holds(machine, anew, one, pins, is_whole=False) or one.origin.group in known for one in wanted)
+
+    def _wanted(
+        self, universe: Universe, machine: Machine, facts: Mapping[str, str], pins: Mapping[Key, Candidate]
+    ) -> Iterator[Requirement]:
+        for root in universe.roots:
+            component = root.key.component
+            is_moved = root.origin.kind == "fact" and facts.get(component) != machine.facts.get(component)
+            if not (is_moved and root.key.world == machine.label):
+                yield root
+        for candidate in pins.values():
+            yield from universe.requirements(candidate)
+
+    def _holds(
+        self, machine: Machine, universe: Universe, requirement: Requirement, pins: Mapping[Key, Candidate], *, is_whole: bool
+    ) -> bool:
+        """Whether a requirement holds, as far as the facts go; a driver nobody states has to be installed, or found."""
+        pinned = pins.get(requirement.key)
+        if pinned is None and requirement.key.component in INSTALLED:
+            return machine.host.jetson is not None  # whose driver is a part of Jetson Linux
+        if pinned is None:
+            return bool(requirement.key.world) or not is_whole
+        return universe.accepts(requirement, pinned)
+
+    def _without_toolkit(
+        self, universe: Universe, machine: Machine, facts: Mapping[str, str], software: Software
+    ) -> Iterator[Requirement]:
+        """Containers reach no GPU on a machine known to have no toolkit, which no rule can say: rules speak of versions."""
+        wish = universe.problem.wish
+        if facts.get(TOOLKIT) != ABSENT or not software.is_known or self._toolkit is None:
+            return
+        if wish.runs == "container" and wish.accelerator == "cuda":
+            cited = "; ".join(str(self.matrix.citations[one]) for one in self._toolkit.sources if one in self.matrix.citations)
+            text = "containers reach the GPU through the NVIDIA Container Toolkit, and none is installed"
+            origin = Origin("rule", TOOLKIT, f"failure {TOOLKIT_MISSING}", text, cited)
+            yield Requirement(Key(TOOLKIT, machine.label), Within(Range.parse(">=1")), origin)
+
+    def prepared(self, machine: Machine, facts: Facts, software: Software) -> tuple[Facts | None, frozenset[str]]:
+        """The facts, with what stands in the way put right beside them.
+
+        None where something else is in the way; then the components that what is unmet is about, on either side.
+        """
+        found = dict(facts)
+        unmet = self.unmet(machine, found, software)
+        for _ in PREPARED:
+            wrong = dict.fromkeys(one.key for one in unmet)
+            if any(key.component not in PREPARED or key.world != machine.label for key in wrong):
+                break
+            remedies = {key.component: self._remedy(key, found, unmet) for key in wrong}
+            moved = {name: value for name, value in remedies.items() if value is not None and value != found.get(name)}
+            if not moved:
+                break
+            found.update(moved)
+            unmet = self.unmet(machine, found, software)
+        if not unmet:
+            return found, frozenset()
+        return None, frozenset(name for one in unmet for name in (one.key.component, one.origin.component))
+
+    def _remedy(self, key: Key, facts: Facts, unmet: Sequence[Requirement]) -> str | None:
+        if key.component in FOLLOWERS:
+            return facts.get("driver")
+        if key.component == "kernel_headers":
+            return facts.get("kernel")
+        if key.component == "loaded_modules":
+            return "free"
+        if key.component == "secure_boot":
+            return "enrolled"
+        tests = [one for one in unmet if one.key == key]
+        offered = self._offered(key.component)
+        fitting = [one for one in offered if all(test.test.allows(Candidate(key, one, str(one))) for test in tests)]
+        return str(min(fitting)) if fitting else None
+
+    def _offered(self, component: str) -> tuple[Version, ...]:
+        found = self.matrix.components.get(component)
+        return tuple(release.version for release in found.releases) if found is not None else ()

@@ -1,0 +1,121 @@
+"""Plans: one file each, with today's stack, the hosts, what is wanted, and the steps that must come out.
+
+A step is compared by what moves (`driver 470.256.02 -> 580.178.04`), with `reboot` and `together` behind it; where the scenario
+writes more (`text`, `why`), by that too. A host that falls out is compared by the components of its conflict, all of them.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from provisioner.host.model import Host
+from provisioner.matrix.load import load_matrix
+from provisioner.plan.judge import Aim
+from provisioner.plan.plan import Question, make_plan
+from provisioner.solve.target import TargetHost, Wish
+from provisioner.spec.model import Spec
+
+if TYPE_CHECKING:
+    from provisioner.matrix.model import Matrix
+    from provisioner.plan.model import HostPlan, Step
+
+HERE = Path(__file__).parent
+PLANS = sorted(HERE.rglob("*.yaml"))
+KEYS = {"description", "source", "spec", "to", "today", "hosts", "keep", "may_change", "expected"}
+OF_HOSTS = {"steps", "falls_out", "last", "until", "why", "text", "details", "notes", "unverified"}
+
+
+@cache
+def shipped() -> Matrix:
+    return load_matrix()
+
+
+def read(path: Path) -> dict[str, Any]:
+    plan = YAML(typ="safe").load(path.read_text(encoding="utf-8"))
+    unknown = plan.keys() - KEYS
+    assert not unknown, f"{path}: unknown keys {unknown}"
+    return dict(plan)
+
+
+def parsed(model: Any, data: object) -> Any:  # noqa: ANN401 - one of two pydantic models
+    return model.model_validate_json(json.dumps(data, default=str))
+
+
+def question(plan: dict[str, Any]) -> Question:
+    spec = parsed(Spec, plan["spec"])
+    wanted = spec.model_copy(update={"requires": {**spec.requires, **plan.get("to", {})}})
+    hosts = tuple(
+        TargetHost(label=f"host {index}", host=parsed(Host, facts)) for index, facts in enumerate(plan["hosts"], start=1)
+    )
+    platform = str(spec.target.platform)
+    accelerator = Wish(spec=wanted, hosts=hosts, platform=platform).accelerator
+    bare = spec.model_copy(update={"requires": {}})
+
+    def aim(of: Spec, **fixed: str) -> Aim:
+        return Aim(spec=of, platform=platform, accelerator=accelerator, fixed=fixed, fixed_by="the lock")
+
+    return Question(
+        hosts=hosts,
+        counts=tuple(1 for _ in hosts),
+        today=aim(bare, **plan.get("today", {})),
+        base=aim(spec),
+        wanted=aim(wanted),
+        keep=frozenset(plan.get("keep", ())),
+        may_change=frozenset(plan.get("may_change", ())),
+    )
+
+
+def shown(step: Step) -> str:
+    if step.kind == "find-out":
+        return f"find out {step.component}"
+    values = f"{step.before or '?'} -> {step.after or '?'}"
+    marks = " [reboot]" if step.is_reboot else ""
+    names = "+".join(dict.fromkeys(name for name, _, _ in step.changes)) if step.is_together else step.component
+    return f"{names}: {values}{' [together]' if step.is_together else ''}{marks}"
+
+
+def check_host(found: HostPlan, expected: dict[str, Any]) -> None:
+    unknown = expected.keys() - OF_HOSTS
+    assert not unknown, f"unknown keys {unknown}"
+    if "steps" in expected:
+        assert [shown(step) for step in found.steps] == expected["steps"]
+    lines = [reason.text for step in found.steps for reason in step.why]
+    for text in expected.get("why", ()):
+        assert text in lines, lines
+    texts = [step.text for step in found.steps]
+    for text in expected.get("text", ()):
+        assert text in texts, texts
+    details = [line for step in found.steps for line in step.details]
+    for text in expected.get("details", ()):
+        assert text in details, details
+    if "notes" in expected:
+        assert list(found.notes) == expected["notes"]
+    assert (found.falls_out is not None) == ("falls_out" in expected), found
+    if found.falls_out is not None:
+        members = {member.component for member in found.falls_out.conflict.members}
+        assert members == set(expected["falls_out"]), found.falls_out.conflict
+        last = found.falls_out.last
+        for name, value in expected.get("last", {}).items():
+            assert last is not None
+            assert last.components[name] == value
+        assert found.falls_out.until == expected.get("until", found.falls_out.until)
+
+
+@pytest.mark.parametrize("path", PLANS, ids=lambda path: str(path.relative_to(HERE)))
+def test_plan(path: Path) -> None:
+    plan = read(path)
+    found = make_plan(shipped(), question(plan))
+    expected = plan["expected"]
+    for name, value in expected.get("wanted", {}).items():
+        assert found.wanted is not None
+        assert found.wanted.components[name] == value
+    assert (found.status, found.verdict) == (expected["status"], expected["verdict"])
+    assert len(found.hosts) == len(expected["hosts"])
+    for one, wanted in zip(found.hosts, expected["hosts"], strict=True):
+        check_host(one, wanted)

@@ -1,0 +1,121 @@
+"""Words of single moves, with what the shipped matrix knows of distributions and branches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from provisioner.host.model import Host
+from provisioner.matrix.cache import cached_matrix
+from provisioner.plan.machine import Machine, machines_of
+from provisioner.plan.words import Words, branch_of, life_of
+from provisioner.solve.target import TargetHost
+
+TODAY = "2026-11-21"
+FACTS = {"os": "ubuntu 22.04", "kernel": "5.15.0-105-generic", "driver": "535.104.05", "driver_module": "open"}
+
+
+WITH_FOLLOWERS = (
+    "install driver 580.95.05 with the open kernel modules in place of 535.104.05 (open), "
+    "and user-mode driver libraries and Fabric Manager of the same version"
+)
+NOUVEAU = "keep nouveau off the GPU: blacklist it and reboot"
+
+
+def words(**facts: Any) -> Words:  # noqa: ANN401 - any fact of a profile
+    host = Host.model_validate({"gpus": ({"compute_capability": "8.0"},), **facts})
+    (machine,) = machines_of([TargetHost(label="node", host=host)], [1])
+    assert isinstance(machine, Machine)
+    return Words(cached_matrix(None), machine, today=TODAY)
+
+
+@pytest.mark.parametrize(
+    ("move", "before", "after", "text"),
+    [
+        ("kernel", {}, {"kernel": "6.8"}, "boot a kernel of the 6.8 series in place of 5.15.0-105-generic"),
+        ("kernel", {}, {"kernel": "6.8.0-45-generic"}, "boot kernel 6.8.0-45-generic in place of 5.15.0-105-generic"),
+        (
+            "driver",
+            {},
+            {"driver": "580.95.05"},
+            "install driver 580.95.05 with the open kernel modules in place of 535.104.05 (open)",
+        ),
+        (
+            "driver",
+            {},
+            {"driver_module": "proprietary"},
+            "install the proprietary kernel modules of driver 535.104.05 in place of the open ones",
+        ),
+        (
+            "driver",
+            {"userspace_driver": "535.104.05", "fabric_manager": "535.104.05"},
+            {"driver": "580.95.05", "userspace_driver": "580.95.05", "fabric_manager": "580.95.05"},
+            WITH_FOLLOWERS,
+        ),
+        (
+            "container_toolkit",
+            {"container_toolkit": "none"},
+            {"container_toolkit": "1.19.1"},
+            "install NVIDIA Container Toolkit 1.19.1",
+        ),
+        (
+            "container_toolkit",
+            {"container_toolkit": "1.17.4"},
+            {"container_toolkit": "1.19.1"},
+            "install NVIDIA Container Toolkit 1.19.1 in place of 1.17.4",
+        ),
+        ("os", {}, {"os": "ubuntu 24.04"}, "upgrade ubuntu 22.04 to ubuntu 24.04"),
+        ("loaded_modules", {"loaded_modules": "nouveau"}, {"loaded_modules": "free"}, NOUVEAU),
+        ("fabric_manager", {"fabric_manager": "1.0"}, {"fabric_manager": "2.0"}, "install Fabric Manager 2.0 in place of 1.0"),
+    ],
+)
+def test_what_to_do(move: str, before: dict[str, str], after: dict[str, str], text: str) -> None:
+    old = {**FACTS, **before}
+    assert words().said(move, old, {**old, **after}).text == text
+
+
+def test_a_driver_comes_with_its_branch_its_packages_and_a_way_back() -> None:
+    said = words().said("driver", FACTS, {**FACTS, "driver": "580.95.05"})
+    assert (said.component, said.before, said.after) == ("driver", "535.104.05", "580.95.05")
+    assert said.details == (
+        "branch 580: a Long Term Support Branch, supported until 2028-06",
+        "as `linux-modules-nvidia-580-open-<flavour>` (precompiled, signed)",
+        "as `nvidia-driver-580 with DKMS` (dkms, signed by this host, needs linux-headers-$(uname -r))",
+        "as `nvidia-open of NVIDIA's repository` (dkms, signed by this host, needs linux-headers-$(uname -r))",
+        "`provision inspect` must then report driver 580.95.05, module open",
+        "undo: install driver 535.104.05 (open) again",
+    )
+
+
+def test_secure_boot_without_a_key_leaves_only_what_is_signed_already() -> None:
+    facts = {**FACTS, "secure_boot": "enforced"}
+    details = words().said("driver", facts, {**facts, "driver": "580.95.05"}).details
+    assert not any("signed by this host" in line for line in details)
+    assert "as `linux-modules-nvidia-580-open-<flavour>` (precompiled, signed)" in details
+
+
+def test_a_flavour_is_not_guessed_where_the_gpus_are_unknown() -> None:
+    said = words(gpus=None).said("driver", {}, {"driver": "580.95.05", "driver_module": "open"})
+    assert said.text == "install driver 580.95.05 with the kernel modules that its GPUs call for"
+    assert said.details[-1] == "`provision inspect` must then report driver 580.95.05"
+
+
+def test_on_wsl_the_driver_is_windows_own() -> None:
+    said = words(virtualization="wsl2").said("driver", {}, {"driver": "580.95.05"})
+    assert (said.text, said.after) == ("install a driver of branch 580 on Windows; inside WSL no driver is installed", "580")
+
+
+def test_the_life_of_a_branch() -> None:
+    matrix = cached_matrix(None)
+    branches = {name: branch_of(matrix, f"{name}.1") for name in ("580", "535", "455", "999")}
+    assert branches["999"] is None
+    told = {name: life_of(branch, TODAY) for name, branch in branches.items() if branch is not None}
+    assert told == {"580": "supported until 2028-06", "535": "ended 2026-06", "455": ""}
+
+
+def test_a_branch_lives_to_the_end_of_the_month_that_is_named() -> None:
+    branch = branch_of(cached_matrix(None), "535.1")
+    assert branch is not None
+    assert life_of(branch, "2026-06-30") == "supported until 2026-06"
+    assert life_of(branch, "2026-07-01") == "ended 2026-06"
