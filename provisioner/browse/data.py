@@ -72,6 +72,7 @@ def release_data(matrix: Matrix, component: Component, release: Release) -> Data
             "version": str(release.version),
             "released": release.released,
             "end_of_life": release.end_of_life,
+            "prerelease": release.prerelease,
             "platforms": release.platforms,
             "ptx_isa": release.ptx_isa,
             "needs": needs_data(release.needs),

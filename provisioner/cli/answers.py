@@ -48,7 +48,8 @@ def _company(one: Answer) -> Iterator[tuple[str, str, str]]:
 
 
 def _release_lines(release: Answer) -> list[tuple[str, str]]:
-    lines = [(name.replace("_", " "), release[name]) for name in ("released", "end_of_life", "ptx_isa") if name in release]
+    texts = ("released", "end_of_life", "prerelease", "ptx_isa")
+    lines = [(name.replace("_", " "), release[name]) for name in texts if name in release]
     lines.extend((f"needs {name}", text) for name, text in release.get("needs", {}).items())
     driver = release.get("driver", {})
     if "minor_version" in driver:

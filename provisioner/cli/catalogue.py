@@ -17,7 +17,11 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "explain": (
         "Say why this version and not a newer one, or why nothing fits",
-        ("provision explain", "provision explain provision.yaml pytorch"),
+        (
+            "provision explain",
+            "provision explain provision.yaml pytorch",
+            "provision explain --diff old.toml pylock.trainer.toml",
+        ),
     ),
     "check": (
         "Say whether locks and rendered files still hold; works offline",
@@ -33,7 +37,23 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "inspect": (
         "Describe this machine as a host profile",
-        ("provision inspect > hosts/this.yaml", "provision inspect --root saved/node-7"),
+        ("provision inspect > hosts/this.yaml", "provision inspect --nodes nodes.json --node gpu-7"),
+    ),
+    "plan": (
+        "Say in which order hosts get from today's stack to the wanted one",
+        (
+            "provision plan --to 'pytorch>=2.9'",
+            "provision plan trainer.yaml --to 'driver==580.*' --hosts hosts/",
+            "provision plan --from pylock.trainer.toml --to next/pylock.trainer.toml --format json",
+        ),
+    ),
+    "fleet": (
+        "Find the fewest stacks that serve many hosts",
+        (
+            "provision fleet --hosts hosts/",
+            "provision fleet trainer.yaml --hosts nodes.json --out affinity/",
+            "provision fleet --hosts machines.csv --format json",
+        ),
     ),
     "matrix": (
         "Browse, lint, measure and compare the compatibility matrix",

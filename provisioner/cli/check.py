@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +14,7 @@ from provisioner.cli.options import FormatOption, HostOption, MatrixOption, Outp
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from provisioner.errors import ProvisionError
     from provisioner.lock.fresh import Finding
     from provisioner.lock.model import Lock
 
@@ -22,6 +24,22 @@ PathsArgument = Annotated[
 ]
 
 EXIT_CODES = {"yes": 0, "no": 1, "unverified": 3}
+
+SEVERITY = (0, 3, 1, 2)
+"""Exit codes from best to worst: a file that cannot be used says less than a no, and somebody has to mend it first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a check of one lock found, and the error that ended it, if one did."""
+
+    findings: tuple[Finding, ...]
+    error: ProvisionError | None = None
+
+    @property
+    def verdict(self) -> str:
+        """`error`, or the worst of what was found."""
+        return "error" if self.error is not None else _worst([finding.verdict for finding in self.findings])
 
 
 def check(
@@ -34,18 +52,37 @@ def check(
     """Say whether locks and rendered files still hold; works offline."""
     from provisioner.cli.display import json_data
 
-    findings = {path: list(_findings(path, host, matrix)) for path in _locks(paths or [Path()])}
-    verdicts = {path: _verdict(found) for path, found in findings.items()}
-    overall = _worst(list(verdicts.values()))
+    results = {path: _checked(path, host, matrix) for path in _locks(paths or [Path()])}
+    _raise_if_all_failed(list(results.values()))
+    overall = _worst([result.verdict for result in results.values()])
     if format is OutputFormat.JSON:
-        locks = [
-            {"lock": str(path), "verdict": verdicts[path], "findings": [_as_json(one) for one in found]}
-            for path, found in findings.items()
-        ]
+        locks = [{"lock": str(path), **_as_json(result)} for path, result in results.items()]
         json_data({"status": "checked", "verdict": overall, "locks": locks})
     else:
-        _tell(findings, verdicts)
-    return EXIT_CODES[overall]
+        _tell(results)
+    errors = [result.error.exit_code for result in results.values() if result.error is not None]
+    return max(errors, key=SEVERITY.index) if errors else EXIT_CODES[overall]
+
+
+def _checked(path: Path, hosts: list[Path] | None, matrix: Path | None) -> Result:
+    """Everything found about one lock; an error about it or its spec is a result too, so that the others are still told."""
+    from provisioner.errors import ProvisionError
+
+    found: list[Finding] = []
+    try:
+        found.extend(_findings(path, hosts, matrix))
+    except ProvisionError as error:
+        return Result(tuple(found), error)
+    return Result(tuple(found))
+
+
+def _raise_if_all_failed(results: list[Result]) -> None:
+    """One error, of all locks (a matrix that is not there, say) or of the only one, is the error of the command."""
+    from provisioner.cli.display import failure_data
+
+    errors = {str(failure_data(result.error)): result.error for result in results if result.error is not None}
+    if len(errors) == 1 and all(result.error is not None and not result.findings for result in results):
+        raise next(iter(errors.values()))
 
 
 def _locks(paths: list[Path]) -> list[Path]:
@@ -88,6 +125,7 @@ def _findings(path: Path, hosts: list[Path] | None, matrix: Path | None) -> Iter
 def _against_spec(path: Path, lock: Lock, hosts: list[Path] | None, matrix: Path | None) -> Iterator[Finding]:
     from provisioner.cli.inputs import read_inputs, require_available_outputs
     from provisioner.lock.fresh import Finding, package_findings, stack_findings
+    from provisioner.lock.policy import policy_findings
     from provisioner.solve.problem import join
 
     spec_path = path.parent / lock.spec_file
@@ -111,6 +149,7 @@ def _against_spec(path: Path, lock: Lock, hosts: list[Path] | None, matrix: Path
             continue
         yield from stack_findings(one, problem, where=str(path))
         yield from package_findings(one, problem, where=str(path))
+        yield from policy_findings(one, problem, where=str(path))
         if one.image is not None and not one.image.digest:
             text = f"image: {one.image.reference} is not pinned by digest"
             yield Finding(code="unverified", verdict="unverified", text=text, where=str(path))
@@ -152,26 +191,35 @@ def _first_difference(found: bytes, wanted: bytes) -> int:
     return next(index for index, (one, other) in enumerate(lines, start=1) if one != other)
 
 
-def _verdict(findings: list[Finding]) -> str:
-    return _worst([finding.verdict for finding in findings])
-
-
 def _worst(verdicts: list[str]) -> str:
-    return next((verdict for verdict in ("no", "unverified") if verdict in verdicts), "yes")
+    return next((verdict for verdict in ("error", "no", "unverified") if verdict in verdicts), "yes")
 
 
-def _as_json(finding: Finding) -> dict[str, object]:
+def _as_json(result: Result) -> dict[str, object]:
     from dataclasses import asdict
 
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(finding).items()}
+    from provisioner.cli.display import failure_data
+
+    findings = [
+        {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(finding).items()}
+        for finding in result.findings
+    ]
+    report: dict[str, object] = {"verdict": result.verdict, "findings": findings}
+    if result.error is not None:
+        report["error"] = {key: value for key, value in failure_data(result.error).items() if key != "status"}
+    return report
 
 
-def _tell(findings: dict[Path, list[Finding]], verdicts: dict[Path, str]) -> None:
+def _tell(results: dict[Path, Result]) -> None:
     from provisioner.cli.display import data
 
-    for path, found in findings.items():
-        data(f"{path}: {verdicts[path]}")
-        for finding in found:
+    for path, result in results.items():
+        data(f"{path}: {result.verdict}")
+        if result.error is not None:
+            data(f"  error: {result.error.message}  [{result.error.code}]")
+            for detail in (*result.error.causes, *(f"hint: {hint}" for hint in result.error.hints)):
+                data(f"    {detail}")
+        for finding in result.findings:
             data(f"  {finding.verdict}: {finding.text}  [{finding.code}]")
             for detail in finding.details:
                 data(f"    {detail}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,6 +48,14 @@ def read_inputs(
     spec_path: Path, *, hosts: Sequence[Path] | None = None, exclude_newer: str | None = None, matrix: Path | None = None
 ) -> Inputs:
     """Read the spec, the hosts it names (or those given instead) and the matrix; all mistakes of a file at once."""
+    found = read_without_hosts(spec_path, exclude_newer=exclude_newer, matrix=matrix)
+    targets = hosts_of(found, hosts)
+    _same_platform(targets, found.spec, found.document)
+    return replace(found, hosts=targets)
+
+
+def read_without_hosts(spec_path: Path, *, exclude_newer: str | None = None, matrix: Path | None = None) -> Inputs:
+    """Read the spec and the matrix; hosts are read by who knows better where they are."""
     from provisioner.matrix.cache import cached_matrix
     from provisioner.spec.load import check_components, load_spec
 
@@ -56,9 +64,12 @@ def read_inputs(
         spec = spec.model_copy(update={"policy": spec.policy.model_copy(update={"exclude_newer": _day(exclude_newer)})})
     loaded = cached_matrix(matrix)
     check_components(document, spec, [*loaded.components, "pytorch_build"])
-    targets = _hosts(spec, document, spec_path, hosts)
-    _same_platform(targets, spec, document)
-    return Inputs(spec=spec, document=document, path=spec_path, hosts=targets, matrix=loaded)
+    return Inputs(spec=spec, document=document, path=spec_path, hosts=(), matrix=loaded)
+
+
+def hosts_of(inputs: Inputs, given: Sequence[Path] | None = None) -> tuple[TargetHost, ...]:
+    """The hosts the spec names, or those given instead; a target nobody described where there are none."""
+    return _hosts(inputs.spec, inputs.document, inputs.path, given)
 
 
 def require_available_outputs(inputs: Inputs) -> None:
@@ -107,8 +118,6 @@ def _shown(path: Path, spec_path: Path) -> Path:
 
 
 def _profile(path: Path, shown: Path) -> TargetHost:
-    from dataclasses import replace
-
     from provisioner.document import load_document
     from provisioner.host.load import host_from_document
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from provisioner.index.model import Environment, IndexFile, PackageRelease
     from provisioner.index.settings import IndexSettings
     from provisioner.lock.model import Lock
+    from provisioner.solve.problem import Problem
     from provisioner.solve.stack import BaseImage, Stack
 
 INSTALLER = "uv"
@@ -71,15 +72,19 @@ class Locking:
     def solve(self) -> list[Stack]:
         """Solve every platform; raises `NoStackError` or `UnavailableError`."""
         from provisioner.solve.joint import solve_joint
-        from provisioner.solve.problem import join
 
         stacks = []
         for platform in self._inputs.platforms:
-            wish = self._inputs.wish(platform, preferred=self._preferred(platform))
-            stack = solve_joint(join(self._inputs.matrix, wish), self._source)
+            stack = solve_joint(self.problem(platform), self.source)
             stacks.append(self._with_digest(self._hashed(stack)))
         self._mention_strangers(stacks)
         return stacks
+
+    def problem(self, platform: str) -> Problem:
+        """What is to be solved on one platform: what an earlier lock chose is tried first."""
+        from provisioner.solve.problem import join
+
+        return join(self._inputs.matrix, self._inputs.wish(platform, preferred=self._preferred(platform)))
 
     def _mention_strangers(self, stacks: Sequence[Stack]) -> None:
         """A name given to --upgrade-package that nothing has is most likely a typo, and would pass without a trace."""
@@ -91,6 +96,19 @@ class Locking:
             if not {name, canonicalize_name(name)} & {*known, INSTALLER, "torch"}:
                 near = nearest(name, known)
                 warn(f"--upgrade-package `{name}` is in no stack{f'; did you mean `{near}`?' if near else ''}")
+        self._mention_unused(known)
+
+    def _mention_unused(self, known: set[str]) -> None:
+        """A package that the policy prefers or avoids, and that nothing brings along, may be a typo as well."""
+        from provisioner.cli.display import warn
+        from provisioner.solve.policy import resolved
+
+        have = {resolved(name) for name in known} | {resolved(name) for name in self._inputs.matrix.components}
+        for table, names in (("prefer", self._inputs.spec.policy.prefer), ("avoid", self._inputs.spec.policy.avoid)):
+            for name in names:
+                if resolved(name) not in have:
+                    place = self._inputs.document.where(("policy", table, name))
+                    warn(f"policy.{table} `{name}` ({place}) is in no stack, so it changes nothing")
 
     def _hashed(self, stack: Stack) -> Stack:
         """Some indexes list files without a hash; a lock needs one, so those files are read once."""
@@ -98,7 +116,8 @@ class Locking:
         packages = (replace(package, file=_with_hash(package.file, source)) for package in stack.packages)
         return replace(stack, packages=tuple(packages))
 
-    def _source(self, environment: Environment) -> PackageIndex:
+    def source(self, environment: Environment) -> PackageIndex:
+        """Open the indexes for one environment; `close` closes them."""
         from provisioner.index.client import PackageIndex
 
         source = PackageIndex(self._settings, environment)
@@ -156,6 +175,7 @@ class Locking:
     def write(self, stacks: Sequence[Stack], *, is_dry_run: bool) -> list[str]:
         """Write lock, rendered files and local wheels, all or none; return their names in that order."""
         from provisioner.document import write_together
+        from provisioner.lock.asked import asked
         from provisioner.lock.create import create_lock, local_files
         from provisioner.lock.file import write_lock
         from provisioner.render import render
@@ -171,6 +191,7 @@ class Locking:
             installer=installer,
             spec_file=os.path.relpath(self._inputs.path, self._folder),
         )
+        lock = replace(lock, asked=asked(spec))
         texts = {self._lock_file: write_lock(lock).encode()}
         for output in spec.outputs:
             texts[self._folder / FORMATS[output]] = render(lock, output, lock_file_name=self._lock_file.name).encode()
@@ -186,7 +207,7 @@ class Locking:
 
         python = stack.components["python"]
         glibc = _pair(stack.components.get("glibc")) or (2, 28)
-        source = self._source(Environment(platform=stack.platform, python=python, glibc=glibc))
+        source = self.source(Environment(platform=stack.platform, python=python, glibc=glibc))
         usable = [release for release in source.releases(canonicalize_name(INSTALLER)) if release.is_usable]
         if not usable:
             raise UnavailableError(
@@ -230,8 +251,10 @@ def _unpinned(stack: Stack, image: BaseImage, why: str) -> Stack:
 def index_settings(inputs: Inputs, *, is_offline: bool) -> IndexSettings:
     """The indexes of the spec, else the installer's own configuration; policy of the spec on top."""
     from provisioner.index.settings import IndexLocation, settings_from_pip
+    from provisioner.solve.policy import uploads_until
 
     policy = inputs.spec.policy
+    allowed = set(policy.allow).difference(policy.forbid)
     settings = settings_from_pip(os.environ)
     wanted = [Requirement(text) for text in inputs.spec.packages]
     early = frozenset(canonicalize_name(one.name) for one in wanted if one.specifier.prereleases)
@@ -239,10 +262,11 @@ def index_settings(inputs: Inputs, *, is_offline: bool) -> IndexSettings:
         settings,
         indexes=tuple(IndexLocation(name=index.name, url=index.url) for index in inputs.spec.indexes) or settings.indexes,
         offline=is_offline,
-        exclude_newer=policy.exclude_newer,
-        allow_prerelease="prerelease" in policy.allow,
+        exclude_newer=uploads_until(inputs.matrix, policy),
+        accepts_undated=policy.exclude_newer is None,
+        allow_prerelease="prerelease" in allowed,
         prerelease_names=early,
-        allow_sdist="sdist" in policy.allow,
+        allow_sdist="sdist" in allowed,
     )
 
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from provisioner.solve.stack import Conflict, Stack
-    from provisioner.solve.why import Why
+    from provisioner.solve.stack import Conflict, Hint, Stack
 
 
 def solved(stacks: Sequence[Stack], written: Sequence[str]) -> dict[str, object]:
@@ -31,6 +30,9 @@ def _stack(stack: Stack) -> dict[str, object]:
         report["environment"] = dict(stack.environment)
     report["verdict"] = stack.verdict
     report["unverified"] = list(stack.unverified)
+    report["relaxations"] = [
+        {"name": one.name, "component": one.component, "text": one.text, "where": one.where} for one in stack.relaxations
+    ]
     return report
 
 
@@ -52,17 +54,17 @@ def no_stack(conflict: Conflict) -> dict[str, object]:
             "change": hint.changes[0][1],
             "text": hint.text,
             "gives": dict(hint.gives),
-            "changes": [{"component": component, "change": change} for component, change in hint.changes],
+            "changes": _changes(hint),
         }
         for hint in conflict.hints
     ]
-    return {"status": "no-stack", "conflict": {"members": members, "hints": hints}}
+    return {"status": "no-stack", "conflict": {"members": members, "conclusion": conflict.conclusion, "hints": hints}}
 
 
-def why(answer: Why) -> dict[str, object]:
-    """Why a component is at its version, and what holds back the newer one."""
-    found: dict[str, object] = {"component": answer.component, "chosen": answer.chosen, "reasons": list(answer.reasons)}
-    if answer.conflict is not None:
-        found["newer"] = answer.newer
-        found["conflict"] = no_stack(answer.conflict)["conflict"]
-    return found
+def _changes(hint: Hint) -> list[dict[str, str]]:
+    """Everything to change, with the host where the target has several."""
+    hosts = hint.hosts or ("",) * len(hint.changes)
+    return [
+        {"component": component, "change": change, **({"host": host} if host else {})}
+        for (component, change), host in zip(hint.changes, hosts, strict=True)
+    ]

@@ -91,6 +91,8 @@ def _tell(stacks: list[Stack], written: list[str], *, is_dry_run: bool) -> None:
         if len(stacks) > 1:
             talk(f"{stack.platform}:")
         table(("component", "chosen", "because"), stack_rows(stack))
+        for relaxation in stack.relaxations:
+            talk(f"relaxed: {relaxation.name}: {relaxation.text}")
         for text in stack.unverified:
             warn(f"unverified: {text}")
         talk(summary(stack))

@@ -164,6 +164,7 @@ class PackageIndex:
         return Selection(
             environment=self._environment,
             exclude_newer=self._settings.exclude_newer,
+            accepts_undated=self._settings.accepts_undated,
             allow_prerelease=self._settings.allow_prerelease or name in self._settings.prerelease_names,
             allow_sdist=self._settings.allow_sdist,
         )

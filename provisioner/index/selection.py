@@ -32,6 +32,7 @@ class Selection:
 
     environment: Environment
     exclude_newer: str | None = None
+    accepts_undated: bool = False
     allow_prerelease: bool = False
     allow_sdist: bool = False
 
@@ -47,7 +48,7 @@ class Selection:
             named = parse_filename(file.filename, name)
             if named is not None:
                 versions.setdefault(named.version, []).append((named, file))
-        if self.exclude_newer is not None:
+        if self.exclude_newer is not None and not self.accepts_undated:
             self._refuse_untimed([file for listed in versions.values() for _, file in listed])
         has_final = any(self._is_final(version, listed) for version, listed in versions.items())
         return tuple(
@@ -98,11 +99,14 @@ class Selection:
         return wheel_obstacle(tags, self.environment) if tags else ONLY_SDIST
 
     def _is_in_time(self, file: IndexFile) -> bool:
-        """What cannot be shown to be old enough is left out: a mirror may know the times of older files only."""
+        """What cannot be shown to be old enough is left out: a mirror may know the times of older files only.
+
+        Where `accepts_undated` is set, it is taken, and whoever set it says that it is unverified.
+        """
         if self.exclude_newer is None:
             return True
         uploaded = moment(file.upload_time)
-        return uploaded is not None and uploaded < cutoff(self.exclude_newer)
+        return self.accepts_undated if uploaded is None else uploaded < cutoff(self.exclude_newer)
 
     def _refuse_untimed(self, files: Sequence[IndexFile]) -> None:
         # A directory of wheels has no upload times at all, and is no index that ought to have them.

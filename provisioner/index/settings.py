@@ -52,7 +52,8 @@ def default_cache_directory() -> Path:
 class IndexSettings:
     """Where packages are looked up, in order, and how.
 
-    `exclude_newer` is a day (`2026-09-01`, that day included, UTC) or an RFC 3339 time (excluded). `fresh_seconds` is how
+    `exclude_newer` is a day (`2026-09-01`, that day included, UTC) or an RFC 3339 time (excluded); with `accepts_undated` files
+    of which the index does not say when they were uploaded are taken all the same. `fresh_seconds` is how
     long a page without Cache-Control is used without asking again. `timeout` is in seconds. `prerelease_names` are the
     projects whose pre-releases are wanted though `allow_prerelease` is not set: their requirement names one.
     """
@@ -67,6 +68,7 @@ class IndexSettings:
     retries: int = 3
     offline: bool = False
     exclude_newer: str | None = None
+    accepts_undated: bool = False
     allow_prerelease: bool = False
     prerelease_names: frozenset[str] = frozenset()
     allow_sdist: bool = False

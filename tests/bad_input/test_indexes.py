@@ -117,6 +117,9 @@ def test_a_page_that_lists_no_file_offers_nothing(project: Project, body: bytes)
     assert refused(project, 1) == (
         "error: no stack satisfies the spec on this target  [no-stack]\n"
         "  you require alpha: no index offers `alpha`  (provision.yaml:6)\n"
+        "  so no alpha is left\n"
+        "\n"
+        "hint: leaving out `alpha` would do: gives python 3.12\n"
     )
 
 

@@ -173,11 +173,14 @@ REFUSED_LATER = {
             "  provision.yaml:8:24: requires.pyhton: `pyhton` is not a component of the matrix; did you mean `python`?\n"
         ),
     ),
-    "the stable policy": (
-        ("policy: {strategy: stable}",),
+    "preferences of nothing": (
+        ('policy: {prefer: {pyhton: "3.12"}, avoid: {"no such": "1", cupy: "13.*"}}',),
         (
-            "error: policy.strategy `stable` (provision.yaml:10) is not available yet  [bad-usage]\n"
-            "\nhint: use newest or oldest, and narrow `requires:` where a branch must be supported\n"
+            "error: spec has 2 mistakes  [invalid-document]\n"
+            "  provision.yaml:10:19: policy.prefer.pyhton: `pyhton` is not a component of the matrix; did you mean `python`? "
+            "name a Python package of this name under `packages`, too\n"
+            "  provision.yaml:10:44: policy.avoid.no such: "
+            "`no such` is neither a component of the matrix nor the name of a distribution\n"
         ),
     ),
     "an output that is not written yet": (

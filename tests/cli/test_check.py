@@ -102,6 +102,7 @@ def test_a_python_that_the_spec_no_longer_takes_is_explained_as_any_conflict(pro
         "  no: the locked stack does not satisfy the spec, the matrix and the hosts  [stale-stack]\n"
         "    the lock has python 3.12  (pylock.trainer.toml)\n"
         "    you require python ==3.13  (provision.yaml:8)\n"
+        "    so no python ==3.13 is left\n"
         "    hint: python 3.12 instead of `==3.13` would do: gives python 3.12\n"
     )
 
@@ -243,3 +244,50 @@ def test_nothing_to_check_is_a_mistake(project: Project) -> None:
         "",
         "error: no pylock.*.toml in `.`  [bad-usage]\n\nhint: `provision solve` writes one\n",
     )
+
+
+def test_a_lock_that_cannot_be_read_does_not_keep_the_others_from_being_told(project: Project) -> None:
+    project.index.status = None
+    for name in ("a", "b", "c"):
+        project.write(name=f"{name}/provision.yaml")
+        assert project.run("solve", f"{name}/provision.yaml").code == 0
+    project.write("[", name=f"a/{LOCK}")
+    project.write(changed("target: {host: none.yaml}"), name="b/provision.yaml")
+    (project.folder / "c/Dockerfile").unlink()
+    outcome = project.run("check")
+    assert (outcome.code, outcome.err) == (2, "")
+    assert outcome.out == (
+        f"a/{LOCK}: error\n"
+        "  error: lock file has 1 mistake  [invalid-document]\n"
+        f"    a/{LOCK}:1:1: Invalid initial character for a key part\n"
+        f"b/{LOCK}: error\n"
+        "  error: host profile `b/none.yaml` does not exist  [file]\n"
+        f"c/{LOCK}: no\n"
+        "  no: `c/Dockerfile` is missing  [missing-output]\n"
+        f"    hint: `provision render c/{LOCK} --to dockerfile --out c/Dockerfile` writes it\n"
+        f"{LOCK}: yes\n"
+    )
+    report = project.run("check", "--format", "json")
+    assert report.code == 2
+    assert report.json["verdict"] == "error"
+    assert [lock["verdict"] for lock in report.json["locks"]] == ["error", "error", "no", "yes"]
+    assert report.json["locks"][0] == {
+        "lock": f"a/{LOCK}",
+        "verdict": "error",
+        "findings": [],
+        "error": {
+            "code": "invalid-document",
+            "message": "lock file has 1 mistake",
+            "causes": [f"a/{LOCK}:1:1: Invalid initial character for a key part"],
+            "hints": [],
+        },
+    }
+
+
+def test_an_error_of_all_locks_is_told_once(project: Project) -> None:
+    project.index.status = None
+    project.write(name="a/provision.yaml")
+    assert project.run("solve", "a/provision.yaml").code == 0
+    outcome = project.run("check", "--matrix", "none")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.count("error: ") == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from provisioner.matrix.load import load_matrix
 from tests.project import changed
 
 if TYPE_CHECKING:
@@ -22,8 +23,8 @@ def gpu_spec(pytorch: str) -> str:
     return changed("accelerator: cuda", f'requires: {{python: "==3.11", pytorch: "{pytorch}"}}', "image: {base: auto}", T4)
 
 
-def test_the_whole_stack_is_a_table_with_a_reason_each_and_no_index_is_asked(project: Project) -> None:
-    outcome = project.run("explain")
+def test_the_system_stack_is_a_table_with_a_reason_each_and_no_index_is_asked(project: Project) -> None:
+    outcome = project.run("explain", "--stack-only")
     assert (outcome.code, outcome.err) == (0, "")
     rows = [line.split(maxsplit=2) for line in outcome.out.splitlines()]
     assert rows == [
@@ -38,24 +39,120 @@ def test_the_whole_stack_is_a_table_with_a_reason_each_and_no_index_is_asked(pro
 
 def test_one_component_is_told_with_what_holds_back_a_newer_one(project: Project) -> None:
     project.write(gpu_spec("*"))
-    outcome = project.run("explain", "provision.yaml", "pytorch")
+    outcome = project.run("explain", "provision.yaml", "pytorch", "--stack-only")
     assert outcome.code == 0
-    first, *rest = outcome.out.splitlines()
-    assert first.startswith("pytorch 2.")
-    assert first.endswith(" is chosen")
-    assert rest[0] == "  you require pytorch *  (provision.yaml:7)"
-    assert any(line.startswith("not pytorch 2.") and line.endswith("because these cannot hold together:") for line in rest)
-    assert "  the host has driver 470.256.02  (provision.yaml:11)" in rest
-    assert any(line.startswith("hint: driver >=") for line in rest)
+    lines = outcome.out.splitlines()
+    newest = str(max(one.version for one in load_matrix().components["pytorch"].releases))
+    assert lines[0] == "pytorch 2.7.1+cu118 is chosen"
+    assert lines[1] == "  you require pytorch *  (provision.yaml:7)"
+    assert lines[2] == f"not pytorch {newest}, because these cannot hold together:"
+    assert lines[3] == f"  you ask why not pytorch {newest}  (your question)"
+    assert "  the host has driver 470.256.02  (provision.yaml:11)" in lines
+    assert lines[-2] == f"  so pytorch {newest} cannot be chosen for this host"
+    assert lines[-1].startswith("hint: driver >=580")
+    assert f"pytorch {newest}" in lines[-1]
 
 
 def test_one_component_as_json(project: Project) -> None:
     project.write(gpu_spec("*"))
-    outcome = project.run("explain", "provision.yaml", "pytorch", "--format", "json")
+    outcome = project.run("explain", "provision.yaml", "pytorch", "--stack-only", "--format", "json")
     assert outcome.code == 0
-    assert list(outcome.json) == ["status", "component", "chosen", "reasons", "newer", "conflict"]
+    assert list(outcome.json) == [
+        "status", "component", "chosen", "platform", "is_fact", "reasons", "newer", "held_by", "conflict",
+    ]  # fmt: skip
+    assert (outcome.json["chosen"], outcome.json["platform"], outcome.json["held_by"]) == ("2.7.1+cu118", "linux/amd64", [])
     members = {(member["kind"], member["component"]) for member in outcome.json["conflict"]["members"]}
     assert ("fact", "driver") in members
+    assert outcome.json["conflict"]["conclusion"].endswith("cannot be chosen for this host")
+
+
+def test_a_fact_of_the_host_is_no_choice(project: Project) -> None:
+    project.write(gpu_spec("*"))
+    outcome = project.run("explain", "driver", "--stack-only")
+    assert outcome.code == 0
+    lines = outcome.out.splitlines()
+    assert lines[:2] == [
+        "driver 470.256.02 is what the host states",
+        "  the host has driver 470.256.02  (provision.yaml:11)",
+    ]
+    assert not any(line.startswith(("not ", "nothing ")) for line in lines)
+
+
+def test_a_package_is_explained_with_the_one_that_holds_it_back(project: Project) -> None:
+    project.index.add_wheel("kappa", "1.0")
+    project.index.add_wheel("kappa", "2.0")
+    project.index.add_wheel("iota", "1.0", requires=["kappa<2"])
+    project.spec("[iota, kappa]")
+    outcome = project.run("explain", "kappa")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out == (
+        "kappa 1.0 is chosen\n"
+        "  iota 1.0 needs kappa<2  (metadata of iota 1.0)  <- holds it back\n"
+        "  you require kappa  (provision.yaml:8)\n"
+        "not kappa 2.0, because these cannot hold together:\n"
+        "  you ask why not kappa 2.0  (your question)\n"
+        "  you require iota  (provision.yaml:8)\n"
+        "  iota 1.0 needs kappa<2  (metadata of iota 1.0)\n"
+        "  so kappa 2.0 cannot be chosen\n"
+        "hint: leaving out `iota` would do: gives kappa 2.0, python 3.12\n"
+    )
+
+
+def test_the_newest_package_has_nothing_that_holds_it_back(project: Project) -> None:
+    outcome = project.run("explain", "alpha")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out == (
+        "alpha 2.0 is chosen\n  you require alpha  (provision.yaml:6)\nnothing newer is known to the index\n"
+    )
+
+
+def test_the_oldest_is_chosen_because_the_policy_says_so(project: Project) -> None:
+    project.write(changed("policy: {strategy: oldest}"))
+    outcome = project.run("explain", "alpha")
+    assert outcome.code == 0
+    assert outcome.out.splitlines()[-1] == ("not alpha 2.0: it would work, but policy.strategy is oldest  (provision.yaml:10)")
+
+
+def test_what_an_earlier_lock_has_is_kept_and_that_is_said(project: Project) -> None:
+    project.spec('["alpha<2"]')
+    assert project.run("solve").code == 0
+    project.write()
+    outcome = project.run("explain", "alpha")
+    assert outcome.code == 0
+    assert outcome.out.splitlines()[-1] == (
+        "not alpha 2.0: it would work, but the lock has alpha 1.0; --upgrade-package alpha lets it move"
+    )
+
+
+def test_what_comes_first_in_the_order_of_preference_is_named(project: Project) -> None:
+    project.index.add_wheel("eta", "1.0")
+    project.index.add_wheel("eta", "2.0")
+    project.index.add_wheel("zeta", "1.0")
+    project.index.add_wheel("zeta", "2.0", requires=["eta<2"])
+    project.spec("[zeta, eta]")
+    outcome = project.run("explain", "eta")
+    assert outcome.out.splitlines()[-1] == (
+        "not eta 2.0: it would work, but with zeta 1.0 instead of 2.0, and zeta comes first in the order of preference"
+    )
+
+
+def test_of_several_platforms_one_is_explained_and_named(project: Project) -> None:
+    project.write(changed("target: {platform: [linux/amd64, linux/arm64]}"))
+    assert project.run("explain", "python", "--stack-only").out.splitlines()[0] == "python 3.12 is chosen for linux/amd64"
+    outcome = project.run("explain", "python", "--stack-only", "--platform", "linux/arm64")
+    assert outcome.out.splitlines()[0] == "python 3.12 is chosen for linux/arm64"
+    refused = project.run("explain", "--platform", "macos/arm64")
+    assert refused.code == 2
+    assert refused.err == (
+        "error: --platform `macos/arm64` is not a platform of provision.yaml  [bad-usage]\n\n"
+        "hint: it has linux/amd64, linux/arm64\n"
+    )
+
+
+def test_an_index_out_of_reach_is_no_answer_and_the_way_around_it_is_named(project: Project) -> None:
+    outcome = project.run("explain", "alpha", "--offline")
+    assert outcome.code == 3
+    assert outcome.err.splitlines()[-1] == "hint: --stack-only explains the system stack alone, without an index"
 
 
 def test_the_component_alone_is_about_the_spec_of_this_folder(project: Project) -> None:

@@ -44,7 +44,11 @@ def test_what_was_decided_is_a_table_on_stdout_and_what_was_written_is_talk(proj
         ["glibc", "2.36", "image IMAGE needs glibc 2.36  (matrices/image.yaml)"],
         ["platform", "linux/amd64"],
     ]
-    assert outcome.err == "python 3.12, 2 packages, verdict yes\nwrote pylock.trainer.toml, Dockerfile\n"
+    assert outcome.err == (
+        "relaxed: end-of-life: image IMAGE ended 2026-07-11\n"
+        "python 3.12, 2 packages, verdict yes\n"
+        "wrote pylock.trainer.toml, Dockerfile\n"
+    )
     assert sorted(project.files()) == ["Dockerfile", "provision.yaml", LOCK]
     assert versions(project) == {"alpha": "2.0", "beta": "2.0"}
 
@@ -59,6 +63,16 @@ def test_json_is_the_contract_to_the_letter(project: Project) -> None:
         "indexes": {"alpha": "local", "beta": "local"},
         "verdict": "yes",
         "unverified": [],
+        "relaxations": [
+            {
+                "name": "end-of-life",
+                "component": "image",
+                "text": "image IMAGE ended 2026-07-11",
+                "where": "endoflife-date/endoflife.date products/{ubuntu,debian}.md @a70eca33; python/devguide "
+                "include/release-cycle.json, the earlier end of the distribution's standard support and of the Python branch: "
+                "nobody rebuilds the image after it",
+            }
+        ],
         "written": [LOCK, "Dockerfile"],
     }
 
@@ -207,8 +221,10 @@ def test_nothing_fits_is_a_conflict_with_a_way_out_and_writes_nothing(project: P
         "  you require gamma  (provision.yaml:8)\n"
         "  alpha 2.0 needs beta>=2  (metadata of alpha 2.0)\n"
         "  gamma 1.0 needs beta<2  (metadata of gamma 1.0)\n"
+        "  so no alpha>=2 is left that goes with gamma\n"
         "\n"
-        "hint: alpha 1.0 instead of `>=2` would do: gives alpha 1.0, gamma 1.0, python 3.12\n"
+        "hint: alpha 1.0 instead of `alpha>=2` would do: gives alpha 1.0, gamma 1.0, python 3.12\n"
+        "hint: leaving out `gamma` would do: gives alpha 2.0, python 3.12\n"
     )
     assert project.files() == before
 
@@ -228,10 +244,17 @@ def test_nothing_fits_as_json(project: Project) -> None:
         {
             "component": "alpha",
             "change": "==1.0",
-            "text": "alpha 1.0 instead of `>=2` would do",
+            "text": "alpha 1.0 instead of `alpha>=2` would do",
             "gives": {"alpha": "1.0", "gamma": "1.0", "python": "3.12"},
             "changes": [{"component": "alpha", "change": "==1.0"}],
-        }
+        },
+        {
+            "component": "gamma",
+            "change": "left out",
+            "text": "leaving out `gamma` would do",
+            "gives": {"alpha": "2.0", "python": "3.12"},
+            "changes": [{"component": "gamma", "change": "left out"}],
+        },
     ]
 
 

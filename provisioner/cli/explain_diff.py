@@ -1,0 +1,68 @@
+"""`provision explain --diff OLD NEW`: what changed between two locks and why, for the person who reviews it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from provisioner.cli.options import OutputFormat
+from provisioner.errors import UsageError
+
+if TYPE_CHECKING:
+    from provisioner.lock.comparison import Comparison
+
+STDIN = Path("-")
+"""One of the two locks may come from a pipe, such as `git show main:pylock.trainer.toml`."""
+
+
+def explain_diff(old: Path, new: Path, format: OutputFormat) -> int:  # noqa: A002 - the option is called --format
+    """Print what changed between two locks; 0 whether or not something did, as `git diff` has it."""
+    from provisioner.cli.display import data, json_data
+    from provisioner.lock.compare import compare_texts
+    from provisioner.lock.compare_words import comparison_lines
+
+    if old == STDIN == new:
+        raise UsageError("both locks of `--diff - -` come from stdin", hints=("name at least one of them by its path",))
+    texts = {path: _text(path) for path in (old, new)}
+    comparison = compare_texts((_name(old), texts[old]), (_name(new), texts[new]))
+    if format is OutputFormat.JSON:
+        json_data({"status": "compared", "old": _name(old), "new": _name(new), **_as_json(comparison)})
+    else:
+        data("\n".join(comparison_lines(comparison, old=_name(old), new=_name(new))))
+    return 0
+
+
+def _name(path: Path) -> str:
+    return "(stdin)" if path == STDIN else str(path)
+
+
+def _text(path: Path) -> str:
+    from provisioner.document import FileError, read_text
+    from provisioner.lock.file import KIND
+
+    if path != STDIN:
+        return read_text(path, kind=KIND)
+    try:
+        return sys.stdin.buffer.read().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise FileError(f"{KIND} `{_name(path)}` is not UTF-8 text (byte {error.start})") from None
+
+
+def _as_json(comparison: Comparison) -> dict[str, object]:
+    from dataclasses import asdict
+
+    changes = []
+    for change in comparison.changes:
+        fields = {key: value for key, value in asdict(change).items() if value or key in {"old", "new", "is_breaking"}}
+        causes = [{key: value for key, value in asdict(cause).items() if value} for cause in change.causes]
+        fields["causes"] = causes
+        fields["breaking"] = fields.pop("is_breaking")
+        changes.append(fields)
+    return {
+        "breaking": comparison.is_breaking,
+        "platforms": list(comparison.platforms),
+        "unchanged": comparison.unchanged,
+        "notes": list(comparison.notes),
+        "changes": changes,
+    }

@@ -1,0 +1,180 @@
+"""Laws of comparing two locks: nothing differs from itself, back mirrors forth, and changes lead from one to the other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from provisioner.lock.compare import compare
+from provisioner.lock.compare_words import comparison_lines
+from provisioner.lock.comparison import MIRRORED, Change, Comparison
+from provisioner.lock.file import parse_lock, write_lock
+from provisioner.lock.model import Lock, LockedFile, LockedPackage
+from provisioner.lock.reach import direction, fall_out
+from provisioner.solve.stack import BaseImage, Reason
+from provisioner.versions import Range, Version
+from tests.lock_examples import IMAGE_DIGEST, cuda_stack, lock_of
+
+pytestmark = pytest.mark.property
+
+SETTINGS = settings(max_examples=150, deadline=None)
+NAMES = ("alpha", "beta", "gamma", "torch")
+VERSIONS = ("1.0", "1.1", "2.0", "2.0+cu126", "2026.1")
+LOCK = lock_of(cuda_stack(), cuda_stack("linux/arm64"))
+
+
+@st.composite
+def wheels(draw: st.DrawFn, name: str, version: str) -> LockedFile:
+    """One of a few wheels of a release; the same name may have other content."""
+    filename = f"{name}-{version}-{draw(st.sampled_from(['cp311-cp311-any', 'cp312-cp312-any']))}.whl"
+    return LockedFile(filename=filename, sha256=draw(st.sampled_from("12")) * 64, url=f"https://example.org/{filename}")
+
+
+requirements = st.lists(st.sampled_from([f"{name}{test}" for name in NAMES for test in ("", "<2", ">=1.1")]), max_size=2)
+
+
+@st.composite
+def packages(draw: st.DrawFn, platforms: tuple[str, ...]) -> tuple[LockedPackage, ...]:
+    """A few packages, on all platforms or one, that may require each other in circles or in vain."""
+    found = []
+    for name in draw(st.sets(st.sampled_from(NAMES))):
+        requires, version = tuple(draw(requirements)), draw(st.sampled_from(VERSIONS))
+        found.append(
+            LockedPackage(
+                name=name,
+                version=version,
+                platforms=draw(st.sampled_from([platforms, platforms[:1], platforms[-1:]])),
+                wheels=(draw(wheels(name, version)),),
+                index=draw(st.sampled_from(["pypi", "mirror"])),
+                requires=requires,
+            )
+        )
+    return tuple(sorted(found, key=lambda package: package.name))
+
+
+ranges = st.sampled_from(["", ">=525", ">=550.54", ">=525,<580", "<=535", ">550", "==535.*", "words of the matrix"])
+reasons = st.lists(
+    st.builds(
+        Reason,
+        component=st.sampled_from(["pytorch", "cudnn"]),
+        kind=st.sampled_from(["rule", "request"]),
+        text=st.sampled_from(["pytorch 2.7.1 needs cuda ==12.*", "you require cuda >=12", "cudnn 9 needs cuda >=13"]),
+        where=st.just("matrices/x.yaml"),
+    ),
+    max_size=2,
+)
+
+
+@st.composite
+def locks(draw: st.DrawFn) -> Lock:
+    """A lock of two platforms, or of one."""
+    stacks = []
+    for stack in LOCK.stacks[: draw(st.integers(1, 2))]:
+        facts = {"driver": draw(ranges), "gpu": draw(st.sampled_from(["", "7.0, 8.0", "8.0", "9.0"]))}
+        pins = tuple(replace(pin, reasons=tuple(draw(reasons))) for pin in stack.pins)
+        stacks.append(
+            replace(
+                stack,
+                accelerator=draw(st.sampled_from(["cuda", "cpu"])),
+                components={**stack.components, "cuda": draw(st.sampled_from(["12.6.3", "13.0.2"]))},
+                host_requirements={name: value for name, value in facts.items() if value},
+                arch_list=draw(st.sampled_from([(), ("sm_70", "sm_80"), ("sm_80", "sm_90", "compute_90")])),
+                environment=draw(st.dictionaries(st.sampled_from("AB"), st.sampled_from("12"))),
+                image=draw(
+                    st.sampled_from([None, BaseImage(reference="a:1"), BaseImage(reference="a:1", digest=IMAGE_DIGEST)])
+                ),
+                relaxations=draw(st.sampled_from([(), ("minor-version (cuda)",)])),
+                pins=pins,
+            )
+        )
+    asked = draw(
+        st.dictionaries(st.sampled_from(["requires.cuda", "packages.alpha"]), st.sampled_from(["<2", ">=13", "any version"]))
+    )
+    return replace(
+        LOCK,
+        stacks=tuple(stacks),
+        packages=draw(packages(tuple(stack.platform for stack in stacks))),
+        asked=asked,
+        spec_digest=str(sorted(asked.items())),
+    )
+
+
+def facts_of(changes: tuple[Change, ...]) -> set[tuple[object, ...]]:
+    """What is left of changes without the words for them."""
+    return {(one.section, one.subject, one.aspect, one.change, one.old, one.new, one.platforms) for one in changes}
+
+
+def mirrored(comparison: Comparison) -> set[tuple[object, ...]]:
+    back = {**MIRRORED, **{value: key for key, value in MIRRORED.items()}, "changed": "changed"}
+    return {(section, subject, aspect, back[str(change)], new, old, where)
+            for section, subject, aspect, change, old, new, where in facts_of(comparison.changes)}  # fmt: skip
+
+
+@SETTINGS
+@given(locks())
+def test_nothing_differs_from_itself(lock: Lock) -> None:
+    assert compare(lock, lock).changes == ()
+
+
+@SETTINGS
+@given(locks(), locks())
+def test_back_mirrors_forth(old: Lock, new: Lock) -> None:
+    assert mirrored(compare(old, new)) == facts_of(compare(new, old).changes)
+
+
+@SETTINGS
+@given(locks(), locks())
+def test_package_changes_lead_from_one_lock_to_the_other(old: Lock, new: Lock) -> None:
+    comparison = compare(old, new)
+    for platform in comparison.platforms:
+        versions = {package.name: package.version for package in old.on(platform).packages}
+        for change in comparison.of("packages"):
+            if change.aspect != "version" or platform not in change.platforms:
+                continue
+            assert versions.pop(change.subject, "") == change.old
+            if change.new:
+                versions[change.subject] = change.new
+        assert versions == {package.name: package.version for package in new.on(platform).packages}
+
+
+@SETTINGS
+@given(locks(), locks())
+def test_the_words_are_there_for_any_two_locks_and_are_the_same_twice(old: Lock, new: Lock) -> None:
+    comparison = compare(old, new)
+    lines = comparison_lines(comparison, old="a", new="b")
+    assert lines == comparison_lines(compare(old, new), old="a", new="b")
+    text = "\n".join(lines)
+    assert all(change.text in text.replace("`==12.*`", "==12.*") for change in comparison.changes)
+    assert all(change.causes for change in comparison.of("packages"))
+
+
+@SETTINGS
+@given(locks(), locks())
+def test_a_comparison_survives_the_file(old: Lock, new: Lock) -> None:
+    read = [parse_lock(write_lock(lock), file="lock") for lock in (old, new)]
+    assert compare(*read) == compare(old, new)
+
+
+bounds = st.builds(
+    lambda floor, ceiling: ",".join(part for part in (floor, ceiling) if part),
+    st.sampled_from(["", ">=3", ">3", ">=5.1", ">5.1"]),
+    st.sampled_from(["", "<8", "<=8", "<9.2", "<=9.2"]),
+)
+WITNESSES = [
+    Version.parse(text) for text in ("0", "2.9", "3", "3.0.1", "5.1", "5.1.1", "7.9", "8", "8.0.1", "9.1", "9.2", "9.2.1", "99")
+]
+
+
+@SETTINGS
+@given(bounds, bounds)
+def test_a_direction_agrees_with_every_version_tried(old: str, new: str) -> None:
+    """An independent judge: versions on, just below and just above every end that is drawn."""
+    if old == new:
+        return
+    before, after = ({version for version in WITNESSES if Range.parse(text).allows(version)} for text in (old, new))
+    expected = "tightened" if after < before else "loosened" if before < after else "changed"
+    assert direction(old, new) == expected
+    assert bool(fall_out(old, new)) == bool(before - after)
