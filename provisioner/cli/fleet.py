@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from provisioner.cli.inputs import Inputs
     from provisioner.host.roster import ListedHost
-    from provisioner.matrix.model import Matrix
 
 HostsOption = Annotated[
     list[Path] | None,
@@ -91,19 +90,18 @@ def fleet(
 def _listed(inputs: Inputs, paths: Sequence[Path]) -> Sequence[ListedHost]:
     """The hosts of the fleet: those of the paths given, else those the spec names."""
     from provisioner.cli.inputs import hosts_of
+    from provisioner.cli.inspect import known_products
     from provisioner.errors import UsageError
     from provisioner.host.roster import ListedHost, read_roster
 
     if paths:
-        return read_roster(paths, products=_products(inputs.matrix))
+        listed = read_roster(paths, products=known_products(inputs.matrix))
+        if not listed:
+            raise UsageError(f"there is no host in {', '.join(str(path) for path in paths)}")
+        return listed
     if inputs.spec.target.host is None:
         raise UsageError(
             f"no hosts are given: `{inputs.path}` names none, and --hosts is missing",
             hints=("give a folder of profiles, a .csv, or what `kubectl get nodes -o json` printed, with --hosts",),
         )
     return [ListedHost(name=one.label, host=one.host, where=one.place("")) for one in hosts_of(inputs)]
-
-
-def _products(matrix: Matrix) -> dict[str, str]:
-    """What each product the matrix knows can do, for labels that tell nothing but its name."""
-    return {gpu.name: device for gpu in matrix.gpus if (device := gpu.compute_capability or gpu.gfx)}

@@ -34,10 +34,10 @@ class Inputs:
         return platform if isinstance(platform, tuple) else (platform,)
 
     def wish(self, platform: str, *, preferred: Mapping[str, str] | None = None) -> Wish:
-        """What is wanted on one platform; hosts of another platform do not bind it."""
-        from provisioner.solve.target import Wish
+        """What is wanted on one platform; hosts of another platform do not bind it, and those that state the same are one."""
+        from provisioner.solve.target import Wish, alike
 
-        hosts = tuple(target for target in self.hosts if target.host.platform in {None, platform})
+        hosts = alike([target for target in self.hosts if target.host.platform in {None, platform}])
         places = {"": self.document.file}
         for key in self.document.keys:
             places[".".join(str(part) for part in key)] = self.document.where(key)

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from provisioner.fleet.affinity_needs import Absent, Bounds, integer
 from provisioner.fleet.affinity_terms import LAST_RESORT, Expansion, Population, fewest, point
-from provisioner.fleet.labels import DRIVER, KNOWN, OLD_DRIVER, drivers_named
+from provisioner.fleet.labels import DRIVER, KNOWN, OLD_DRIVER, LabelSet, drivers_named, with_newer_driver
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from provisioner.fleet.affinity_needs import Box, Constraint, Needs
-    from provisioner.fleet.labels import LabelSet
     from provisioner.host.model import Host
 
 
@@ -128,6 +127,7 @@ def _satisfied(expression: Expression, value: str | None) -> bool:
 def node_affinity(admitted: Sequence[LabelSet], refused: Sequence[LabelSet], needs: Needs) -> Affinity:
     """The affinity of a stack: it admits every `admitted` host whose labels show what the stack needs, and no `refused` one.
 
+    A host whose driver is upgraded stays admitted, as long as the stack runs there and no refused host is labelled like it.
     What labels cannot do is said: hosts whose labels lack something, and refused hosts labelled like admitted ones. Same input,
     same answer, in whatever order the hosts come.
     """
@@ -139,20 +139,36 @@ def node_affinity(admitted: Sequence[LabelSet], refused: Sequence[LabelSet], nee
             reached.append(one)
         else:
             unreached.append(Unreached(names=one.names, lacking=needs.lacking(one.labels)))
-    boxes = _boxes(reached, refused, needs)
+    shared = _shared_names(reached, needs)
+    boxes = _boxes([*reached, *_upgraded(reached, refused, needs, shared)], refused, needs, shared)
     return Affinity(
         terms=tuple(sorted((_term(box) for box in boxes), key=_term_rank)),
         unreached=tuple(unreached),
-        inseparable=tuple(_inseparable(reached, refused, needs)),
+        inseparable=tuple(_inseparable(reached, refused, shared)),
         unshown=needs.unshown,
         by_name=tuple(key for key in LAST_RESORT if any(key in box for box in boxes)),
     )
 
 
-def _boxes(admitted: Sequence[LabelSet], refused: Sequence[LabelSet], needs: Needs) -> list[Box]:
+def _upgraded(
+    admitted: Sequence[LabelSet], refused: Sequence[LabelSet], needs: Needs, shared: tuple[str, ...]
+) -> list[LabelSet]:
+    """The admitted hosts with newer drivers: without them, the next upgrade of a node would drive its pods away."""
+    outside = Population([one.labels for one in refused])
+    known = {frozenset(one.labels.items()) for one in admitted}
+    found: list[LabelSet] = []
+    for one in admitted:
+        for labels in with_newer_driver(one.labels):
+            box, identity = point(labels, shared or drivers_named(labels)), frozenset(labels.items())
+            if identity not in known and needs.covers(box) and not outside.within(box):
+                found.append(LabelSet(labels=labels, names=one.names, hosts=()))
+            known.add(identity)
+    return sorted(found, key=_rank)
+
+
+def _boxes(admitted: Sequence[LabelSet], refused: Sequence[LabelSet], needs: Needs, shared: tuple[str, ...]) -> list[Box]:
     """Few boxes of labels that hold every admitted host, and no refused one that labels can tell from them."""
     inside, outside = (Population([one.labels for one in sets]) for sets in (admitted, refused))
-    shared = _shared_names(admitted, needs)
     candidates: dict[frozenset[tuple[str, Constraint]], tuple[Box, int]] = {}
     expansions: dict[tuple[str, ...], Expansion] = {}
     covered = 0
@@ -179,8 +195,8 @@ def _shared_names(sets: Sequence[LabelSet], needs: Needs) -> tuple[str, ...]:
     return ()
 
 
-def _inseparable(admitted: Sequence[LabelSet], refused: Sequence[LabelSet], needs: Needs) -> Iterator[Inseparable]:
-    outside, shared = Population([one.labels for one in refused]), _shared_names(admitted, needs)
+def _inseparable(admitted: Sequence[LabelSet], refused: Sequence[LabelSet], shared: tuple[str, ...]) -> Iterator[Inseparable]:
+    outside = Population([one.labels for one in refused])
     for one in admitted:
         alike = outside.within(point(one.labels, shared or drivers_named(one.labels)))
         for index, other in enumerate(refused):

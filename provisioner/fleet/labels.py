@@ -90,6 +90,19 @@ def drivers_named(labels: Mapping[str, str]) -> tuple[str, str, str]:
     return OLD_DRIVER if DRIVER[0] not in labels and OLD_DRIVER[0] in labels else DRIVER
 
 
+def with_newer_driver(labels: Mapping[str, str]) -> Iterator[dict[str, str]]:
+    """A node's labels once its driver is upgraded: to a later release of its branch, and to a later branch.
+
+    Nothing where no label tells the driver's version, as AMD's do not: theirs are names.
+    """
+    major, minor = (labels.get(key, "") for key in drivers_named(labels)[:2])
+    if not (major.isdecimal() and minor.isdecimal()):
+        return
+    for parts in ((major, str(int(minor) + 1), "0"), (str(int(major) + 1), "0", "0")):
+        keys = (names for names in (DRIVER, OLD_DRIVER) if names[0] in labels)
+        yield {**labels, **{key: part for names in keys for key, part in zip(names, parts, strict=True)}}
+
+
 def labels_of(host: Host) -> dict[str, str]:
     """What node and GPU feature discovery would put on a node with these facts; nothing for a fact that is not stated.
 

@@ -58,7 +58,7 @@ class Node:
 
 def is_kubernetes(data: object) -> bool:
     """Whether a document is a Kubernetes object rather than a host profile."""
-    return isinstance(data, Mapping) and "apiVersion" in data and "kind" in data
+    return isinstance(data, Mapping) and "kind" in data and not data.keys().isdisjoint({"apiVersion", "items", "metadata"})
 
 
 def node_objects(data: Mapping[str, Any], wrong: Wrong) -> Iterator[tuple[KeyPath, Mapping[str, Any]]]:

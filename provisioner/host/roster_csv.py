@@ -46,6 +46,7 @@ _GPU_COLUMNS = ("gpu", "gpus", "compute_capability", "gfx", "gpu.pci_device_id")
 _OWN_COLUMNS = ("name", "count")
 _LISTS = frozenset({("loaded_modules",), ("libraries", "on_path")})
 _BOOLEANS = frozenset({("secure_boot", "enabled"), ("secure_boot", "mok_enrolled")})
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f]")
 _GPU = re.compile(r"(?:(\d+) ?x ?)?(.*?)(?: \((\d+\.\d+|gfx[0-9a-f]+)\))?")
 
 
@@ -79,6 +80,7 @@ class _Table:
 
     def rows(self) -> tuple[Row, ...]:
         reader = csv.reader(StringIO(self._text, newline=""), strict=True, skipinitialspace=True)
+        self._controls()
         try:
             header = self._header(next(reader, []))
             found = [row for cells in reader if any(cells) for row in self._row(header, cells, reader.line_num)]
@@ -89,12 +91,25 @@ class _Table:
             raise InvalidDocumentError(KIND, tuple(self.mistakes))
         return tuple(found)
 
+    def _controls(self) -> None:
+        """Refuse what no program writes into a table of text: a name with a NUL in it would look like another."""
+        for line, text in enumerate(self._text.splitlines(), start=1):
+            found = _CONTROL.search(text)
+            if found is not None:
+                self._wrong(line, 1, "", f"holds the control character U+{ord(found[0]):04X}: is it a table of text?")
+                return
+
     def _wrong(self, line: int, column: int, path: str, text: str) -> None:
         self.mistakes.append(Mistake(self.file, line, column, path, text))
 
     def _header(self, cells: list[str]) -> list[str]:
         names = [cell.strip() for cell in cells]
         known = (*_OWN_COLUMNS, *_COLUMNS, *_GPU_COLUMNS)
+        separator = next((one for one in ";\t|" if len(names) == 1 and one in names[0]), None)
+        if separator is not None:
+            shown = {"\t": "tabs"}.get(separator, f"`{separator}`")
+            self._wrong(1, 1, "", f"the columns are parted by {shown}: export the table with commas between them")
+            return names
         if not any(names):
             self._wrong(1, 1, "", f"the first row must name the columns: {', '.join(known)}")
         for index, name in enumerate(names):
@@ -118,14 +133,14 @@ class _Table:
         values = [cell.strip() for cell in cells]
         own = dict(zip(header, values, strict=True))
         name, count = own.get("name", ""), own.get("count", "") or "1"
-        if not re.fullmatch(r"[1-9][0-9]{0,8}", count):
+        is_count = re.fullmatch(r"[1-9][0-9]{0,8}", count) is not None
+        if not is_count:
             self._wrong(line, header.index("count") + 1, "count", f"`{count}` must be a whole number from 1")
-            return
         facts = tuple(value for key, value in own.items() if key not in _OWN_COLUMNS)
         if facts not in self._hosts:
             self._hosts[facts] = self._host(header, own, line)
         host = self._hosts[facts]
-        if host is not None:
+        if host is not None and is_count:
             yield Row(name=name or f"row {line}", host=host, count=int(count), line=line)
 
     def _host(self, header: list[str], own: dict[str, str], line: int) -> Host | None:

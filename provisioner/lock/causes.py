@@ -29,6 +29,7 @@ _PARTS_BEHIND = {
     "require_cuda": ("cuda", *_FRAMEWORKS),
     "gpu": _FRAMEWORKS,
     "arch_list": _FRAMEWORKS,
+    "require_base": ("image",),
 }
 """Whose requirement it is: compiled targets are those of the framework's build, the driver's floor is that of its CUDA."""
 

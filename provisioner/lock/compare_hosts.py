@@ -6,8 +6,9 @@ import re
 from typing import TYPE_CHECKING
 
 from provisioner.lock.comparison import Change
-from provisioner.lock.reach import direction, fall_out, labels
+from provisioner.lock.reach import direction, fall_out, labels, may_refuse
 from provisioner.solve.coverage import TARGET, capability, coverage
+from provisioner.solve.gate import KEPT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -45,6 +46,8 @@ def host_changes(old: LockedStack, new: LockedStack) -> Iterator[Change]:
         yield _of_basis(old.basis, new.basis)
     if old.require_cuda != new.require_cuda:
         yield _of_gate(old.require_cuda, new.require_cuda)
+    if old.environment.get(KEPT, "") != new.environment.get(KEPT, ""):
+        yield _of_kept_gate(old, new)
 
 
 def _gpus(old: LockedStack, new: LockedStack) -> Iterator[Change]:
@@ -154,6 +157,30 @@ def _of_gate(old: str, new: str) -> Change:
     words = {"changed": f"`{old}` -> `{new}`", "added": f"`{new}` is new", "removed": f"`{old}` is gone"}
     text = f"NVIDIA_REQUIRE_CUDA {words[change]}"
     return Change(section="hosts", subject="require_cuda", change=change, text=text, old=old, new=new)
+
+
+def _of_kept_gate(old: LockedStack, new: LockedStack) -> Change:
+    """What a base image asks of hosts itself; it breaks where a host that met all of the old requirements may not meet it."""
+    before, after = old.environment.get(KEPT, ""), new.environment.get(KEPT, "")
+    if not before:
+        change, text = "added", f"{_alternatives(after)} is required by the base image itself now"
+    elif not after:
+        change, text = "removed", f"{_alternatives(before)} is no longer required by the base image itself"
+    else:
+        change, text = "changed", f"the base image itself requires {_alternatives(after)}, it required {_alternatives(before)}"
+    is_breaking = bool(after) and may_refuse((old.require_cuda, before), after)
+    return Change(
+        section="hosts", subject="require_base", change=change, text=f"{text} ({KEPT})", old=before, new=after,
+        is_breaking=is_breaking,
+    )  # fmt: skip
+
+
+def _alternatives(text: str) -> str:
+    """The first alternative of a requirement, and how many more there are: NVIDIA's have dozens."""
+    first, *others = text.split()
+    return f"`{first}`" + (
+        f" or one of {len(others)} other alternatives" if len(others) > 1 else f" or `{others[0]}`" if others else ""
+    )
 
 
 def _without(some: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from provisioner.lock.comparison import Change
+from provisioner.solve.gate import KEPT
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
 
 FIRST = ("pytorch", "tensorflow", "jax", "cuda", "rocm", "python")
 """Components that a reviewer looks for first; the image comes next, then the others by name."""
+
+_IMAGE = re.compile(r"^image: \S+ (?=is not pinned)")
 
 _ELSEWHERE = frozenset({"image", "platform", "pytorch_build"})
 """Told as the image, as the platform of the lock, and as part of `pytorch`."""
@@ -97,7 +101,7 @@ def _reference(stack: LockedStack) -> str:
 def _variables(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[Change]:
     for name in sorted({*old, *new}):
         before, after = old.get(name), new.get(name)
-        if before == after:
+        if before == after or name == KEPT:  # what the base asks of hosts is told with the hosts
             continue
         if before is None or after is None:
             change, text = (
@@ -113,14 +117,19 @@ def _variables(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[Chang
 
 
 def _listed(subject: str, old: tuple[str, ...], new: tuple[str, ...]) -> Iterator[Change]:
-    """Sentences that came or went, one change each."""
+    """Sentences that came or went, one change each; that an image is not pinned is the same sentence of every image."""
+    known, said = {_of_any_image(text) for text in old}, {_of_any_image(text) for text in new}
     words = {"relaxations": ("relaxed now", "no longer relaxed"), "unverified": ("unverified now", "no longer unverified")}[
         subject
     ]
-    for text in sorted(set(new) - set(old)):
+    for text in sorted(one for one in set(new) if _of_any_image(one) not in known):
         yield Change(section="system", subject=subject, change="added", text=f"{words[0]}: {text}", new=text)
-    for text in sorted(set(old) - set(new)):
+    for text in sorted(one for one in set(old) if _of_any_image(one) not in said):
         yield Change(section="system", subject=subject, change="removed", text=f"{words[1]}: {text}", old=text)
+
+
+def _of_any_image(text: str) -> str:
+    return _IMAGE.sub("image: ", text)
 
 
 def _installer(old: LockedStack, new: LockedStack) -> Iterator[Change]:

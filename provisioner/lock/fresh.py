@@ -75,8 +75,20 @@ def stack_findings(lock: Lock, problem: Problem, *, where: str) -> Iterator[Find
     for unverified in stack.unverified:
         yield Finding(code="unverified", verdict="unverified", text=unverified, where=where)
     if stack.require_cuda != lock.require_cuda:
-        text = f"NVIDIA_REQUIRE_CUDA should be `{stack.require_cuda}`, the lock has `{lock.require_cuda}`"
-        yield Finding(code="stale-gate", verdict="no", text=text, where=where)
+        yield _stale_gate(lock.require_cuda, stack.require_cuda, where)
+
+
+def _stale_gate(old: str, new: str, where: str) -> Finding:
+    text = (
+        f"the image would start on other hosts than the stack runs on: NVIDIA_REQUIRE_CUDA should be {_or_none(new)}, "
+        f"the lock has {_or_none(old)}"
+    )
+    hint = "`provision solve` writes it again; what is locked stays as it is where nothing else changed"
+    return Finding(code="stale-gate", verdict="no", text=text, where=where, hints=(hint,))
+
+
+def _or_none(requirement: str) -> str:
+    return f"`{requirement}`" if requirement else "empty"
 
 
 def package_findings(lock: Lock, problem: Problem, *, where: str) -> Iterator[Finding]:

@@ -8,8 +8,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING
 
+from provisioner.gate.evaluate import GateFacts, GateGpu, completions, completions_of_gpu, is_met
+from provisioner.gate.grammar import GateError, parse
 from provisioner.versions import Range, Version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _SIDES = {">=": ("floor", False), ">": ("floor", True), "<=": ("ceiling", False), "<": ("ceiling", True)}
 _SEPARATOR = re.compile(r", | or ")
@@ -95,3 +102,15 @@ def fall_out(old: str, new: str) -> str:
             parts.append(f"{'from' if after.ceiling[1] else 'above'} {after.ceiling[0]}{' on' if after.ceiling[1] else ''}")
         return " or ".join(parts)
     return f"outside `{new}`" if direction(old, new) != "loosened" else ""
+
+
+def may_refuse(old: Iterable[str], new: str) -> bool:
+    """Whether some host meets every old requirement of a container and not the new one; what cannot be read may."""
+    try:
+        before, after = [parse(one) for one in old], parse(new)
+    except GateError:
+        return True
+    every, anything = [*before, after], GateFacts()
+    hosts = product(completions(every, anything), tuple(completions_of_gpu(every, GateGpu())))
+    facts = ({**of_host, **of_gpu} for of_host, of_gpu in hosts)
+    return any(all(is_met(one, host) for one in before) and not is_met(after, host) for host in facts)

@@ -80,7 +80,7 @@ def side_of(lock: Lock, platform: str) -> Side:
     return Side(
         packages=by_name([_on_platform(package, platform) for package in one.packages]),
         stack=stack,
-        labels=component_labels(stack),
+        labels={**component_labels(stack), **({"image": stack.image.reference} if stack.image else {})},
         reasons={**reasons, **stack.host_reasons},
         asked=lock.asked or None,
         inputs=inputs_of(lock),

@@ -10,7 +10,7 @@ import re
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from provisioner.render.instruction import Entrypoint, Run
+from provisioner.render.instruction import Comment, Entrypoint, Run
 
 if TYPE_CHECKING:
     from provisioner.lock.model import LockedStack
@@ -24,6 +24,9 @@ REFUSED = 78
 SAID_BY = "provision: "
 """What each line of the script on stderr starts with."""
 
+_REVIEW = f"""The image starts through this script: it holds the host against NVIDIA_REQUIRE_*, which container runtimes that
+hand over GPUs by CDI do not, says which clause fails (exit code {REFUSED}), and else becomes the command. It is plain Python
+and here in full, for whoever reviews this file. NVIDIA_DISABLE_REQUIRE=true turns the check off."""
 
 _FOR_TOOLS = re.compile(r"^# (?:ruff|mypy): .*\n|  # fmt: .*", re.MULTILINE)
 _CANNOT = f"{SAID_BY}this image cannot run on "
@@ -46,12 +49,15 @@ def has_guard(stack: LockedStack) -> bool:
     return stack.accelerator == "cuda" and bool(stack.require_cuda)
 
 
-def install_guard() -> Run:
-    """Write the script into the image. It has no single quotes, so that each of its lines can stand in some."""
+def install_guard() -> tuple[Comment, Run]:
+    """Write the script into the image, after words on what it is; it has no single quotes, so each line can stand in some.
+
+    It belongs after the large layer: a new version of the script then leaves that one as it is, in caches and on machines.
+    """
     lines = [f"'{line}'" for line in guard_script().splitlines()]
     printed = " \\\n      ".join(("printf '%s\\n'", *lines, f"> {GUARD}"))
     folder = GUARD.rpartition("/")[0]
-    return Run((f"mkdir -p {folder}", printed, f"chmod 0644 {GUARD}"))
+    return Comment(_REVIEW), Run((f"mkdir -p {folder}", printed, f"chmod 0644 {GUARD}"))
 
 
 def entrypoint(environment: str) -> Entrypoint:

@@ -195,8 +195,8 @@ def _runtime(plan: _Plan, builder: str) -> Stage:
     is_guarded = has_guard(plan.stacks[0])
     return (
         _add_user(),
-        *((install_guard(),) if is_guarded else ()),
         Copy(ENVIRONMENT, builder),
+        *(install_guard() if is_guarded else ()),
         Env((("VIRTUAL_ENV", ENVIRONMENT), ("PATH", f"{ENVIRONMENT}/bin:$PATH")), expands=True),
         *((Env(variables),) if variables else ()),
         Label(_labels(plan)),

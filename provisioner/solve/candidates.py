@@ -24,18 +24,21 @@ ACCELERATOR_OF = {"cuda": "cuda", "rocm": "rocm"}
 impossible, not a stack for NVIDIA. CPU stacks may still hold a CUDA that nothing uses, such as their base image's."""
 
 
+DRIVER_OF = {"driver": "cuda", "driver_module": "cuda", "amdgpu": "rocm"}
+"""Of two vendors' drivers the other one's is no choice: what asks for it on the wrong GPU asks for what is not there."""
+
+
 def candidates_of(component: Component, wish: Wish, key: Key | None = None) -> tuple[Candidate, ...]:
     """List what may be chosen for a component in the order the wish prefers."""
     key = key or Key(component.name)
     accelerator = wish.accelerator
-    owner = ACCELERATOR_OF.get(component.name, accelerator)
-    if owner != accelerator and not (component.name == "cuda" and accelerator == "cpu"):
+    if _is_foreign(component, accelerator):
         return ()
     until = wish.spec.policy.exclude_newer
     may_compile = _may_compile(component, wish)
     found = []
     for release in offered(component, wish, key.world):
-        if until is not None and not is_by(release.released, until):
+        if until is not None and not _is_out(component, release, until):
             continue
         if not release.builds:
             found.append(Candidate(key, release.version, str(release.version), (release, None)))
@@ -54,6 +57,32 @@ def candidates_of(component: Component, wish: Wish, key: Key | None = None) -> t
         if is_oldest:
             found.sort(key=lambda candidate: candidate.version)
     return arranged(found, wish, component.name)
+
+
+def _is_foreign(component: Component, accelerator: str) -> bool:
+    """Whether a runtime or a driver is of another accelerator than the wish's."""
+    owner = ACCELERATOR_OF.get(component.name, accelerator)
+    if owner != accelerator and not (component.name == "cuda" and accelerator == "cpu"):
+        return True
+    return accelerator in DRIVER_OF.values() and DRIVER_OF.get(component.name, accelerator) != accelerator
+
+
+def _is_out(component: Component, release: Release, until: str) -> bool:
+    """Whether a release was out by a day; one that nobody dates may have been, unless its series began later."""
+    if release.released:
+        return is_by(release.released, until)
+    numbers = release.version.release
+    dated = [one for one in component.releases if one.released and one.version.release] if numbers else []
+    same = [one for one in dated if one.version.release[0] == numbers[0]]
+    if any(one.version > release.version and is_by(one.released, until) for one in same):
+        return True
+    # Of a series, repairs of old releases go on: only where it began says something of what came later.
+    starts: dict[int, str] = {}
+    for one in dated:
+        if one.version < release.version:
+            start = starts.setdefault(one.version.release[0], one.released)
+            starts[one.version.release[0]] = min(start, one.released)
+    return all(is_by(start, until) for start in starts.values())
 
 
 def _may_compile(component: Component, wish: Wish) -> bool:

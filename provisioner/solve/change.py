@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 LEFT_OUT = "left out"
 """What a request becomes of which no other value works either."""
 
+TARGET = "target"
+"""What a host is left out of."""
+
 SIGNS = ("==", ">=", "<=")
 KINDS = {"driver": "nvidia", "amdgpu": "amdgpu", "webdriver": "webdriver"}
 SECURE_BOOT = {
@@ -36,7 +39,7 @@ class Change:
 
     `text` is the new range (`==12.6.3`), bound (`>=525.60.13`) or line of a policy, or `left out`; `host` names the host whose
     fact it is, "" for what the spec asks; `package` the distribution of a line of `packages:`; `instead` what it says now;
-    `names` what GPUs of that kind are called.
+    `names` what GPUs of that kind are called. Of the component `target` a host is left out.
     """
 
     component: str
@@ -55,7 +58,9 @@ class Change:
 def changed(wish: Wish, changes: Iterable[Change]) -> Wish:
     """The wish after some changes."""
     for change in changes:
-        if change.host:
+        if change.component == TARGET:
+            wish = replace(wish, hosts=tuple(target for target in wish.hosts if target.label != change.host))
+        elif change.host:
             hosts = (
                 replace(target, host=_with_fact(target.host, change)) if target.label == change.host else target
                 for target in wish.hosts
@@ -71,6 +76,8 @@ def _with_request(spec: Spec, change: Change) -> Spec:
         key, _, value = change.text.partition(": ")
         words: object = value if key == "strategy" else tuple(word for word in value.strip("[]").split(", ") if word)
         return spec.model_copy(update={"policy": spec.policy.model_copy(update={key: words})})
+    if change.component == "accelerator":
+        return spec.model_copy(update={"accelerator": change.value})
     if change.component == "image":
         return spec.model_copy(update={"image": spec.image.model_copy(update={"base": change.value})})
     if change.component == "arch_list" and spec.build is not None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provisioner.errors import UnavailableError
+from provisioner.solve.ladder import at_most_one
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -184,7 +185,10 @@ class CompleteSearch:
     def best(
         self, *, without: Collection[str] = (), given: Collection[Candidate] = (), present: Collection[Key] = ()
     ) -> dict[Key, Candidate] | None:
-        """The most wanted assignment: keys in the problem's order, each taking its first candidate that still works."""
+        """The most wanted assignment: keys in the problem's order, each taking its first candidate that still works.
+
+        In a system stack a key is decided once something requires it, as resolvelib does: an image before what only it brings.
+        """
         pins = self.find(without=without, given=given, present=present)
         if pins is None:
             return None
@@ -193,8 +197,10 @@ class CompleteSearch:
         for root in self._universe.roots:
             if root.origin.group not in without:
                 roots.setdefault(root.key, []).append(root)
-        waiting = self._in_order(pins, fixed)
-        while (key := next(waiting, None)) is not None:
+        required = {*roots, *present}
+        for candidate in given:
+            required.update(self._required_by(candidate, without))
+        while (key := self._next_key(pins, fixed, required)) is not None:
             candidates = self._universe.candidates(key)
             wanted: Sequence[Candidate] = candidates[: candidates.index(pins[key])]
             for root in roots.get(key, ()):  # a host states most of its keys: what it refuses needs no search
@@ -204,10 +210,13 @@ class CompleteSearch:
                 better = self.find(without=without, given=[*decided, candidate], present=present)
                 if better is not None and better.get(key) == candidate:
                     pins, fixed[key] = better, candidate
-                    waiting = self._in_order(pins, fixed)
                     break
             fixed[key] = pins[key]
+            required.update(self._required_by(pins[key], without))
         return pins
+
+    def _required_by(self, candidate: Candidate, without: Collection[str]) -> Iterator[Key]:
+        return (one.key for one in self._universe.requirements(candidate) if one.origin.group not in without)
 
     def _working(
         self,
@@ -228,15 +237,18 @@ class CompleteSearch:
                 yield from some
             start, size = start + size, size * 2
 
-    def _in_order(self, pins: Collection[Key], fixed: Collection[Key]) -> Iterator[Key]:
-        """The keys that are still to be decided, those the user named first."""
+    def _next_key(self, pins: Collection[Key], fixed: Collection[Key], required: Collection[Key]) -> Key | None:
+        """The key that is decided next: those the user named first, of a system stack those that something requires already."""
         direct = self._universe.packages.order if self._universe.packages else {}
         order = self._universe.problem.order
 
         def rank(key: Key) -> tuple[bool, int, bool, int, Key]:
             return key not in direct, direct.get(key, 0), key.is_package, order.get(key, 0), key
 
-        return iter(sorted((key for key in pins if key not in fixed), key=rank))
+        left = [key for key in pins if key not in fixed]
+        if self._universe.packages is None:
+            left = [key for key in left if key in required] or left
+        return min(left, key=rank, default=None)
 
     def _reached(self, model: Sequence[int], without: Collection[str]) -> dict[Key, Candidate]:
         """The part of a model that is needed, starting from the roots. A model lists every variable, negated when false."""
@@ -281,19 +293,9 @@ class CompleteSearch:
         """The variables of a key's candidates, most wanted first."""
         if key not in self._domains:
             variables = self._domains[key] = [self._variable(one) for one in self._universe.candidates(key)]
-            self._at_most_one(variables)
+            for clause in at_most_one(variables, self._fresh):
+                self._solver.add_clause(clause)
         return self._domains[key]
-
-    def _at_most_one(self, variables: list[int]) -> None:
-        """A ladder: each new variable says "chosen here or before", so the clauses grow with the domain, not its square."""
-        before = 0
-        for variable in variables:
-            so_far = self._fresh()
-            self._solver.add_clause([-variable, so_far])
-            if before:
-                self._solver.add_clause([-before, so_far])
-                self._solver.add_clause([-before, -variable])
-            before = so_far
 
     def _variable(self, candidate: Candidate) -> int:
         if candidate not in self._variables:

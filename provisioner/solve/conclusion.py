@@ -38,9 +38,29 @@ def conclusion(universe: Universe, groups: Sequence[Sequence[Member]]) -> str:
     if wanted is not None:
         return f"so no {wanted.key.component} is left{for_whom}"
     stated = [one for one in roots if one.origin.kind == "fact"]
+    refused = next((what for one in roots if (what := _refused(one, stated))), "")
+    if refused:
+        return f"so {refused}{for_whom}"
     if stated:
         return f"so {'these facts do not go together' if len(stated) > 1 else 'this cannot be'}{for_whom}"
     return f"so nothing is left to choose{for_whom}"
+
+
+def _refused(requirement: Requirement, stated: Sequence[Requirement]) -> str:
+    """What a line of the spec that names no version comes to; "" where the requirement is no such line."""
+    if requirement.origin.kind != "request":
+        return ""
+    if requirement.key.component == "accelerator":
+        return f"nothing can be accelerated with {requirement.test}"
+    if requirement.key.component == "image":
+        return "this base image cannot be used"
+    if requirement.key.component == "policy" and stated:
+        return f"{' and '.join(dict.fromkeys(str(_stated(one)) for one in stated))} cannot stay under this policy"
+    return ""
+
+
+def _stated(requirement: Requirement) -> str:
+    return requirement.origin.text.removeprefix("the host has ").partition(" (")[0]
 
 
 def _asked(requirement: Requirement) -> str:
@@ -62,7 +82,8 @@ def _for_whom(universe: Universe, roots: Sequence[Requirement]) -> str:
     taking_part = dict.fromkeys(one.key.world for one in roots if one.key.world and not one.key.is_package)
     concerned = [target.label for target in hosts if target.label in taking_part]
     if concerned:
-        return f" for {_and(concerned)}" if len(hosts) > 1 else " for this host"
+        is_one = sum(target.count for target in hosts) == 1
+        return " for this host" if is_one else f" for {_and(concerned)}"
     platform = next((one.test for one in roots if one.key.name == "platform" and isinstance(one.test, Labelled)), None)
     return f" for {platform}" if platform is not None else ""
 

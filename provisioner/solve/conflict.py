@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from provisioner.solve.complete import CompleteSearch
 from provisioner.solve.conclusion import conclusion
+from provisioner.solve.devices import FRAMEWORKS
 from provisioner.solve.fold import joined, listed, plural, said, saying_of, sayings
 from provisioner.solve.hints import hints
 from provisioner.solve.proof import Member, Proof
@@ -134,7 +135,7 @@ def _where(members: Sequence[Member]) -> str:
 def _words(universe: Universe, by_group: Groups, group: str) -> str:
     """Say a whole group in one line: the one requirement it has, or what its subjects need, folded together."""
     found = sayings(by_group[group])
-    for sum_up in (_platforms, _compiled, _listed_ranges, _spanned_ranges):
+    for sum_up in (_here, _platforms, _compiled, _listed_ranges, _spanned_ranges):
         found = sum_up(universe, by_group, found)
     if len(found) <= SHOWN:
         return "; ".join(said(universe, saying) for saying in found)
@@ -142,6 +143,27 @@ def _words(universe: Universe, by_group: Groups, group: str) -> str:
     rest = len({parent for saying in found if saying not in most for parent, _ in saying.members})
     parts = [said(universe, saying) for saying in found if saying in most]
     return "; ".join([*parts, f"and {rest} more like {'it' if rest == 1 else 'them'}"])
+
+
+def _here(universe: Universe, by_group: Groups, found: list[Saying]) -> list[Saying]:
+    """A build has a row for each platform, which may be compiled for other GPUs: the target's is told, not the others."""
+    del by_group
+    platform = universe.problem.wish.platform
+
+    def is_here(parent: Candidate | None) -> bool:
+        build = parent.subject[1] if parent is not None and parent.key.component in FRAMEWORKS and parent.subject else None
+        return build is None or not build.platforms or platform in build.platforms
+
+    compiled = [member for saying in found if saying.need.startswith(COMPILED) for member in saying.members]
+    labels = {parent.label for parent, _ in compiled if parent is not None and is_here(parent)}
+    kept = []
+    for saying in found:
+        members = tuple(
+            one for one in saying.members if is_here(one.parent) or one.parent is None or one.parent.label not in labels
+        )
+        if members:
+            kept.append(replace(saying, members=members) if saying.need.startswith(COMPILED) else saying)
+    return kept
 
 
 def _platforms(universe: Universe, by_group: Groups, found: list[Saying]) -> list[Saying]:
@@ -229,7 +251,8 @@ def _offer(universe: Universe, requirement: Requirement) -> str:
     withdrawn = next((one for one in offered if one.is_yanked and requirement.allows(one)), None)
     if withdrawn is not None:
         return f"{name} {withdrawn.label} is {withdrawn.subject.why_not}"
-    return f"{'the index' if key.is_package else 'the matrix'} has {_listed(offered)}"
+    cut = "" if key.is_package else universe.problem.wish.spec.policy.exclude_newer
+    return f"{'the index' if key.is_package else 'the matrix'} has {_listed(offered)}{f' until {cut}' if cut else ''}"
 
 
 def _listed(offered: Sequence[Candidate]) -> str:

@@ -7,7 +7,7 @@ ORDER = (
     ("pytorch", "tensorflow", "jax", "package", "cudnn", "nccl", "triton", "tensorrt"),
     ("python", "python_arch"),
     ("arch_list", "cuda", "rocm", "nvcc", "gcc", "clang", "xcode"),
-    ("policy",),
+    ("policy", "accelerator"),
     ("image", "glibc", "container_toolkit"),
     (
         "fabric_manager", "userspace_driver", "loaded_modules", "kernel_headers", "kernel_gcc", "driver_module",
@@ -15,12 +15,13 @@ ORDER = (
     ),
     ("sip", "secure_boot", "kernel"),
     ("os", "macos"),
+    ("target",),
     ("left out",),
     ("gpu",),
 )  # fmt: skip
 """Cheapest first: another build of the same version, another version, Python, CUDA and compilers, the policy, the container,
-the driver and what stands beside it, the kernel and the firmware's settings, the operating system, giving up a part of
-the wish, the hardware."""
+the driver and what stands beside it, the kernel and the firmware's settings, the operating system, giving up a host,
+giving up a part of the wish, the hardware."""
 
 Cost = tuple[int, int]
 

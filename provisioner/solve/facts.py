@@ -213,6 +213,14 @@ def binds(component: str, wish: Wish) -> bool:
     return is_ours and is_used(component, wish) and wish.accelerator in source.accelerators and wish.system in source.systems
 
 
+def is_at_home(component: str, wish: Wish) -> bool:
+    """Whether a driver could be installed for what is wished for: none of NVIDIA's serves the GPUs of a stack for ROCm."""
+    source = FACTS.get(component)
+    if source is None or component not in DRIVERS or wish.accelerator == "cpu":
+        return True
+    return wish.accelerator in source.accelerators and wish.system in source.systems
+
+
 def is_used(component: str, wish: Wish) -> bool:
     """Whether a build tool is used at all: nvcc where something is compiled; of host compilers GCC, unless asked otherwise."""
     requires = wish.spec.requires

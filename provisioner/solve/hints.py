@@ -4,25 +4,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from provisioner.errors import ProvisionError, UnavailableError
 from provisioner.solve.change import LEFT_OUT, Change, changed
-from provisioner.solve.complete import CompleteSearch
 from provisioner.solve.cost import Cost, cost_of, rank
-from provisioner.solve.fold import listed
+from provisioner.solve.devices import FRAMEWORKS
+from provisioner.solve.fewer_hosts import fewer_hosts
+from provisioner.solve.hint_words import SHOWN, hint_of
 from provisioner.solve.lever import Lever, change_of, left_out, levers_of
 from provisioner.solve.other_ways import other_ways
 from provisioner.solve.problem import join
 from provisioner.solve.provider import search as engine_search
-from provisioner.solve.stack import Hint
+from provisioner.solve.resolve import decide
 from provisioner.solve.universe import Universe, violations
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from provisioner.solve.complete import CompleteSearch
     from provisioner.solve.problem import Problem
     from provisioner.solve.requirement import Candidate, Key
+    from provisioner.solve.stack import Hint
     from provisioner.solve.target import Wish
 
     Settle = Callable[[Wish], Mapping[str, str] | None]
@@ -32,8 +36,6 @@ AT_ONCE = 3
 
 MOST = 40
 """How many combinations are tried before those found so far must do."""
-
-SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,10 +59,13 @@ def hints(
         settle = partial(_settle_system, universe.problem)
     found = _Ways(universe, search, settle).found(groups)
     if settle is not None:
-        found.extend(_others(universe, groups, settle))
+        found.extend(_others(universe, chain(other_ways(universe, groups), fewer_hosts(universe, search, groups)), settle))
     found.sort(key=lambda way: (rank(list(way.costs)), [change.text for change in way.changes]))
-    several = len(universe.problem.wish.hosts) > 1
-    return tuple({hint.text: hint for hint in (_hint(way, names_hosts=several) for way in found)}.values())[:SHOWN]
+    hosts = {target.label: target for target in universe.problem.wish.hosts}
+    asked = universe.problem.wish.spec.requires.keys()
+    return tuple({hint.text: hint for hint in (hint_of(way.changes, way.gives, hosts, asked=asked) for way in found)}.values())[
+        :SHOWN
+    ]
 
 
 def rejoined(problem: Problem, wish: Wish) -> Problem:
@@ -69,12 +74,9 @@ def rejoined(problem: Problem, wish: Wish) -> Problem:
 
 
 def _settle_system(problem: Problem, wish: Wish) -> Mapping[str, str] | None:
+    """Decided as `solve` decides it, so that a hint gives what is then answered."""
     universe = Universe(rejoined(problem, wish))
-    search = CompleteSearch(universe)
-    try:
-        pins = search.best()
-    finally:
-        search.close()
+    pins = decide(universe)
     return None if pins is None else gives(universe, pins)
 
 
@@ -86,12 +88,13 @@ def _settled(settle: Settle, wish: Wish, changes: Sequence[Change]) -> Mapping[s
         return None
 
 
-def _others(universe: Universe, groups: tuple[str, ...], settle: Settle) -> list[Way]:
+def _others(universe: Universe, tried: Iterable[tuple[Change, ...]], settle: Settle) -> list[Way]:
+    """Those of some changes of the inputs that help; none that does more than another."""
     wish = universe.problem.wish
     found: list[Way] = []
-    for changes in other_ways(universe, groups):
-        said = {(change.component, change.text) for change in changes}
-        if any({(one.component, one.text) for one in way.changes} <= said for way in found):
+    for changes in tried:
+        said = {(change.component, change.text, change.host) for change in changes}
+        if any({(one.component, one.text, one.host) for one in way.changes} <= said for way in found):
             continue
         given = _settled(settle, wish, changes)
         if given is not None:
@@ -130,9 +133,10 @@ class _Ways:
             tried += 1
             way = self._way(levers)
             if way is not None:
-                done.append(dropped)
                 ways.append(way)
-                continue
+                if not any(change.text == LEFT_OUT for change in way.changes):
+                    done.append(dropped)
+                    continue
             for further in self._further(levers, dropped):
                 if _groups(further) not in known:
                     known.add(_groups(further))
@@ -141,7 +145,8 @@ class _Ways:
 
     def _further(self, levers: tuple[Lever, ...], dropped: frozenset[str]) -> list[tuple[Lever, ...]]:
         """The same changes with one more: what else stands in the way once they are made."""
-        also = levers_of(self._universe, self._search, self._still_impossible(dropped))
+        groups = self._still_impossible(dropped) or self._in_the_way(levers, dropped)
+        also = levers_of(self._universe, self._search, groups)
         further = [(*levers, lever) for lever in also if lever.group not in dropped]
         return [some for some in further if _count(some) <= AT_ONCE]
 
@@ -151,6 +156,12 @@ class _Ways:
             return self._search.minimal(without=dropped) if self._search.find(without=dropped) is None else ()
         except UnavailableError:
             return ()
+
+    def _in_the_way(self, levers: tuple[Lever, ...], dropped: frozenset[str]) -> tuple[str, ...]:
+        """Why nothing can be had of what the levers are about, though all would be well without it; not minimal."""
+        present = tuple(dict.fromkeys(lever.key for lever in levers if not lever.is_fact))
+        is_refuted = bool(present) and self._search.refutes(without=dropped, present=present)
+        return self._search.core(without=dropped) if is_refuted else ()
 
     def _way(self, levers: tuple[Lever, ...]) -> Way | None:
         """Change what the levers say; None when that is still impossible, or an index it needs is out of reach."""
@@ -176,9 +187,16 @@ class _Ways:
             given = _settled(self._settle, self._universe.problem.wish, (*changes, open_python))
             if given is not None:
                 changes, costs = (*changes, _exact(open_python, given)), [*costs, cost_of("python")]
-        if given is None or (not given and any(change.text == LEFT_OUT for change in changes)):
-            return None  # with everything left out that was asked for there is nothing left to solve, which is no answer
+        if given is None or (any(change.text == LEFT_OUT for change in changes) and not self._is_of_use(given)):
+            return None
         return Way(changes=changes, costs=tuple(costs), gives=given)
+
+    def _is_of_use(self, given: Mapping[str, str]) -> bool:
+        """Whether anything is left of what was asked for: an environment without it is no answer."""
+        requires = self._universe.problem.wish.spec.requires
+        named = self._universe.packages.order if self._universe.packages else {}
+        wanted = {*(name for name in FRAMEWORKS if name in requires), *(key.name for key in named)}
+        return bool(wanted.intersection(given)) if wanted else bool(given)
 
     def _is_python_asked(self) -> bool:
         return self._universe.packages is not None and "python" in self._universe.problem.wish.spec.requires
@@ -235,10 +253,17 @@ class _Ways:
             while low < high:
                 middle = (low + high) // 2
                 low, high = (low, middle) if may(rest[low : middle + 1]) else (middle + 1, high)
-            if self._answered(without=without, given=(*given, rest[low]), present=present) is not None:
+            if self._works(without=without, given=(*given, rest[low]), present=present):
                 return rest[low]
             rest = rest[low + 1 :]
         return None
+
+    def _works(self, *, without: frozenset[str], given: tuple[Candidate, ...], present: tuple[Key, ...]) -> bool:
+        """Whether anything would be answered; what it is costs as much again for each key there is."""
+        if self._universe.packages is not None:
+            return self._answered(without=without, given=given, present=present) is not None
+        present = tuple(dict.fromkeys((*present, *(candidate.key for candidate in given))))
+        return self._search.find(without=without, given=given, present=present) is not None
 
     def _answered(
         self, *, without: frozenset[str], given: tuple[Candidate, ...], present: tuple[Key, ...]
@@ -268,43 +293,6 @@ def _count(levers: Sequence[Lever]) -> int:
 
 def _cost(levers: Sequence[Lever]) -> tuple[int, int, list[Cost]]:
     return rank([cost_of(lever.name) for lever in levers])
-
-
-def _hint(way: Way, *, names_hosts: bool) -> Hint:
-    return Hint(
-        changes=tuple((change.component, change.text) for change in way.changes),
-        text=_words(way.changes, names_hosts=names_hosts),
-        gives=way.gives,
-        hosts=tuple(change.host if names_hosts else "" for change in way.changes),
-    )
-
-
-def _words(changes: Sequence[Change], *, names_hosts: bool) -> str:
-    """`A and B would do`, where the same change on several hosts is said once."""
-    hosts: dict[str, list[str]] = {}
-    for change in changes:
-        hosts.setdefault(_said(change), []).append(change.host)
-    parts = []
-    for text, names in hosts.items():
-        stated = [name for name in dict.fromkeys(names) if name]
-        shown = ", ".join(stated) if len(stated) <= SHOWN else f"{len(stated)} hosts"
-        where = f" on {shown}" if names_hosts and stated else ""
-        parts.append(f"{text}{where}")
-    if len(parts) == 1:
-        return f"{parts[0]} would do"
-    return f"{listed(parts, 'and')} would do: these {len(parts)} changes are needed together"
-
-
-def _said(change: Change) -> str:
-    text = change.text.removeprefix("==")
-    if text == LEFT_OUT:
-        return f"leaving out {change.instead}"
-    if change.component == "policy":
-        return f"`{text}` in policy"
-    name = change.package or change.component
-    is_stated = bool(change.host) and change.component != "gpu"
-    instead = f" instead of {change.instead}" if change.instead and not is_stated else ""
-    return f"{name} {text}{instead}"
 
 
 def gives(universe: Universe, pins: Mapping[Key, Candidate]) -> dict[str, str]:

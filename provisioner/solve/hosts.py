@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 from provisioner.errors import ProvisionError
 from provisioner.names import nearest
 from provisioner.solve.candidates import candidates_of
-from provisioner.solve.facts import ABSENT, FACTS, binds, has_driver_of_some_version, is_chosen, stated, to_settle
+from provisioner.solve.facts import (
+    ABSENT,
+    FACTS,
+    binds,
+    has_driver_of_some_version,
+    is_at_home,
+    is_chosen,
+    stated,
+    to_settle,
+)
 from provisioner.solve.requirement import Candidate, Key, Labelled, Origin, Requirement, Within, is_of_system
 from provisioner.versions import Range, Version
 
@@ -36,6 +45,7 @@ class HostSide:
         self._wish = wish
         self._partners = _partners(matrix)
         self._known = {gpu.name: gpu.compute_capability or gpu.gfx for gpu in matrix.gpus}
+        self._listed: dict[tuple[str, object], tuple[Candidate, ...]] = {}
         self.domains: dict[Key, tuple[Candidate, ...]] = {}
         self.roots: list[Requirement] = []
         self.unverified: list[str] = []
@@ -44,7 +54,7 @@ class HostSide:
         """Add the keys and facts of one host; raises `UnknownGpuError`."""
         wish, host, label = self._wish, target.host, target.label
         for name in self._of_hosts():
-            value = stated(host, name) if binds(name, wish) else None
+            value = stated(host, name) if binds(name, wish) or name in wish.spec.requires else None
             if value is not None or is_chosen(name, wish) or name in wish.spec.requires:
                 self._fact(target, name, value)
         if wish.runs == "host" and host.glibc is None and wish.system == "linux":
@@ -54,6 +64,10 @@ class HostSide:
         self._gpus(target)
         if wish.accelerator == "cuda" and wish.runs == "container" and host.container_toolkit is None:
             self.unverified.append(f"container_toolkit: {label} does not state it{to_settle('container_toolkit')}")
+        if wish.accelerator == "cuda" and wish.runs == "container" and host.container_toolkit == ABSENT:
+            self.unverified.append(
+                f"container_toolkit: {label} has none, without which no container is given a GPU; install it"
+            )
 
     def _of_hosts(self) -> Iterator[str]:
         """Components whose keys belong to hosts: what a host provides, unless a container image does."""
@@ -67,7 +81,7 @@ class HostSide:
         """What the host states is fixed; what it leaves open keeps its whole domain and is chosen."""
         component = self._matrix.components[name]
         key = Key(name, target.label)
-        candidates = candidates_of(component, self._wish, key)
+        candidates = self._candidates(component, target) if value is not None or is_at_home(name, self._wish) else ()
         for partner in self._partners.get(name, ()):
             other = stated(target.host, partner)
             if other not in {None, ABSENT}:
@@ -87,6 +101,15 @@ class HostSide:
             self.roots.append(Requirement(key, Labelled(labels, value), origin))
         self.domains[key] = candidates
 
+    def _candidates(self, component: Component, target: TargetHost) -> tuple[Candidate, ...]:
+        """What may be chosen on a host, worked out once for all that state the same: of a prerelease it matters who has it."""
+        name, key = component.name, Key(component.name, target.label)
+        known = self._listed.get((name, stated(target.host, name)))
+        if known is not None:
+            return tuple(Candidate(key, one.version, one.label, one.subject) for one in known)
+        found = self._listed[name, stated(target.host, name)] = candidates_of(component, self._wish, key)
+        return found
+
     def _gpus(self, target: TargetHost) -> None:
         if target.host.gpus is None:
             missing = f"gpu: {target.label} does not state its GPUs, so no compiled target was compared"
@@ -102,6 +125,9 @@ class HostSide:
             key = Key(f"gpu:{found}", target.label)
             if key in self.domains:
                 continue
+            if found.startswith("gfx") != (self._wish.accelerator == "rocm"):
+                self._foreign_gpu(target, found, target.place(f"gpus.{index}"))
+                continue
             labels = dict.fromkeys(self._devices(found))
             labels.setdefault(found)
             self.domains[key] = tuple(Candidate(key, _device(text), text) for text in labels)
@@ -114,6 +140,13 @@ class HostSide:
         """One host of several has no GPU: what is accelerated on the others would fall back to the CPU there."""
         origin = Origin("fact", "gpu", f"no gpu on {target.label}", f"{target.label} has no GPU", target.place("gpus"))
         self.roots.append(Requirement(Key("accelerator"), Labelled(frozenset({"cpu"}), "cpu"), origin))
+
+    def _foreign_gpu(self, target: TargetHost, found: str, place: str) -> None:
+        """A GPU of the other vendor: no build of this accelerator has code for it, whatever its version."""
+        own, other = ("rocm", "CUDA") if found.startswith("gfx") else ("cuda", "ROCm")
+        text = f"the host has gpu {found}, which {other} does not run on"
+        origin = Origin("fact", "gpu", f"gpu {found} on {target.label}", text, place)
+        self.roots.append(Requirement(Key("accelerator"), Labelled(frozenset({own}), own), origin))
 
     def _devices(self, found: str) -> Iterator[str]:
         """Every device of the same vendor: what a hint may propose instead."""

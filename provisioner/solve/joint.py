@@ -54,9 +54,15 @@ class NoStackError(RefusedError):
         super().__init__(
             "no stack satisfies the spec on this target",
             causes=conflict_lines(conflict),
-            hints=tuple(hint_line(hint) for hint in conflict.hints) or (NO_WAY,),
+            hints=tuple(hint_line(hint) for hint in conflict.hints) or _unoffered(conflict) or (NO_WAY,),
         )
         self.conflict = conflict
+
+
+def _unoffered(conflict: Conflict) -> tuple[str, ...]:
+    """What to do about distributions that no index has: the name or the index is wrong."""
+    names = [member.component for member in conflict.members if f"no index offers `{member.component}`" in member.text]
+    return tuple(f"check how `{name}` is spelled, or name the index that has it under `indexes:`" for name in names)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -213,11 +213,15 @@ class Needs:
 
     def _driver(self, candidate: Candidate, minimum: DriverMinimum) -> Iterator[Requirement]:
         place = self._place(candidate)
+        tests: dict[bool, RunsCuda] = {}
         for key in self._reach(candidate.key, "driver"):
             target = self._hosts.get(key.world)
             is_eligible = target is not None and self.guards.is_data_centre(target) is not Verdict.NO
             may_forward = self._wish.carries_cuda_compat and is_eligible
-            test = RunsCuda(self._matrix, candidate.version, minimum, self._wish.allowed, may_forward=may_forward)
+            if may_forward not in tests:
+                allowed = self._wish.allowed
+                tests[may_forward] = RunsCuda(self._matrix, candidate.version, minimum, allowed, may_forward=may_forward)
+            test = tests[may_forward]
             text = f"{_named(candidate)} needs driver {test}"
             if "minor-version" not in self._wish.allowed and minimum.minor_version is not None:
                 text = f"{text}, for the spec does not allow minor-version compatibility"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from provisioner.solve.change import Change
@@ -36,6 +37,7 @@ def other_ways(universe: Universe, groups: tuple[str, ...]) -> Iterator[tuple[Ch
     is_python_asked = any(root.key == Key("python") and root.origin.kind == "request" for root in roots)
     if universe.packages is not None and is_python_asked and "python" in wish.spec.requires:
         yield (Change(component="python", text="", instead=f"`{wish.spec.requires['python']}`"),)
+    yield from _accelerators(wish, groups)
     policies = list(_policies(universe, groups))
     for change in policies:
         yield (change,)
@@ -46,6 +48,14 @@ def other_ways(universe: Universe, groups: tuple[str, ...]) -> Iterator[tuple[Ch
         if "forward-compat" in policy.text:
             # An older driver branch helps nobody whose image does not carry the newer libcuda.
             yield from ((policy, image) for image in images if image.text.startswith("cuda-"))
+
+
+def _accelerators(wish: Wish, groups: tuple[str, ...]) -> Iterator[tuple[Change, ...]]:
+    """What the target's GPUs call for, where the spec says otherwise: nobody falls back to it in silence."""
+    asked = wish.spec.accelerator
+    own = replace(wish, spec=wish.spec.model_copy(update={"accelerator": None})).accelerator
+    if asked is not None and "accelerator" in groups and own != asked:
+        yield (Change(component="accelerator", text=f"=={own}", instead=f"`{asked}`"),)
 
 
 def _policies(universe: Universe, groups: tuple[str, ...]) -> Iterator[Change]:

@@ -13,7 +13,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
 from provisioner.names import COMPONENT_OF_DISTRIBUTION, DISTRIBUTION_OF_COMPONENT
-from provisioner.solve.facts import stated
+from provisioner.solve.facts import FACTS, stated
 from provisioner.solve.requirement import TORCH, Candidate, Key, Labelled, Origin, Requirement
 from provisioner.solve.standing import WEEK, Standing, day_of, is_prerelease
 from provisioner.versions import Range, Version
@@ -36,6 +36,9 @@ MEANING = {
     "patched-kernel": "no driver that builds on its kernel only with patches",
 }
 """What keeping each word means. Other words of `allow` and `forbid` open ways to meet a requirement: see `Wish.allowed`."""
+
+DATED = frozenset({"driver", "amdgpu", "webdriver", "kernel"})
+"""Parts of a host whose release matters to a policy that wants nothing new; of other facts nobody asks how old they are."""
 
 STABLE = ("end-of-life", "feature-branch", "recent", "prerelease")
 """What `strategy: stable` forbids; what is not a word of `allow` cannot be lifted by one."""
@@ -102,7 +105,14 @@ class PolicySide:
         return Requirement(_key(word), Labelled(frozenset({lifted}), lifted), origin)
 
     def _is_excused(self, candidate: Candidate, word: str) -> bool:
-        """A driver that is there, of a branch nobody says anything about, may be a supported one: that is left unverified."""
+        """Whether a word does not bind what a host has.
+
+        A driver that is there, of a branch nobody says anything about, may be a supported one: that is left unverified. How
+        old a container toolkit or a compiler is that is there already, nobody asks.
+        """
+        component = candidate.key.component
+        if word == "recent" and component in FACTS and component not in DATED:
+            return any(stated(target.host, component) == candidate.label for target in self._wish.hosts)
         if word != "feature-branch" or self.standing.is_designated(candidate):
             return False
         return any(stated(target.host, "driver") == candidate.label for target in self._wish.hosts)
@@ -212,7 +222,7 @@ def arranged(candidates: Sequence[Candidate], wish: Wish, name: str) -> tuple[Ca
     """
     policy, locked = wish.spec.policy, wish.preferred.get(name)
     if not (policy.prefer or policy.avoid):
-        return tuple(sorted(candidates, key=lambda one: one.label != locked))
+        return tuple(candidates) if locked is None else tuple(sorted(candidates, key=lambda one: one.label != locked))
     taste = Taste(wish, name)
     places: dict[Version | None, int] = {}
     rank: dict[Candidate, tuple[int, bool, bool]] = {}

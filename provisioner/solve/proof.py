@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from provisioner.solve.ladder import at_most_one
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
@@ -97,14 +99,8 @@ class Proof:
         for candidate, variable in self._variables.items():
             chosen.setdefault(candidate.key, []).append(variable)
         for variables in chosen.values():
-            before = 0
-            for variable in variables:
-                so_far = self._fresh()
-                self._solver.add_clause([-variable, so_far])
-                if before:
-                    self._solver.add_clause([-before, so_far])
-                    self._solver.add_clause([-before, -variable])
-                before = so_far
+            for clause in at_most_one(variables, self._fresh):
+                self._solver.add_clause(clause)
 
     def _variable(self, candidate: Candidate) -> int:
         if candidate not in self._variables:

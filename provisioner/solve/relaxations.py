@@ -8,10 +8,10 @@ from provisioner.solve.coverage import Target as Compiled
 from provisioner.solve.coverage import capability, compiles_for, coverage
 from provisioner.solve.devices import FRAMEWORKS
 from provisioner.solve.drivers import RunsCuda
-from provisioner.solve.facts import stated
+from provisioner.solve.facts import FACTS, stated
 from provisioner.solve.gate import gate_relaxations
 from provisioner.solve.kernels import KernelSupport
-from provisioner.solve.policy import avoided
+from provisioner.solve.policy import DATED, avoided
 from provisioner.solve.requirement import TORCH, Key
 from provisioner.solve.stack import Relaxation
 from provisioner.versions import Version
@@ -28,10 +28,6 @@ ORDER = (
     "compiled-from-source", "avoided",
 )  # fmt: skip
 """The order in which they are told, from what the whole stack rests on to single packages."""
-
-
-DATED = frozenset({"driver", "amdgpu", "webdriver", "kernel"})
-"""Parts of a host whose release matters to a policy that wants nothing new; of other facts nobody asks how old they are."""
 
 
 def relaxations(universe: Universe, pins: Mapping[Key, Candidate]) -> tuple[Relaxation, ...]:
@@ -61,10 +57,12 @@ def _driver_ways(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[
                 continue
             basis = needed.test.basis(driver.version)
             native = universe.problem.matrix.native_cuda(driver.version)
+            slot = subject.key.name.partition(":")[2]
+            cuda = f"cuda {subject.label}{f' of {slot}' if slot else ''}"
             knows = f"driver {driver.label} knows CUDA {native} itself" if native is not None else f"driver {driver.label}"
             ways = {
-                "minor-version": f"{knows}; cuda {subject.label} runs on it by minor-version compatibility",
-                "forward-compat": f"{knows}; cuda {subject.label} runs on it by the image's cuda-compat package",
+                "minor-version": f"{knows}; {cuda} runs on it by minor-version compatibility",
+                "forward-compat": f"{knows}; {cuda} runs on it by the image's cuda-compat package",
             }
             if basis in ways:
                 yield Relaxation(name=basis, component=subject.key.component, text=ways[basis], where=needed.origin.where)
@@ -175,8 +173,11 @@ def _avoided(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Rela
     wish = universe.problem.wish
     for name, candidate in avoided(wish, pins):
         found = candidate.key.name if candidate.key.is_package else candidate.key.component
+        has = {target.label: stated(target.host, found) for target in wish.hosts} if found in FACTS else {}
         text = (
-            f"{found} {candidate.label} is chosen although you avoid {name} {wish.spec.policy.avoid[name]}: "
+            f"the host has {found} {candidate.label}, and you avoid {name} {wish.spec.policy.avoid[name]}"
+            if has.get(candidate.key.world) == candidate.label
+            else f"{found} {candidate.label} is chosen although you avoid {name} {wish.spec.policy.avoid[name]}: "
             "no other was found to go with what is decided before it"
         )
         yield Relaxation(name="avoided", component=found, text=text, where=wish.place(f"policy.avoid.{name}"))

@@ -8,6 +8,8 @@ from __future__ import annotations
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from provisioner.solve.ladder import at_most_one
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
@@ -39,16 +41,14 @@ class Clauses:
         self._solver.add_clause(sorted(clause))
 
     def at_most_one(self, literals: Sequence[int]) -> None:
-        """No two of these hold: a ladder, so that the clauses grow with their number and not with its square."""
-        before = 0
-        for literal in literals:
-            self._next += 1
-            so_far = self._next
-            self.add((-literal, so_far))
-            if before:
-                self.add((-before, so_far))
-                self.add((-before, -literal))
-            before = so_far
+        """No two of these hold."""
+        for clause in at_most_one(literals, self._fresh):
+            self.add(clause)
+
+    def _fresh(self) -> int:
+        """A new variable that models have no wish for."""
+        self._next += 1
+        return self._next
 
     def model(self, assumed: Collection[int] = ()) -> frozenset[int] | None:
         """The literals that hold in some assignment where all of `assumed` do, or None when there is none."""

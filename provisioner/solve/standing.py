@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -159,7 +159,13 @@ class Standing:
 
 def is_prerelease(release: Release) -> bool:
     """Whether a release is no final one."""
-    return bool(release.prerelease) or bool(release.version.release and _PRERELEASE.fullmatch(release.version.text))
+    return bool(release.prerelease) or bool(release.version.release and _is_beta(release.version.text))
+
+
+@cache
+def _is_beta(text: str) -> bool:
+    """Remembered: it is asked of every release for every host of a fleet."""
+    return _PRERELEASE.fullmatch(text) is not None
 
 
 def _image(candidate: Candidate) -> ImageFacts | None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from provisioner.host.model import Host
+    from provisioner.host.model import Host, HostGpu
     from provisioner.spec.model import Spec
 
 
@@ -19,10 +19,34 @@ class TargetHost:
     label: str
     host: Host
     places: Mapping[str, str] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
+    """The hosts it stands for, where they are several that state the same."""
+
+    @property
+    def count(self) -> int:
+        """How many hosts it stands for."""
+        return len(self.names) or 1
 
     def place(self, fact: str) -> str:
         """Where a fact of this host was read."""
-        return self.places.get(fact, self.label)
+        where = self.places.get(fact, self.label)
+        return f"{where} and {self.count - 1} more" if self.count > 1 and fact in self.places else where
+
+
+def alike(targets: Sequence[TargetHost]) -> tuple[TargetHost, ...]:
+    """Hosts that state the same as one, in the order given: the solver asks of each what it asks of the first."""
+    groups: dict[str, list[TargetHost]] = {}
+    for target in targets:
+        groups.setdefault(target.host.model_dump_json(), []).append(target)
+    return tuple(_one_of(some) for some in groups.values())
+
+
+def _one_of(targets: Sequence[TargetHost]) -> TargetHost:
+    first, *others = targets
+    if not others:
+        return first
+    label = f"{first.label} (and {len(others)} host{'' if len(others) == 1 else 's'} like it)"
+    return replace(first, label=label, names=tuple(target.label for target in targets))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,8 +96,9 @@ class Wish:
             return "cpu"
         if self.platform == "macos/arm64":
             return "mps"
-        gpus = [gpu for target in self.hosts for gpu in target.host.gpus or ()]
-        return "rocm" if gpus and all(gpu.gfx for gpu in gpus) else "cuda"
+        # The first GPU that is none of AMD's settles it: this is asked for every fact of every host of a fleet.
+        is_amd = all(_is_amd(gpu, target.host) for target in self.hosts for gpu in target.host.gpus or ())
+        return "rocm" if is_amd and any(target.host.gpus for target in self.hosts) else "cuda"
 
     @property
     def image_base(self) -> str:
@@ -90,3 +115,12 @@ class Wish:
         bases say so with `image.cuda_compat`.
         """
         return bool(self.spec.image.cuda_compat) or self.image_base.startswith(("cuda-", "nvidia/cuda:"))
+
+
+def _is_amd(gpu: HostGpu, host: Host) -> bool:
+    """Whether a GPU is AMD's: by its gfx target, by its product, or, where neither is stated, by the driver beside it."""
+    if gpu.gfx or gpu.compute_capability:
+        return bool(gpu.gfx)
+    if gpu.name:
+        return gpu.name.startswith("AMD ")
+    return host.driver is not None and host.driver.kind == "amdgpu"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from packaging.specifiers import SpecifierSet
+
 from provisioner.host.parse import parse_wsl
 from provisioner.solve.devices import FRAMEWORKS
 from provisioner.solve.drivers import RunsCuda
@@ -12,12 +14,14 @@ from provisioner.solve.facts import DRIVER_KINDS, NOT_WSL, WSL, has_driver_of_so
 from provisioner.solve.gate import gate_unverified
 from provisioner.solve.guards import Verdict
 from provisioner.solve.kernels import KernelSupport
-from provisioner.solve.requirement import SLOTS, Key
+from provisioner.solve.needs import NOBODY
+from provisioner.solve.requirement import PACKAGE, PYTORCH, SLOTS, Key
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
+    from provisioner.matrix.model import Need
     from provisioner.solve.needs import Unstated
     from provisioner.solve.requirement import Candidate
     from provisioner.solve.universe import Universe
@@ -41,6 +45,7 @@ def unverified(universe: Universe, pins: Mapping[Key, Candidate]) -> tuple[str, 
         *_forwarded(universe, pins),
         *gate_unverified(universe, pins),
         *_unstated(universe, pins),
+        *_limited(universe, pins),
     ]
     return tuple(dict.fromkeys(found))
 
@@ -159,10 +164,20 @@ def _unstated(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[str
 
 def _matters(one: Unstated, universe: Universe, pins: Mapping[Key, Candidate]) -> bool:
     """Whether the answer could be wrong: a rule's open guards may hold for what was chosen, and what it needs is not met."""
+    if not _may_hold(one.guards, one.label, universe, pins):
+        return False
+    if one.requirement is None:
+        return True
+    pinned = pins.get(one.requirement.key)
+    return not universe.allowed(one.requirement) if pinned is None else not universe.accepts(one.requirement, pinned)
+
+
+def _may_hold(open_guards: Iterable[Need], label: str, universe: Universe, pins: Mapping[Key, Candidate]) -> bool:
+    """Whether guards that unstated facts of a host leave open may hold, given what was chosen for it."""
     guards = universe.problem.needs.guards
-    for guard in one.guards:
+    for guard in open_guards:
         name = "kernel" if guard.component == "virtualization" else guard.component
-        chosen = pins.get(Key(name, one.label))
+        chosen = pins.get(Key(name, label))
         if chosen is None:
             continue
         if guard.component == "virtualization":
@@ -170,10 +185,24 @@ def _matters(one: Unstated, universe: Universe, pins: Mapping[Key, Candidate]) -
                 return False
         elif not guards.allows(guard, chosen.label):
             return False
-    if one.requirement is None:
-        return True
-    pinned = pins.get(one.requirement.key)
-    return not universe.allowed(one.requirement) if pinned is None else not universe.accepts(one.requirement, pinned)
+    return True
+
+
+def _limited(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[str]:
+    """Limits that would refuse a chosen distribution if a host stated a fact of their guards."""
+    problem, framework = universe.problem, pins.get(PYTORCH)
+    for row in problem.matrix.limits:
+        chosen = pins.get(Key(row.distribution, PACKAGE))
+        if framework is None or chosen is None or row.when.component != PYTORCH.name or not row.when.allows(framework.version):
+            continue
+        if SpecifierSet(row.specifier).contains(chosen.pep440, prereleases=True):
+            continue
+        for target in problem.wish.hosts or (NOBODY,):
+            undecided = problem.needs.guards.open(row.guards, target)
+            if undecided and _may_hold(undecided, target.label, universe, pins):
+                fact = undecided[0].component
+                missing = f"{fact}: {target.label} does not state it, so whether limit {row.name} holds is unknown"
+                yield f"{missing}: {row.because}{to_settle(fact, target.host)}"
 
 
 def _driver_versions(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[str]:

@@ -119,7 +119,7 @@ def test_a_page_that_lists_no_file_offers_nothing(project: Project, body: bytes)
         "  you require alpha: no index offers `alpha`  (provision.yaml:6)\n"
         "  so no alpha is left\n"
         "\n"
-        "hint: leaving out `alpha` would do: gives python 3.12\n"
+        "hint: check how `alpha` is spelled, or name the index that has it under `indexes:`\n"
     )
 
 

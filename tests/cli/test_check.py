@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
+from provisioner.lock.file import read_lock, write_lock
 from tests.built_files import build_wheel
 from tests.project import LOCK, changed
 
@@ -129,6 +131,22 @@ def test_a_lock_that_contradicts_itself_is_named_with_both_sides(project: Projec
     outcome = project.run("check")
     assert outcome.code == 1
     assert "  no: requires-python is ==3.11.*, the stack has python 3.12  [contradiction]\n" in outcome.out
+
+
+def test_a_gate_that_says_something_else_than_the_stack_is_told_with_what_to_do(project: Project) -> None:
+    """As that of a lock of an earlier version, which computed it otherwise."""
+    path = project.folder / LOCK
+    lock = read_lock(path)
+    stack = replace(lock.stacks[0], require_cuda="driver>=525.60.13")
+    path.write_text(write_lock(replace(lock, stacks=(stack,))), encoding="utf-8")
+    outcome = project.run("check")
+    assert outcome.code == 1
+    assert outcome.out.startswith(
+        f"{LOCK}: no\n"
+        "  no: the image would start on other hosts than the stack runs on: NVIDIA_REQUIRE_CUDA should be empty, "
+        "the lock has `driver>=525.60.13`  [stale-gate]\n"
+        "    hint: `provision solve` writes it again; what is locked stays as it is where nothing else changed\n"
+    )
 
 
 def test_an_edited_recipe_is_named_at_its_line(project: Project) -> None:

@@ -226,3 +226,26 @@ def test_gpus_nobody_knows_are_named_all_at_once(fleet: Project) -> None:
         "  `Voodoo 5`  (odd.csv:4)\n\n"
         'hint: state the compute_capability, such as "9.0"\n'
     )
+
+
+@pytest.mark.parametrize(("name", "text"), [("empty.csv", "name,driver\n"), ("empty.json", "[]")])
+def test_a_roster_without_a_host_is_a_mistake(fleet: Project, name: str, text: str) -> None:
+    (fleet.folder / name).write_text(text, encoding="utf-8")
+    outcome = fleet.run("fleet", "--hosts", name)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err == f"error: there is no host in {name}  [bad-usage]\n"
+
+
+def test_hosts_that_state_no_platform_are_placed_on_that_of_their_stack(fleet: Project) -> None:
+    (fleet.folder / "hosts" / "old.yaml").write_text(OLD, encoding="utf-8")
+    (fleet.folder / "hosts" / "new.yaml").write_text(NEW, encoding="utf-8")
+    answer = fleet.run("fleet", "--hosts", "hosts", "--format", "json").json
+    assert [stack["affinity_exact"] for stack in answer["stacks"]] == [True, True]
+    assert [stack["affinity_notes"] for stack in answer["stacks"]] == [[], []]
+
+
+def test_products_of_amd_call_for_rocm_by_their_name(fleet: Project) -> None:
+    roster = "name,driver.kind,driver,gpus\nmi300,amdgpu,6.12.12,8x AMD Instinct MI300X\n"
+    (fleet.folder / "amd.csv").write_text(roster, encoding="utf-8")
+    (stack,) = fleet.run("fleet", "--hosts", "amd.csv", "--format", "json").json["stacks"]
+    assert (stack["accelerator"], stack["hosts"]) == ("rocm", ["mi300"])

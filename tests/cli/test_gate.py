@@ -39,7 +39,7 @@ def test_a_host_the_base_refuses_is_told_the_exact_clauses(project: Project) -> 
             " brand=tesla: the brand of gpu 8.9 (NVIDIA GeForce RTX 4090) is geforce or geforcertx  (provision.yaml:12)"
         ),
         "  the host has driver 535.104.05  (provision.yaml:7)",
-        "  so this cannot be for this host",
+        "  so this base image cannot be used for this host",
     ]
 
 

@@ -233,3 +233,16 @@ def test_same_words_same_bytes(project: Project) -> None:
     lock(project, "pylock.trainer.toml", "2.7.1+cu118")
     words = ("plan", *CU130, "--host", "a100.yaml", "--host", "v100.yaml", "--format", "json")
     assert project.run(*words) == project.run(*words)
+
+
+NODE = """\
+{"apiVersion": "v1", "kind": "Node", "spec": {"unschedulable": true}, "metadata": {"name": "mi300vf", "labels": {
+  "kubernetes.io/arch": "amd64", "amd.com/gpu.device-id": "74b5"}}, "status": {"capacity": {"amd.com/gpu": "8"}}}
+"""
+
+
+def test_nodes_are_known_by_their_device_and_what_is_noted_of_them_is_told(project: Project) -> None:
+    project.write(NODE, name="node.json")
+    outcome = project.run("plan", "--to", "pytorch>=2.9", "--hosts", "node.json")
+    assert outcome.err == "warning: the node takes no new pods (cordoned): mi300vf\n"
+    assert outcome.out.startswith("wanted: pytorch 2.14.1+rocm7.14, ")

@@ -68,11 +68,11 @@ def start(image: str, *command: str, driver: Path | None = None, **environment: 
     return subprocess.run(line, capture_output=True, text=True, check=False, timeout=120)
 
 
-def test_without_a_driver_it_says_so_and_the_command_runs(image: str) -> None:
+def test_without_a_device_it_says_so_and_the_command_runs(image: str) -> None:
     finished = start(image, "python", "-c", "import os, sys; print(os.getpid(), sys.argv[1:], os.getuid())", "a b")
     assert (finished.returncode, finished.stdout) == (0, "1 ['a b'] 10001\n")
     assert finished.stderr == (
-        "provision: no NVIDIA driver is visible here, so NVIDIA_REQUIRE_CUDA was not checked and nothing will run on a GPU\n"
+        "provision: no NVIDIA device is visible here, so NVIDIA_REQUIRE_CUDA was not checked and nothing will run on a GPU\n"
     )
 
 

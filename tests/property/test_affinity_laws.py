@@ -30,14 +30,15 @@ from provisioner.fleet.labels import (
     LabelSet,
 )
 from provisioner.versions import Range
+from tests.strategies import TIMES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from provisioner.versions import Clause
 
 pytestmark = pytest.mark.property
-SETTINGS = settings(max_examples=300, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+SETTINGS = settings(max_examples=100 * TIMES, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 
 LABEL_VALUE = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
 """`validation.IsValidLabelValue`: what Kubernetes accepts as a value, in labels and in expressions alike."""
@@ -257,27 +258,54 @@ def test_no_term_and_no_name_is_superfluous(own: list[dict[str, str]], other: li
 
 
 def has_nothing_superfluous(own: list[dict[str, str]], other: list[dict[str, str]], needs: Needs) -> None:
-    """Each term admits a host no other term does; products and machines are named only if it says so."""
+    """Each term admits a host, or one with a newer driver, that no other term does; products are named only if it says so."""
     admitted, refused = sets(own, "own"), sets(other, "other")
     affinity = node_affinity(admitted, refused, needs)
     for term in affinity.terms:
         rest = Affinity(terms=tuple(other for other in affinity.terms if other is not term))
-        assert any(judged(affinity, one.labels) and not judged(rest, one.labels) for one in admitted)
+        known = [one.labels for one in admitted]
+        later = [labels for one in known for labels in newer(one)]
+        assert any(judged(affinity, labels) and not judged(rest, labels) for labels in (*known, *later))
     named = {one.key for term in affinity.terms for one in term if one.key in {PRODUCT, INSTANCE}}
     assert named == set(affinity.by_name)
 
 
+def newer(labels: Mapping[str, str]) -> Iterator[dict[str, str]]:
+    """The node with the next release of its driver's branch, and with the next branch."""
+    names = DRIVER if DRIVER[0] in labels or OLD_DRIVER[0] not in labels else OLD_DRIVER
+    major, minor = (parse_int(labels.get(key, "")) for key in names[:2])
+    if major is not None and minor is not None:
+        for parts in ((major, minor + 1, 0), (major + 1, 0, 0)):
+            yield {**labels, **dict(zip(names, map(str, parts), strict=True))}
+
+
+def stays_where_drivers_are_upgraded(own: list[dict[str, str]], needs: Needs) -> None:
+    """No other stack in the way, and a stack that asks for a driver at least: whatever driver comes next, the node stays."""
+    affinity = node_affinity(sets(own, "own"), (), needs)
+    for labels in own:
+        names = DRIVER if DRIVER[0] in labels else OLD_DRIVER
+        now = tuple(parse_int(labels.get(key, "")) for key in names)
+        if None in now or not serves(needs, labels):
+            continue
+        for text in (*DRIVERS, "526.1.1", "999.99.99"):
+            parts = (*text.split("."), "0")[:3]
+            if tuple(map(int, parts)) >= now:
+                assert judged(affinity, {**labels, **dict(zip(names, parts, strict=True))}), (labels, text)
+
+
 @pytest.mark.parametrize("seed", range(4))
-def test_the_laws_hold_on_a_thousand_fleets_each(seed: int) -> None:
+def test_the_laws_hold_on_many_fleets_each(seed: int) -> None:
     """The same laws without Hypothesis, whose search is thorough and slow: plain random fleets, many more of them."""
     chance = random.Random(seed)
-    for _ in range(1000):
+    for _ in range(250 * TIMES):
         own = [random_node(chance) for _ in range(chance.randint(1, 10))]
         other = [random_node(chance) for _ in range(chance.randint(0, 10))]
         needs = random_needs(chance)
         admits_its_own_and_no_others(own, other, needs)
         admits_no_stranger(own, other, needs, [random_node(chance) for _ in range(10)])
         has_nothing_superfluous(own, other, needs)
+        if len(needs.alternatives) == 1 and len(needs.alternatives[0].driver.clauses) == 1:
+            stays_where_drivers_are_upgraded(own, needs)
 
 
 def random_node(chance: random.Random) -> dict[str, str]:

@@ -22,6 +22,7 @@ from provisioner.solve.target import TargetHost, Wish
 from provisioner.solve.universe import Universe
 from provisioner.spec.model import Spec
 from tests import small
+from tests.strategies import TIMES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -176,13 +177,13 @@ def check(one: Trial) -> None:
         assert left.conflict.members
 
 
-@pytest.mark.parametrize("part", range(10))
+@pytest.mark.parametrize("part", range(4 * TIMES))
 def test_the_number_of_stacks_is_the_smallest_there_is(part: int) -> None:
     for seed in range(250 * part, 250 * part + 250):
         check(trial(seed, most=8))
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", range(TIMES))
 def test_so_it_is_for_up_to_twenty_classes(part: int) -> None:
     sizes = []
     for seed in range(50_000 + 40 * part, 50_000 + 40 * part + 40):
@@ -201,7 +202,7 @@ def test_the_random_fleets_are_worth_testing() -> None:
 
 
 def test_one_more_host_never_lowers_the_number() -> None:
-    for seed in range(60_000, 60_200):
+    for seed in range(60_000, 60_000 + 60 * TIMES):
         one = trial(seed, most=8)
         fewer = replace(one, hosts=one.hosts[:-1])
         if fewer.hosts:
@@ -209,7 +210,7 @@ def test_one_more_host_never_lowers_the_number() -> None:
 
 
 def test_without_a_rule_the_same_hosts_never_need_more() -> None:
-    for seed in range(70_000, 70_200):
+    for seed in range(70_000, 70_000 + 60 * TIMES):
         one = trial(seed, most=8)
         answer = covered(one)
         if answer.unserved or not one.rules:
@@ -223,7 +224,7 @@ def shown(one: Trial, answer: FleetAnswer) -> str:
 
 
 def test_the_order_of_hosts_does_not_change_a_byte() -> None:
-    for seed in range(80_000, 80_150):
+    for seed in range(80_000, 80_000 + 50 * TIMES):
         one = trial(seed, most=8)
         listed = one.listed()
         random.Random(seed).shuffle(listed)
@@ -231,7 +232,7 @@ def test_the_order_of_hosts_does_not_change_a_byte() -> None:
 
 
 def test_copies_of_hosts_change_how_many_there_are_and_nothing_else() -> None:
-    for seed in range(90_000, 90_100):
+    for seed in range(90_000, 90_000 + 40 * TIMES):
         one = trial(seed, most=8)
         once, thrice = covered(one), covered(one, copies=3)
         assert [found.stack.components for found in once.stacks] == [found.stack.components for found in thrice.stacks]
@@ -282,7 +283,7 @@ def real_host(dice: random.Random, kind: str) -> Host:
 
 
 @pytest.mark.parametrize("kind", ["nvidia", "amd"])
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(4 * TIMES))
 def test_on_the_shipped_matrix_no_fewer_sets_of_hosts_can_be_solved_together(kind: str, seed: int) -> None:
     """The sets are tried with the solver itself, hosts together: nothing of how a fleet takes a problem apart is used."""
     dice = random.Random(seed)

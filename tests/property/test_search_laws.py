@@ -207,9 +207,13 @@ def test_9_hints_work(system: System) -> None:
 
 
 def applied(system: System, hint: Hint) -> System:
-    """The problem with every change of a hint made: a line of the spec, or a fact of the host it names."""
+    """The problem with every change of a hint made: a line of the spec, a fact of the host it names, or a host left out."""
     requires, profiles = dict(system.requires), [dict(profile) for profile in system.profiles]
+    gone = set()
     for (component, change), host in zip(hint.changes, hint.hosts or [""] * len(hint.changes), strict=True):
+        if (component, change) == ("target", "left out"):
+            gone.add(int(host.removeprefix("host")))
+            continue
         value = change.lstrip("<>=")
         numbers = [int(host.removeprefix("host"))] if host else range(len(profiles))
         stating = [number for number in numbers if component in profiles[number]]
@@ -218,7 +222,7 @@ def applied(system: System, hint: Hint) -> System:
         if not stating:
             assert component in requires, f"{component} is neither in the spec nor on {host or 'the host'}"
             requires[component] = change
-    return system.having(requires=requires, profiles=profiles)
+    return system.having(requires=requires, profiles=[one for number, one in enumerate(profiles) if number not in gone])
 
 
 def test_the_published_counterexample_is_answered_although_the_engine_returns_an_invalid_stack() -> None:

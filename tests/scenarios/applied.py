@@ -27,9 +27,15 @@ SECURE_BOOT = {
 def applied(scenario: dict[str, Any], hint: Hint) -> dict[str, Any]:
     """The scenario after every change of a hint."""
     edited = copy.deepcopy(scenario)
+    gone = set()
     for place, (component, change) in enumerate(hint.changes):
         host = hint.hosts[place] if hint.hosts else ""
-        _edit(edited, component, change, host or "host 1")
+        if (component, change) == ("target", "left out"):
+            gone.add(host)
+        else:
+            _edit(edited, component, change, host or "host 1")
+    if gone:  # last, for hosts are told by their number
+        edited["hosts"] = [one for number, one in enumerate(edited["hosts"], start=1) if f"host {number}" not in gone]
     return edited
 
 
@@ -43,6 +49,8 @@ def _edit(scenario: dict[str, Any], component: str, change: str, host: str) -> N
     elif component == "policy":
         key, _, text = change.partition(": ")
         spec.setdefault("policy", {})[key] = text if key == "strategy" else [w for w in text.strip("[]").split(", ") if w]
+    elif component == "accelerator":
+        spec["accelerator"] = value
     elif component == "image":
         spec.setdefault("image", {})["base"] = value
     elif component == "arch_list":

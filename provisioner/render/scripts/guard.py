@@ -2,7 +2,7 @@
 
 Container runtimes that hand over devices by CDI check nothing (NVIDIA/nvidia-container-toolkit issue 1470). What the host
 does not meet is said, and ends with exit code 78. What cannot be read is said too, and refuses nothing; without a visible
-driver nothing is checked. NVIDIA_DISABLE_REQUIRE=true, the runtime switch, turns this off. Runs on Python 3.7 and newer.
+device nothing is checked. NVIDIA_DISABLE_REQUIRE=true, the runtime switch, turns this off. Runs on Python 3.7 and newer.
 """
 
 import os
@@ -168,15 +168,19 @@ def from_libcuda(host):
 
 
 def visible():
-    """The facts of every visible GPU; one without a facts of its own where none can be listed; [] without a driver."""
+    """The facts of every visible GPU; the driver alone where none can be listed; [] without a device.
+
+    Every container of a GPU machine sees the file of the kernel module, also one that was given no device.
+    """
+    if not any(os.path.exists(device) for device in DEVICES):
+        return []
     host = {}
     try:
         with open(VERSION_FILE) as file:
             found = re.search(r"Kernel Module[^\n]*?\s(\d+(?:\.\d+)+)\s", file.read())
         host = {"driver": found.group(1)} if found else {}
     except OSError:
-        if not any(os.path.exists(device) for device in DEVICES):
-            return []
+        pass
     try:
         return from_nvml() or from_libcuda(host)
     except AttributeError:  # a library without one of these functions
@@ -190,7 +194,7 @@ def check(environment):
         return 0
     gpus = visible()
     if not gpus:
-        say("no NVIDIA driver is visible here, so %s was not checked and nothing will run on a GPU" % wanted[0][0])
+        say("no NVIDIA device is visible here, so %s was not checked and nothing will run on a GPU" % wanted[0][0])
         return 0
     for index, facts in enumerate(gpus):
         for name, text in wanted:

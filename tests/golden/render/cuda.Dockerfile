@@ -43,13 +43,17 @@ RUN { grep -q '^[^:]*:[^:]*:10001:' /etc/group || echo 'provision:x:10001:' >> /
     && { grep -q '^[^:]*:[^:]*:10001:' /etc/passwd || echo 'provision:x:10001:10001::/home/provision:/bin/sh' >> /etc/passwd; } \
     && mkdir -p /home/provision \
     && chown 10001:10001 /home/provision
+COPY --from=builder /opt/venv /opt/venv
+# The image starts through this script: it holds the host against NVIDIA_REQUIRE_*, which container runtimes that
+# hand over GPUs by CDI do not, says which clause fails (exit code 78), and else becomes the command. It is plain Python
+# and here in full, for whoever reviews this file. NVIDIA_DISABLE_REQUIRE=true turns the check off.
 RUN mkdir -p /opt/provision \
     && printf '%s\n' \
       '"""Entry point of a CUDA image: hold the host against NVIDIA_REQUIRE_*, then become the command.' \
       '' \
       'Container runtimes that hand over devices by CDI check nothing (NVIDIA/nvidia-container-toolkit issue 1470). What the host' \
       'does not meet is said, and ends with exit code 78. What cannot be read is said too, and refuses nothing; without a visible' \
-      'driver nothing is checked. NVIDIA_DISABLE_REQUIRE=true, the runtime switch, turns this off. Runs on Python 3.7 and newer.' \
+      'device nothing is checked. NVIDIA_DISABLE_REQUIRE=true, the runtime switch, turns this off. Runs on Python 3.7 and newer.' \
       '"""' \
       '' \
       'import os' \
@@ -215,15 +219,19 @@ RUN mkdir -p /opt/provision \
       '' \
       '' \
       'def visible():' \
-      '    """The facts of every visible GPU; one without a facts of its own where none can be listed; [] without a driver."""' \
+      '    """The facts of every visible GPU; the driver alone where none can be listed; [] without a device.' \
+      '' \
+      '    Every container of a GPU machine sees the file of the kernel module, also one that was given no device.' \
+      '    """' \
+      '    if not any(os.path.exists(device) for device in DEVICES):' \
+      '        return []' \
       '    host = {}' \
       '    try:' \
       '        with open(VERSION_FILE) as file:' \
       '            found = re.search(r"Kernel Module[^\n]*?\s(\d+(?:\.\d+)+)\s", file.read())' \
       '        host = {"driver": found.group(1)} if found else {}' \
       '    except OSError:' \
-      '        if not any(os.path.exists(device) for device in DEVICES):' \
-      '            return []' \
+      '        pass' \
       '    try:' \
       '        return from_nvml() or from_libcuda(host)' \
       '    except AttributeError:  # a library without one of these functions' \
@@ -237,7 +245,7 @@ RUN mkdir -p /opt/provision \
       '        return 0' \
       '    gpus = visible()' \
       '    if not gpus:' \
-      '        say("no NVIDIA driver is visible here, so %s was not checked and nothing will run on a GPU" % wanted[0][0])' \
+      '        say("no NVIDIA device is visible here, so %s was not checked and nothing will run on a GPU" % wanted[0][0])' \
       '        return 0' \
       '    for index, facts in enumerate(gpus):' \
       '        for name, text in wanted:' \
@@ -307,7 +315,6 @@ RUN mkdir -p /opt/provision \
       '    sys.exit(main(sys.argv[1:], dict(os.environ)))' \
       > /opt/provision/guard.py \
     && chmod 0644 /opt/provision/guard.py
-COPY --from=builder /opt/venv /opt/venv
 ENV VIRTUAL_ENV="/opt/venv" \
     PATH="/opt/venv/bin:$PATH"
 ENV NVIDIA_DRIVER_CAPABILITIES="compute,utility" \

@@ -68,18 +68,36 @@ def test_capabilities_of_one_minor_are_one_term() -> None:
 def test_a_pair_the_stack_does_not_run_on_is_in_no_term() -> None:
     """12.0 and 8.6 together would be 12.6 and 8.0 too, which nobody compiled for."""
     fleet = sets(host("8.6", "580.65.06"), host("12.0", "580.65.06"))
+    branch = "cuda.driver-version.major Gt 579 & cuda.driver-version.major Lt 581"
     assert shown(node_affinity(fleet, (), needs(">=580.65.06", (8, 6), (12, 0)))) == [
-        (
-            "gpu.compute.major In 8 & gpu.compute.minor In 6 & cuda.driver-version.major Gt 579"
-            " & cuda.driver-version.major Lt 581 & cuda.driver-version.minor Gt 64"
-            " & cuda.driver-version.minor Lt 66 & cuda.driver-version.revision Gt 5"
-        ),
-        (
-            "gpu.compute.major In 12 & gpu.compute.minor In 0 & cuda.driver-version.major Gt 579"
-            " & cuda.driver-version.major Lt 581 & cuda.driver-version.minor Gt 64"
-            " & cuda.driver-version.minor Lt 66 & cuda.driver-version.revision Gt 5"
-        ),
+        f"gpu.compute.major In {major} & gpu.compute.minor In {minor} & {driver}"
+        for major, minor in ((8, 6), (12, 0))
+        for driver in (
+            (
+                f"{branch} & cuda.driver-version.minor Gt 64"
+                " & cuda.driver-version.minor Lt 66 & cuda.driver-version.revision Gt 5"
+            ),
+            f"{branch} & cuda.driver-version.minor Gt 65",
+            "cuda.driver-version.major Gt 580",
+        )
     ]
+
+
+@pytest.mark.parametrize("later", ["580.65.07", "580.95.05", "595.45.04", "610.43"])
+def test_a_node_whose_driver_is_upgraded_stays_admitted(later: str) -> None:
+    affinity = node_affinity(
+        sets(host("8.6", "580.65.06"), host("12.0", "580.65.06")), (), needs(">=580.65.06", (8, 6), (12, 0))
+    )
+    assert admits(affinity, labels_of(host("8.6", later)))
+    assert not admits(affinity, labels_of(host("8.6", "580.65.05")))
+
+
+def test_an_upgrade_that_makes_a_node_look_like_a_host_of_another_stack_is_not_for_this_one() -> None:
+    own, other = sets(host("8.6", "580.65.06")), sets(host("8.6", "581.0.0"), host("8.6", "600.1.0"), prefix="o")
+    affinity = node_affinity(own, other, needs(">=580.65.06", (8, 6)))
+    assert affinity.is_exact
+    assert admits(affinity, labels_of(host("8.6", "580.95.05")))
+    assert not any(admits(affinity, one.labels) for one in other)
 
 
 def test_hosts_at_the_very_floor_are_told_by_revision_and_newer_ones_by_major() -> None:
@@ -161,7 +179,8 @@ def test_nodes_of_an_old_feature_discovery_go_by_the_first_names() -> None:
     old = LabelSet(labels=labels, names=("old",), hosts=())
     driver = "cuda.driver.major Gt 469 & cuda.driver.major Lt 471 & cuda.driver.minor Gt 57"
     assert shown(node_affinity((old,), (), needs(">=470.57.02", (7, 0)))) == [
-        f"gpu.compute.major In 7 & gpu.compute.minor In 0 & {driver}"
+        f"gpu.compute.major In 7 & gpu.compute.minor In 0 & {driver}",
+        "gpu.compute.major In 7 & gpu.compute.minor In 0 & cuda.driver.major Gt 470",
     ]
 
 

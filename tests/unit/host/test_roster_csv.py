@@ -125,3 +125,21 @@ def test_a_table_must_have_a_header_and_closed_quotes() -> None:
 def test_a_byte_order_mark_and_windows_line_ends_are_read() -> None:
     (row,) = read_table("\ufeffname,kernel\r\na,6.8.0\r\n", file="fleet.csv")
     assert (row.name, row.host.kernel) == ("a", "6.8.0")
+
+
+@pytest.mark.parametrize(("separator", "shown"), [(";", "`;`"), ("\t", "tabs"), ("|", "`|`")])
+def test_another_separator_than_a_comma_is_told(separator: str, shown: str) -> None:
+    assert mistakes(f"name{separator}driver", f"a{separator}550.54.15") == (
+        f"fleet.csv:1:1: the columns are parted by {shown}: export the table with commas between them",
+    )
+
+
+def test_control_characters_are_refused_at_the_first() -> None:
+    assert mistakes("name,driver", "a\x00b,550.54.15", "c\x01,550.54.15") == (
+        "fleet.csv:2:1: holds the control character U+0000: is it a table of text?",
+    )
+
+
+def test_a_wrong_count_hides_no_other_mistake_of_its_row() -> None:
+    found = mistakes("name,count,driver", "a,0,abc")
+    assert [one.partition(": ")[0] for one in found] == ["fleet.csv:2:2", "fleet.csv:2:3"]

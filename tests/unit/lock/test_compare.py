@@ -225,6 +225,47 @@ class TestSystem:
             "installer uv 0.9.11 is gone",
         ]
 
+    def test_an_image_that_is_not_pinned_either_is_told_as_the_image_alone(self) -> None:
+        old = lock(unverified=("image: a:1 is not pinned by digest", "glibc: not stated"))
+        new = lock(unverified=("image: b:2 is not pinned by digest", "glibc: not known"))
+        assert [change.text for change in compare(old, new).of("system")] == [
+            "unverified now: glibc: not known",
+            "no longer unverified: glibc: not stated",
+        ]
+        (change,) = compare(lock(), lock(unverified=("image: a:1 is not pinned by digest",))).changes
+        assert change.text == "unverified now: image: a:1 is not pinned by digest"
+
+    @pytest.mark.parametrize(
+        ("before", "after", "text", "is_breaking"),
+        [
+            (
+                "",
+                "cuda>=12.6 brand=tesla,driver>=470,driver<471",
+                "`cuda>=12.6` or `brand=tesla,driver>=470,driver<471` is required by the base image itself now",
+                True,
+            ),
+            (
+                "cuda>=12.6 arch=9.0 arch=8.0",
+                "",
+                "`cuda>=12.6` or one of 2 other alternatives is no longer required by the base image itself",
+                False,
+            ),
+            ("cuda>=12.6", "cuda>=12.4", "the base image itself requires `cuda>=12.4`, it required `cuda>=12.6`", False),
+            ("cuda>=12.4", "cuda>=12.6", "the base image itself requires `cuda>=12.6`, it required `cuda>=12.4`", True),
+            ("", "driver>=450", "`driver>=450` is required by the base image itself now", False),
+        ],
+    )
+    def test_the_gate_of_the_base_is_a_requirement_of_hosts(
+        self, before: str, after: str, text: str, *, is_breaking: bool
+    ) -> None:
+        """And breaks where a host may meet all old requirements but not the new one; a driver from 525 on is from 450 on."""
+        old, new = (
+            lock(environment={"NVIDIA_REQUIRE_BASE": one} if one else {}, require_cuda="driver>=525.60.13")
+            for one in (before, after)
+        )
+        (change,) = compare(old, new).changes
+        assert (change.section, change.text, change.is_breaking) == ("hosts", f"{text} (NVIDIA_REQUIRE_BASE)", is_breaking)
+
     def test_an_installer_exchanged_under_its_name_is_breaking(self) -> None:
         old = lock()
         installer = old.installer

@@ -33,6 +33,7 @@ class Machine:
 
     def drive(self, text: str = OPEN_MODULE) -> Machine:
         (self.folder / "version").write_text(text, encoding="utf-8")
+        (self.folder / "nvidiactl").touch()
         return self
 
     def start(self, *command: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -135,11 +136,16 @@ def test_the_switch_of_the_runtime_is_honoured(with_nvml: Machine, value: str) -
     assert (finished.returncode, finished.stderr) == (0, "")
 
 
-def test_without_a_driver_it_says_so_and_starts(machine: Machine) -> None:
+@pytest.mark.parametrize("is_gpu_machine", [False, True])
+def test_without_a_device_it_says_so_and_starts(machine: Machine, *, is_gpu_machine: bool) -> None:
+    """The file of the kernel module is seen in every container of a GPU machine, whatever it was given."""
+    if is_gpu_machine:
+        machine.drive()
+        (machine.folder / "nvidiactl").unlink()
     finished = echo(machine, "cuda>=99")
     assert (finished.returncode, finished.stdout) == (0, "['a b', '', '$HOME']\n")
     assert finished.stderr == (
-        "provision: no NVIDIA driver is visible here, so NVIDIA_REQUIRE_CUDA was not checked and nothing will run on a GPU\n"
+        "provision: no NVIDIA device is visible here, so NVIDIA_REQUIRE_CUDA was not checked and nothing will run on a GPU\n"
     )
 
 
@@ -246,7 +252,9 @@ def test_the_entry_point_of_nvidias_own_images_is_kept(machine: Machine) -> None
 
 def test_the_image_gets_the_script_line_by_line(tmp_path: Path) -> None:
     """The instruction, run by a shell as a build would, writes the script and nothing else."""
-    text = str(install_guard())
+    comment, instruction = install_guard()
+    assert str(comment).startswith("# The image starts through this script: it holds the host against NVIDIA_REQUIRE_*")
+    text = str(instruction)
     assert text.startswith("RUN mkdir -p /opt/provision \\\n")
     assert "<<" not in text
     assert "'" not in guard_script()

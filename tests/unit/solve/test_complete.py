@@ -12,6 +12,7 @@ from provisioner.solve.complete import CompleteSearch
 from provisioner.solve.packages import PackageWorld
 from provisioner.solve.problem import join
 from provisioner.solve.requirement import PACKAGE, Key
+from provisioner.solve.resolve import decide
 from provisioner.solve.universe import Universe
 from tests import small
 
@@ -118,3 +119,20 @@ def test_a_key_nobody_requires_is_chosen_when_it_must_be_present(searches: list[
     assert pins is not None
     assert pins[BETA].label == "3"
     assert ALPHA not in pins
+
+
+def test_a_key_is_decided_once_something_requires_it_as_the_engine_does() -> None:
+    """An image comes before the CUDA that only it brings, although CUDA stands before images in the order."""
+    table: dict[str, dict[str, dict[str, list[str]]]] = {
+        "cuda": {"2": {}, "1": {}},
+        "picture": {"2": {"cuda": ["1"]}, "1": {"cuda": ["2"]}},
+    }
+    universe = Universe(
+        join(small.matrix(("cuda", "picture"), table, virtual=()), small.wish({"picture": ">=1"}, accelerator="cuda"))
+    )
+    search = CompleteSearch(universe)
+    found = search.best()
+    search.close()
+    assert found is not None
+    assert found == decide(universe)
+    assert {key.name: found[key].label for key in found if key.name in table} == {"picture": "2", "cuda": "1"}

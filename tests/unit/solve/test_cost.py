@@ -27,7 +27,7 @@ def test_every_fact_a_host_states_has_a_place() -> None:
     stated = {name for name, source in FACTS.items() if source.place}
     assert stated <= known
     assert (
-        known - {"build", "pytorch_build", "package", "policy", "arch_list", "left out", "gpu"}
+        known - {"build", "pytorch_build", "package", "policy", "arch_list", "left out", "gpu", "target", "accelerator"}
         <= load_matrix().components.keys()
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,11 +10,12 @@ import pytest
 from provisioner.matrix.model import Rule
 from provisioner.solve.joint import NoStackError, solve_system
 from provisioner.solve.problem import join
+from provisioner.solve.target import alike
 from tests import small
 
 if TYPE_CHECKING:
     from provisioner.matrix.model import Matrix
-    from provisioner.solve.stack import Hint
+    from provisioner.solve.stack import Conflict, Hint
 
 
 def rule(name: str, drivers: str, gpus: str) -> Rule:
@@ -61,11 +63,13 @@ def ways(*drivers: str, **requires: str) -> tuple[Hint, ...]:
 
 
 def test_where_there_are_several_hosts_the_one_to_change_is_named() -> None:
-    version, driver = ways("535.10", "470.10", alpha=">=2.0")
+    version, driver, fewer = ways("535.10", "470.10", alpha=">=2.0")
     assert (version.text, version.hosts) == ("alpha 1.0 instead of `>=2.0` would do", ("",))
     assert driver.changes == (("driver", ">=525.10"),)
     assert driver.hosts == ("host1",)
     assert driver.text == "driver >=525.10 on host1 would do"
+    assert (fewer.changes, fewer.hosts) == ((("target", "left out"),), ("host1",))
+    assert fewer.text == "without host1 would do"
 
 
 def test_the_same_change_on_many_hosts_is_one_thing_said_once() -> None:
@@ -81,3 +85,84 @@ def test_where_no_change_is_enough_that_is_said() -> None:
         solve_system(join(matrix, small.wish({"pytorch": ">=1.0"})))
     assert caught.value.conflict.hints == ()
     assert caught.value.hints == ("no way out was found that changes 3 or fewer of the spec's requests and the hosts' facts",)
+
+
+def test_every_host_that_stands_in_the_way_is_left_out_at_once() -> None:
+    *_, fewer = ways("470.10", "535.10", "470.10", "525.10", alpha=">=2.0")
+    assert fewer.text == "without host0, host2 would do"
+    assert fewer.hosts == ("host0", "host2")
+
+
+def test_a_target_of_which_nothing_would_be_left_is_not_made_smaller() -> None:
+    assert not any(change == "left out" for hint in ways("470.10", "470.10", alpha=">=2.0") for _, change in hint.changes)
+
+
+def test_hosts_that_state_the_same_are_one_in_words_and_many_in_changes() -> None:
+    asked = small.wish({"alpha": ">=2.0"}, *[host("470.10")] * 20, host("535.10"))
+    with pytest.raises(NoStackError) as caught:
+        solve_system(join(floors(), replace(asked, hosts=alike(asked.hosts))))
+    _, driver, fewer = caught.value.conflict.hints
+    assert driver.text == "driver >=525.10 on host0 (and 19 hosts like it) would do"
+    assert driver.changes == (("driver", ">=525.10"),) * 20
+    assert driver.hosts == tuple(f"host{index}" for index in range(20))
+    assert fewer.text == "without host0 (and 19 hosts like it) would do"
+    assert caught.value.conflict.conclusion == "so no alpha >=2.0 is left for host0 (and 19 hosts like it)"
+
+
+def frameworks() -> Matrix:
+    """One build for CUDA, one for ROCm, one for the CPU; the newer release is for newer GPUs and another CUDA."""
+    builds = {
+        name: small.build(name, {}, accelerator=name, sass=("sm_70",) if name == "cuda" else None, gfx=("gfx942",))
+        for name in ("cuda", "rocm", "cpu")
+    }
+    newer = small.build("cu2", {"cuda": "==2.*"}, sass=("sm_90",))
+    older = small.build("cu1", {"cuda": "==1.*"})
+    releases = (
+        small.release("2.0", {}, builds=(newer,)),
+        small.release("1.0", {}, builds=(older, builds["rocm"], builds["cpu"])),
+    )
+    devices: dict[str, dict[str, str]] = {"7.0": {}, "9.0": {}}
+    return small.matrix(
+        ("pytorch", "cuda", "gpu"), {"cuda": {"2.0": {}, "1.0": {}}, "gpu": devices}, releases={"pytorch": releases}
+    )
+
+
+def refused(*hosts: dict[str, object], requires: dict[str, str] | None = None, **spec: str) -> Conflict:
+    with pytest.raises(NoStackError) as caught:
+        solve_system(join(frameworks(), small.wish(requires or {"pytorch": ">=1.0"}, *hosts, **spec)))
+    return caught.value.conflict
+
+
+NVIDIA: dict[str, object] = {"gpus": [{"compute_capability": "9.0"}], "container_toolkit": "1.17.4"}
+
+
+def test_a_gpu_of_another_vendor_is_what_stands_in_the_way() -> None:
+    conflict = refused({"gpus": [{"gfx": "gfx942"}]}, accelerator="cuda")
+    assert [member.text for member in conflict.members] == [
+        "you ask for accelerator cuda",
+        "the host has gpu gfx942, which CUDA does not run on",
+    ]
+    assert conflict.conclusion == "so nothing can be accelerated with cuda"
+    (hint,) = conflict.hints
+    assert (hint.text, hint.changes) == ("accelerator rocm instead of `cuda` would do", (("accelerator", "==rocm"),))
+    assert hint.gives["pytorch_build"] == "rocm"
+
+
+def test_the_cpu_is_a_way_out_that_is_said_and_never_taken_in_silence() -> None:
+    conflict = refused({"gpus": []}, accelerator="cuda")
+    assert [hint.text for hint in conflict.hints] == ["accelerator cpu instead of `cuda` would do"]
+
+
+def test_hosts_of_two_vendors_are_told_which_to_leave_out() -> None:
+    conflict = refused(NVIDIA, {"gpus": [{"gfx": "gfx942"}]})
+    assert [member.text for member in conflict.members] == [
+        "the target's GPUs call for cuda",
+        "the host has gpu gfx942, which CUDA does not run on",
+    ]
+    assert [hint.text for hint in conflict.hints] == ["without host1 would do"]
+
+
+def test_what_was_asked_for_is_not_left_out_when_nothing_else_was() -> None:
+    conflict = refused(NVIDIA, requires={"pytorch": "==1.0", "cuda": "==1.*"})
+    assert conflict.hints[0].changes == (("pytorch", "==2.0+cu2"), ("cuda", "==2.0"))
+    assert not any(change == "left out" for hint in conflict.hints for _, change in hint.changes)

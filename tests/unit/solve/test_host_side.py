@@ -130,6 +130,27 @@ def test_a_rule_binds_the_hosts_its_guard_holds_on() -> None:
     assert wheres(conflict) == ["rule 580-on-rhel"]
 
 
+def test_what_the_spec_requires_of_a_host_is_what_the_host_states_even_where_no_gpu_is_used() -> None:
+    wish = small.wish({"driver": ">=535"}, {"driver": {**DRIVER, "version": "535.104.05"}}, accelerator="cpu")
+    assert solve_system(join(MATRIX, wish)).components["driver"] == "535.104.05"
+    too_new = small.wish({"driver": ">=580"}, {"driver": {**DRIVER, "version": "535.104.05"}}, accelerator="cpu")
+    with pytest.raises(NoStackError) as caught:
+        solve_system(join(MATRIX, too_new))
+    assert [(member.kind, member.text) for member in caught.value.conflict.members] == [
+        ("request", "you require driver >=580"),
+        ("fact", "the host has driver 535.104.05"),
+    ]
+
+
+def test_no_driver_of_nvidia_is_installed_for_the_gpus_of_another_vendor() -> None:
+    wish = small.wish({"driver": ">=535"}, {"driver": {"kind": "amdgpu", "version": "6.8.5"}}, accelerator="rocm")
+    with pytest.raises(NoStackError) as caught:
+        solve_system(join(MATRIX, wish))
+    assert [(member.kind, member.text) for member in caught.value.conflict.members] == [
+        ("request", "you require driver >=535: the matrix has no driver for this target")
+    ]
+
+
 def test_what_the_spec_requires_of_a_host_is_chosen_where_the_host_leaves_it_open() -> None:
     assert solved({"driver": DRIVER}, secure_boot="enrolled").components["secure_boot"] == "enrolled"
     conflict = refused({"driver": DRIVER, "secure_boot": {"enabled": False}}, secure_boot="enrolled")

@@ -20,6 +20,7 @@ from provisioner.solve.problem import join
 from provisioner.solve.requirement import PACKAGE, PYTORCH, Key
 from provisioner.solve.resolve import decide
 from provisioner.solve.universe import Universe
+from provisioner.solve.unverified import unverified
 from provisioner.versions import Version
 from tests import small
 
@@ -254,6 +255,32 @@ def test_a_limit_asks_an_index_only_for_distributions() -> None:
     shelf = Shelf({**NUMPY, "trainer": {"1": ["torch", "numpy"]}})
     solve(shelf, ["trainer"], "7.0")
     assert not [name for name in shelf.asked if name.startswith("limit")]
+
+
+GUARDED = replace(LIMIT, guards=(small.need("kernel", "<6"),))
+
+
+def guarded(package: str, *hosts: dict[str, str]) -> tuple[str, ...]:
+    """What is unverified of PyTorch 2.1 and NumPy on hosts of which only kernels older than 6 are limited."""
+    matrix = replace(matrix_with_facts(), limits=(GUARDED,))
+    stated = {"gpus": [{"compute_capability": "7.0"}], "container_toolkit": "1.17.4"}
+    problem = join(matrix, small.wish({"pytorch": "==2.1.0"}, *({**stated, **host} for host in hosts), packages=[package]))
+    found = Universe(problem, PackageWorld(problem, Shelf(NUMPY), ENVIRONMENT))
+    pins = decide(found)
+    assert pins is not None
+    return unverified(found, pins)
+
+
+def test_a_limit_that_turns_on_an_unstated_fact_is_named_where_the_chosen_version_is_outside_it() -> None:
+    said = "kernel: host1 does not state it, so whether limit numpy-1 holds is unknown: compiled against NumPy 1"
+    way = "state `kernel` in its profile (`provision inspect` writes one)"
+    assert guarded("numpy", {"kernel": "6.8"}, {}) == (f"{said}; {way}",)
+
+
+def test_a_limit_that_is_decided_or_kept_leaves_nothing_open() -> None:
+    assert guarded("numpy", {"kernel": "6.8"}) == ()
+    assert guarded("numpy", {"kernel": "5.15"}) == ()
+    assert guarded("numpy<2", {}) == ()
 
 
 def test_what_metadata_omits_is_required_of_the_versions_it_is_about() -> None:

@@ -372,3 +372,49 @@ def test_a_prerelease_of_a_framework_may_be_named_under_packages() -> None:
 
     assert offered("torch>=2.15", "numpy==2.16.0rc1") == ["2.15.0+cu130"]
     assert offered("torch==2.16.0rc1") == ["2.16.0rc1+cu130", "2.15.0+cu130"]
+
+
+def of_branches() -> Matrix:
+    """Two branches: 590 began in March of 2026, and its last release nobody dates; of 535 an older one nobody dates either."""
+    dates = {
+        "590.30": "",
+        "590.20": "2026-05-02",
+        "590.10": "2026-03-05",
+        "535.30": "2024-02-01",
+        "535.20": "",
+        "535.10": "2023-05-30",
+    }
+    releases = tuple(one for version, day in dates.items() for one in drivers(version, released=day))
+    return with_drivers(branch("590", "13.1"), branch("535", "12.2"), releases=releases)
+
+
+@pytest.mark.parametrize(
+    ("until", "driver"),
+    [
+        ("2026-06-01", "590.30"),  # may have been out, nothing says otherwise
+        ("2026-04-01", "590.30"),  # its branch had begun
+        ("2026-03-01", "535.30"),  # its branch had not
+        ("2023-12-01", "535.20"),
+        ("2023-06-01", "535.20"),
+    ],
+)
+def test_an_undated_release_is_not_older_than_where_its_series_began(until: str, driver: str) -> None:
+    problem = join(
+        of_branches(),
+        small.wish({"cuda": "==12.2.2"}, {"gpus": [{"compute_capability": "8.0"}]}, policy={"exclude-newer": until}),
+    )
+    assert problem.domains[Key("driver", "host0")][0].label == driver
+
+
+def test_how_old_a_container_toolkit_is_that_is_there_nobody_asks() -> None:
+    toolkits = tuple(
+        Release(version=Version.parse(one), released=day, sources=("invented",)) for one, day in (("1.17.4", "2026-06-14"),)
+    )
+    order = ("cuda", "container_toolkit", "gpu")
+    cuda = (small.cuda("12.2.2", "525.60.13", "535.104.05"),)
+    made = small.matrix(
+        order, {}, releases={"cuda": cuda, "container_toolkit": toolkits}, virtual=(*small.VIRTUAL, "container_toolkit")
+    )
+    host = {"gpus": [{"compute_capability": "8.0"}], "container_toolkit": "1.17.4"}
+    found = answer(dated(made), small.wish({"cuda": "==12.2.2"}, host, policy={"strategy": "stable"}))
+    assert found.components["container_toolkit"] == "1.17.4"
