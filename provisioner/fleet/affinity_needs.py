@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from provisioner.fleet.labels import (
     SYSTEM,
     drivers_named,
 )
+from provisioner.gate.grammar import numbers_of, parse
 from provisioner.versions import Range
 
 if TYPE_CHECKING:
@@ -163,8 +164,31 @@ def needs_of(stack: Stack, admitted: Sequence[LabelSet]) -> Needs:
     if stack.accelerator != "cuda":
         return Needs(alternatives=(Alternative(values=values, kernel=kernel),), unshown=unshown)
     plain = Alternative(values=values, capabilities=_capabilities(stack, admitted), driver=driver, kernel=kernel)
-    forward = _forward(plain, admitted) if stack.basis == "forward-compat" else ()
-    return Needs(alternatives=(plain, *forward), unshown=unshown)
+    ways = tuple(replace(plain, capabilities=served, driver=one) for one, served in _drivers(stack, plain))
+    forward = _forward(plain, ways, admitted) if stack.basis == "forward-compat" else ()
+    return Needs(alternatives=(*ways, *forward), unshown=unshown)
+
+
+def _drivers(stack: Stack, plain: Alternative) -> Iterator[tuple[Range, frozenset[tuple[int, int]]]]:
+    """Ranges of drivers, each with the compute capabilities it serves: newer GPUs may need a newer driver than the rest.
+
+    The stack's own NVIDIA_REQUIRE_CUDA says so exactly, for it is worked out for each compute capability. Its alternatives
+    by brand are forward compatibility, which no label shows.
+    """
+    capabilities = plain.capabilities or frozenset()
+    served: dict[Range, set[tuple[int, int]]] = {}
+    for term in parse(stack.require_cuda).terms:
+        if any(clause.name in {"brand", "cuda"} for clause in term):
+            continue
+        drivers = [f"{'==' if one.operator == '=' else one.operator}{one.value}" for one in term if one.name == "driver"]
+        archs = [one for one in term if one.name == "arch"]
+        some = {one for one in capabilities if all(arch.holds_for(numbers_of("{}.{}".format(*one))) for arch in archs)}
+        if some:
+            served.setdefault(Range.parse(",".join(drivers)) if drivers else Range(), set()).update(some)
+    if not served:
+        yield plain.driver, capabilities
+    for wanted, those in served.items():
+        yield wanted, frozenset(those)
 
 
 def _range(text: str) -> Range:
@@ -184,12 +208,12 @@ def _capabilities(stack: Stack, admitted: Sequence[LabelSet]) -> frozenset[tuple
     return frozenset((major, minor) for major, minor in pairs if major is not None and minor is not None)
 
 
-def _forward(plain: Alternative, admitted: Sequence[LabelSet]) -> Iterator[Alternative]:
+def _forward(plain: Alternative, ways: Sequence[Alternative], admitted: Sequence[LabelSet]) -> Iterator[Alternative]:
     """One alternative for each older driver branch among the hosts the stack was solved for."""
     products: dict[int, set[str]] = {}
     for one in admitted:
         major = integer(one.labels.get(drivers_named(one.labels)[0]))
-        if major is not None and PRODUCT in one.labels and plain.lacking(one.labels):
+        if major is not None and PRODUCT in one.labels and all(way.lacking(one.labels) for way in ways):
             products.setdefault(major, set()).add(one.labels[PRODUCT])
     for major, names in sorted(products.items()):
         yield Alternative(

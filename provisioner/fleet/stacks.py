@@ -78,28 +78,29 @@ def _merged(stacks: Sequence[Stack]) -> Stack:
     first = stacks[0]
     pins = tuple(pin for pin in first.pins if not pin.host)
     shared = {"platform", *(pin.component for pin in pins), *(f"{pin.component}_build" for pin in pins if pin.build)}
-    names = dict.fromkeys(name for stack in stacks for name in stack.host_requirements)
-    needs = {name: [stack.host_requirements[name] for stack in stacks if name in stack.host_requirements] for name in names}
+    names = [name for name in first.host_requirements if all(name in stack.host_requirements for stack in stacks)]
+    needs = {name: shared_range([stack.host_requirements[name] for stack in stacks]) for name in sorted(names)}
     return replace(
         first,
         components={name: text for name, text in first.components.items() if name in shared},
         pins=pins,
         basis=max((stack.basis for stack in stacks), key=lambda basis: BASES.index(basis) if basis else -1),
-        host_requirements={name: tightest(texts) for name, texts in sorted(needs.items())},
+        host_requirements={name: text for name, text in needs.items() if text},
         relaxations=tuple(dict.fromkeys(one for stack in stacks for one in _unmarked(stack))),
         unverified=(),
     )
 
 
-def tightest(texts: Sequence[str]) -> str:
-    """What several blocks ask of a host, as one: all of it, and of plain lower bounds the highest."""
-    parts = dict.fromkeys(texts)
-    if len(parts) == 1:
-        return texts[0]
-    ranges = list(dict.fromkeys(part for text in parts for part in text.split(",")))
-    floors = [part for part in ranges if part.startswith(">=")]
-    highest = max(floors, key=lambda part: Version.parse(part.removeprefix(">=")), default="")
-    return ",".join(part for part in ranges if part not in floors or part == highest)
+def shared_range(texts: Sequence[str]) -> str:
+    """What every one of several blocks asks of a host: the parts that all name, and of their lower bounds the lowest.
+
+    A block of nothing but newer GPUs may ask for more than the rest.
+    """
+    parts = [text.split(",") for text in texts]
+    floors = [[part for part in some if part.startswith(">=")] for some in parts]
+    shared = [part for part in parts[0] if all(part in some for some in parts) and not part.startswith(">=")]
+    lowest = min((some[-1] for some in floors), key=lambda part: Version.parse(part.removeprefix(">="))) if all(floors) else ""
+    return ",".join([lowest, *shared] if lowest else shared)
 
 
 def _unmarked(stack: Stack) -> Iterator[Relaxation]:

@@ -147,9 +147,13 @@ def _basis(drivers: list[Requirement], pins: Mapping[Key, Candidate]) -> str:
 
 
 def _host_requirements(rules: list[Requirement], problem: Problem) -> dict[str, str]:
-    """The ranges a host must meet to run this stack: what the image's own parts need, not one machine's numbers."""
+    """The ranges a host must meet to run this stack: what the image's own parts need, not one machine's numbers.
+
+    What binds only some of the hosts, such as the newer driver that Blackwell needs, is no range for all of them: it stands
+    in the stack's NVIDIA_REQUIRE_CUDA, GPU by GPU.
+    """
     components = problem.matrix.components
-    found: dict[str, dict[str, None]] = {}
+    found: dict[str, dict[str, set[str]]] = {}
     for requirement in rules:
         component, subject = requirement.key.component, requirement.origin.component
         is_of_host = subject == "image" or (subject in components and components[subject].is_virtual)
@@ -164,8 +168,15 @@ def _host_requirements(rules: list[Requirement], problem: Problem) -> dict[str, 
         else:
             continue
         if text and text != str(Range()):
-            found.setdefault(component, {})[text] = None
-    return {component: _tightest(list(texts)) for component, texts in sorted(found.items())}
+            found.setdefault(component, {}).setdefault(text, set()).add(requirement.key.world)
+    ranges = {component: _tightest(_of_all(texts)) for component, texts in sorted(found.items())}
+    return {component: text for component, text in ranges.items() if text}
+
+
+def _of_all(worlds: Mapping[str, set[str]]) -> list[str]:
+    """The ranges that bind every host which any of them binds."""
+    bound = set().union(*worlds.values())
+    return [text for text, some in worlds.items() if some == bound]
 
 
 def _device(text: str) -> tuple[Version, str]:

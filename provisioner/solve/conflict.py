@@ -244,15 +244,19 @@ def _offer(universe: Universe, requirement: Requirement) -> str:
     key = requirement.key
     name = key.name.partition("[")[0] if key.is_package else key.component
     offered = universe.candidates(key)
+    wish = universe.problem.wish
+    cut = wish.spec.policy.exclude_newer
+    until = f" until {cut}" if cut else ""
     if not offered:
-        cut = universe.problem.wish.spec.policy.exclude_newer
-        until = f" until {cut}" if cut else ""
-        return f"no index offers `{name}`{until}" if key.is_package else f"the matrix has no {name} for this target{until}"
+        target = f"{wish.accelerator} on {wish.platform}"
+        return f"no index offers `{name}`{until}" if key.is_package else f"the matrix has no {name} for {target}{until}"
     withdrawn = next((one for one in offered if one.is_yanked and requirement.allows(one)), None)
     if withdrawn is not None:
         return f"{name} {withdrawn.label} is {withdrawn.subject.why_not}"
-    cut = "" if key.is_package else universe.problem.wish.spec.policy.exclude_newer
-    return f"{'the index' if key.is_package else 'the matrix'} has {_listed(offered)}{f' until {cut}' if cut else ''}"
+    if key.is_package:
+        return f"the index has {_listed(offered)}"
+    built_for = f" for {wish.accelerator}" if name in FRAMEWORKS and wish.accelerator != "cuda" else ""
+    return f"the matrix has {_listed(offered)}{built_for}{until}"
 
 
 def _listed(offered: Sequence[Candidate]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from provisioner.fleet.affinity_needs import Alternative, Bounds, Box, integer, needs_of
@@ -106,6 +108,15 @@ def test_a_stack_needs_its_driver_its_targets_and_its_architecture() -> None:
         ),
     )
     assert needs.unshown == ("container_toolkit >=1.14",)
+
+
+def test_newer_gpus_may_need_a_newer_driver_than_the_rest() -> None:
+    gate = (
+        "driver>=525.60.13,arch>=7.5,arch<10.0,arch!=8.7 driver>=570.26,arch>=10.0,arch<11.0 brand=tesla,driver>=470,driver<471"
+    )
+    both = replace(stack(driver=">=525.60.13", gpu="7.5, 8.0, 10.0"), require_cuda=gate)
+    found = [(str(one.driver), one.capabilities) for one in needs_of(both, ()).alternatives]
+    assert found == [(">=525.60.13", frozenset({(7, 5), (8, 0)})), (">=570.26", frozenset({(10, 0)}))]
 
 
 def test_targets_nobody_measured_are_those_of_the_hosts_it_was_solved_for() -> None:

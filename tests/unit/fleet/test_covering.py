@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from provisioner.fleet import cover
+from provisioner.fleet.affinity import admits
 from provisioner.fleet.covering import cover_fleet
+from provisioner.fleet.labels import labels_of
+from provisioner.fleet.placing import affinities
+from provisioner.fleet.stacks import shared_range
 from provisioner.host.model import Host
 from provisioner.host.roster import ListedHost
 from provisioner.matrix.cache import cached_matrix
@@ -182,3 +186,32 @@ def test_a_host_without_a_gpu_is_not_served_by_a_stack_for_gpus(accelerator: str
         if accelerator
         else ["the fleet's GPUs call for cuda", "the host has no GPU"]
     )
+
+
+def test_what_only_the_newest_gpus_need_is_asked_of_no_other_host() -> None:
+    """CuDNN 9.10.2 wants driver 570.26 on Blackwell (its support matrix); a T4 runs the same stack on 525."""
+    matrix = cached_matrix(None)
+    t4 = {"driver": {"version": "525.147.05"}, "gpus": [{"name": "Tesla T4", "compute_capability": "7.5"}]}
+    b200 = {"driver": {"version": "570.86.15"}, "gpus": [{"name": "NVIDIA B200", "compute_capability": "10.0"}]}
+    answer = covered(matrix, {"pytorch": "==2.10.0+cu128"}, t4=t4, b200=b200)
+    (found,) = answer.stacks
+    assert found.stack.host_requirements["driver"] == ">=525.60.13"
+    (affinity,) = affinities(answer, matrix)
+    assert affinity.is_exact
+    drivers = {("7.5", "525.147.05"): True, ("10.0", "525.147.05"): False, ("10.0", "570.86.15"): True}
+    for (capability, version), is_admitted in drivers.items():
+        facts = {"platform": "linux/amd64", "driver": {"version": version}, "gpus": [{"compute_capability": capability}]}
+        assert admits(affinity, labels_of(Host.model_validate_json(json.dumps(facts)))) == is_admitted, (capability, version)
+
+
+@pytest.mark.parametrize(
+    ("texts", "shared"),
+    [
+        ([">=525.60.13", ">=570.26"], ">=525.60.13"),
+        ([">=4.15,<6.9", ">=4.15"], ">=4.15"),
+        (["<6.9,>=4.15", "<6.9,>=5.4"], ">=4.15,<6.9"),
+        (["<6.9", ">=4.15"], ""),
+    ],
+)
+def test_several_blocks_share_what_all_of_them_ask(texts: list[str], shared: str) -> None:
+    assert shared_range(texts) == shared

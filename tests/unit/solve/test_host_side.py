@@ -147,7 +147,7 @@ def test_no_driver_of_nvidia_is_installed_for_the_gpus_of_another_vendor() -> No
     with pytest.raises(NoStackError) as caught:
         solve_system(join(MATRIX, wish))
     assert [(member.kind, member.text) for member in caught.value.conflict.members] == [
-        ("request", "you require driver >=535: the matrix has no driver for this target")
+        ("request", "you require driver >=535: the matrix has no driver for rocm on linux/amd64")
     ]
 
 
