@@ -70,7 +70,9 @@ def main() -> None:
         wall, cpu, peak = (statistics.median(column) for column in zip(*(run[:3] for run in runs), strict=True))
         answer = runs[0][3]
         rows.append((nodes, profiles, form, roster.stat().st_size / 1e6, answer, (wall, cpu, peak)))
-        sys.stdout.write(f"{rows[-1]}\n")
+        sys.stdout.write(
+            f"{nodes:,} nodes of {profiles:,} profiles ({form}): {wall:.1f} s, {cpu:.1f} s of one processor, {peak:.0f} MiB\n"
+        )
     options.output.write_text("\n".join(_page(rows, options.rounds)) + "\n", encoding="utf-8")
 
 

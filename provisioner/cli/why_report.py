@@ -28,6 +28,7 @@ def why_lines(whys: Sequence[Why], *, names_platform: bool) -> list[str]:
 
 def _lines(why: Why, where: str) -> Iterator[str]:
     from provisioner.solve.explain import conflict_lines, hint_line, reason_line
+    from provisioner.solve.joint import NO_WAY
 
     verb = "is what the host states" if why.is_fact else "is chosen"
     yield f"{why.component} {why.chosen} {verb}{where}"
@@ -45,7 +46,7 @@ def _lines(why: Why, where: str) -> Iterator[str]:
     else:
         yield f"not {why.component} {why.newer}, because these cannot hold together:"
         yield from (f"  {line}" for line in conflict_lines(why.conflict))
-        yield from (f"hint: {hint_line(hint)}" for hint in why.conflict.hints)
+        yield from (f"hint: {text}" for text in [hint_line(hint) for hint in why.conflict.hints] or [NO_WAY])
 
 
 def why_data(whys: Sequence[Why]) -> dict[str, object]:

@@ -53,6 +53,14 @@ def test_one_component_is_told_with_what_holds_back_a_newer_one(project: Project
     assert f"pytorch {newest}" in lines[-1]
 
 
+def test_where_nothing_frees_the_newest_that_is_said(project: Project) -> None:
+    project.write(gpu_spec("<2.7"))
+    outcome = project.run("explain", "provision.yaml", "cuda", "--stack-only")
+    assert outcome.code == 0
+    last = "hint: no way out was found that changes 3 or fewer of the spec's requests and the hosts' facts"
+    assert outcome.out.splitlines()[-1] == last
+
+
 def test_one_component_as_json(project: Project) -> None:
     project.write(gpu_spec("*"))
     outcome = project.run("explain", "provision.yaml", "pytorch", "--stack-only", "--format", "json")
