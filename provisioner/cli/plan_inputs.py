@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from provisioner.cli.inputs import Inputs
     from provisioner.lock.model import Lock
     from provisioner.plan.judge import Aim
-    from provisioner.plan.plan import Question
+    from provisioner.plan.model import Question
     from provisioner.solve.target import TargetHost
     from provisioner.spec.model import Spec
 
@@ -183,7 +183,7 @@ def questions(
     today: Inputs, going: Going, *, lock: tuple[Lock | None, Path], hosts: tuple[tuple[TargetHost, ...], tuple[int, ...]]
 ) -> list[Question]:
     """One question for each platform that has hosts; hosts that state no platform are of the spec's first."""
-    from provisioner.plan.plan import Question
+    from provisioner.plan.model import Question
     from provisioner.solve.target import Wish
 
     found = []

@@ -93,7 +93,7 @@ def fold(listed: Iterable[ListedHost]) -> Iterator[HostClass]:
         yield HostClass(host=host, members=tuple(sorted(members, key=lambda one: (natural(one.name), one.name))))
 
 
-def alike(classes: Iterable[HostClass], matrix: Matrix, wish: Wish) -> tuple[HostClass, ...]:
+def indistinguishable(classes: Iterable[HostClass], matrix: Matrix, wish: Wish) -> tuple[HostClass, ...]:
     """Classes that no requirement can tell apart as one: they differ in what nothing of this wish reads."""
     guarded = {guard.component for rule in matrix.rules for guard in rule.guards}
     read = tuple(name for name in FACTS if name in guarded or binds(name, wish))
@@ -137,9 +137,9 @@ def pools_of(listed: Sequence[ListedHost], matrix: Matrix, wish: Wish, *, platfo
     pools = []
     for (platform, _), some in sorted(parts.items()):
         known = replace(wish, hosts=(TargetHost(label="", host=some[0].host),), platform=platform)
-        pools.append(Pool(wish=known, classes=alike(some, matrix, known)))
+        pools.append(Pool(wish=known, classes=indistinguishable(some, matrix, known)))
     return Fleet(
         pools=tuple(pools),
-        strangers=alike(strangers, matrix, wish),
-        without_gpu=alike(without_gpu, matrix, wish),
+        strangers=indistinguishable(strangers, matrix, wish),
+        without_gpu=indistinguishable(without_gpu, matrix, wish),
     )

@@ -18,7 +18,8 @@ from provisioner.solve.sets import Clauses, Members, apart, covers, fewest
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from provisioner.fleet.effects import Choice, Demand, Effects
+    from provisioner.fleet.effects import Effects
+    from provisioner.fleet.local import Choice, Demand
 
 EXACT_CHIEFS = 20
 """With so many chiefs or fewer every set is listed, whatever their number."""

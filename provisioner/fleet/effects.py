@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from provisioner.fleet.local import Local, Want
+from provisioner.fleet.local import Choice, Demand, Local, Want
 from provisioner.solve.problem import join
 from provisioner.solve.target import TargetHost
 from provisioner.solve.universe import Universe
@@ -27,13 +27,6 @@ if TYPE_CHECKING:
 BLOCK = 32
 """How many classes are looked at in one problem: the cost of the shared part is paid once for all of them."""
 
-
-Choice = tuple[str, int]
-"""A candidate of the shared part: the name of its key, and its place among the key's candidates."""
-
-Demand = tuple[object, ...]
-"""`("no", choice)` refuses one; `("if", choice or None, key, places)` asks for one of several where a choice is made; others
-are about the host's own choices: see `local`."""
 
 NEVER: frozenset[Demand] = frozenset({("never",)})
 """What a class demands that no stack of its pool serves: it states that it has no GPU, and an accelerator is asked for."""

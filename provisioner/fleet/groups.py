@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from provisioner.fleet.classes import HostClass, Pool
     from provisioner.fleet.cover import Bound, Coverage
-    from provisioner.fleet.effects import Choice
+    from provisioner.fleet.local import Choice
     from provisioner.matrix.model import Matrix
     from provisioner.solve.requirement import Candidate
 

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from provisioner.fleet.effects import Choice, Demand
+Choice = tuple[str, int]
+"""A candidate of the shared part: the name of its key, and its place among the key's candidates."""
+
+Demand = tuple[object, ...]
+"""`("no", choice)` refuses one; `("if", choice or None, key, places)` asks for one of several where a choice is made; others
+are about the host's own choices."""
 
 
 class Want(NamedTuple):

@@ -11,7 +11,7 @@ from provisioner.lock.causes import system_causes
 from provisioner.lock.compare_hosts import host_changes
 from provisioner.lock.compare_packages import by_name, package_changes
 from provisioner.lock.compare_system import system_changes
-from provisioner.lock.comparison import SECTIONS, Change, Comparison
+from provisioner.lock.comparison import SECTIONS, Change, Comparison, differences
 from provisioner.lock.file import KIND, verify_digest
 from provisioner.lock.model import Lock
 from provisioner.lock.package_causes import package_causes
@@ -133,27 +133,23 @@ def _input_changes(old: Lock, new: Lock) -> Iterator[Change]:
 def _spec_changes(old: Lock, new: Lock) -> Iterator[Change]:
     if old.spec_digest == new.spec_digest:
         return
-    keys = sorted(key for key in {*old.asked, *new.asked} if old.asked.get(key) != new.asked.get(key))
-    if not old.asked or not new.asked or not keys:
+    changed = list(differences(old.asked, new.asked))
+    if not old.asked or not new.asked or not changed:
         words = (
             "keys that decide no version, or its hosts"
             if old.asked and new.asked
             else "an earlier version kept no record of what"
         )
-        change = f"the spec changed ({words})"
-        yield Change(section="inputs", subject="spec", change="changed", text=change, old=old.spec_digest, new=new.spec_digest)
+        text = f"the spec changed ({words})"
+        yield Change(section="inputs", subject="spec", change="changed", text=text, old=old.spec_digest, new=new.spec_digest)
         return
-    for key in keys:
-        said, says = old.asked.get(key), new.asked.get(key)
-        if said is None or says is None:
-            change, text = (
-                ("added", f"the spec says `{key}: {says}` now")
-                if said is None
-                else ("removed", f"the spec no longer says `{key}: {said}`")
-            )
-        else:
-            change, text = "changed", f"the spec says `{key}: {says}`, it said `{said}`"
-        yield Change(section="inputs", subject=key, change=change, text=text, old=said or "", new=says or "")
+    for key, change, said, says in changed:
+        text = {
+            "added": f"the spec says `{key}: {says}` now",
+            "removed": f"the spec no longer says `{key}: {said}`",
+            "changed": f"the spec says `{key}: {says}`, it said `{said}`",
+        }[change]
+        yield Change(section="inputs", subject=key, change=change, text=text, old=said, new=says)
 
 
 def _short(digest: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from provisioner.lock.comparison import Change
+from provisioner.lock.comparison import Change, differences
 from provisioner.solve.gate import KEPT
 from provisioner.versions import Version
 
@@ -99,21 +99,15 @@ def _reference(stack: LockedStack) -> str:
 
 
 def _variables(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[Change]:
-    for name in sorted({*old, *new}):
-        before, after = old.get(name), new.get(name)
-        if before == after or name == KEPT:  # what the base asks of hosts is told with the hosts
+    for name, change, before, after in differences(old, new):
+        if name == KEPT:  # what the base asks of hosts is told with the hosts
             continue
-        if before is None or after is None:
-            change, text = (
-                ("added", f"`{name}={after}` is set now")
-                if before is None
-                else ("removed", f"`{name}={before}` is not set any more")
-            )
-        else:
-            change, text = "changed", f"`{name}` is `{after}` now, it was `{before}`"
-        yield Change(
-            section="system", subject=f"environment.{name}", change=change, text=text, old=before or "", new=after or ""
-        )
+        text = {
+            "added": f"`{name}={after}` is set now",
+            "removed": f"`{name}={before}` is not set any more",
+            "changed": f"`{name}` is `{after}` now, it was `{before}`",
+        }[change]
+        yield Change(section="system", subject=f"environment.{name}", change=change, text=text, old=before, new=after)
 
 
 def _listed(subject: str, old: tuple[str, ...], new: tuple[str, ...]) -> Iterator[Change]:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
 SECTIONS = ("hosts", "system", "packages", "inputs")
 """What a change is about, in the order of a review: who can run it, what it is made of, its packages, what it was made from."""
@@ -48,6 +52,14 @@ class Change:
     gained: tuple[str, ...] = ()
     causes: tuple[Cause, ...] = ()
     is_breaking: bool = False
+
+
+def differences(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[tuple[str, str, str, str]]:
+    """Every key that two tables do not have alike: its name, `added`, `removed` or `changed`, and both values, "" for none."""
+    for key in sorted({*old, *new}):
+        said, says = old.get(key), new.get(key)
+        if said != says:
+            yield key, "added" if said is None else "removed" if says is None else "changed", said or "", says or ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,12 +29,8 @@ def package_causes(change: Change, old: Side, new: Side) -> tuple[Cause, ...]:
     """Why a package came, went, moved, or is another file of the same version; never empty."""
     if change.aspect != "version":
         return tuple(_of_same_version(change, old, new)) or (unknown(old, new),)
-    if change.change == "added":
-        found = tuple(_of_added(change, old, new))
-    elif change.change == "removed":
-        found = tuple(_of_removed(change, old, new))
-    else:
-        found = tuple(_of_moved(change, old, new))
+    reading = _of_one_lock if change.change in {"added", "removed"} else _of_moved
+    found = tuple(reading(change, old, new))
     return found or (unknown(old, new),)
 
 
@@ -49,30 +45,23 @@ def _of_component(change: Change, old: Side, new: Side) -> Iterator[Cause]:
         yield Cause(kind="follows", subject=component, text=f"{change.subject} is the component {component}")
 
 
-def _of_added(change: Change, old: Side, new: Side) -> Iterator[Cause]:
+def _of_one_lock(change: Change, old: Side, new: Side) -> Iterator[Cause]:
+    """Why a package is in one lock only: it was asked for there, or what required it came or went."""
     name = change.subject
     yield from _of_component(change, old, new)
-    request = new.request(name)
-    if request is not None and old.request(name) is None:
-        yield Cause(kind="spec", text=f"the spec asks for `{_asked(name, request[0])}` now", where=request[1])
+    is_new = change.change == "added"
+    here, elsewhere = (new, old) if is_new else (old, new)
+    request = here.request(name)
+    if request is not None and elsewhere.request(name) is None:
+        asked = _asked(name, request[0])
+        text = f"the spec asks for `{asked}` now" if is_new else f"the spec asked for `{asked}` and does no longer"
+        yield Cause(kind="spec", text=text, where=request[1])
         return
-    dependents = new.dependents_of(name)
-    if not dependents and new.inputs:
-        yield Cause(kind="spec", text="no package of the lock requires it, so the spec does")
-    yield from _of_dependents(name, dependents, (old, new), "requires it now")
-
-
-def _of_removed(change: Change, old: Side, new: Side) -> Iterator[Cause]:
-    name = change.subject
-    yield from _of_component(change, old, new)
-    request = old.request(name)
-    if request is not None and new.request(name) is None:
-        yield Cause(kind="spec", text=f"the spec asked for `{_asked(name, request[0])}` and does no longer", where=request[1])
-        return
-    dependents = old.dependents_of(name)
-    if not dependents and old.inputs:
-        yield Cause(kind="spec", text="no package of the old lock required it, so its spec did")
-    yield from _of_dependents(name, dependents, (old, new), "required it before")
+    dependents = here.dependents_of(name)
+    if not dependents and here.inputs:
+        told = "no package of the lock requires it, so the spec does"
+        yield Cause(kind="spec", text=told if is_new else "no package of the old lock required it, so its spec did")
+    yield from _of_dependents(name, dependents, (old, new), "requires it now" if is_new else "required it before")
 
 
 def _of_dependents(name: str, dependents: tuple[str, ...], sides: tuple[Side, Side], verb: str) -> Iterator[Cause]:

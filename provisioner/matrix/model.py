@@ -317,7 +317,10 @@ class Matrix:
 
     def native_cuda(self, driver: Version) -> Version | None:
         """The newest CUDA a driver runs natively; None when its branch is not in the matrix."""
-        for branch in self.branches:
-            if driver.release and str(driver.release[0]) == branch.branch:
-                return branch.native_cuda
-        return None
+        branch = self.branch_of(str(driver.release[0])) if driver.release else None
+        return branch.native_cuda if branch is not None else None
+
+    def branch_of(self, driver: str) -> DriverBranch | None:
+        """The branch an NVIDIA driver such as `535.104.05` belongs to; None for one the matrix does not list."""
+        number = driver.partition(".")[0]
+        return next((branch for branch in self.branches if branch.branch == number), None)

@@ -9,7 +9,7 @@ from provisioner.plan.machine import changed_host, movable, open_host
 from provisioner.plan.model import FallsOut
 from provisioner.plan.stranger import own_accelerator
 from provisioner.plan.wanted import LEADS, Choice, lead_requirement, leads_of
-from provisioner.plan.words import branch_of, life_of
+from provisioner.plan.words import life_of
 from provisioner.solve.answer import answer
 from provisioner.solve.conflict import explain_conflict
 from provisioner.solve.resolve import decide
@@ -18,12 +18,13 @@ from provisioner.solve.universe import Universe
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import date
 
     from provisioner.host.model import Host
     from provisioner.matrix.model import Matrix
     from provisioner.plan.judge import Aim, Software
     from provisioner.plan.machine import Facts, Machine
-    from provisioner.plan.plan import Question
+    from provisioner.plan.model import Question
     from provisioner.plan.target import Search
     from provisioner.plan.wanted import Wanted
 
@@ -34,7 +35,7 @@ MOVED = ("os", "macos", "kernel", "driver", "amdgpu", "webdriver", "cuda_driver"
 class Fallen:
     """Explains machines that fall out; alike machines share what was found."""
 
-    def __init__(self, matrix: Matrix, search: Search, question: Question, *, today: str) -> None:
+    def __init__(self, matrix: Matrix, search: Search, question: Question, *, today: date | None) -> None:
         self._matrix = matrix
         self._search = search
         self._question = question
@@ -50,7 +51,7 @@ class Fallen:
         text = self._said(machine, facts)
         if is_beyond:
             text = f"beyond what the spec asks for: {text}"
-        branch = branch_of(self._matrix, facts.get("driver", ""))
+        branch = self._matrix.branch_of(facts.get("driver", ""))
         return FallsOut(conflict=conflict, last=stack, text=text, until=branch.end_of_life if branch is not None else "")
 
     def conflict(self, machine: Machine, wanted: Wanted, free: Sequence[str]) -> Conflict:
@@ -112,7 +113,7 @@ class Fallen:
     def _said(self, machine: Machine, facts: Facts) -> str:
         """What the last stack means for the machine: what has to move for it, and until when its driver is supported."""
         driver = facts.get("driver", "")
-        branch = branch_of(self._matrix, driver)
+        branch = self._matrix.branch_of(driver)
         life = f", branch {branch.branch} {life_of(branch, self._today)}" if branch is not None and branch.end_of_life else ""
         moved = [name for name in MOVED if name in facts and facts[name] != machine.facts.get(name)]
         if moved:

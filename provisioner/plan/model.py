@@ -8,7 +8,27 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from provisioner.plan.judge import Aim
     from provisioner.solve.stack import Conflict, Reason, Stack
+    from provisioner.solve.target import TargetHost
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is asked: the hosts of one platform (each may stand for several), today's aim, the wanted one, and what may change.
+
+    `base` is the spec without what is newly wanted, for hosts that stay; `today` fixes what a lock has, nothing where there is
+    none. `keep` and `may_change` name components of hosts.
+    """
+
+    hosts: tuple[TargetHost, ...]
+    counts: tuple[int, ...]
+    today: Aim
+    base: Aim
+    wanted: Aim
+    keep: frozenset[str] = frozenset()
+    may_change: frozenset[str] = frozenset()
+
 
 FIND_OUT = "find-out"
 """The kind of a step that changes nothing: it finds a fact that the plan lacks."""

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from provisioner.errors import ProvisionError
 from provisioner.plan.fallen import Fallen
-from provisioner.plan.judge import Aim, Judge, Software
+from provisioner.plan.judge import Judge, Software
 from provisioner.plan.machine import changed_host, machines_of, movable
-from provisioner.plan.model import HostPlan, Plan
+from provisioner.plan.model import HostPlan, Plan, Question
 from provisioner.plan.route import Router
 from provisioner.plan.steps import Steps
 from provisioner.plan.stranger import stranger
-from provisioner.plan.target import Search, has_ended, reference_day
+from provisioner.plan.target import Search
 from provisioner.plan.unknown import DRIVERS, find_out, missing
 from provisioner.plan.wanted import Choice, Wanted
-from provisioner.plan.words import branch_of, knows_gpus
+from provisioner.plan.words import knows_gpus
 from provisioner.solve.answer import answer
 from provisioner.solve.facts import FACTS
 from provisioner.solve.requirement import Key, Labelled, Origin, Requirement
 from provisioner.solve.resolve import decide
+from provisioner.solve.standing import has_ended, policy_day
 from provisioner.solve.universe import Universe, violations
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from provisioner.matrix.model import Matrix
     from provisioner.plan.machine import Facts, Machine
     from provisioner.solve.stack import Stack
-    from provisioner.solve.target import TargetHost
 
 
 class UnlistedReleaseError(ProvisionError):
@@ -37,23 +37,6 @@ class UnlistedReleaseError(ProvisionError):
 
     code = "unlisted-release"
     exit_code = 3
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """What is asked: the hosts of one platform (each may stand for several), today's aim, the wanted one, and what may change.
-
-    `base` is the spec without what is newly wanted, for hosts that stay; `today` fixes what a lock has, nothing where there is
-    none. `keep` and `may_change` name components of hosts.
-    """
-
-    hosts: tuple[TargetHost, ...]
-    counts: tuple[int, ...]
-    today: Aim
-    base: Aim
-    wanted: Aim
-    keep: frozenset[str] = frozenset()
-    may_change: frozenset[str] = frozenset()
 
 
 def make_plan(matrix: Matrix, question: Question) -> Plan:
@@ -76,7 +59,7 @@ class _Planner:
         self._matrix = matrix
         self._question = question
         self._unlisted = question.today.unlisted(matrix)
-        self._today = reference_day(matrix, question.wanted.spec.policy.exclude_newer)
+        self._today = policy_day(matrix, question.wanted.spec.policy.exclude_newer)
         self._judge = Judge(matrix)
         self._search = Search(self._judge, today=self._today)
         self._machines = machines_of(question.hosts, question.counts)
@@ -167,8 +150,8 @@ class _Planner:
         if any(name in machine.facts for name in DRIVERS):
             notes += [f"broken today, before any step: {text}" for text in router.broken]
         driver = facts.get("driver", "")
-        branch = branch_of(self._matrix, driver) if driver == machine.facts.get("driver") else None
-        if branch is not None and has_ended(branch, self._today):
+        branch = self._matrix.branch_of(driver) if driver == machine.facts.get("driver") else None
+        if branch is not None and has_ended(branch.end_of_life, self._today):
             notes.append(f"driver {driver} stays, of branch {branch.branch}, which ended {branch.end_of_life}")
         return notes
 

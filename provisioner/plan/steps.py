@@ -14,6 +14,7 @@ from provisioner.solve.stack import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from datetime import date
 
     from provisioner.matrix.model import Matrix
     from provisioner.plan.judge import Judge, Software
@@ -32,7 +33,7 @@ BESIDE = frozenset({*FOLLOWERS, "kernel_headers"})
 class Steps:
     """Writes the steps of one machine."""
 
-    def __init__(self, matrix: Matrix, judge: Judge, router: Router, machine: Machine, *, today: str) -> None:
+    def __init__(self, matrix: Matrix, judge: Judge, router: Router, machine: Machine, *, today: date | None) -> None:
         self._judge = judge
         self._router = router
         self._machine = machine

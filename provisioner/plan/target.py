@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 from provisioner.plan.machine import BROUGHT, FOLLOWERS, PREPARED, followed
 from provisioner.solve.facts import ABSENT
 from provisioner.solve.requirement import Key, OneOf
+from provisioner.solve.standing import has_ended
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from datetime import date
 
-    from provisioner.matrix.model import DriverBranch, Matrix
+    from provisioner.matrix.model import DriverBranch
     from provisioner.plan.judge import Judge, Software
     from provisioner.plan.machine import Facts, Machine
     from provisioner.solve.requirement import Candidate, Requirement
@@ -28,7 +30,7 @@ SUPPORTED = ("Long Term Support Branch", "Production Branch")
 class Search:
     """Looks for the cheapest facts of machines; `free` is what may be changed on each, the most expensive first."""
 
-    def __init__(self, judge: Judge, *, today: str) -> None:
+    def __init__(self, judge: Judge, *, today: date | None) -> None:
         self.judge = judge
         self._branches = {branch.branch: branch for branch in judge.matrix.branches}
         self._today = today
@@ -159,7 +161,7 @@ class Search:
     def _support(self, branch: DriverBranch | None) -> int:
         if branch is None:
             return 2
-        if has_ended(branch, self._today):
+        if has_ended(branch.end_of_life, self._today):
             return 3
         return SUPPORTED.index(branch.designation) if branch.designation in SUPPORTED else 2
 
@@ -227,16 +229,6 @@ def _distance(label: str, before: str, offered: Sequence[Candidate]) -> tuple[in
     numbers = (candidate.label.rpartition(" ")[2] for candidate in offered)
     between = sum(1 for text in numbers if text[:1].isdigit() and low < Version.parse(text) < high)
     return between, one < other
-
-
-def has_ended(branch: DriverBranch, today: str) -> bool:
-    """Whether a branch gets no fixes any more; an end that names a month is that month's last day."""
-    return bool(branch.end_of_life) and branch.end_of_life < today[: len(branch.end_of_life)]
-
-
-def reference_day(matrix: Matrix, exclude_newer: str | None) -> str:
-    """The day that support is judged on: the spec's, else the newest day the matrix read a source on; never the clock's."""
-    return exclude_newer or max((one.read for one in matrix.citations.values()), default="")
 
 
 def cost(machine: Machine, facts: Mapping[str, str] | None, order: Sequence[str]) -> tuple[int, ...]:

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 from provisioner.plan.machine import FOLLOWERS
 from provisioner.plan.route import MOVES, SOFTWARE
-from provisioner.plan.target import has_ended
 from provisioner.solve.facts import ABSENT
 from provisioner.solve.requirement import is_of_system
+from provisioner.solve.standing import has_ended
 from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from datetime import date
 
     from provisioner.matrix.model import DriverBranch, DriverPackage, Matrix
     from provisioner.plan.machine import Machine
@@ -53,7 +54,7 @@ class Said:
 class Words:
     """Says moves of one machine, with what the matrix knows of its distribution."""
 
-    def __init__(self, matrix: Matrix, machine: Machine, *, today: str) -> None:
+    def __init__(self, matrix: Matrix, machine: Machine, *, today: date | None) -> None:
         self._matrix = matrix
         self._machine = machine
         self._today = today
@@ -122,7 +123,7 @@ class Words:
         return facts.get("driver_module", "") if knows_gpus(self._matrix, self._machine) else ""
 
     def _life(self, driver: str) -> Iterator[str]:
-        branch = branch_of(self._matrix, driver)
+        branch = self._matrix.branch_of(driver)
         if branch is None:
             return
         kind = f"a {branch.designation}" if branch.designation else ""
@@ -169,13 +170,8 @@ def knows_gpus(matrix: Matrix, machine: Machine) -> bool:
     return gpus is not None and all(gpu.compute_capability or gpu.gfx or gpu.name in names for gpu in gpus)
 
 
-def branch_of(matrix: Matrix, driver: str) -> DriverBranch | None:
-    """The branch an NVIDIA driver belongs to, None for one the matrix does not list."""
-    return next((one for one in matrix.branches if one.branch == driver.partition(".")[0]), None)
-
-
-def life_of(branch: DriverBranch, today: str) -> str:
+def life_of(branch: DriverBranch, today: date | None) -> str:
     """Until when a branch is supported, "" where nobody says."""
     if not branch.end_of_life:
         return ""
-    return f"ended {branch.end_of_life}" if has_ended(branch, today) else f"supported until {branch.end_of_life}"
+    return f"ended {branch.end_of_life}" if has_ended(branch.end_of_life, today) else f"supported until {branch.end_of_life}"

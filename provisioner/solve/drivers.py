@@ -48,16 +48,6 @@ class RunsCuda:
         return bool(self.basis(candidate.version))
 
     @property
-    def cuda_level(self) -> str:
-        """The CUDA this is about, as `12.6`."""
-        return self._native.level
-
-    @property
-    def forward_branches(self) -> tuple[str, ...]:
-        """Older driver branches allowed through the forward-compatibility package."""
-        return self._branches
-
-    @property
     def floor(self) -> Version | None:
         """The oldest driver allowed, forward compatibility aside; None when no branch of the matrix is new enough."""
         return self._floor if self._floor is not None else self._native.floor

@@ -48,11 +48,8 @@ class Standing:
 
     @cached_property
     def day(self) -> date | None:
-        """The day everything is judged on; None when the policy names none and the matrix was never read."""
-        if self._until is not None:
-            return day_of(self._until)
-        newest = max((one.read for one in self._matrix.citations.values()), default="")
-        return last_day(newest) if newest else None
+        """The day everything is judged on."""
+        return policy_day(self._matrix, self._until)
 
     def facts(self, candidate: Candidate) -> Iterator[Fact]:
         """Everything that speaks against a candidate."""
@@ -78,7 +75,7 @@ class Standing:
         return self._over(candidate, release.end_of_life, "") if release is not None else None
 
     def _over(self, candidate: Candidate, end: str, whose: str) -> Fact | None:
-        if not end or self.day is None or self.day <= last_day(end):
+        if not has_ended(end, self.day):
             return None
         text = " ".join(part for part in (candidate.key.component, candidate.label, whose, f"ended {end}") if part)
         return Fact(word="end-of-life", text=text, where=self._where(candidate))
@@ -170,6 +167,19 @@ def _is_beta(text: str) -> bool:
 
 def _image(candidate: Candidate) -> ImageFacts | None:
     return candidate.subject[2] if candidate.key.component == "image" and candidate.subject else None
+
+
+def policy_day(matrix: Matrix, until: str | None) -> date | None:
+    """The policy's day: `exclude-newer`, else the matrix's newest reading; None where the matrix was never read."""
+    if until is not None:
+        return day_of(until)
+    newest = max((one.read for one in matrix.citations.values()), default="")
+    return last_day(newest) if newest else None
+
+
+def has_ended(end: str, day: date | None) -> bool:
+    """Whether an end of life, as the matrix writes it, lies before a day; one that nobody states does not."""
+    return bool(end) and day is not None and day > last_day(end)
 
 
 def last_day(text: str) -> date:

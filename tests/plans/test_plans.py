@@ -17,7 +17,8 @@ from ruamel.yaml import YAML
 from provisioner.host.model import Host
 from provisioner.matrix.load import load_matrix
 from provisioner.plan.judge import Aim
-from provisioner.plan.plan import Question, make_plan
+from provisioner.plan.model import Question
+from provisioner.plan.plan import make_plan
 from provisioner.solve.target import TargetHost, Wish
 from provisioner.spec.model import Spec
 

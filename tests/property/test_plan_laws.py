@@ -18,7 +18,8 @@ from hypothesis import given
 from provisioner.host.model import Driver, Host, HostGpu
 from provisioner.matrix.model import Release
 from provisioner.plan.judge import Aim
-from provisioner.plan.plan import Question, make_plan
+from provisioner.plan.model import Question
+from provisioner.plan.plan import make_plan
 from provisioner.solve.target import TargetHost
 from provisioner.spec.model import Spec
 from provisioner.versions import Version

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from provisioner.fleet.classes import HostClass, alike, fold, natural, pools_of
+from provisioner.fleet.classes import HostClass, fold, indistinguishable, natural, pools_of
 from provisioner.host.model import Host
 from provisioner.host.roster import ListedHost
 from tests import small
@@ -59,20 +59,20 @@ def test_what_nothing_reads_does_not_part_classes() -> None:
     one = host(gpus=[{"name": "T4", "compute_capability": "7.5"}], glibc="2.35")
     other = host(gpus=[{"name": "T4", "compute_capability": "7.5"}], kernel="6.8")
     classes = list(fold(listed(a=eight, b=one, c=other)))
-    assert named(alike(classes, MATRIX, wish)) == [["a", "b"], ["c"]]  # a container brings its own glibc
+    assert named(indistinguishable(classes, MATRIX, wish)) == [["a", "b"], ["c"]]  # a container brings its own glibc
 
 
 def test_on_the_host_itself_its_glibc_counts() -> None:
     wish = small.wish({"pytorch": ">=2"}, CUDA, runs="host")
     classes = list(fold(listed(a=host(**CUDA, glibc="2.31"), b=host(**CUDA, glibc="2.35"))))
-    assert named(alike(classes, MATRIX, wish)) == [["a"], ["b"]]
+    assert named(indistinguishable(classes, MATRIX, wish)) == [["a"], ["b"]]
 
 
 def test_a_guard_may_read_what_does_not_bind() -> None:
     rule = small.rule("old-c", {"pytorch": ">=2"}, {"driver": ">=5"}, on={"glibc": "<2.33"})
     matrix = small.matrix(["pytorch", "driver", "kernel", "glibc"], {"pytorch": {"2.7": {}}}, rules=[rule])
     classes = list(fold(listed(a=host(**CUDA, glibc="2.31"), b=host(**CUDA, glibc="2.35"))))
-    assert named(alike(classes, matrix, small.wish({"pytorch": ">=2"}, CUDA))) == [["a"], ["b"]]
+    assert named(indistinguishable(classes, matrix, small.wish({"pytorch": ">=2"}, CUDA))) == [["a"], ["b"]]
 
 
 def test_one_pool_for_each_platform_and_accelerator() -> None:

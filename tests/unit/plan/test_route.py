@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from provisioner.host.model import Driver, Host, HostGpu
 from provisioner.plan.judge import Aim
-from provisioner.plan.plan import Question, make_plan
+from provisioner.plan.model import Question
+from provisioner.plan.plan import make_plan
 from provisioner.solve.target import TargetHost
 from provisioner.spec.model import Spec
 from tests import small

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
 
 import pytest
@@ -9,10 +10,11 @@ import pytest
 from provisioner.host.model import Host
 from provisioner.matrix.cache import cached_matrix
 from provisioner.plan.machine import Machine, machines_of
-from provisioner.plan.words import Words, branch_of, life_of
+from provisioner.plan.words import Words, life_of
+from provisioner.solve.standing import policy_day
 from provisioner.solve.target import TargetHost
 
-TODAY = "2026-11-21"
+TODAY = date(2026, 11, 21)
 FACTS = {"os": "ubuntu 22.04", "kernel": "5.15.0-105-generic", "driver": "535.104.05", "driver_module": "open"}
 
 
@@ -108,14 +110,22 @@ def test_on_wsl_the_driver_is_windows_own() -> None:
 
 def test_the_life_of_a_branch() -> None:
     matrix = cached_matrix(None)
-    branches = {name: branch_of(matrix, f"{name}.1") for name in ("580", "535", "455", "999")}
+    branches = {name: matrix.branch_of(f"{name}.1") for name in ("580", "535", "455", "999")}
     assert branches["999"] is None
     told = {name: life_of(branch, TODAY) for name, branch in branches.items() if branch is not None}
     assert told == {"580": "supported until 2028-06", "535": "ended 2026-06", "455": ""}
 
 
 def test_a_branch_lives_to_the_end_of_the_month_that_is_named() -> None:
-    branch = branch_of(cached_matrix(None), "535.1")
+    branch = cached_matrix(None).branch_of("535.1")
     assert branch is not None
-    assert life_of(branch, "2026-06-30") == "supported until 2026-06"
-    assert life_of(branch, "2026-07-01") == "ended 2026-06"
+    assert life_of(branch, date(2026, 6, 30)) == "supported until 2026-06"
+    assert life_of(branch, date(2026, 7, 1)) == "ended 2026-06"
+
+
+@pytest.mark.parametrize("day", ["20260901", "2026-09-01", "2026-09-01T12:00:00Z"])
+def test_support_is_judged_on_the_day_however_it_is_written(day: str) -> None:
+    matrix = cached_matrix(None)
+    branch = matrix.branch_of("590.48.01")
+    assert branch is not None
+    assert life_of(branch, policy_day(matrix, day)) == "supported until 2026-12-22"
