@@ -17,6 +17,7 @@ from provisioner.index.find_links import FindLinks
 from provisioner.index.reader import PageReader
 from provisioner.index.transport import Transport
 from provisioner.measure.artefact import VERSION, Measurement, decoded, encoded, measure
+from provisioner.measure.error import UnreadableArtefactError
 from provisioner.measure.wheel import RemoteWheel
 
 if TYPE_CHECKING:
@@ -104,6 +105,24 @@ class Artefacts:
         if file.sha256:
             self._cache.store_record(self._key(file, "full" if found.is_whole else "sample"), encoded(found))
         return found
+
+    def record(self, file: IndexFile) -> str:
+        """The RECORD of a wheel, read by ranges and kept; raises `UnavailableError` and `UnreadableArtefactError`."""
+        key = f"record:{file.sha256}"
+        kept = self._cache.record(key) if file.sha256 else None
+        if isinstance(kept, dict) and isinstance(kept.get("text"), str):
+            return str(kept["text"])
+        if self._settings.offline and not file.path:
+            text = f"offline: the RECORD of `{file.filename}` was not read before; run once without --offline"
+            raise UnavailableError(text)
+        with RemoteWheel(file, self._transport) as wheel:
+            named = [name for name in wheel.names() if name.endswith(".dist-info/RECORD") and name.count("/") == 1]
+            if not named:
+                raise UnreadableArtefactError(f"`{file.filename}` cannot be measured: it has no RECORD")
+            text = wheel.read(named[0]).decode("utf-8", errors="replace")
+        if file.sha256:
+            self._cache.store_record(key, {"text": text})
+        return text
 
     def _key(self, file: IndexFile, depth: str) -> str:
         return f"measured:{VERSION}:{depth}:{file.sha256}"

@@ -17,6 +17,7 @@ from provisioner.curate.audit_needs import (
     python_findings,
     version_finding,
 )
+from provisioner.curate.audit_shared_files import SHARED_FILES, shared_file_findings, shared_file_rows
 from provisioner.curate.audit_targets import target_findings
 from provisioner.curate.audit_verdict import Audited, Row, confirmed, refuted, unmeasured
 from provisioner.errors import UnavailableError
@@ -37,8 +38,12 @@ HEADERS_OF = {"nvidia-cuda-nvcc": "nvidia-cuda-crt"}
 
 
 def rows(matrix: Matrix, *, component: str = "", version: str = "") -> tuple[Row, ...]:
-    """The builds that name an artefact, in the matrix's order: of all components or of one, of one release."""
-    return tuple(
+    """The builds that name an artefact, in the matrix's order: of all components or of one, of one release.
+
+    After them come the owners of shared files, which `shared-files` names alone.
+    """
+    shared = shared_file_rows(matrix, version) if component in {"", SHARED_FILES} else ()
+    builds = tuple(
         Row(
             component=matrix.components[name],
             release=release,
@@ -52,6 +57,7 @@ def rows(matrix: Matrix, *, component: str = "", version: str = "") -> tuple[Row
         for build in release.builds
         if build.artefact
     )
+    return (*builds, *shared)
 
 
 def unnamed(matrix: Matrix, *, component: str = "", version: str = "") -> int:
@@ -103,6 +109,8 @@ def audit_row(matrix: Matrix, row: Row, artefacts: Artefacts) -> Audited:
         if any(finding.outcome == "refuted" for finding in found):
             # Another file under the same name: what it holds says nothing about the one the row is about.
             return Audited(row=row, findings=tuple(found))
+        if row.component.name == SHARED_FILES:
+            return Audited(row=row, findings=(*found, *shared_file_findings(matrix, row, file, artefacts=artefacts)))
         measurement = _measured(file, artefacts)
         found += _judged(matrix, row, measurement)
         found += python_findings(row, _wheels_of(file, artefacts), _pythons(matrix))

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from provisioner.matrix.build_distributions import distributions, limits, shared_files
 from provisioner.matrix.guards import ABSENT, NAMED_GUARDS, SAME
 from provisioner.matrix.model import (
     Build,
     Citation,
     Component,
-    Distribution,
-    DistributionLimit,
     DriverBranch,
     DriverMinimum,
     DriverPackage,
@@ -19,7 +18,6 @@ from provisioner.matrix.model import (
     GfxOverride,
     Gpu,
     ImageFacts,
-    ImpliedNeed,
     Matrix,
     Need,
     PatchedKernels,
@@ -31,7 +29,7 @@ from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:
     from provisioner.matrix.files import MatrixFiles, Parsed
-    from provisioner.matrix.schema import BuildEntry, ComponentFile, DistributionEntry, DriverEntry, LimitEntry, ReleaseEntry
+    from provisioner.matrix.schema import BuildEntry, ComponentFile, DriverEntry, ReleaseEntry
     from provisioner.matrix.schema import Needs as NeedTexts
 
 
@@ -55,8 +53,9 @@ class _Builder:
             branches=tuple(branch for file in self.files.component_files() for branch in _branches(file)),
             gpus=self._gpus(),
             images=self._images(),
-            distributions=self._distributions(),
-            limits=self._limits(),
+            distributions=distributions(self.files, self.positions, self._needs),
+            limits=limits(self.files, self.positions, self._needs),
+            shared_files=shared_files(self.files, self.positions),
             overrides=self._overrides(),
             variables=self._variables(),
             failures=self._failures(),
@@ -257,58 +256,6 @@ class _Builder:
                 sources=entry.source,
             )
             for entry in content.images
-        )
-
-    def _distributions(self) -> tuple[Distribution, ...]:
-        file = self.files.distributions
-        if file is None:
-            return ()
-        for index, entry in enumerate(file.content.distributions):
-            path = ("distributions", index)
-            self.positions[f"distribution:{entry.name}"] = self.files.place(file, path)
-            for row, implied in enumerate(entry.implies):
-                place = self.files.place(file, (*path, "implies", row))
-                self.positions[f"distribution:{entry.name} {implied.versions}"] = place
-        return tuple(self._distribution(entry) for entry in file.content.distributions)
-
-    def _distribution(self, entry: DistributionEntry) -> Distribution:
-        return Distribution(
-            name=entry.name,
-            compiled_against=entry.compiled_against,
-            versions=entry.versions,
-            served_by=entry.served_by,
-            implied=tuple(
-                ImpliedNeed(
-                    versions=row.versions,
-                    needs=self._needs(row.require),
-                    because=row.because,
-                    served_by=row.served_by,
-                    sources=row.source,
-                )
-                for row in entry.implies
-            ),
-            sources=entry.source,
-        )
-
-    def _limits(self) -> tuple[DistributionLimit, ...]:
-        file = self.files.distributions
-        if file is None:
-            return ()
-        for index, entry in enumerate(file.content.limits):
-            self.positions[f"limit:{entry.name}"] = self.files.place(file, ("limits", index))
-        return tuple(self._limit(entry) for entry in file.content.limits)
-
-    def _limit(self, entry: LimitEntry) -> DistributionLimit:
-        (when,) = self._needs(entry.when)
-        ((distribution, specifier),) = entry.allow.items()
-        return DistributionLimit(
-            name=entry.name,
-            when=when,
-            guards=self._needs(entry.on),
-            distribution=distribution,
-            specifier=specifier,
-            because=entry.because,
-            sources=entry.source,
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provisioner.matrix.check_distributions import check_distributions
+from provisioner.matrix.check_hazards import check_hazards
 from provisioner.matrix.check_knowledge import check_knowledge
 from provisioner.matrix.check_needs import NeedChecker
 from provisioner.names import nearest
@@ -51,6 +52,8 @@ class _Checker:
             yield from self._images(self.files.images)
         if self.files.distributions is not None:
             yield from check_distributions(self.files, self.files.distributions, needs=self.needs, cited=self._cited)
+        if self.files.hazards is not None:
+            yield from check_hazards(self.files.hazards, cited=self._cited)
         yield from check_knowledge(self.files, needs=self.needs, cited=self._cited)
 
     def _order(self) -> Iterator[Mistake]:

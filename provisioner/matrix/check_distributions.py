@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from provisioner.errors import Mistake
     from provisioner.matrix.check_needs import NeedChecker
     from provisioner.matrix.files import MatrixFiles, Parsed
-    from provisioner.matrix.schema import DistributionEntry, DistributionFile, LimitEntry, Needs
+    from provisioner.matrix.schema import Needs
+    from provisioner.matrix.schema_distributions import DistributionEntry, DistributionFile, ImpliedEntry, LimitEntry
 
     Cited = Callable[[Parsed[BaseModel], KeyPath, Sequence[str], str], Iterator[Mistake]]
 
@@ -51,24 +52,37 @@ class _Checker:
         yield from self._specifier((*path, "versions"), entry.versions)
         if entry.compiled_against:
             yield from self._framework((*path, "compiled_against"), entry.compiled_against)
-        if not entry.compiled_against and not entry.implies:
-            yield self.file.mistake(path, f"distribution `{entry.name}` says nothing; give `compiled_against` or `implies`")
+        if entry.gpu_twin:
+            yield from self._spelled((*path, "gpu_twin"), entry.gpu_twin)
+        if not (entry.compiled_against or entry.implies or entry.gpu_twin):
+            text = f"distribution `{entry.name}` says nothing; give `compiled_against`, `implies` or `gpu_twin`"
+            yield self.file.mistake(path, text)
         if entry.compiled_against or entry.source:
             yield from self.cited(self.file, path, entry.source, f"distribution `{entry.name}`")
         for index, row in enumerate(entry.implies):
-            below = (*path, "implies", index)
-            yield from self._specifier((*below, "versions"), row.versions)
-            if not row.require:
-                yield self.file.mistake((*below, "require"), f"`{entry.name}` {row.versions} implies nothing")
-            yield from self._in_a_container((*below, "require"), row.require)
-            yield from self.needs.needs(self.file, (*below, "require"), row.require, subject="")
-            yield from self.cited(self.file, below, row.source, f"what `{entry.name}` {row.versions} implies")
+            yield from self._implied((*path, "implies", index), entry.name, row)
+
+    def _implied(self, path: KeyPath, name: str, row: ImpliedEntry) -> Iterator[Mistake]:
+        yield from self._specifier((*path, "versions"), row.versions)
+        if not (row.require or row.packages or row.brings):
+            yield self.file.mistake((*path, "require"), f"`{name}` {row.versions} implies nothing")
+        yield from self._in_a_container((*path, "require"), row.require)
+        yield from self.needs.needs(self.file, (*path, "require"), row.require, subject="")
+        for other, specifier in row.packages.items():
+            yield from self._name((*path, "packages", other), other)
+            yield from self._specifier((*path, "packages", other), specifier, is_needed=True)
+        for component in row.brings:
+            if component != "cuda":
+                text = f"a distribution may bring a `cuda` of its own, not `{component}`"
+                yield self.file.mistake((*path, "brings", component), text)
+        yield from self.needs.needs(self.file, (*path, "brings"), row.brings, subject="")
+        yield from self.cited(self.file, path, row.source, f"what `{name}` {row.versions} implies")
 
     def _in_a_container(self, path: KeyPath, needs: Needs) -> Iterator[Mistake]:
-        """A package brings what it needs along; a host it cannot bring."""
+        """A package brings what it needs along; a host it cannot bring. Which glibc it runs on its tag says, or does not."""
         for component in needs:
             known = self.components.get(component)
-            if known is not None and (known.virtual or component == "image"):
+            if known is not None and component != "glibc" and (known.virtual or component == "image"):
                 text = f"`{component}` belongs to the host or the image, which a distribution cannot choose"
                 yield self.file.mistake((*path, component), text)
 
@@ -93,10 +107,13 @@ class _Checker:
             yield from self._specifier((*path, "allow", name), specifier, is_needed=True)
         yield from self.cited(self.file, path, limit.source, f"limit `{limit.name}`")
 
-    def _name(self, path: KeyPath, name: str) -> Iterator[Mistake]:
+    def _spelled(self, path: KeyPath, name: str) -> Iterator[Mistake]:
         if canonicalize_name(name) != name:
             yield self.file.mistake(path, f"`{name}` is spelled `{canonicalize_name(name)}` by indexes")
-        elif name in DISTRIBUTION_OF_COMPONENT.values():
+
+    def _name(self, path: KeyPath, name: str) -> Iterator[Mistake]:
+        yield from self._spelled(path, name)
+        if name in DISTRIBUTION_OF_COMPONENT.values():
             yield self.file.mistake(path, f"`{name}` is a component of the matrix; write a rule about the component")
 
     def _specifier(self, path: KeyPath, text: str, *, is_needed: bool = False) -> Iterator[Mistake]:

@@ -12,7 +12,7 @@ from dataclasses import MISSING, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from provisioner.matrix import model
+from provisioner.matrix import model, model_distributions
 from provisioner.matrix.lazy import LazyMapping, LazyRows
 from provisioner.matrix.model import Citation, Component, Matrix
 from provisioner.versions import Range, Version
@@ -20,7 +20,7 @@ from provisioner.versions import Range, Version
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-FORMAT = 6
+FORMAT = 7
 
 Plain = Any
 
@@ -36,9 +36,11 @@ _ROWS = (
     model.Gpu,
     model.GfxOverride,
     model.ImageFacts,
-    model.ImpliedNeed,
-    model.Distribution,
-    model.DistributionLimit,
+    model_distributions.ImpliedNeed,
+    model_distributions.Distribution,
+    model_distributions.DistributionLimit,
+    model_distributions.FileOwner,
+    model_distributions.SharedFile,
     model.Variables,
     model.Failure,
     model.DriverPackage,

@@ -54,6 +54,7 @@ def rows(matrix: Matrix) -> Iterator[tuple[str, tuple[str, ...]]]:
             yield "distributions", distribution.sources
         yield from (("distributions", implied.sources) for implied in distribution.implied)
     yield from (("limits", limit.sources) for limit in matrix.limits)
+    yield from (("shared files", shared.sources) for shared in matrix.shared_files)
     yield from (("variables", one.sources) for one in matrix.variables)
     yield from (("failures", one.sources) for one in matrix.failures)
     yield from (("driver packages", one.sources) for one in matrix.driver_packages)

@@ -10,13 +10,13 @@ from provisioner.errors import InvalidDocumentError, Mistake
 from provisioner.matrix.location import INDEX
 from provisioner.matrix.schema import (
     ComponentFile,
-    DistributionFile,
     DriverPackageFile,
     GpuFile,
     ImageFile,
     KnowledgeFile,
     MatrixFile,
 )
+from provisioner.matrix.schema_distributions import DistributionFile, HazardFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -69,6 +69,7 @@ class MatrixFiles:
     gpus: Parsed[GpuFile] | None = None
     images: Parsed[ImageFile] | None = None
     distributions: Parsed[DistributionFile] | None = None
+    hazards: Parsed[HazardFile] | None = None
     knowledge: Parsed[KnowledgeFile] | None = None
     driver_packages: Parsed[DriverPackageFile] | None = None
     mistakes: list[Mistake] = field(default_factory=list)
@@ -88,6 +89,8 @@ class MatrixFiles:
             yield self.images, self.images.content.sources
         if self.distributions is not None:
             yield self.distributions, self.distributions.content.sources
+        if self.hazards is not None:
+            yield self.hazards, self.hazards.content.sources
         if self.knowledge is not None:
             yield self.knowledge, self.knowledge.content.sources
         if self.driver_packages is not None:
@@ -113,6 +116,8 @@ def read_files(directory: Path) -> MatrixFiles:
         files.images = _try(files, ("images",), index.images, ImageFile)
     if index.distributions:
         files.distributions = _try(files, ("distributions",), index.distributions, DistributionFile)
+    if index.hazards:
+        files.hazards = _try(files, ("hazards",), index.hazards, HazardFile)
     if index.knowledge:
         files.knowledge = _try(files, ("knowledge",), index.knowledge, KnowledgeFile)
     if index.driver_packages:

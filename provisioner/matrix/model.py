@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from provisioner.matrix.model_distributions import Distribution, DistributionLimit, SharedFile
     from provisioner.versions import Range, Version
 
 
@@ -208,50 +209,6 @@ class ImageFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ImpliedNeed:
-    """What some versions of a distribution need although their metadata does not say so.
-
-    `versions` is a PEP 440 specifier. `served_by` is `default` or `variant-index` when the row is about the files of that
-    index only, "" when it is about all of them.
-    """
-
-    versions: str
-    needs: tuple[Need, ...]
-    because: str
-    served_by: str = ""
-    sources: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Distribution:
-    """What is known of a Python distribution beyond its metadata.
-
-    `compiled_against` is the component whose CUDA build its wheels are compiled for, for the releases in `versions` (a PEP
-    440 specifier, "" for all). `served_by` is `variant-index` when the framework's indexes have wheels of it, else `default`.
-    """
-
-    name: str
-    compiled_against: str = ""
-    versions: str = ""
-    served_by: str = "default"
-    implied: tuple[ImpliedNeed, ...] = ()
-    sources: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DistributionLimit:
-    """When `when` is in range (and every guard holds), a distribution is in `specifier` (PEP 440) if it is there at all."""
-
-    name: str
-    when: Need
-    guards: tuple[Need, ...] = ()
-    distribution: str
-    specifier: str
-    because: str
-    sources: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Variables:
     """Environment variables a stack needs when `when` is in range (on hosts where every guard holds)."""
 
@@ -307,9 +264,11 @@ class Matrix:
     digest: str
     positions: Mapping[str, str] = field(default_factory=dict)
     """`file:line` of every rule (`rule:NAME`), release (`pytorch==2.7.1`), build (`pytorch==2.7.1+cu126`), limit
-    (`limit:NAME`) and distribution (`distribution:NAME`, `distribution:NAME VERSIONS` for what some versions imply)."""
+    (`limit:NAME`), shared file (`shared-file:NAME`) and distribution (`distribution:NAME`, `distribution:NAME VERSIONS` for
+    what some versions imply)."""
     distributions: Sequence[Distribution] = ()
     limits: Sequence[DistributionLimit] = ()
+    shared_files: Sequence[SharedFile] = ()
     overrides: Sequence[GfxOverride] = ()
     variables: Sequence[Variables] = ()
     failures: Sequence[Failure] = ()

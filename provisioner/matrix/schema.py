@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def _spelled(pattern: str, example: str) -> Callable[[str], str]:
+def spelled(pattern: str, example: str) -> Callable[[str], str]:
     """A validator that asks for a spelling by example."""
     compiled = re.compile(pattern)
 
@@ -23,17 +23,17 @@ def _spelled(pattern: str, example: str) -> Callable[[str], str]:
     return check
 
 
-Date = Annotated[str, AfterValidator(_spelled(r"(\d{4}-\d{2}(-\d{2})?)?", "2025-06-04 or 2025-06"))]
+Date = Annotated[str, AfterValidator(spelled(r"(\d{4}-\d{2}(-\d{2})?)?", "2025-06-04 or 2025-06"))]
 Platform = Literal["linux/amd64", "linux/arm64", "macos/x86_64", "macos/arm64"]
 Accelerator = Literal["cuda", "cpu", "rocm", "mps"]
 GpuKind = Literal["datacenter", "workstation", "geforce", "jetson", "radeon", "apu"]
 ImageKind = Literal["slim", "distribution", "cuda-base", "cuda-runtime", "cuda-devel"]
-Capability = Annotated[str, AfterValidator(_spelled(r"\d+\.\d+", "9.0"))]
-Sass = Annotated[str, AfterValidator(_spelled(r"sm_\d+[af]?", "sm_90"))]
-Ptx = Annotated[str, AfterValidator(_spelled(r"compute_\d+[af]?", "compute_90"))]
-Gfx = Annotated[str, AfterValidator(_spelled(r"gfx[0-9a-f]{3,5}(-generic)?|gfx\d+(-\d+)?-generic", "gfx942"))]
-Sha256 = Annotated[str, AfterValidator(_spelled(r"([0-9a-f]{64})?", "a SHA-256 of 64 hexadecimal digits"))]
-DeviceId = Annotated[str, AfterValidator(_spelled(r"[0-9A-F]{4}", "2330"))]
+Capability = Annotated[str, AfterValidator(spelled(r"\d+\.\d+", "9.0"))]
+Sass = Annotated[str, AfterValidator(spelled(r"sm_\d+[af]?", "sm_90"))]
+Ptx = Annotated[str, AfterValidator(spelled(r"compute_\d+[af]?", "compute_90"))]
+Gfx = Annotated[str, AfterValidator(spelled(r"gfx[0-9a-f]{3,5}(-generic)?|gfx\d+(-\d+)?-generic", "gfx942"))]
+Sha256 = Annotated[str, AfterValidator(spelled(r"([0-9a-f]{64})?", "a SHA-256 of 64 hexadecimal digits"))]
+DeviceId = Annotated[str, AfterValidator(spelled(r"[0-9A-F]{4}", "2330"))]
 Needs = dict[str, str | tuple[str, ...]]
 """Component -> a range (`>=12,<13`), a list of exact versions (or names) of which one must be chosen, or `same`: the version
 of the subject itself, as a fabric manager must be of its driver's."""
@@ -214,46 +214,6 @@ class ImageFile(StrictModel):
     images: tuple[ImageEntry, ...] = ()
 
 
-class ImpliedEntry(StrictModel):
-    """What some versions of a distribution need although their metadata does not say so."""
-
-    versions: str
-    require: Needs
-    because: str
-    served_by: Literal["default", "variant-index", ""] = ""
-    source: Cited = ()
-
-
-class DistributionEntry(StrictModel):
-    """A Python distribution: the component it is compiled against, who serves its wheels, and what its metadata omits."""
-
-    name: str
-    compiled_against: str = ""
-    versions: str = ""
-    served_by: Literal["default", "variant-index"] = "default"
-    implies: tuple[ImpliedEntry, ...] = ()
-    source: Cited = ()
-
-
-class LimitEntry(StrictModel):
-    """When `when` holds (on platforms in `on`), the distribution in `allow` is in its specifier if it is there at all."""
-
-    name: str
-    when: Needs
-    on: Needs = {}
-    allow: dict[str, str]
-    because: str
-    source: Cited = ()
-
-
-class DistributionFile(StrictModel):
-    """Python distributions, and limits on them."""
-
-    sources: Sources = {}
-    distributions: tuple[DistributionEntry, ...] = ()
-    limits: tuple[LimitEntry, ...] = ()
-
-
 class VariableEntry(StrictModel):
     """Environment variables a stack needs at run or build time when `when` holds (on hosts where `on` holds)."""
 
@@ -334,5 +294,6 @@ class MatrixFile(StrictModel):
     gpus: str = ""
     images: str = ""
     distributions: str = ""
+    hazards: str = ""
     knowledge: str = ""
     driver_packages: str = ""

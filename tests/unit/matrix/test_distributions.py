@@ -14,7 +14,8 @@ from provisioner.versions import Version
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from provisioner.matrix.model import Distribution, Matrix
+    from provisioner.matrix.model import Matrix
+    from provisioner.matrix.model_distributions import Distribution
 
 INDEX = """\
 order: [pytorch, cuda, driver]
@@ -231,7 +232,7 @@ def test_duplicates_name_the_first_and_an_empty_row_says_so(tmp_path: Path) -> N
     head, limits = DISTRIBUTIONS.split("limits:\n")
     again = f"{head}  - {{name: torchaudio}}\nlimits:\n{limits}{limits}"
     assert causes(tmp_path, again) == [
-        "11:5: distributions[1]: distribution `torchaudio` says nothing; give `compiled_against` or `implies`",
+        "11:5: distributions[1]: distribution `torchaudio` says nothing; give `compiled_against`, `implies` or `gpu_twin`",
         "11:6: distributions[1].name: distribution `torchaudio` is given twice; the first is on line 4",
         "19:5: limits[1].name: limit `numpy-1` is given twice; the first is on line 13",
     ]
@@ -309,8 +310,12 @@ def test_each_version_has_one_row_at_most(shipped: Matrix) -> None:
             assert len([row for row in one.implied if SpecifierSet(row.versions).contains(version)]) <= 1, (one.name, version)
 
 
-def test_a_distribution_compiled_against_a_build_was_measured(shipped: Matrix) -> None:
+def test_what_is_said_of_a_distribution_was_measured_or_is_its_own_table(shipped: Matrix) -> None:
     for one in shipped.distributions:
-        assert any(shipped.citations[source].measured for source in one.sources), one.name
+        if one.compiled_against or one.gpu_twin:
+            assert any(shipped.citations[source].measured for source in one.sources), one.name
+        for row in one.implied:
+            is_measured = any(shipped.citations[source].measured for source in row.sources)
+            assert is_measured or not (row.packages or row.brings), (one.name, row.versions)
     for limit in shipped.limits:
         assert all(shipped.citations[source].measured for source in limit.sources), limit.name
