@@ -32,7 +32,10 @@ JSON_TYPE = "application/vnd.pypi.simple.v1+json"
 
 
 class FileFields(TypedDict, total=False):
-    """What a file of the index may state; `index` is the path of the index it is listed in."""
+    """What a file of the index may state; `index` is the path of the index it is listed in.
+
+    `provenance` announces attestations, which `serve` then answers with at `/integrity/FILENAME/provenance`.
+    """
 
     requires: Sequence[str]
     tag: str
@@ -44,6 +47,7 @@ class FileFields(TypedDict, total=False):
     padding: int
     dynamic: bool
     index: str
+    provenance: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +61,7 @@ class ServedFile:
     requires_python: str | None
     upload_time: str | None
     yanked: str | bool | None
+    provenance: str = ""
 
     @property
     def sha256(self) -> str:
@@ -153,6 +158,7 @@ class LoopbackIndex:
             requires_python=fields.get("requires_python"),
             upload_time=fields.get("upload_time"),
             yanked=fields.get("yanked"),
+            provenance=f"/integrity/{filename}/provenance" if fields.get("provenance") else "",
         )
         self.pages.setdefault(index, {}).setdefault(normalized(name), []).append(served)
         self.files[served.path] = served
@@ -184,6 +190,8 @@ class LoopbackIndex:
             entry["upload-time"] = served.upload_time
         if served.yanked is not None:
             entry["yanked"] = served.yanked
+        if served.provenance:
+            entry["provenance"] = f"{self.root}{served.provenance}"
         if self.metadata and self.advertise and served.metadata is not None:
             entry["core-metadata"] = {"sha256": hashlib.sha256(served.metadata).hexdigest()}
         return entry
@@ -194,6 +202,7 @@ class LoopbackIndex:
             attributes["data-yanked"] = "" if served.yanked is True else served.yanked
         if self.metadata and self.advertise and served.metadata is not None:
             attributes["data-core-metadata"] = f"sha256={hashlib.sha256(served.metadata).hexdigest()}"
+        attributes["data-provenance"] = f"{self.root}{served.provenance}" if served.provenance else None
         spelled = "".join(f' {key}="{html.escape(value)}"' for key, value in attributes.items() if value is not None)
         fragment = f"#sha256={served.sha256}" if self.hashes else ""
         return f'<a href="{up}{served.path[1:]}{fragment}"{spelled}>{served.filename}</a><br/>\n'

@@ -7,33 +7,43 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import sys
 import threading
 import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from provisioner.index.bodies import Bodies
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-FILE = "index-3.sqlite3"
-"""The number changes with the tables and with the shape of what they hold."""
+FILE = "index-5.sqlite3"
+"""The number changes with the tables and with the shape of what they hold; what an older program keeps is left to it."""
+
+PAGES = "pages-1"
+"""The directory of the pages' bodies."""
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS page (
-    url TEXT PRIMARY KEY, sha256 TEXT, etag TEXT, modified TEXT, fetched REAL, fresh REAL, files BLOB);
+    url TEXT PRIMARY KEY, sha256 TEXT, etag TEXT, modified TEXT, fetched REAL, fresh REAL,
+    content_type TEXT, answered TEXT, encoding TEXT);
 CREATE TABLE IF NOT EXISTS selection (
     url TEXT, wish TEXT, sha256 TEXT, releases BLOB, PRIMARY KEY (url, wish));
 CREATE TABLE IF NOT EXISTS record (key TEXT PRIMARY KEY, content BLOB);
 """
-"""Not WITHOUT ROWID: such a table compares keys by reading whole rows, and a row here may be a megabyte."""
+"""Not WITHOUT ROWID: such a table compares keys by reading whole rows, and a row here may be long."""
+
+_PAGE = "url, sha256, etag, modified, fetched, fresh, content_type, answered, encoding"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredPage:
-    """What is known of one URL: the hash of its body ("" when there is no such page) and how to ask again.
+    """What is known of one URL: the hash of its body as it was sent ("" when there is no such page) and how to ask again.
 
-    `fetched` is a POSIX time, `fresh` the seconds from then in which nobody needs to ask.
+    `fetched` is a POSIX time, `fresh` the seconds from then in which nobody needs to ask. `answered` is the URL where redirects
+    ended, `encoding` the compression of the body that is kept.
     """
 
     url: str
@@ -42,6 +52,9 @@ class StoredPage:
     modified: str = ""
     fetched: float = 0.0
     fresh: float = 0.0
+    content_type: str = ""
+    answered: str = ""
+    encoding: str = ""
 
     def is_fresh(self, now: float) -> bool:
         """Whether it may be used without asking; a clock set back makes it stale, not immortal."""
@@ -53,30 +66,23 @@ class Cache:
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / FILE
+        self.bodies = Bodies(directory / PAGES)
         self._lock = threading.Lock()
         self._connection = self._open()
 
+    @property
+    def path(self) -> Path:
+        """The file of tables."""
+        return self._path
+
     def page(self, url: str) -> StoredPage | None:
-        """What is known of a page, without its files."""
-        row = self._row("SELECT sha256, etag, modified, fetched, fresh FROM page WHERE url = ?", (url,))
-        if row is None:
-            return None
-        sha256, etag, modified, fetched, fresh = row
-        return StoredPage(url=url, sha256=sha256, etag=etag, modified=modified, fetched=fetched, fresh=fresh)
+        """What is known of a page, without its files; None for nothing, or for what no page can look like."""
+        row = self._row(f"SELECT {_PAGE} FROM page WHERE url = ?", (url,))  # noqa: S608 - a constant
+        return None if row is None else _stored(row)
 
-    def files(self, page: StoredPage) -> Any | None:  # noqa: ANN401 - plain JSON data
-        """The files of a page, as they were stored; None when they are not there or damaged."""
-        row = self._row("SELECT files FROM page WHERE url = ? AND sha256 = ?", (page.url, page.sha256))
-        return None if row is None else _decoded(row[0])
-
-    def store_page(self, page: StoredPage, files: Sequence[Any]) -> None:
-        """Remember a page and its files, in place of what was known of its URL."""
-        self._write("REPLACE INTO page VALUES (?, ?, ?, ?, ?, ?, ?)", (*_columns(page), _encoded(files)))
-
-    def touch_page(self, page: StoredPage) -> None:
-        """Remember that a page was asked for again and is still the same."""
-        url, *rest = _columns(page)
-        self._write("UPDATE page SET sha256 = ?, etag = ?, modified = ?, fetched = ?, fresh = ? WHERE url = ?", (*rest, url))
+    def store_page(self, page: StoredPage) -> None:
+        """Remember a page in place of what was known of its URL."""
+        self._write("REPLACE INTO page VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", _columns(page))
 
     def selection(self, page: StoredPage, wish: str) -> Any | None:  # noqa: ANN401 - plain JSON data
         """What was selected from exactly this page for a wish; None when nothing was, or it is damaged."""
@@ -91,6 +97,8 @@ class Cache:
     def record(self, key: str) -> Any | None:  # noqa: ANN401 - plain JSON data
         """The record kept under a key; None when there is none, or it is damaged."""
         row = self._row("SELECT content FROM record WHERE key = ?", (key,))
+        check = row[0][:4].hex() if row is not None and isinstance(row[0], bytes) else None
+        sys.audit("provision.record", str(self._path), key, check)
         return None if row is None else _decoded(row[0])
 
     def store_record(self, key: str, content: object) -> None:
@@ -110,7 +118,7 @@ class Cache:
         with self._lock:
             try:
                 row: tuple[Any, ...] | None = self._connection.execute(query, values).fetchone()
-            except sqlite3.Error as error:
+            except (sqlite3.Error, OverflowError, UnicodeError) as error:
                 self._recover(error)
                 return None
         return row
@@ -119,12 +127,12 @@ class Cache:
         with self._lock:
             try:
                 self._connection.execute(statement, values)
-            except sqlite3.Error as error:
+            except (sqlite3.Error, OverflowError, UnicodeError) as error:
                 self._recover(error)
 
-    def _recover(self, error: sqlite3.Error) -> None:
-        """Begin a damaged file anew; a locked or full one is left alone."""
-        if isinstance(error, sqlite3.OperationalError | sqlite3.ProgrammingError):
+    def _recover(self, error: Exception) -> None:
+        """Begin a damaged file anew; a locked or full one, and values no file can hold, are left alone."""
+        if not _is_damage(error):
             return
         self._connection.close()
         self._remove()
@@ -135,13 +143,13 @@ class Cache:
             try:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
                 return _connected(str(self._path))
-            except sqlite3.OperationalError:
-                break
-            except sqlite3.DatabaseError:
+            except sqlite3.DatabaseError as error:
+                if not _is_damage(error):
+                    break
                 self._remove()
             except OSError:
                 break
-        return _connected(":memory:")
+        return _read_only(self._path) or _connected(":memory:")
 
     def _remove(self) -> None:
         for ending in ("", "-wal", "-shm"):
@@ -149,6 +157,13 @@ class Cache:
                 self._path.with_name(self._path.name + ending).unlink(missing_ok=True)
             except OSError:
                 return
+
+
+def _is_damage(error: Exception) -> bool:
+    """Whether the file itself is broken. Tables that are not there are damage, too: nobody else writes this file."""
+    if isinstance(error, sqlite3.OperationalError):
+        return error.sqlite_errorcode == sqlite3.SQLITE_ERROR and str(error).startswith(("no such ", "table "))
+    return isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.ProgrammingError)
 
 
 def _connected(path: str) -> sqlite3.Connection:
@@ -164,18 +179,54 @@ def _connected(path: str) -> sqlite3.Connection:
     return connection
 
 
-def _columns(page: StoredPage) -> tuple[str, str, str, str, float, float]:
-    return page.url, page.sha256, page.etag, page.modified, page.fetched, page.fresh
+def _read_only(path: Path) -> sqlite3.Connection | None:
+    """What lies on a disk that cannot be written, such as a cache that an image brings along; None where that is no cache."""
+    try:
+        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True, check_same_thread=False)
+    except sqlite3.Error:
+        return None
+    try:
+        for query in (f"SELECT {_PAGE} FROM page", "SELECT url FROM selection", "SELECT key FROM record"):  # noqa: S608 - a constant
+            connection.execute(f"{query} LIMIT 1").fetchall()
+    except sqlite3.Error:
+        connection.close()
+        return None
+    return connection
+
+
+def _stored(row: tuple[Any, ...]) -> StoredPage | None:
+    url, sha256, etag, modified, fetched, fresh, content_type, answered, encoding = row
+    texts = (url, sha256, etag, modified, content_type, answered, encoding)
+    if not all(isinstance(text, str) for text in texts) or not all(isinstance(time, float) for time in (fetched, fresh)):
+        return None
+    return StoredPage(
+        url=url,
+        sha256=sha256,
+        etag=etag,
+        modified=modified,
+        fetched=fetched,
+        fresh=fresh,
+        content_type=content_type,
+        answered=answered,
+        encoding=encoding,
+    )
+
+
+def _columns(page: StoredPage) -> tuple[Any, ...]:
+    known = (page.url, page.sha256, page.etag, page.modified, page.fetched, page.fresh)
+    return (*known, page.content_type, page.answered, page.encoding)
 
 
 def _encoded(content: object) -> bytes:
-    return zlib.compress(json.dumps(content, separators=(",", ":")).encode(), 1)
+    """JSON after its checksum: a row that a crash or a bad disk changed must not be taken for what was kept."""
+    text = json.dumps(content, separators=(",", ":")).encode()
+    return zlib.crc32(text).to_bytes(4, "big") + text
 
 
 def _decoded(blob: object) -> Any | None:  # noqa: ANN401 - plain JSON data
-    if not isinstance(blob, bytes):
+    if not isinstance(blob, bytes) or zlib.crc32(blob[4:]).to_bytes(4, "big") != blob[:4]:
         return None
     try:
-        return json.loads(zlib.decompress(blob))
-    except (ValueError, zlib.error):
+        return json.loads(blob[4:])
+    except ValueError:
         return None

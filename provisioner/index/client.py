@@ -6,37 +6,43 @@ whoever can upload a name there could then supply the files of a private project
 
 from __future__ import annotations
 
-from contextlib import suppress
+import threading
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from provisioner import __version__
 from provisioner.errors import ProvisionError, UnavailableError
 from provisioner.index.address import public_url
+from provisioner.index.ahead import ReadAhead
 from provisioner.index.cache import Cache
 from provisioner.index.compact import decode_releases, encode_releases
 from provisioner.index.core_metadata import UnusableMetadataError, parsed_requirement
+from provisioner.index.details import DetailReader
+from provisioner.index.direct import DirectReader
 from provisioner.index.find_links import FindLinks
+from provisioner.index.listing import Listing
 from provisioner.index.memo import Memo
 from provisioner.index.metadata import MetadataReader
 from provisioner.index.model import FIND_LINKS
+from provisioner.index.offline import NotCachedError, all_missing
 from provisioner.index.reader import PageReader
-from provisioner.index.routing import locate
-from provisioner.index.selection import Selection
+from provisioner.index.routing import locate, route
+from provisioner.index.selection import Selection, takes_python
 from provisioner.index.transport import Transport
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from concurrent.futures import ThreadPoolExecutor
+    from collections.abc import Collection, Iterable, Sequence
 
     from packaging.requirements import Requirement
     from packaging.utils import NormalizedName
 
+    from provisioner.index.activity import Activity
+    from provisioner.index.details import FileDetails
     from provisioner.index.model import Environment, IndexFile, PackageRelease
     from provisioner.index.reader import Page
     from provisioner.index.routing import Route
     from provisioner.index.settings import IndexSettings
-
-WORKERS = 16
 
 
 class PackageIndex:
@@ -52,12 +58,16 @@ class PackageIndex:
         self._transport = Transport(settings)
         self._pages = PageReader(settings, self._cache, self._transport)
         self._metadata = MetadataReader(settings, self._cache, self._transport)
+        self._details = DetailReader(settings, self._cache, self._transport, self._metadata)
         self._find_links = FindLinks(settings, self._transport)
         self._releases: Memo[tuple[PackageRelease, ...]] = Memo()
         self._requirements: Memo[tuple[Requirement, ...]] = Memo()
-        self._pool: ThreadPoolExecutor | None = None
-        self._considered: set[NormalizedName] = set()
-        self._is_closed = False
+        self._direct: Memo[PackageRelease] = Memo()
+        self._direct_files = DirectReader(
+            settings, environment, cache=self._cache, transport=self._transport, metadata=self._metadata
+        )
+        self._selecting = threading.Lock()
+        self._ahead = ReadAhead(environment, releases=self._listed, requirements=self._stated, is_at_hand=self._is_at_hand)
         self._notes: dict[str, None] = {}
 
     def __enter__(self) -> Self:
@@ -68,12 +78,19 @@ class PackageIndex:
 
     def close(self) -> None:
         """Give up reading ahead and close connections and the cache."""
-        self._is_closed = True
-        if self._pool is not None:
-            self._pool.shutdown(wait=True, cancel_futures=True)
-            self._pool = None
+        self._ahead.close()
         self._transport.close()
         self._cache.close()
+
+    @property
+    def environment(self) -> Environment:
+        """What files are chosen for."""
+        return self._environment
+
+    @property
+    def activity(self) -> Activity:
+        """What was read so far, and what is waited for."""
+        return self._transport.activity
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -94,46 +111,94 @@ class PackageIndex:
         `index` names one index (`pytorch-cu126` fills a template); otherwise the first that knows the project is used, with
         find-links files in front. Raises `UnavailableError`, or `ProvisionError` for an index that is not configured.
         """
-        return self._releases.get((name, index), lambda: self._read(name, locate(index, self._settings)))
+        try:
+            return self._listed(name, index)
+        except NotCachedError as error:
+            raise self._with_others(error) from None
+
+    def _listed(self, name: NormalizedName, index: str = "") -> tuple[PackageRelease, ...]:
+        return self._releases.get((name, index), lambda: self._read(name, route(name, index, self._settings)))
+
+    def named(self, name: NormalizedName, filenames: Collection[str], *, index: str = "") -> tuple[IndexFile, ...]:
+        """The files with these names that are listed of a project, whatever they are for; raises what `releases` raises."""
+        found = route(name, index, self._settings)
+        local = self._find_links.files(name, local_label=found.local_label) if found.takes_find_links else ()
+        page = self._first_page(name, found, has_local=bool(local))
+        listing = self._pages.listing(page, name) if page is not None else Listing(files=())
+        listed = (listing.finish(file) for file in listing.files if file.filename in filenames)
+        return (*(file for file in local if file.filename in filenames), *listed)
+
+    def details(self, files: Sequence[IndexFile], *, is_refreshed: bool = False) -> tuple[FileDetails, ...]:
+        """What a lock states of each file beside what its page says, in their order; raises `UnavailableError` for a hash.
+
+        `is_refreshed` asks again who attests the files.
+        """
+        known = [self._details.stored(file, is_refreshed=is_refreshed) for file in files]
+        absent = [file for file, found in zip(files, known, strict=True) if found is None]
+        read = partial(self._details.read, is_refreshed=is_refreshed)
+        rest = iter(self._ahead.workers().map(read, absent) if len(absent) > 1 else map(read, absent))
+        return tuple(next(rest) if found is None else found for found in known)
+
+    def direct(self, name: NormalizedName, url: str) -> PackageRelease:
+        """The release that a requirement names by URL or path (`name @ url`); `why_not` says what is in the way on the target.
+
+        Raises `DirectReferenceError`, `UnavailableError`, `UnusableMetadataError` or `HashMismatchError`.
+        """
+        return self._direct.get((name, url), lambda: self._direct_files.release(name, url))
+
+    def is_built(self, file: IndexFile) -> bool:
+        """Whether what a file requires was found by building it, on this machine."""
+        return self._metadata.is_built(file)
 
     def requirements(self, release: PackageRelease) -> tuple[Requirement, ...]:
         """The Requires-Dist of the release's file, markers not evaluated; none for a release without a file.
 
         Raises `UnavailableError`, `HashMismatchError`, or `UnusableMetadataError` (this file cannot be chosen).
         """
+        try:
+            found = self._stated(release)
+        except NotCachedError as error:
+            raise self._with_others(error) from None
+        self._ahead.look(release, found, was_asked=self._transport.was_asked)
+        return found
+
+    def _stated(self, release: PackageRelease) -> tuple[Requirement, ...]:
         file = release.file
         if file is None:
             return ()
         return self._requirements.get(file.path or file.url, lambda: self._required(file))
 
+    def expect(self, requirements: Iterable[Requirement]) -> None:
+        """Take note of requirements that hold whatever is chosen, so that the right releases are read ahead."""
+        self._ahead.expect(requirements)
+
+    def extras(self, release: PackageRelease) -> tuple[str, ...]:
+        """The extras the release's file names, normalized; none for a release without a file. Raises as `requirements` does."""
+        return self._metadata.extras(release.file) if release.file is not None else ()
+
     def prefetch(self, names: Iterable[NormalizedName]) -> None:
-        """Read these projects, and the metadata of their newest usable releases, in the background; never raises."""
-        if self._settings.offline or self._is_closed:
-            return
-        first = locate("", self._settings).locations[:1]
-        for name in set(names) - self._considered:
-            self._considered.add(name)
-            if (name, "") in self._releases or all(self._pages.is_at_hand(location, name) for location in first):
-                continue
-            self._workers().submit(self._read_ahead, name)
+        """Read these projects, their likely releases and what these require, in the background; never raises."""
+        if self._settings.offline:
+            self._ahead.note(names)
+        else:
+            self._ahead.start(names)
 
-    def _workers(self) -> ThreadPoolExecutor:
-        if self._pool is None:
-            from concurrent.futures import ThreadPoolExecutor
+    def _with_others(self, error: NotCachedError) -> UnavailableError:
+        """The error for something that is missing, with everything else that is known to be missing."""
+        others = [other for other in self._ahead.missing() if other.what != error.what]
+        return all_missing([error, *others])
 
-            self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="index")
-        return self._pool
-
-    def _read_ahead(self, name: NormalizedName) -> None:
-        # Whoever needs the project meets the same error, with its words.
-        with suppress(ProvisionError):
-            newest = next((release for release in self.releases(name) if release.is_usable), None)
-            if newest is not None and not self._is_closed:
-                self.requirements(newest)
+    def _is_at_hand(self, name: NormalizedName) -> bool:
+        try:
+            first = route(name, "", self._settings).locations[:1]
+        except ProvisionError:  # whoever needs the project meets it
+            return True
+        return all(self._pages.is_at_hand(location, name) for location in first)
 
     def _read(self, name: NormalizedName, route: Route) -> tuple[PackageRelease, ...]:
         local = self._find_links.files(name, local_label=route.local_label) if route.takes_find_links else ()
         page = self._first_page(name, route, has_local=bool(local))
+        self.activity.count(projects=1)
         selection = self._selection(name)
         if page is None:
             return selection.releases(name, local)
@@ -142,7 +207,10 @@ class PackageIndex:
         wish = f"{__version__} {selection!r}"
         found = decode_releases(self._cache.selection(page.stored, wish), name, page.location.name)
         if found is None:
-            found = selection.releases(name, self._pages.files(page, name))
+            # One at a time: more threads would not be faster, and each page takes several times its size while it is read.
+            with self._selecting:
+                listing = self._pages.listing(page, name)
+                found = selection.releases(name, listing.files, listing.finish)
             self._cache.store_selection(page.stored, wish, encode_releases(found))
         return found
 
@@ -150,6 +218,8 @@ class PackageIndex:
         for location in route.locations:
             try:
                 page = self._pages.page(location, name)
+                if page is not None and has_local:
+                    page = replace(page, listing=self._pages.listing(page, name))
             except UnavailableError as error:
                 # The files of one framework build may all lie in find-links; pip passes over the index then, too.
                 if not (route.local_label and has_local):
@@ -171,8 +241,13 @@ class PackageIndex:
 
     def _required(self, file: IndexFile) -> tuple[Requirement, ...]:
         try:
-            return tuple(parsed_requirement(text) for text in self._metadata.requires(file))
+            found = tuple(parsed_requirement(text) for text in self._metadata.requires(file))
         except UnusableMetadataError as error:
             if file.filename in error.message:
                 raise
             raise UnusableMetadataError(f"`{file.filename}` cannot be used: {error.message}", hints=error.hints) from None
+        python = self._metadata.python(file)
+        if not takes_python(python, self._environment.python):
+            raise UnusableMetadataError(f"`{file.filename}` cannot be used: it needs python {python}")
+        self.activity.count(metadata=1)
+        return found

@@ -1,4 +1,4 @@
-"""Files and releases <-> the plain lists the cache keeps: rows without keys, for a page may list five thousand files."""
+"""Releases <-> the plain lists the cache keeps: rows without keys, for a project may have a thousand of them."""
 
 from __future__ import annotations
 
@@ -11,19 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from packaging.utils import NormalizedName
-
-
-def encode_files(files: Iterable[IndexFile]) -> list[list[Any]]:
-    """Remote files as rows; the index's name stays out, for the same page may be configured under another one."""
-    return [_row(file) for file in files]
-
-
-def decode_files(rows: Any, index: str) -> tuple[IndexFile, ...] | None:  # noqa: ANN401 - plain JSON data
-    """The files of rows; None for anything that is not what `encode_files` writes."""
-    try:
-        return tuple(_file(row, index) for row in rows)
-    except (TypeError, ValueError):
-        return None
 
 
 def encode_releases(releases: Iterable[PackageRelease]) -> list[list[Any]]:
@@ -53,6 +40,7 @@ def decode_releases(
 
 
 def _row(file: IndexFile) -> list[Any]:
+    # The index's name stays out, for the same page may be configured under another one.
     return [
         file.filename,
         file.url,
@@ -63,11 +51,12 @@ def _row(file: IndexFile) -> list[Any]:
         file.yanked,
         int(file.has_metadata),
         file.metadata_sha256,
+        file.provenance,
     ]
 
 
 def _file(row: list[Any], index: str) -> IndexFile:
-    filename, url, sha256, size, requires_python, upload_time, yanked, has_metadata, metadata_sha256 = row
+    filename, url, sha256, size, requires_python, upload_time, yanked, has_metadata, metadata_sha256, provenance = row
     return IndexFile(
         filename=filename,
         url=url,
@@ -79,6 +68,7 @@ def _file(row: list[Any], index: str) -> IndexFile:
         yanked=yanked,
         has_metadata=bool(has_metadata),
         metadata_sha256=metadata_sha256,
+        provenance=provenance,
     )
 
 

@@ -6,18 +6,15 @@ Source: PyPA specifications, "Core metadata" and "Binary distribution format", r
 from __future__ import annotations
 
 import io
-import lzma
-import tarfile
-import zipfile
-import zlib
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import IO, TYPE_CHECKING, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from packaging.markers import InvalidMarker, Marker
 from packaging.requirements import InvalidRequirement, Requirement
 
 from provisioner.errors import RefusedError
+from provisioner.index.requirement_text import read_requirement
 
 if TYPE_CHECKING:
     from io import RawIOBase
@@ -34,16 +31,44 @@ class UnusableMetadataError(RefusedError):
 
     code = "unusable-metadata"
 
+    def __init__(
+        self, message: str, *, causes: tuple[str, ...] = (), hints: tuple[str, ...] = (), is_build_needed: bool = False
+    ) -> None:
+        super().__init__(message, causes=causes, hints=hints)
+        self.is_build_needed = is_build_needed
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoreMetadata:
-    """What one distribution says of itself, as it spells it. `dynamic` are lower-case field names."""
+    """What one distribution says of itself, as it spells it. `dynamic` are lower-case field names.
 
+    `is_built`: a build on this machine said so, and on another machine it may say something else.
+    """
+
+    name: str = ""
     version: str = ""
     metadata_version: str = ""
     requires_python: str = ""
     requires: tuple[str, ...] = ()
+    provides_extra: tuple[str, ...] = ()
     dynamic: tuple[str, ...] = ()
+    is_built: bool = False
+
+    def record(self) -> list[Any]:
+        """What a cache keeps: plain lists and texts."""
+        return [self.name, self.version, self.requires_python, list(self.requires), int(self.is_built)]
+
+    @classmethod
+    def of_record(cls, record: object) -> CoreMetadata | None:
+        """The metadata of a record; None for anything that `record` does not give."""
+        if not (isinstance(record, list) and len(record) == 5 and isinstance(record[3], list)):
+            return None
+        name, version, requires_python, requires, is_built = record
+        if not all(isinstance(text, str) for text in (name, version, requires_python, *requires)):
+            return None
+        return cls(
+            name=name, version=version, requires_python=requires_python, requires=tuple(requires), is_built=bool(is_built)
+        )
 
 
 def parse_metadata(content: bytes) -> CoreMetadata:
@@ -65,10 +90,12 @@ def parse_metadata(content: bytes) -> CoreMetadata:
             values = fields.setdefault(key.strip().lower(), [])
             values.append(value.strip())
     return CoreMetadata(
+        name=_first(fields, "name"),
         version=_first(fields, "version"),
         metadata_version=_first(fields, "metadata-version"),
         requires_python=_first(fields, "requires-python"),
         requires=tuple(fields.get("requires-dist", ())),
+        provides_extra=tuple(fields.get("provides-extra", ())),
         dynamic=tuple(value.lower() for value in fields.get("dynamic", ())),
     )
 
@@ -82,6 +109,10 @@ def wheel_metadata(stream: IO[bytes] | RawIOBase, filename: str) -> bytes:
 
     Raises `UnusableMetadataError` for an archive that is damaged or has none.
     """
+    import lzma
+    import zipfile
+    import zlib
+
     try:
         with zipfile.ZipFile(cast("IO[bytes]", stream)) as archive:
             members = [info for info in archive.infolist() if _is_metadata(info.filename)]
@@ -107,11 +138,13 @@ def sdist_requires(content: bytes, filename: str) -> CoreMetadata:
     metadata = parse_metadata(_package_info(content, filename))
     if not _is_static(metadata):
         raise UnusableMetadataError(
-            f"`{filename}` is a source distribution whose dependencies are decided when it is built",
+            f"`{filename}` is a source distribution whose dependencies are decided when it is built; "
+            "policy `allow: [build]` would build it to find out",
             causes=(
                 f"Metadata-Version {metadata.metadata_version or 'missing'}, Dynamic: {', '.join(metadata.dynamic) or 'none'}",
             ),
             hints=("ask for a version that has a wheel for the target, or build a wheel and name its directory in find-links",),
+            is_build_needed=True,
         )
     return metadata
 
@@ -123,16 +156,23 @@ def _is_static(metadata: CoreMetadata) -> bool:
 
 
 def _package_info(content: bytes, filename: str) -> bytes:
+    import lzma
+    import tarfile
+    import zipfile
+    import zlib
+
     try:
         found = _zip_info(content) if filename.endswith(".zip") else _tar_info(content)
     except (tarfile.TarError, zipfile.BadZipFile, OSError, EOFError, zlib.error, lzma.LZMAError, RuntimeError) as error:
         raise UnusableMetadataError(f"`{filename}` is not a source distribution: {error}") from None
     if found is None:
-        raise UnusableMetadataError(f"`{filename}` has no PKG-INFO file")
+        raise UnusableMetadataError(f"`{filename}` has no PKG-INFO file", is_build_needed=True)
     return found
 
 
 def _tar_info(content: bytes) -> bytes | None:
+    import tarfile
+
     with tarfile.open(fileobj=io.BytesIO(content), mode="r:*") as archive:
         for member in archive:
             if _is_package_info(member.name) and member.isfile():
@@ -142,6 +182,8 @@ def _tar_info(content: bytes) -> bytes | None:
 
 
 def _zip_info(content: bytes) -> bytes | None:
+    import zipfile
+
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         for info in archive.infolist():
             if _is_package_info(info.filename) and info.file_size <= LARGEST:
@@ -165,8 +207,8 @@ def parsed_requirement(text: str) -> Requirement:
         raise UnusableMetadataError(f"`{head[:40]}…` is {len(head)} characters long; no requirement is")
     try:
         if not tail or "@" in head:
-            return Requirement(text)
-        requirement = Requirement(head)
+            return read_requirement(text)
+        requirement = read_requirement(head)
         requirement.marker = _marker(tail.strip())
     except (InvalidRequirement, InvalidMarker, RecursionError):
         raise UnusableMetadataError(f"`{text[:LONGEST]}` is not a requirement that PEP 508 allows") from None

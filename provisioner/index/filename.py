@@ -13,6 +13,8 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 _BUILD = re.compile(r"(\d{1,100})(?!\d)(.*)")
+_LABEL = re.compile(r"[0-9a-z_.]{1,16}")
+_PLATFORM = re.compile(r"any|win32|\w+_[\w.]+")
 _SDIST_ENDINGS = (".tar.gz", ".zip")
 
 
@@ -27,35 +29,65 @@ class Filename:
 
 def parse_filename(filename: str, name: str) -> Filename | None:
     """Take a file of the project `name` (normalized) apart; None for anything installers would not take for it."""
+    parts = split_filename(filename, name)
+    version = parsed_version(parts[0]) if parts is not None else None
+    if parts is None or version is None or is_variant(parts[1]):
+        return None
+    return Filename(version, parts[1], build_number(parts[2]))
+
+
+def split_filename(filename: str, name: str) -> tuple[str, str, str] | None:
+    """Version, tag and build of a file of the project `name` as they are spelled; None as for `parse_filename`.
+
+    But of a variant wheel (draft PEP 825) too, whose tag ends in its label: `cp312-cp312-linux_x86_64-x86_64_v3`.
+    The version of a wheel may still be none: a page lists many files of few versions, so each is for the caller to parse once.
+    """
     if filename.endswith(".whl"):
-        return _wheel(filename.removesuffix(".whl"), name)
+        return _wheel(filename[:-4].split("-"), name)
     for ending in _SDIST_ENDINGS:
         if filename.endswith(ending):
-            return _sdist(filename.removesuffix(ending), name)
+            version = _sdist_version(filename.removesuffix(ending), name)
+            return None if version is None else (version, "", "")
     return None
 
 
-def _wheel(stem: str, name: str) -> Filename | None:
-    parts = stem.split("-")
-    if len(parts) not in {5, 6} or _normalized(parts[0]) != name:
+def _wheel(parts: list[str], name: str) -> tuple[str, str, str] | None:
+    if len(parts) == 5:
+        return None if _normalized(parts[0]) != name else (parts[1], f"{parts[2]}-{parts[3]}-{parts[4]}", "")
+    if len(parts) in {6, 7} and _has_label(parts) and _normalized(parts[0]) == name:
+        return parts[1], "-".join(parts[-4:]), parts[2] if len(parts) == 7 else ""
+    if len(parts) != 6 or _normalized(parts[0]) != name or _BUILD.fullmatch(parts[2]) is None:
         return None
-    version = parsed_version(parts[1])
-    build = (0, "")
-    if len(parts) == 6:
-        number = _BUILD.fullmatch(parts[2])
-        if number is None:
-            return None
-        build = (int(number[1]), number[2])
-    return None if version is None else Filename(version, "-".join(parts[-3:]), build)
+    return parts[1], f"{parts[3]}-{parts[4]}-{parts[5]}", parts[2]
 
 
-def _sdist(stem: str, name: str) -> Filename | None:
+def _has_label(parts: list[str]) -> bool:
+    """Whether a name of six or seven parts ends in a variant label: the part before it is then a platform.
+
+    Source: draft PEP 825, "Variant label", read 2026-11-21.
+    """
+    has_build = _BUILD.fullmatch(parts[2]) is not None
+    return has_build == (len(parts) == 7) and bool(_LABEL.fullmatch(parts[-1]) and _PLATFORM.fullmatch(parts[-2]))
+
+
+def is_variant(tag: str) -> bool:
+    """Whether a tag ends in a variant label (`cp312-cp312-linux_x86_64-x86_64_v3`), so that no environment accepts it."""
+    return tag.count("-") == 3
+
+
+def build_number(text: str) -> tuple[int, str]:
+    """What orders wheels of equal tags: the number a build tag starts with, then its rest; nothing is the lowest."""
+    number = _BUILD.fullmatch(text)
+    return (0, "") if number is None else (int(number[1]), number[2])
+
+
+def _sdist_version(stem: str, name: str) -> str | None:
     # Names and versions of old source distributions may both hold hyphens; the project's own name settles it.
     for position, character in enumerate(stem):
         if character == "-" and _normalized(stem[:position]) == name:
-            version = parsed_version(stem[position + 1 :])
-            if version is not None:
-                return Filename(version)
+            version = stem[position + 1 :]
+            if parsed_version(version) is not None:
+                return version
     return None
 
 

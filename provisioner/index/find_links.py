@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from provisioner.errors import UnavailableError
 from provisioner.index.address import is_remote, local_path, public_url
 from provisioner.index.filename import parse_filename
+from provisioner.index.local_wheel import with_python
 from provisioner.index.memo import Memo
 from provisioner.index.model import FIND_LINKS
 from provisioner.index.page import parse_page
@@ -34,13 +36,14 @@ class FindLinks:
             for file in self._places.get(place, lambda place=place: self._read(place)):  # type: ignore[misc]
                 named = parse_filename(file.filename, name)
                 if named is not None and (not local_label or named.version.local == local_label):
-                    found.append(file)
+                    found.append(with_python(file))
         return tuple(found)
 
     def _read(self, place: str) -> tuple[IndexFile, ...]:
         if is_remote(place):
             return self._remote(place)
         path = local_path(place)
+        sys.audit("provision.looked_for", str(path))
         if path is None or not path.exists():
             # pip only warns about a place that is not there, and CI images often configure one for all machines.
             return ()
@@ -57,6 +60,6 @@ class FindLinks:
             raise UnavailableError(f"offline: {source} cannot be read", hints=("run without --offline",))
         answer = self._transport.request(place, source=source)
         if answer.status != 200:
-            raise refusal(answer.status, place, source=source)
+            raise refusal(answer.status, place, source=source, looked_at=answer.looked_at)
         content_type = answer.headers.get("Content-Type", "")
         return parse_page(answer.body, content_type=content_type, url=answer.url, index=FIND_LINKS)

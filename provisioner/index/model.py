@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 FIND_LINKS = "find-links"
 """The index name of files found in a find-links place, which is no index."""
+
+DIRECT_URL, DIRECT_PATH = "url", "path"
+"""The index names of files that a requirement names itself (`name @ https://…`, `name @ file:./name-1.0.whl`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +39,7 @@ class IndexFile:
 
     `path` is set instead of a usable `url` for a local file (`find-links`, `file://`). `upload_time` is as the index
     spells it (RFC 3339), None when it gives none. `yanked` is the reason ("" for none given), None when not yanked.
+    `provenance` is the URL of the file's attestations (PEP 740), "" when the index publishes none.
     `has_metadata` is whether the index says that a `.metadata` file stands beside it, `metadata_sha256` that file's hash.
     """
 
@@ -50,6 +54,7 @@ class IndexFile:
     has_metadata: bool = False
     metadata_sha256: str = ""
     path: str = ""
+    provenance: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,5 +92,19 @@ class PackageSource(Protocol):
     def requirements(self, release: PackageRelease) -> tuple[Requirement, ...]:
         """The Requires-Dist of the release's file, markers not evaluated; raises `UnavailableError`."""
 
+    def extras(self, release: PackageRelease) -> tuple[str, ...]:
+        """The extras the release's metadata names (Provides-Extra), normalized; raises `UnavailableError`."""
+
     def prefetch(self, names: Iterable[NormalizedName]) -> None:
         """Start reading these projects in the background; never raises."""
+
+
+@runtime_checkable
+class FileSource(Protocol):
+    """What the solver asks of an index about single files, beyond what indexes list."""
+
+    def direct(self, name: NormalizedName, url: str) -> PackageRelease:
+        """The release that a requirement names by URL or path; raises `ProvisionError` for a file that is not to be had."""
+
+    def is_built(self, file: IndexFile) -> bool:
+        """Whether what a file requires was found by building it, which another machine might not confirm."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from provisioner.index.filename import is_variant
 from provisioner.index.tags import ANY_GLIBC, expanded, glibc_of, platform_of, platform_tags, python_release, tag_ranks
 
 if TYPE_CHECKING:
@@ -26,9 +28,13 @@ class Obstacle:
 
 def wheel_obstacle(tags: Iterable[str], environment: Environment) -> Obstacle:
     """Why the target takes no wheel with any of these tags; at least one is given and none of them is accepted."""
+    tags = tuple(tags)
     singles = [one.split("-") for tag in tags for one in expanded(tag)]
-    accepted = {tag.split("-")[2] for tag in tag_ranks(environment)}
-    here = [parts for parts in singles if parts[2] in accepted]
+    labels = sorted({tag.split("-")[3] for tag in tags if is_variant(tag)})
+    if labels and not singles:
+        return Obstacle(f"only wheel variants ({', '.join(labels)}), which no installer chooses among yet (draft PEP 825)")
+    accepted = _accepted(environment)
+    here = [parts for parts in singles if parts[2] in accepted.platforms]
     release = python_release(environment)
     if here:
         interpreters = sorted({parts[0] if parts[1] in {"none", "abi3"} else parts[1] for parts in here}, key=_natural)
@@ -38,9 +44,10 @@ def wheel_obstacle(tags: Iterable[str], environment: Environment) -> Obstacle:
 
 
 def _platform_obstacle(singles: list[list[str]], environment: Environment) -> Obstacle:
-    pythons = {tag.rsplit("-", 1)[0] for tag in tag_ranks(environment)}
-    same = [parts[2] for parts in singles if platform_of(parts[2]) in _names(environment)]
-    usable = [parts[2] for parts in singles if parts[2] in same and "-".join(parts[:2]) in pythons] or same
+    accepted = _accepted(environment)
+    alike = [parts for parts in singles if platform_of(parts[2]) in accepted.names]
+    same = [parts[2] for parts in alike]
+    usable = [parts[2] for parts in alike if "-".join(parts[:2]) in accepted.pythons] or same
     newer = min((glibc for glibc in map(glibc_of, usable) if glibc is not None), default=None)
     if newer is not None and environment.platform.startswith("linux"):
         glibc = environment.glibc or ANY_GLIBC
@@ -55,9 +62,23 @@ def _platform_obstacle(singles: list[list[str]], environment: Environment) -> Ob
     return Obstacle(f"no wheel for {environment.platform} (has {', '.join(platforms)})", "platform")
 
 
-def _names(environment: Environment) -> set[str]:
-    """The platform names whose wheels are for the target's kind of machine."""
-    return {environment.platform, *(platform_of(tag) for tag in platform_tags(environment))}
+@dataclass(frozen=True, slots=True)
+class _Accepted:
+    """What the target takes, part by part of a tag; `names` are those of the platforms whose wheels are for its machine."""
+
+    pythons: frozenset[str]
+    platforms: frozenset[str]
+    names: frozenset[str]
+
+
+@lru_cache(maxsize=16)
+def _accepted(environment: Environment) -> _Accepted:
+    tags = [tag.rsplit("-", 1) for tag in tag_ranks(environment)]
+    return _Accepted(
+        pythons=frozenset(tag[0] for tag in tags),
+        platforms=frozenset(tag[1] for tag in tags),
+        names=frozenset({environment.platform, *(platform_of(tag) for tag in platform_tags(environment))}),
+    )
 
 
 def _natural(text: str) -> list[tuple[int, str]]:

@@ -1,6 +1,6 @@
 """A project page of the Simple API -> files; HTML and JSON alike, bad entries skipped; pure.
 
-Sources: PEP 503 (HTML), 592 (yanked), 658 and 714 (metadata files), 691 (JSON), 700 (sizes and times).
+Sources: PEP 503 (HTML), 592 (yanked), 658 and 714 (metadata files), 691 (JSON), 700 (sizes and times), 740 (provenance).
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 from provisioner.errors import UnavailableError
 from provisioner.index.address import local_path, public_url
+from provisioner.index.listing import Listing
 from provisioner.index.model import IndexFile
+from provisioner.index.stated import provenance_url, sha256_in, size_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -23,11 +25,15 @@ _ANCHOR = re.compile(r"<a\s((?:[^>\"']++|\"[^\"]*\"|'[^']*')*+)>", re.IGNORECASE
 _BASE = re.compile(r"<base\s[^>]*?href\s*=\s*[\"']?([^\"'\s>]+)", re.IGNORECASE)
 _ATTRIBUTE = re.compile(r"([a-zA-Z][a-zA-Z0-9-]*)(?:\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+)))?")
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-_SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 
 
 def parse_page(body: bytes, *, content_type: str, url: str, index: str) -> tuple[IndexFile, ...]:
-    """The files a page lists, in its order.
+    """The files a page lists, in its order; raises what `read_page` raises."""
+    return read_page(body, content_type=content_type, url=url, index=index).finished()
+
+
+def read_page(body: bytes, *, content_type: str, url: str, index: str) -> Listing:
+    """What a page lists, as far as a choice among its files needs.
 
     `url` is where the page was read, for relative links. Raises `UnavailableError` for JSON that is no project page, for
     content that is neither JSON nor text, and for an API version this program does not know.
@@ -35,10 +41,15 @@ def parse_page(body: bytes, *, content_type: str, url: str, index: str) -> tuple
     kind = content_type.partition("/")[0].strip().lower()
     if kind in {"audio", "font", "image", "video"} or content_type.lower().startswith("application/pdf"):
         raise _not_a_page(index, url)
-    text = body.decode("utf-8", errors="replace")
-    if "json" in content_type.lower():
-        return tuple(_json_files(text, url=url, index=index))
-    return tuple(_html_files(text, url=url, index=index))
+    if "json" not in content_type.lower():
+        return Listing(files=tuple(_html_files(body.decode("utf-8", errors="replace"), url=url, index=index)))
+    # A run that finds everything in its cache need not load what reads pages.
+    from provisioner.index import json_page
+
+    quickly = json_page.listing(body, url=url, index=index)
+    if quickly is not None:
+        return quickly
+    return Listing(files=tuple(_json_files(body.decode("utf-8", errors="replace"), url=url, index=index)))
 
 
 def _not_a_page(index: str, url: str) -> UnavailableError:
@@ -69,13 +80,14 @@ def _file(href: str, attributes: Mapping[str, str], *, start: str, index: str) -
         filename=filename,
         url=url,
         index=index,
-        sha256=_sha256(digest) if algorithm == "sha256" else "",
+        sha256=sha256_in(digest) if algorithm == "sha256" else "",
         requires_python=attributes.get("data-requires-python") or None,
         upload_time=attributes.get("data-upload-time") or None,
         yanked=attributes.get("data-yanked"),
         has_metadata=metadata is not None and metadata != "false",
-        metadata_sha256=_sha256((metadata or "").partition("sha256=")[2]),
+        metadata_sha256=sha256_in((metadata or "").partition("sha256=")[2]),
         path=path,
+        provenance=provenance_url(attributes.get("data-provenance", ""), start),
     )
 
 
@@ -96,10 +108,6 @@ def _address(place: str, start: str) -> tuple[str, str, str] | None:
     # Only a local page may point at local files: an index elsewhere has no business with this machine's disk.
     path = local_path(url) if start.startswith("file:") else None
     return ("", str(path), filename) if path is not None else None
-
-
-def _sha256(text: str) -> str:
-    return text.lower() if _SHA256.fullmatch(text) else ""
 
 
 def _json_files(text: str, *, url: str, index: str) -> Iterator[IndexFile]:
@@ -123,22 +131,24 @@ def _json_file(entry: Mapping[str, Any], *, url: str, index: str) -> Iterator[In
     address = _address(_text(entry.get("url")), url)
     if address is None:
         return
-    metadata = entry.get("core-metadata", entry.get("dist-info-metadata"))
+    metadata = entry.get("core-metadata")
+    if metadata is None:
+        metadata = entry.get("dist-info-metadata")
     hashes = entry.get("hashes")
-    size = entry.get("size")
     yanked = entry.get("yanked")
     yield IndexFile(
         filename=_text(entry.get("filename")) or address[2],
         url=address[0],
         index=index,
-        sha256=_sha256(_text(hashes.get("sha256"))) if isinstance(hashes, dict) else "",
-        size=size if isinstance(size, int) and not isinstance(size, bool) else None,
+        sha256=sha256_in(_text(hashes.get("sha256"))) if isinstance(hashes, dict) else "",
+        size=size_in(entry.get("size")),
         requires_python=_text(entry.get("requires-python")) or None,
         upload_time=_text(entry.get("upload-time")) or None,
         yanked=yanked if isinstance(yanked, str) else "" if yanked is True else None,
-        has_metadata=bool(metadata),
-        metadata_sha256=_sha256(_text(metadata.get("sha256"))) if isinstance(metadata, dict) else "",
+        has_metadata=isinstance(metadata, dict) or bool(metadata),
+        metadata_sha256=sha256_in(_text(metadata.get("sha256"))) if isinstance(metadata, dict) else "",
         path=address[1],
+        provenance=provenance_url(_text(entry.get("provenance")), url),
     )
 
 

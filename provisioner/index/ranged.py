@@ -19,6 +19,9 @@ TAIL = 16 * 1024
 WHOLE = 4 * 1024 * 1024
 """Bytes. A server without ranges may send a file of this size whole; anything larger is never downloaded for its metadata."""
 
+_DENIALS = frozenset({400, 405, 416, 501})
+"""What servers answer that will not send a part of a file."""
+
 _SPAN = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
 
 
@@ -40,29 +43,34 @@ class RangedFile(io.RawIOBase):
         answer = self._ask(f"bytes=-{TAIL}", limit=WHOLE)
         if answer.status == 200:
             return self._whole(answer)
-        if answer.status in {400, 416, 501}:
+        if answer.status in _DENIALS:
             # Some servers know ranges from the front only; one byte tells the length.
             answer = self._ask("bytes=0-0", limit=WHOLE)
             if answer.status == 200:
                 return self._whole(answer)
+            if answer.status in _DENIALS:
+                raise self._without_ranges()
         start, length = self._span(answer)
         self._parts.append((start, answer.body))
         return length
 
     def _whole(self, answer: Response) -> int:
         if not answer.body:
-            raise UnavailableError(
-                f"{self._source} has neither a metadata file nor byte ranges for `{self._url.rpartition('/')[2]}`",
-                causes=(public_url(self._url),),
-                hints=("use an index that serves `.metadata` files (PEP 658) or range requests",),
-            )
+            raise self._without_ranges()
         self._parts.append((0, answer.body))
         return len(answer.body)
+
+    def _without_ranges(self) -> UnavailableError:
+        return UnavailableError(
+            f"{self._source} has neither a metadata file nor byte ranges for `{self._url.rpartition('/')[2]}`",
+            causes=(public_url(self._url),),
+            hints=("use an index that serves `.metadata` files (PEP 658) or range requests",),
+        )
 
     def _span(self, answer: Response) -> tuple[int, int]:
         span = _SPAN.fullmatch(answer.headers.get("Content-Range", ""))
         if answer.status != 206 or span is None:
-            raise refusal(answer.status, self._url, source=self._source)
+            raise refusal(answer.status, self._url, source=self._source, looked_at=answer.looked_at)
         start, stop, length = int(span[1]), int(span[2]) + 1, int(span[3])
         if stop - start != len(answer.body):
             raise UnavailableError(f"{self._source} sends another range than it says", causes=(public_url(self._url),))

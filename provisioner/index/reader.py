@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import re
+import sys
 import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from provisioner.errors import UnavailableError
 from provisioner.index.address import is_remote, local_path, origin, project_url, public_url
+from provisioner.index.bodies import unpacked
 from provisioner.index.cache import StoredPage
-from provisioner.index.compact import decode_files, encode_files
+from provisioner.index.listing import Listing
+from provisioner.index.local_wheel import with_python
 from provisioner.index.model import IndexFile
-from provisioner.index.page import parse_page
+from provisioner.index.offline import NotCachedError
+from provisioner.index.page import parse_page, read_page
 from provisioner.index.transport import refusal
 
 if TYPE_CHECKING:
@@ -34,11 +38,15 @@ _MAX_AGE = re.compile(r"(?:^|[\s,])(?:s-maxage|max-age)=(\d+)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """A project page that exists. Its files are at hand, or in the cache under `stored`, or both."""
+    """A project page that exists: what it lists, the answer that was not read yet, or else where the cache keeps it.
+
+    An answer is read when somebody needs what it lists, for read it takes several times its size.
+    """
 
     location: IndexLocation
     stored: StoredPage | None = None
-    files: tuple[IndexFile, ...] | None = None
+    listing: Listing | None = None
+    answer: Response | None = None
 
 
 class PageReader:
@@ -59,6 +67,7 @@ class PageReader:
             return local_page(location, name)
         stored = self._cache.page(public_url(url))
         if stored is not None and (self._settings.offline or stored.is_fresh(time.time())):
+            sys.audit("provision.page", str(self._cache.path), stored.url, stored.sha256, self._settings.offline)
             return _known(stored, location)
         self._refuse_offline(location, name)
         return self._ask(location, name, stored)
@@ -71,23 +80,39 @@ class PageReader:
         stored = self._cache.page(public_url(url))
         return stored is not None and stored.is_fresh(time.time())
 
-    def files(self, page: Page, name: str) -> tuple[IndexFile, ...]:
-        """The files a page lists, read again from the index when the cache has lost them."""
-        if page.files is not None:
-            return page.files
-        rows = self._cache.files(page.stored) if page.stored is not None else None
-        files = decode_files(rows, page.location.name)
-        if files is not None:
-            return files
+    def listing(self, page: Page, name: str) -> Listing:
+        """What a page lists, read again from the index when the cache has lost it.
+
+        Raises `UnavailableError` for an answer that is no project page, which the cache does not keep.
+        """
+        if page.listing is not None:
+            return page.listing
+        if page.answer is not None and page.stored is not None:
+            return self._read(page.answer, page.stored, page.location)
+        kept = self._kept(page.stored, page.location) if page.stored is not None else None
+        if kept is not None:
+            return kept
         self._refuse_offline(page.location, name)
         again = self._ask(page.location, name, None)
-        return again.files or () if again is not None else ()
+        return self.listing(again, name) if again is not None else Listing(files=())
+
+    def files(self, page: Page, name: str) -> tuple[IndexFile, ...]:
+        """The files a page lists, each read to its end; `listing` is for choosing among them."""
+        return self.listing(page, name).finished()
+
+    def _kept(self, stored: StoredPage, location: IndexLocation) -> Listing | None:
+        """What the cache has of a page; None where that is not, or not whole, what was answered."""
+        content = self._cache.bodies.read(stored.url)
+        if content is None or _digest(stored.content_type, stored.answered, content) != stored.sha256:
+            return None
+        body = unpacked(content, stored.encoding)
+        if body is None:
+            return None
+        return read_page(body, content_type=stored.content_type, url=stored.answered, index=location.name)
 
     def _refuse_offline(self, location: IndexLocation, name: str) -> None:
         if self._settings.offline:
-            raise UnavailableError(
-                f"offline: `{name}` of index {location.name} is not in the cache; run once without --offline"
-            )
+            raise NotCachedError(f"`{name}` of index {location.name}")
 
     def _ask(self, location: IndexLocation, name: str, stored: StoredPage | None) -> Page | None:
         url = project_url(location.url, name)
@@ -103,25 +128,29 @@ class PageReader:
         )
         if answer.status == 304 and stored is not None:
             kept = replace(stored, fetched=fetched.fetched, fresh=fetched.fresh)
-            self._cache.touch_page(kept)
+            self._cache.store_page(kept)
             return _known(kept, location)
         if answer.status in {404, 410} or (answer.status == 403 and origin(url)[1] in FORBIDDEN_MEANS_ABSENT):
-            self._cache.store_page(fetched, ())
+            self._cache.store_page(fetched)
             return None
         if answer.status != 200:
-            raise refusal(answer.status, url, source=source)
+            raise refusal(answer.status, url, source=source, looked_at=answer.looked_at)
         return self._store(answer, location, fetched, stored)
 
     def _store(self, answer: Response, location: IndexLocation, fetched: StoredPage, stored: StoredPage | None) -> Page:
         content_type = answer.headers.get("Content-Type", "")
-        digest = hashlib.sha256(b"\0".join((content_type.encode(), answer.url.encode(), answer.body))).hexdigest()
-        page = replace(fetched, sha256=digest)
+        digest = _digest(content_type, answer.url, answer.content)
+        page = replace(fetched, sha256=digest, content_type=content_type, answered=answer.url, encoding=answer.encoding)
         if stored is not None and stored.sha256 == digest:
-            self._cache.touch_page(page)
+            self._cache.store_page(page)
             return Page(location=location, stored=page)
-        files = parse_page(answer.body, content_type=content_type, url=answer.url, index=location.name)
-        self._cache.store_page(page, encode_files(files))
-        return Page(location=location, stored=page, files=files)
+        return Page(location=location, stored=page, answer=answer)
+
+    def _read(self, answer: Response, page: StoredPage, location: IndexLocation) -> Listing:
+        listing = read_page(answer.body, content_type=page.content_type, url=answer.url, index=location.name)
+        self._cache.bodies.store(page.url, answer.content)
+        self._cache.store_page(page)
+        return listing
 
     def _freshness(self, answer: Response) -> float:
         control = answer.headers.get("Cache-Control", "").lower()
@@ -129,6 +158,13 @@ class PageReader:
             return 0.0
         age = _MAX_AGE.search(control)
         return float(age[1]) if age else float(self._settings.fresh_seconds)
+
+
+def _digest(content_type: str, url: str, content: bytes) -> str:
+    """What a page is known by: the same bytes mean other files at another address or as another type."""
+    digest = hashlib.sha256(b"\0".join((content_type.encode(), url.encode(), b"")))
+    digest.update(content)
+    return digest.hexdigest()
 
 
 def _known(stored: StoredPage, location: IndexLocation) -> Page | None:
@@ -153,9 +189,11 @@ def local_page(location: IndexLocation, name: str) -> Page | None:
             hints=("correct index-url or extra-index-url in the installer's configuration",),
         )
     directory = root / name
+    sys.audit("provision.looked_for", str(directory))
     if not directory.is_dir():
         return None
-    return Page(location=location, files=directory_files(directory, location.name))
+    files = tuple(with_python(file) for file in directory_files(directory, location.name))
+    return Page(location=location, listing=Listing(files=files))
 
 
 def directory_files(directory: Path, index: str) -> tuple[IndexFile, ...]:

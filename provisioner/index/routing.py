@@ -1,8 +1,12 @@
-"""Which indexes answer for a name: the configured order, or the one index that was named; pure."""
+"""Which indexes answer for a name: the one that claims it, the one that was named, or the configured order; pure.
+
+A name belongs to one index. pip merges all of its indexes and takes the highest version any of them has, so whoever can upload
+to one supplies what was meant to come from another; here the first index that knows a name has it alone.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from provisioner.errors import ProvisionError
@@ -22,6 +26,29 @@ class Route:
     local_label: str = ""
 
 
+def route(name: str, index: str, settings: IndexSettings) -> Route:
+    """Where to look for a project: in the index that claims it, whatever else is asked, else where `locate` says.
+
+    A template claims a name for the variants it stands for: such a name is in no plain index. A plain index that claims a
+    framework has the wheels of all its builds. Raises `ProvisionError` for a name that two indexes claim, and as `locate` does.
+    """
+    claiming = [location for location in settings.indexes if location.claims(name)]
+    if len(claiming) > 1:
+        names = " and ".join(f"`{location.name}`" for location in claiming)
+        raise ProvisionError(
+            f"`{name}` is claimed by the indexes {names}, and a name belongs to one index",
+            hints=("make the patterns under `indexes[].packages` exclude each other",),
+        )
+    if not claiming:
+        return locate(index, settings)
+    (owner,) = claiming
+    if not owner.is_template:
+        return Route(locations=(owner,), takes_find_links=False)
+    if index.startswith(f"{owner.name}-"):
+        return replace(locate(index, settings), takes_find_links=False)
+    return Route(locations=(), takes_find_links=False)
+
+
 def locate(index: str, settings: IndexSettings) -> Route:
     """Where to look: everywhere ("" for `index`), in one configured index, or in one variant of a template (`pytorch-cu126`).
 
@@ -29,7 +56,8 @@ def locate(index: str, settings: IndexSettings) -> Route:
     off. Raises `ProvisionError` naming the indexes there are.
     """
     if not index:
-        return Route(locations=tuple(location for location in settings.indexes if not location.is_template))
+        # An index that claims names offers no others.
+        return Route(locations=tuple(one for one in settings.indexes if not one.is_template and not one.packages))
     if index == FIND_LINKS:
         return Route(locations=())
     for location in settings.indexes:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from provisioner.errors import ProvisionError
 from provisioner.index.address import as_url, origin
+from provisioner.index.credentials import logins_from
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 PYPI = "https://pypi.org/simple"
 PYTORCH = "https://download.pytorch.org/whl/{variant}"
 """One index per framework build. Source: pytorch.org, Get Started, "Previous versions"."""
+
+KEYRING_PROVIDERS = ("auto", "disabled", "import", "subprocess")
 
 _TRUE = frozenset({"1", "true", "yes", "on", "y", "t"})
 
@@ -30,10 +34,18 @@ class InstallerConfigurationError(ProvisionError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexLocation:
-    """One package index. A URL with `{variant}` stands for one index per framework build: `pytorch-cu126` and so on."""
+    """One package index. A URL with `{variant}` stands for one index per framework build: `pytorch-cu126` and so on.
+
+    With `packages`, normalized names or globs (`nvidia-*`), these projects come from this index alone, and it offers no other.
+    """
 
     name: str
     url: str
+    packages: tuple[str, ...] = ()
+
+    def claims(self, name: str) -> bool:
+        """Whether a project is to come from this index and no other."""
+        return any(fnmatchcase(name, pattern) for pattern in self.packages)
 
     @property
     def is_template(self) -> bool:
@@ -56,6 +68,10 @@ class IndexSettings:
     of which the index does not say when they were uploaded are taken all the same. `fresh_seconds` is how
     long a page without Cache-Control is used without asking again. `timeout` is in seconds. `prerelease_names` are the
     projects whose pre-releases are wanted though `allow_prerelease` is not set: their requirement names one.
+    `allow_build` is whether a source distribution may be built, in isolation, to find out what it requires.
+    `direct_urls` are the addresses of files that requirements name, as written, `direct_folder` is what relative ones are
+    relative to. `logins` are those of the environment (`PROVISION_INDEX_<NAME>_USERNAME`, `_PASSWORD`), `keyring_provider` is
+    pip's `auto`, `disabled`, `import` or `subprocess`.
     """
 
     indexes: tuple[IndexLocation, ...] = (IndexLocation(name="pypi", url=PYPI),)
@@ -72,6 +88,11 @@ class IndexSettings:
     allow_prerelease: bool = False
     prerelease_names: frozenset[str] = frozenset()
     allow_sdist: bool = False
+    allow_build: bool = False
+    direct_urls: tuple[str, ...] = field(default=(), repr=False)
+    direct_folder: Path = Path()
+    logins: Mapping[str, tuple[str, str]] = field(default_factory=dict, repr=False)
+    keyring_provider: str = "auto"
     fresh_seconds: int = 600
     cache_directory: Path = field(default_factory=default_cache_directory)
 
@@ -95,7 +116,20 @@ def settings_from_pip(environ: Mapping[str, str]) -> IndexSettings:
         timeout=_number(options, "timeout", 15.0),
         retries=int(_number(options, "retries", 3)),
         allow_prerelease=_is_true(options.get("pre", "")),
+        logins=logins_from(environ),
+        keyring_provider=_keyring_provider(options),
     )
+
+
+def _keyring_provider(options: Mapping[str, str]) -> str:
+    """`auto` may have to ask somebody, so `no-input` switches it off; a provider that is named stays."""
+    stated = options.get("keyring-provider", "auto")
+    if stated not in KEYRING_PROVIDERS:
+        raise InstallerConfigurationError(
+            f"pip's `keyring-provider` is `{stated}`; it is one of {', '.join(KEYRING_PROVIDERS)}",
+            hints=("correct PIP_KEYRING_PROVIDER or pip.conf",),
+        )
+    return "disabled" if stated == "auto" and _is_true(options.get("no-input", "")) else stated
 
 
 def _indexes(options: Mapping[str, str]) -> tuple[IndexLocation, ...]:
@@ -156,6 +190,7 @@ def _files(environ: Mapping[str, str]) -> list[Path]:
     files.append(Path("/etc/pip.conf"))
     if sys.platform == "darwin":
         files.append(Path("/Library/Application Support/pip/pip.conf"))
+    sys.audit("provision.looked_for", chosen)
     if not (chosen and Path(chosen).exists()):
         files += [home / ".pip" / "pip.conf", _user_directory(environ, home) / "pip.conf"]
     files.append(Path(environ.get("VIRTUAL_ENV") or sys.prefix) / "pip.conf")

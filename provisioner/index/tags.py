@@ -72,6 +72,24 @@ def tag_ranks(environment: Environment) -> Mapping[str, int]:
     return ranks
 
 
+class TagRanks(dict[str, int | None]):
+    """The rank of each (compressed) tag a filename may state, worked out when it is first asked for; None: not accepted."""
+
+    def __init__(self, environment: Environment) -> None:
+        super().__init__()
+        self._ranks = tag_ranks(environment)
+
+    def __missing__(self, tag: str) -> int | None:
+        rank = self[tag] = best_rank(tag, self._ranks)
+        return rank
+
+
+@lru_cache(maxsize=16)
+def filename_ranks(environment: Environment) -> TagRanks:
+    """One table for all projects of an environment: their files state the same few hundred tags over and over."""
+    return TagRanks(environment)
+
+
 @lru_cache(maxsize=65536)
 def expanded(tag: str) -> tuple[str, ...]:
     """Every single tag of a compressed one: `py2.py3-none-any` -> `py2-none-any`, `py3-none-any`."""
@@ -103,6 +121,7 @@ def glibc_of(platform: str) -> tuple[int, int] | None:
     return (int(match[1]), int(match[2])) if match[1] else _LEGACY_GLIBC[match[4]]
 
 
+@lru_cache(maxsize=4096)
 def platform_of(tag: str) -> str:
     """The platform a platform tag is for, as specs name it: `linux/amd64`, `macos/arm64`, `windows`, `any`, or the tag."""
     machine = next((name for name in ("x86_64", "aarch64", "arm64", "universal2") if tag.endswith(name)), "")

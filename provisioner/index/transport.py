@@ -1,36 +1,59 @@
-"""HTTP for indexes and registries: one pooled session, retries, credentials kept to their host, every failure in words."""
+"""HTTP for indexes and registries: one pooled session, retries, credentials kept to their host, every failure in words.
+
+Requests are bounded by the threads that send them (`ahead.WORKERS` and the caller's own), to all hosts together.
+"""
 
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import dataclass
 from http import HTTPStatus
+from itertools import count
 from typing import TYPE_CHECKING
 
 from provisioner.errors import ProvisionError, UnavailableError
-from provisioner.index.address import credentials_in, origin, public_url
+from provisioner.index.activity import Activity
+from provisioner.index.address import origin, public_url
+from provisioner.index.bodies import unpacked
+from provisioner.index.credentials import Credentials
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from requests import RequestException, Session
+    from requests import RequestException
     from requests import Response as RequestsResponse
+    from urllib3.exceptions import HTTPError
 
+    from provisioner.index.session import IndexSession
     from provisioner.index.settings import IndexSettings
 
-POOL = 32
-RETRIED = (429, 500, 502, 503, 504)
+DENIED = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.PROXY_AUTHENTICATION_REQUIRED)
 CHUNK = 1 << 18
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Response:
-    """One complete answer. `headers` are looked up without regard to case; `url` is where redirects ended."""
+    """One complete answer. `headers` are looked up without regard to case; `url` is where redirects ended.
+
+    `content` is the body as it was sent, `encoding` its compression ("" for none). `looked_at` says of a refusal where
+    credentials were looked for.
+    """
 
     status: int
     headers: Mapping[str, str]
-    body: bytes
+    content: bytes
     url: str
+    encoding: str = ""
+    looked_at: tuple[str, ...] = ()
+
+    @property
+    def body(self) -> bytes:
+        """What was sent, without its compression; raises `UnavailableError` for an answer that is cut off or damaged."""
+        found = unpacked(self.content, self.encoding)
+        if found is None:
+            raise UnavailableError("an answer cannot be unpacked", causes=(self.url,))
+        return found
 
 
 class Transport:
@@ -39,11 +62,11 @@ class Transport:
     def __init__(self, settings: IndexSettings) -> None:
         self._settings = settings
         self._lock = threading.Lock()
-        self._session: Session | None = None
-        self.received = 0
-        """Bytes of bodies that came so far."""
-        places = (*(location.url for location in settings.indexes), *settings.find_links)
-        self._credentials = {origin(url): found for url in places if (found := credentials_in(url)) is not None}
+        self._session: IndexSession | None = None
+        self.activity = Activity()
+        self.was_asked = False
+        """Whether anything was requested so far."""
+        self._credentials = Credentials(settings)
 
     def request(
         self, url: str, *, source: str, method: str = "GET", headers: Mapping[str, str] | None = None, limit: int | None = None
@@ -54,38 +77,64 @@ class Transport:
         unread and comes back empty. Raises `UnavailableError` when no answer comes.
         """
         from requests import RequestException
+        from urllib3.exceptions import HTTPError
 
-        try:
-            with self._send(url, method, headers or {}) as answer:
-                declared = answer.headers.get("Content-Length", "")
-                is_wanted = limit is None or (declared.isdigit() and int(declared) <= limit)
-                body = answer.content if is_wanted else b""
-                self._count(len(body))
-                return Response(status=answer.status_code, headers=answer.headers, body=body, url=public_url(answer.url))
-        except RequestException as error:
-            raise self._unavailable(error, url, source) from None
-        except OSError as error:
-            raise self._unusable_file(error) from None
+        from provisioner.index.session import BACKOFF_SECONDS
+
+        for attempt in count():
+            try:
+                with self.activity.waiting_for(url), self._send(url, method, headers or {}) as answer:
+                    content, encoding = self._content(answer, limit)
+                    return Response(
+                        status=answer.status_code,
+                        headers=answer.headers,
+                        content=content,
+                        encoding=encoding,
+                        url=public_url(answer.url),
+                        looked_at=self._looked_at(answer.status_code, url),
+                    )
+            except (RequestException, HTTPError) as error:
+                # What fails before an answer begins was tried again already; one that breaks off is for whoever reads it.
+                if attempt >= self._settings.retries or not _broke_off(error):
+                    raise self._unavailable(error, url, source) from None
+                time.sleep(BACKOFF_SECONDS * 2**attempt)
+            except OSError as error:
+                raise self._unusable_file(error) from None
+        raise AssertionError("the attempts end by an answer or an error")
+
+    def _content(self, answer: RequestsResponse, limit: int | None) -> tuple[bytes, str]:
+        """The body as it was sent and its compression; a compression other than gzip is undone."""
+        declared = answer.headers.get("Content-Length", "")
+        if limit is not None and not (declared.isdigit() and int(declared) <= limit):
+            return b"", ""
+        encoding = answer.headers.get("Content-Encoding", "").strip().lower()
+        is_plain = encoding in {"", "identity"}
+        is_kept = is_plain or encoding in {"gzip", "x-gzip"}
+        content: bytes = answer.raw.read(decode_content=False) if is_kept else answer.content
+        self.activity.count(received=len(content))
+        return content, "gzip" if is_kept and not is_plain and content else ""
 
     def chunks(self, url: str, *, source: str) -> Iterator[bytes]:
         """The body of a file, piece by piece; raises `UnavailableError` when it does not come or comes with another status."""
         from requests import RequestException
 
         try:
-            with self._send(url, "GET", {"Accept-Encoding": "identity"}) as answer:
+            with self.activity.waiting_for(url), self._send(url, "GET", {"Accept-Encoding": "identity"}) as answer:
                 if answer.status_code != HTTPStatus.OK:
-                    raise refusal(answer.status_code, url, source=source)
+                    looked_at = self._looked_at(answer.status_code, url)
+                    raise refusal(answer.status_code, url, source=source, looked_at=looked_at)
                 for chunk in answer.iter_content(CHUNK):
-                    self._count(len(chunk))
+                    self.activity.count(received=len(chunk))
                     yield chunk
         except RequestException as error:
             raise self._unavailable(error, url, source) from None
         except OSError as error:
             raise self._unusable_file(error) from None
 
-    def _count(self, length: int) -> None:
-        with self._lock:
-            self.received += length
+    @property
+    def received(self) -> int:
+        """Bytes of bodies that came so far."""
+        return self.activity.received
 
     def close(self) -> None:
         """Close every connection; a later request opens new ones."""
@@ -94,58 +143,43 @@ class Transport:
                 self._session.close()
                 self._session = None
 
+    def _looked_at(self, status: int, url: str) -> tuple[str, ...]:
+        return self._credentials.looked_at(url) if status in DENIED else ()
+
     def _send(self, url: str, method: str, headers: Mapping[str, str]) -> RequestsResponse:
+        """Send with what is known at once; an index that refuses that is asked again with what the keyring has, if anything."""
+        answer = self._sent(url, method, headers, self._credentials.for_url(url))
+        if answer.status_code == HTTPStatus.UNAUTHORIZED and origin(answer.url) == origin(url) and not _wants_token(answer):
+            login = self._credentials.after_refusal(url)
+            if login is not None:
+                answer.close()
+                answer = self._sent(url, method, headers, login)
+        return answer
+
+    def _sent(self, url: str, method: str, headers: Mapping[str, str], login: tuple[str, str] | None) -> RequestsResponse:
+        self.was_asked = True
         session = self._open()
-        host = origin(url)[1]
-        is_trusted = {host, host.rpartition(":")[0]} & set(self._settings.trusted_hosts)
         return session.request(
             method,
             public_url(url),
             headers=dict(headers),
-            auth=self._credentials.get(origin(url)),
+            auth=login,
             timeout=self._settings.timeout,
-            # Given per request because the session's own value loses against REQUESTS_CA_BUNDLE (psf/requests#3829).
-            verify=False if is_trusted else self._settings.ca_bundle or True,
+            proxies=session.proxies_for(url),
+            verify=self._settings.ca_bundle or True,
             allow_redirects=True,
             stream=True,
         )
 
-    def _open(self) -> Session:
+    def _open(self) -> IndexSession:
+        from provisioner.index.session import new_session
+
         with self._lock:
             if self._session is None:
-                self._session = self._new_session()
+                self._session = new_session(self._settings)
             return self._session
 
-    def _new_session(self) -> Session:
-        from http.cookiejar import DefaultCookiePolicy
-
-        from requests import Session
-        from requests.adapters import HTTPAdapter
-        from urllib3.util import Retry
-
-        from provisioner import __version__
-
-        retries = Retry(
-            total=self._settings.retries,
-            backoff_factor=0.25,
-            status_forcelist=RETRIED,
-            allowed_methods=("GET", "HEAD"),
-            raise_on_status=False,
-        )
-        adapter = HTTPAdapter(pool_connections=POOL, pool_maxsize=POOL, max_retries=retries)
-        session = Session()
-        session.mount("https://", adapter)
-        session.mount("http://", adapter)
-        session.headers["User-Agent"] = f"provision/{__version__}"
-        session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
-        if self._settings.proxy:
-            session.proxies = {"http": self._settings.proxy, "https": self._settings.proxy}
-        session.cert = self._settings.client_certificate or None
-        if self._settings.trusted_hosts:
-            _silence_insecure_warnings()
-        return session
-
-    def _unavailable(self, error: RequestException, url: str, source: str) -> UnavailableError:
+    def _unavailable(self, error: RequestException | HTTPError, url: str, source: str) -> UnavailableError:
         return UnavailableError(
             f"{source} cannot be reached: {_reason(error, self._settings)}",
             causes=(public_url(url),),
@@ -160,14 +194,34 @@ class Transport:
         )
 
 
-def refusal(status: int, url: str, *, source: str) -> UnavailableError:
-    """The error for an answer that is neither the thing asked for nor a plain `there is none`."""
+def _wants_token(answer: RequestsResponse) -> bool:
+    """Whether a registry asks for a token of its own token service, which no keyring has."""
+    return answer.headers.get("WWW-Authenticate", "").lower().startswith("bearer")
+
+
+def refusal(status: int, url: str, *, source: str, looked_at: tuple[str, ...] = ()) -> UnavailableError:
+    """The error for an answer that is neither the thing asked for nor a plain `there is none`.
+
+    `looked_at` says where credentials were looked for (`Response.looked_at`).
+    """
     phrase = next((known.phrase for known in HTTPStatus if known == status), "unknown status")
-    asks = ("give credentials in the index URL or in ~/.netrc",) if status in {401, 403, 407} else ()
-    return UnavailableError(f"{source} answers {status} ({phrase})", causes=(public_url(url),), hints=asks)
+    asks = ("put its login into ~/.netrc or the keyring, or give PROVISION_INDEX_<NAME>_USERNAME and _PASSWORD",)
+    return UnavailableError(
+        f"{source} answers {status} ({phrase})",
+        causes=(public_url(url), *(f"looked for a login: {words}" for words in looked_at)),
+        hints=asks if status in DENIED else (),
+    )
 
 
-def _reason(error: RequestException, settings: IndexSettings) -> str:
+def _broke_off(error: BaseException) -> bool:
+    """Whether an answer had begun when the connection was lost or fell silent."""
+    from requests.exceptions import ChunkedEncodingError
+    from urllib3.exceptions import ProtocolError, ReadTimeoutError
+
+    return isinstance(error, ChunkedEncodingError | ProtocolError | ReadTimeoutError)
+
+
+def _reason(error: RequestException | HTTPError, settings: IndexSettings) -> str:
     """What went wrong, without the exception's own text: that may hold credentials and object addresses."""
     from requests import exceptions
     from urllib3.exceptions import NameResolutionError, ReadTimeoutError
@@ -204,12 +258,3 @@ def _deepest(error: BaseException) -> str:
     reasons = [found.strerror for found in _chain(error) if isinstance(found, OSError) and found.strerror]
     verification = next((text for found in _chain(error) if (text := getattr(found, "verify_message", ""))), "")
     return str(verification or (reasons[-1].lower() if reasons else "the connection broke"))
-
-
-def _silence_insecure_warnings() -> None:
-    """`trusted-host` is the user's own decision; urllib3 would warn about it once for every request."""
-    import warnings
-
-    from urllib3.exceptions import InsecureRequestWarning
-
-    warnings.filterwarnings("ignore", category=InsecureRequestWarning)

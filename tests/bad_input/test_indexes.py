@@ -13,13 +13,19 @@ if TYPE_CHECKING:
     from tests.project import Project
 
 NETWORK = "\nhint: check the network, the proxy and the installer's configuration; --offline uses what is cached\n"
-CREDENTIALS = "\nhint: give credentials in the index URL or in ~/.netrc\n"
+CREDENTIALS = (
+    "  looked for a login: its URL and PROVISION_INDEX_LOCAL_PASSWORD: no password\n"
+    "  looked for a login: netrc: no login for 127.0.0.1\n"
+    "  looked for a login: keyring: disabled\n"
+    "\nhint: put its login into ~/.netrc or the keyring, or give PROVISION_INDEX_<NAME>_USERNAME and _PASSWORD\n"
+)
 
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch, project: Project) -> None:
     """Ask once: what is tested is what is said in the end."""
     monkeypatch.setenv("PIP_RETRIES", "0")
+    monkeypatch.setenv("PIP_KEYRING_PROVIDER", "disabled")
 
 
 def refused(project: Project, code: int) -> str:

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     from tests.project import Project
 
 INIT = "\nhint: `provision init` writes a commented one\n"
-KEYS = "accelerator, build, image, indexes, name, outputs, packages, policy, requires, runs, target"
+KEYS = (
+    "accelerator, build, constraints, image, indexes, name, outputs, overrides, packages, packages-from, policy, requires, "
+    "runs, target, targets"
+)
 NO_VALUE = "has no value; write one, or leave the key out"
 
 REFUSED = {
@@ -190,12 +193,13 @@ REFUSED_LATER = {
             "\nhint: available: dockerfile, requirements\n"
         ),
     ),
-    "a requirement by URL": (
-        ("packages: ['beta @ https://files.example/beta-1.0-py3-none-any.whl']",),
+    "a requirement of a repository": (
+        ("packages: ['beta @ git+https://host.example/beta.git']",),
         (
-            "error: `beta @ https://files.example/beta-1.0-py3-none-any.whl` (provision.yaml:8) is a requirement by URL, "
-            "which this version does not lock  [bad-usage]\n"
-            "\nhint: serve the file from an index or a find-links folder, and require its version\n"
+            "error: spec has 1 mistake  [invalid-document]\n"
+            "  provision.yaml:8:12: packages[0]: `beta @ git+https://host.example/beta.git` is a version control address, "
+            "and a lock names files with their hashes\n"
+            "\nhint: build a wheel of it (`pip wheel --no-deps URL`) and name the wheel, or serve it from an index\n"
         ),
     ),
     "an image that is none": (

@@ -11,13 +11,23 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from provisioner.index.cache import FILE, Cache, StoredPage
-from provisioner.index.compact import decode_files, decode_releases, encode_files, encode_releases
+from provisioner.index.compact import decode_releases, encode_releases
 from provisioner.index.model import IndexFile, PackageRelease
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-PAGE = StoredPage(url="https://x.example/demo/", sha256="a" * 64, etag='"1"', modified="then", fetched=1000.0, fresh=60.0)
+PAGE = StoredPage(
+    url="https://x.example/demo/",
+    sha256="a" * 64,
+    etag='"1"',
+    modified="then",
+    fetched=1000.0,
+    fresh=60.0,
+    content_type="text/html",
+    answered="https://y.example/demo/",
+    encoding="gzip",
+)
 WHEEL = IndexFile(
     filename="demo-1.0-py3-none-any.whl",
     url="https://x.example/demo-1.0-py3-none-any.whl",
@@ -29,19 +39,18 @@ WHEEL = IndexFile(
     yanked="",
     has_metadata=True,
     metadata_sha256="c" * 64,
+    provenance="https://x.example/integrity/demo/1.0/provenance",
 )
 
 
 def test_a_page_is_kept_with_how_to_ask_again(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
     assert cache.page(PAGE.url) is None
-    cache.store_page(PAGE, [["row", None, 1]])
+    cache.store_page(PAGE)
     cache.close()
     again = Cache(tmp_path)
     assert again.page(PAGE.url) == PAGE
-    assert again.files(PAGE) == [["row", None, 1]]
-    assert again.files(replace(PAGE, sha256="other")) is None
-    again.touch_page(replace(PAGE, fetched=2000.0))
+    again.store_page(replace(PAGE, fetched=2000.0))
     assert again.page(PAGE.url) == replace(PAGE, fetched=2000.0)
     again.close()
 
@@ -74,8 +83,7 @@ def test_a_damaged_entry_is_a_miss(tmp_path: Path, blob: object) -> None:
     cache.close()
 
 
-def test_files_and_releases_survive_their_rows() -> None:
-    assert decode_files(encode_files([WHEEL]), "main") == (WHEEL,)
+def test_releases_survive_their_rows() -> None:
     name = canonicalize_name("demo")
     releases = (
         PackageRelease(name=name, version=Version("2.0"), file=None, why_not="why", blocked_by="python", requires_python=">=9"),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import threading
+import time
 from typing import TYPE_CHECKING
 
 import pytest
+from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from provisioner.errors import ProvisionError, UnavailableError
@@ -213,7 +215,10 @@ def test_a_source_distribution_is_read_when_its_dependencies_are_fixed(served: L
     assert required(client) == ["other"]
     with pytest.raises(UnusableMetadataError) as caught:
         required(client, "late")
-    assert caught.value.message == "`late-1.0.tar.gz` is a source distribution whose dependencies are decided when it is built"
+    assert caught.value.message == (
+        "`late-1.0.tar.gz` is a source distribution whose dependencies are decided when it is built; "
+        "policy `allow: [build]` would build it to find out"
+    )
 
 
 def test_a_source_distribution_with_another_hash_is_refused(served: LoopbackIndex, open_index: OpenIndex) -> None:
@@ -289,13 +294,41 @@ def test_offline_answers_from_the_cache_and_names_exactly_what_it_lacks(served: 
     assert [str(one) for one in client.requirements(older)] == ["other"]
     with pytest.raises(UnavailableError) as caught:
         client.requirements(newer)
-    assert caught.value.message == (
-        "offline: the metadata of `demo-2.0-py3-none-any.whl` (index main) is not in the cache; run once without --offline"
+    assert caught.value.message == ("offline: 2 things that are needed are not in the cache; run once without --offline")
+    assert caught.value.causes == (
+        "the metadata of `demo-2.0-py3-none-any.whl` (index main)",
+        "`other` of index main",
     )
-    with pytest.raises(UnavailableError) as caught:
-        client.releases(canonicalize_name("numpy"))
-    assert caught.value.message == "offline: `numpy` of index main is not in the cache; run once without --offline"
+    assert caught.value.hints == ("what these need in turn shows only when they have been read",)
     assert not served.requests
+
+
+def test_offline_a_single_thing_that_is_missing_is_named_in_the_first_line(open_index: OpenIndex) -> None:
+    with pytest.raises(UnavailableError) as caught:
+        open_index(offline=True).releases(canonicalize_name("numpy"))
+    assert caught.value.message == "offline: `numpy` of index main is not in the cache; run once without --offline"
+    assert caught.value.causes == caught.value.hints == ()
+
+
+def test_offline_names_what_the_cached_metadata_leads_to_and_nothing_that_does_not_hold_here(
+    served: LoopbackIndex, open_index: OpenIndex
+) -> None:
+    needs = ["near<2", "far[fast]", "windows-only; sys_platform == 'win32'", "asked-for; extra == 'fast'"]
+    served.add_wheel("demo", "1.0", requires=needs)
+    served.add_wheel("far", "1.0", requires=["faster; extra == 'fast'", "slower; extra == 'slow'"])
+    for version in ("1.0", "2.0"):
+        served.add_wheel("near", version)
+    online = open_index()
+    for name in ("demo", "far"):
+        online.requirements(online.releases(canonicalize_name(name))[0])
+    online.releases(canonicalize_name("near"))
+    online.close()
+    client = open_index(offline=True)
+    client.prefetch([DEMO])
+    client.requirements(client.releases(DEMO)[0])
+    with pytest.raises(UnavailableError) as caught:
+        client.releases(canonicalize_name("faster"))
+    assert caught.value.causes == ("`faster` of index main", "the metadata of `near-1.0-py3-none-any.whl` (index main)")
 
 
 def test_offline_remembers_that_an_index_does_not_know_a_name(served: LoopbackIndex, open_index: OpenIndex) -> None:
@@ -389,11 +422,14 @@ def test_credentials_are_used_for_their_host_and_shown_nowhere(
     assert "s3cret" not in repr(file)
     assert client.url_of("main") == served.url
     client.close()
-    assert not [path for path in settings.cache_directory.iterdir() if b"s3cret" in path.read_bytes()]
+    assert not [path for path in settings.cache_directory.rglob("*") if path.is_file() and b"s3cret" in path.read_bytes()]
     with pytest.raises(UnavailableError) as caught:
         open_index(indexes={"main": served.url.replace("//", "//me:wr0ng@")}, fresh_seconds=0).releases(DEMO)
     assert caught.value.message == "index `main` answers 401 (Unauthorized)"
-    assert caught.value.causes == (f"{served.url}/demo/",)
+    assert caught.value.causes == (
+        f"{served.url}/demo/",
+        "looked for a login: its URL and PROVISION_INDEX_MAIN_PASSWORD: a password, which it does not take",
+    )
 
 
 def test_a_certificate_bundle_that_is_not_there_is_named(open_index: OpenIndex) -> None:
@@ -430,3 +466,103 @@ def test_two_clients_of_one_cache_do_not_disturb_each_other(served: LoopbackInde
         thread.join()
     offline = open_index(offline=True)
     assert [required(offline, name) for name in names] == [["other"]] * 30
+
+
+def test_exclude_newer_names_the_one_index_of_several_that_gives_no_times(served: LoopbackIndex, open_index: OpenIndex) -> None:
+    served.add_wheel("demo", "1.0", upload_time="2026-01-01T00:00:00Z")
+    served.add_wheel("demo", "2.0", upload_time="2026-03-01T00:00:00Z")
+    served.add_wheel("torch", "2.7.1", upload_time="2026-01-01T00:00:00Z")
+    served.add_wheel("torch", "2.7.1+cu126", index="whl/cu126")
+    client = open_index(indexes={"main": served.url, "pytorch": served.template}, exclude_newer="2026-02-01")
+    assert versions(client) == ["2.0", "1.0"]
+    newer, older = client.releases(DEMO)
+    assert (newer.file, newer.why_not) == (None, "uploaded after 2026-02-01")
+    assert older.is_usable
+    torch = canonicalize_name("torch")
+    assert [str(one.version) for one in client.releases(torch)] == ["2.7.1"]
+    with pytest.raises(UnavailableError) as caught:
+        client.releases(torch, index="pytorch-cu126")
+    assert caught.value.message == "index `pytorch-cu126` gives no upload times, so exclude-newer cannot be honoured"
+    assert caught.value.causes == ("`torch-2.7.1+cu126-py3-none-any.whl` is listed without one",)
+    assert caught.value.hints == ("leave exclude-newer out, or use an index that gives upload times",)
+
+
+def test_where_some_files_have_no_time_only_those_that_were_there_for_sure_are_taken(
+    served: LoopbackIndex, open_index: OpenIndex
+) -> None:
+    served.add_wheel("demo", "1.0", upload_time="2026-01-01T00:00:00Z")
+    served.add_wheel("demo", "2.0")
+    undated, dated = open_index(exclude_newer="2026-02-01").releases(DEMO)
+    assert (str(undated.version), undated.file) == ("2.0", None)
+    assert undated.why_not == "it has no upload time, so it may be newer than 2026-02-01"
+    assert dated.is_usable
+
+
+@pytest.mark.parametrize("status", [200, 400, 405, 416, 501])
+def test_no_server_makes_us_read_a_whole_wheel_for_its_metadata(
+    served: LoopbackIndex, open_index: OpenIndex, status: int
+) -> None:
+    served.metadata = served.ranges = False
+    filename = served.add_wheel("demo", "1.0", requires=["other"], padding=30_000_000)
+    if status != 200:
+        served.statuses[f"/files/{filename}"] = status
+    client = open_index()
+    with pytest.raises(UnavailableError) as caught:
+        client.requirements(client.releases(DEMO)[0])
+    assert caught.value.message == f"index `main` has neither a metadata file nor byte ranges for `{filename}`"
+    client.close()
+    assert client.activity.received < 100_000
+
+
+def test_versions_behind_several_that_failed_are_read_at_once(served: LoopbackIndex, open_index: OpenIndex) -> None:
+    for number in range(30):
+        served.add_wheel("demo", f"1.{number}", requires=["other"])
+    client = open_index()
+    releases = client.releases(DEMO)
+    for release in releases[:4]:
+        client.requirements(release)
+    ahead = [f"/files/demo-1.{number}-py3-none-any.whl.metadata" for number in range(22, 26)]
+    until = time.monotonic() + 10
+    while not all(served.requests[path] for path in ahead) and time.monotonic() < until:
+        time.sleep(0.01)
+    assert all(served.requests[path] == 1 for path in ahead)
+    client.close()
+    assert not served.requests["/files/demo-1.0-py3-none-any.whl.metadata"]
+
+
+def test_reading_ahead_follows_what_is_required_and_what_was_required_before(
+    served: LoopbackIndex, open_index: OpenIndex
+) -> None:
+    served.add_wheel("demo", "1.0", requires=["near<2", "far[fast]", "windows-only; sys_platform == 'win32'", "torch"])
+    served.add_wheel("demo", "2.0", requires=["wrong-turn"])
+    for version in ("1.0", "2.0"):
+        served.add_wheel("near", version)
+    served.add_wheel("far", "1.0", requires=["faster; extra == 'fast'", "slower; extra == 'slow'"])
+    for name in ("faster", "slower", "windows-only", "wrong-turn", "torch"):
+        served.add_wheel(name, "1.0")
+    client = open_index()
+    client.expect([Requirement("demo==1.0")])
+    client.prefetch([DEMO])
+    wanted = {f"/files/{one}-py3-none-any.whl.metadata" for one in ("demo-1.0", "near-1.0", "far-1.0", "faster-1.0")}
+    until = time.monotonic() + 10
+    while not wanted <= served.requests.keys() and time.monotonic() < until:
+        time.sleep(0.01)
+    client.close()
+    pages = {f"/simple/{name}/" for name in ("demo", "near", "far", "faster")}
+    assert set(served.requests) == wanted | pages
+
+
+def test_the_python_a_file_needs_counts_where_its_page_does_not_state_it(served: LoopbackIndex, open_index: OpenIndex) -> None:
+    """PEP 503: an index may state it and need not; pip and uv then go by the metadata. The target has 3.12."""
+    newer, older = (
+        served.add_wheel("demo", version, requires_python=python) for version, python in (("2.0", ">=3.13"), ("1.0", ">=3.8"))
+    )
+    links = (f'<a href="/files/{name}#sha256={served.files[f"/files/{name}"].sha256}">x</a>' for name in (newer, older))
+    served.serve("/simple/demo/", "".join(links).encode())
+    for client in (open_index(), open_index(), open_index(offline=True)):
+        second, first = client.releases(DEMO)
+        with pytest.raises(UnusableMetadataError) as caught:
+            client.requirements(second)
+        assert caught.value.message == f"`{newer}` cannot be used: it needs python >=3.13"
+        assert client.requirements(first) == ()
+    assert served.requests[f"/files/{newer}.metadata"] == 1

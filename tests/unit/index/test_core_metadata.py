@@ -34,11 +34,13 @@ Dynamic: License-File
 def test_the_fields_are_those_packaging_reads() -> None:
     metadata = parse_metadata(HEADER + b"\nRequires-Dist: not-a-field, this is the description\n")
     assert metadata == CoreMetadata(
+        name="demo",
         version="1.0",
         metadata_version="2.4",
         requires_python=">=3.9",
         requires=('other>=2; python_version < "3.13"', "third @ https://x.example/third.whl"),
         dynamic=("license-file",),
+        provides_extra=("more",),
     )
     assert len(parse_email(HEADER)[0]["requires_dist"]) == 2
 

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from provisioner.errors import UnavailableError
+from provisioner.index import json_page
+from provisioner.index import page as page_module
 from provisioner.index.model import IndexFile
 from provisioner.index.page import parse_page
 
@@ -152,3 +154,124 @@ def test_json_that_is_no_project_page_is_named(body: bytes) -> None:
 def test_a_page_without_links_lists_nothing() -> None:
     assert html("<html>please log in</html>") == ()
     assert html("") == ()
+
+
+ENTRY = {"filename": "demo-1.0-py3-none-any.whl", "url": "https://files.example/demo-1.0-py3-none-any.whl", "hashes": {}}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"hashes": {"sha256": "A" * 64, "md5": "1" * 32}},
+        {"hashes": {"md5": "1" * 32}},
+        {"hashes": {"sha256": "not hexadecimal"}},
+        {"hashes": None},
+        {"size": 7, "requires-python": ">=3.9", "upload-time": "2026-01-01T00:00:00.000001Z"},
+        {"size": None, "requires-python": None, "upload-time": None, "yanked": None},
+        {"requires-python": ""},
+        {"yanked": True},
+        {"yanked": False},
+        {"yanked": ""},
+        {"yanked": "broken"},
+        {"core-metadata": True},
+        {"core-metadata": False, "dist-info-metadata": True},
+        {"core-metadata": None, "dist-info-metadata": True},
+        {"core-metadata": {"sha256": "b" * 64}},
+        {"core-metadata": {}},
+        {"dist-info-metadata": {"sha256": "b" * 64}},
+        {"data-dist-info-metadata": True},
+        {"provenance": "https://index.example/integrity/demo/provenance"},
+        {"provenance": "/integrity/demo/provenance"},
+        {"provenance": None},
+        {"url": "/files/demo-1.0-py3-none-any.whl"},
+        {"url": "//files.example/demo-1.0-py3-none-any.whl"},
+        {"url": "/a/../demo-1.0-py3-none-any.whl"},
+        {"url": "../../files/demo-1.0-py3-none-any.whl"},
+        {"url": "demo-1.0-py3-none-any.whl"},
+        {"url": "http://files.example/demo-1.0%2Bcu126-py3-none-any.whl"},
+        {"url": "https://me:pw@files.example/demo-1.0-py3-none-any.whl"},
+        {"url": "https://files.example/demo-1.0-py3-none-any.whl?token=1#sha256=no"},
+        {"url": "https://files.example/directory/"},
+        {"url": "https://files.example"},
+        {"url": "//files.example"},
+        {"url": "https:///demo-1.0-py3-none-any.whl"},
+        {"url": "ftp://files.example/demo-1.0-py3-none-any.whl"},
+        {"url": "http://[bad/demo-1.0-py3-none-any.whl"},
+        {"url": "file:///etc/passwd"},
+        {"url": "https://files.example/%00.whl"},
+        {"url": ""},
+        {"url": None},
+        {"filename": ""},
+        {"filename": None},
+        {"size": "large"},
+        {"size": True},
+        {"size": -1},
+        {"gpg-sig": True, "something": {"new": [1, 2]}},
+    ],
+    ids=str,
+)
+def test_json_is_read_alike_quickly_and_with_patience(changes: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
+    entries = [{**ENTRY, "filename": "demo-0.9-py3-none-any.whl"}, {**ENTRY, **changes}]
+    quick = from_json(*entries, version="1.4")
+    monkeypatch.setattr(json_page, "listing", lambda *_, **__: None)
+    assert from_json(*entries, version="1.4") == quick
+    assert quick[0].filename == "demo-0.9-py3-none-any.whl"
+
+
+def test_an_ordinary_page_of_json_is_read_the_quick_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("the slow way was taken")
+
+    monkeypatch.setattr(page_module, "_json_files", refuse)
+    extras = {
+        "meta": {"api-version": "1.4", "project-status": "active", "_last-serial": 1},
+        "versions": ["1.0"],
+    }
+    body = json.dumps({**extras, "files": [{**ENTRY, "provenance": "/integrity/demo/provenance"}]}).encode()
+    (found,) = parse_page(body, content_type="application/vnd.pypi.simple.v1+json", url=URL, index="main")
+    assert found.provenance == "https://index.example/integrity/demo/provenance"
+
+
+def test_an_anchor_names_where_its_provenance_is() -> None:
+    (found,) = html('<a href="demo-1.0-py3-none-any.whl" data-provenance="https://index.example/p?a=1&amp;b=2">x</a>')
+    assert found.provenance == "https://index.example/p?a=1&b=2"
+    (found,) = html('<a href="demo-1.0-py3-none-any.whl" data-provenance="javascript:alert(1)">x</a>')
+    assert found.provenance == ""
+
+
+ODDITIES = """<!DOCTYPE html>
+<html><head><meta name="pypi:repository-version" content="1.0"><title>Links for demo</title></head>
+<body><h1>Links for demo</h1>
+<!-- <a href="demo-0.1-py3-none-any.whl">hidden</a> -->
+<A HREF='Demo_Pkg-1.0-py3-none-any.whl#md5=d41d8cd98f00b204e9800998ecf8427e'>capitals, an md5, a name of its own</A>
+<a data-yanked href="demo-1.1-py3-none-any.whl">no reason</a>
+<a data-yanked="" href=demo-1.2-py3-none-any.whl>no quotes</a>
+<a rel="internal" href="../../files/demo-1.3.tar.gz#egg=demo-1.3" >an egg</a>
+<a href="demo-1.4-py3-none-any.whl#sha512=00&amp;egg=demo">another hash</a>
+<a
+  href="https://cdn.example/demo-1.5%2Bcpu-py3-none-any.whl#sha256=SHA"
+  data-requires-python="&gt;=3.9,&lt;4"
+  data-dist-info-metadata="sha256=SHA" >several lines</a>
+<a href="mailto:someone@example.org">no file</a> <a href="">nothing</a> <a name="top">no link</a>
+<a href="https://index.example/simple/">Index</a>
+<a href='demo-1.6-py3-none-any.whl' data-requires-python='>=3.10'>unescaped</a>
+""".replace("SHA", "c" * 64)
+
+
+def test_pages_of_old_and_careless_indexes_are_read_as_installers_read_them() -> None:
+    found = html(ODDITIES)
+    assert [(file.filename, file.sha256[:1], file.yanked, file.requires_python, file.has_metadata) for file in found] == [
+        ("Demo_Pkg-1.0-py3-none-any.whl", "", None, None, False),
+        ("demo-1.1-py3-none-any.whl", "", "", None, False),
+        ("demo-1.2-py3-none-any.whl", "", "", None, False),
+        ("demo-1.3.tar.gz", "", None, None, False),
+        ("demo-1.4-py3-none-any.whl", "", None, None, False),
+        ("demo-1.5+cpu-py3-none-any.whl", "c", None, ">=3.9,<4", True),
+        ("demo-1.6-py3-none-any.whl", "", None, ">=3.10", False),
+    ]
+    assert [file.url for file in found[3:6]] == [
+        "https://index.example/files/demo-1.3.tar.gz",
+        "https://index.example/simple/demo/demo-1.4-py3-none-any.whl",
+        "https://cdn.example/demo-1.5%2Bcpu-py3-none-any.whl",
+    ]

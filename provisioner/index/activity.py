@@ -1,0 +1,80 @@
+"""What an index client is doing, for whoever shows progress: it is written by many threads and read by one, now and then."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_UNITS = ((1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB"))
+
+
+class Activity:
+    """Counts of what was read so far, and the requests that are under way."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._open: dict[object, str] = {}
+        self.projects = 0
+        """Projects whose releases are known."""
+        self.metadata = 0
+        """Files whose requirements are known."""
+        self.received = 0
+        """Bytes of bodies that came over the network."""
+
+    def count(self, *, projects: int = 0, metadata: int = 0, received: int = 0) -> None:
+        """Add to what was read."""
+        with self._lock:
+            self.projects += projects
+            self.metadata += metadata
+            self.received += received
+
+    @contextmanager
+    def waiting_for(self, url: str) -> Iterator[None]:
+        """Say that an answer is waited for as long as the block runs."""
+        token = object()
+        with self._lock:
+            self._open[token] = url
+        try:
+            yield
+        finally:
+            with self._lock:
+                del self._open[token]
+
+    @property
+    def waiting(self) -> str:
+        """The address that is waited for the longest, "" for none."""
+        with self._lock:
+            return next(iter(self._open.values()), "")
+
+
+def in_words(activities: Iterable[Activity]) -> str:
+    """One line for several clients: `42 projects, metadata of 31 files, 12.3 MB; waiting for numpy from pypi.org`."""
+    known = tuple(activities)
+    projects, metadata = sum(one.projects for one in known), sum(one.metadata for one in known)
+    received = sum(one.received for one in known)
+    parts = [_many(projects, "project"), f"metadata of {_many(metadata, 'file')}"]
+    parts += [size_in_words(received)] if received else []
+    waiting = next((one.waiting for one in known if one.waiting), "")
+    return ", ".join(parts) + (f"; waiting for {_place(waiting)}" if waiting else "")
+
+
+def size_in_words(size: int) -> str:
+    """Bytes as people read them, in powers of a thousand."""
+    for factor, unit in _UNITS:
+        if size >= factor:
+            return f"{size / factor:.1f} {unit}"
+    return _many(size, "byte")
+
+
+def _many(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _place(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{unquote(parts.path.rstrip('/').rpartition('/')[2])} from {parts.netloc.rpartition('@')[2]}"

@@ -1,0 +1,113 @@
+"""What a requirement says after its `@` (`demo @ https://…/demo-1.0-py3-none-any.whl`): read, or refused in words; pure.
+
+Source: PEP 508, "Grammar" (`urlspec`); PyPA specifications, "Direct URL Data Structure" (hashes in fragments), read 2026-11-21.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import parse_qsl, quote, unquote, urlsplit, urlunsplit
+
+from provisioner.errors import ProvisionError
+from provisioner.index.address import is_remote, public_url
+
+_VERSION_CONTROL = re.compile(r"(git|hg|svn|bzr)(\+|:|$)")
+_WEAK = ("md5", "sha1", "sha224", "sha384", "sha512")
+_ENDINGS = (".whl", ".tar.gz", ".zip")
+
+
+class DirectReferenceError(ProvisionError):
+    """A requirement names a file that nobody can lock: of another kind, of another project, or not there."""
+
+    code = "direct-reference"
+    exit_code = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirectReference:
+    """One file as a requirement names it. `url` has neither credentials nor fragment; `path` is set for a file of this machine.
+
+    `sha256` is what the fragment says the file must have, "" for nothing.
+    """
+
+    url: str
+    path: str = ""
+    sha256: str = ""
+
+    @property
+    def filename(self) -> str:
+        """The last part of the address, as a file would be called."""
+        return Path(self.path).name if self.path else unquote(urlsplit(self.url).path.rpartition("/")[2])
+
+    @property
+    def is_file(self) -> bool:
+        """Whether a local reference names a file that is there."""
+        return Path(self.path).is_file()
+
+    @property
+    def what_is_there(self) -> str:
+        """Why a local reference that is no file is none, as the rest of a sentence."""
+        if Path(self.path).is_dir():
+            return "is a directory of sources; build a wheel of it (`pip wheel --no-deps DIRECTORY`) and name that"
+        return "does not exist"
+
+
+def direct_reference(name: str, url: str, folder: Path) -> DirectReference:
+    """Read what follows the `@` of a requirement; a relative path starts from `folder`.
+
+    Raises `DirectReferenceError` for what cannot be locked: version control, a directory, a part of an archive, hashes that
+    are not sha256, other kinds of files.
+    """
+    shown = f"{name} @ {shown_url(url)}"
+    parts = urlsplit(url)
+    if _VERSION_CONTROL.match(parts.scheme) or parts.scheme == "ssh":
+        raise DirectReferenceError(
+            f"`{shown}` is a version control address, and a lock names files with their hashes",
+            hints=("build a wheel of it (`pip wheel --no-deps URL`) and name the wheel, or serve it from an index",),
+        )
+    if parts.scheme not in {"http", "https", "file", ""}:
+        raise DirectReferenceError(f"`{shown}` is not read; a file is named by https://, http://, file: or a path")
+    reference = _local(url, folder) if not is_remote(url) else DirectReference(url=urlunsplit(parts._replace(fragment="")))
+    reference = replace(reference, url=public_url(reference.url), sha256=_sha256(parts.fragment, shown))
+    if not reference.filename.endswith(_ENDINGS):
+        raise DirectReferenceError(
+            f"`{shown}` does not end in the name of a wheel (.whl) or of a source distribution ({', '.join(_ENDINGS[1:])})",
+            hints=("build a wheel of it and name that",),
+        )
+    return reference
+
+
+def shown_url(url: str) -> str:
+    """A direct address for messages and locks: without credentials and fragment, and of an absolute path only the name."""
+    parts = urlsplit(url)
+    if parts.scheme not in {"file", ""}:
+        return public_url(urlunsplit(parts._replace(fragment="")))
+    return f"file:…/{Path(parts.path).name}" if parts.path.startswith("/") else url.partition("#")[0]
+
+
+def _local(url: str, folder: Path) -> DirectReference:
+    parts = urlsplit(url)
+    path = Path(unquote(parts.path))
+    if parts.netloc not in {"", "localhost"}:
+        # `file://name.whl` reads `name.whl` as a host; what is meant is the path.
+        path = Path(unquote(f"{parts.netloc}{parts.path}"))
+    whole = path if path.is_absolute() else folder / path
+    return DirectReference(url=f"file://{quote(str(whole.absolute()))}", path=str(whole))
+
+
+def _sha256(fragment: str, shown: str) -> str:
+    found = dict(parse_qsl(fragment, keep_blank_values=True))
+    if found.get("subdirectory"):
+        raise DirectReferenceError(
+            f"`{shown}` asks for the subdirectory `{found['subdirectory']}` of an archive, which is not locked",
+            hints=("build a wheel of it (`pip wheel --no-deps URL`) and name the wheel",),
+        )
+    weak = [name for name in _WEAK if name in found]
+    if weak and "sha256" not in found:
+        raise DirectReferenceError(f"`{shown}` states {weak[0]} only", hints=("state `#sha256=…`, or nothing: it is computed",))
+    stated = found.get("sha256", "").lower()
+    if "sha256" in found and not re.fullmatch(r"[0-9a-f]{64}", stated):
+        raise DirectReferenceError(f"`{shown}` states `{found['sha256']}`, which is not a sha256")
+    return stated

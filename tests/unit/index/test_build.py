@@ -1,0 +1,257 @@
+"""Source distributions that must be built to know what they require: in isolation, for a limited time, where policy allows."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import tarfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from packaging.utils import canonicalize_name
+
+from provisioner.errors import UnavailableError
+from provisioner.index import build
+from provisioner.index.build import BuildToolError, environment
+from provisioner.index.core_metadata import UnusableMetadataError
+from provisioner.index.settings import IndexLocation, IndexSettings
+from tests.loopback_index import ServedFile
+
+if TYPE_CHECKING:
+    from tests.loopback_index import LoopbackIndex
+    from tests.unit.index.conftest import OpenIndex
+
+pytest.importorskip("build", reason="PyPA build is not installed")
+
+DEMO = canonicalize_name("demo")
+
+BACKEND = """\
+import os, pathlib, sys
+
+METADATA = '''Metadata-Version: 2.1
+Name: demo
+Version: VERSION
+Requires-Python: >=3.8
+Requires-Dist: found-by-building>=2
+Requires-Dist: on-{}; extra == "more"
+'''.format(sys.platform)
+
+
+def prepare_metadata_for_build_wheel(folder, settings=None):
+    BODY
+    info = pathlib.Path(folder) / "demo-VERSION.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(METADATA)
+    return info.name
+"""
+
+
+def add_sdist(served: LoopbackIndex, version: str = "1.0", *, body: str = "", requires: str = "") -> None:
+    """List a source distribution with a backend of its own, whose metadata nobody knows before it runs."""
+    backend = BACKEND.replace("VERSION", version).replace("BODY", body or "pass")
+    project = f'[build-system]\nrequires = [{requires}]\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+    members = {
+        "PKG-INFO": f"Metadata-Version: 2.1\nName: demo\nVersion: {version}\n",
+        "pyproject.toml": project,
+        "backend.py": backend,
+    }
+    raw = io.BytesIO()
+    with tarfile.open(fileobj=raw, mode="w") as archive:
+        for path, text in members.items():
+            entry = tarfile.TarInfo(f"demo-{version}/{path}")
+            entry.size = len(text.encode())
+            archive.addfile(entry, io.BytesIO(text.encode()))
+    filename = f"demo-{version}.tar.gz"
+    file = ServedFile(
+        filename=filename,
+        path=f"/files/{filename}",
+        content=gzip.compress(raw.getvalue(), mtime=0),
+        metadata=None,
+        requires_python=None,
+        upload_time=None,
+        yanked=None,
+    )
+    served.pages.setdefault("simple", {}).setdefault("demo", []).append(file)
+    served.files[file.path] = file
+
+
+def test_without_leave_nothing_is_built(served: LoopbackIndex, open_index: OpenIndex) -> None:
+    add_sdist(served)
+    client = open_index(allow_sdist=True)
+    with pytest.raises(UnusableMetadataError) as caught:
+        client.requirements(client.releases(DEMO)[0])
+    assert caught.value.message == (
+        "`demo-1.0.tar.gz` is a source distribution whose dependencies are decided when it is built; "
+        "policy `allow: [build]` would build it to find out"
+    )
+
+
+def test_a_build_finds_the_requirements_and_is_remembered(
+    served: LoopbackIndex, open_index: OpenIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_sdist(served)
+    client = open_index(allow_sdist=True, allow_build=True)
+    (release,) = client.releases(DEMO)
+    assert release.file is not None
+    assert not client.is_built(release.file)
+    assert [str(one) for one in client.requirements(release)] == ["found-by-building>=2", 'on-linux; extra == "more"']
+    assert client.is_built(release.file)
+
+    def never(*_: object) -> tuple[int, str, str]:
+        raise AssertionError
+
+    monkeypatch.setattr(build, "_run", never)
+    for is_offline in (False, True):
+        client = open_index(allow_sdist=True, allow_build=True, offline=is_offline)
+        (release,) = client.releases(DEMO)
+        assert release.file is not None
+        assert str(client.requirements(release)[0]) == "found-by-building>=2"
+        assert client.is_built(release.file)
+    client = open_index(allow_sdist=True)
+    with pytest.raises(UnusableMetadataError):
+        client.requirements(client.releases(DEMO)[0])
+
+
+def test_a_build_of_a_file_by_url_is_remembered_as_one(served: LoopbackIndex, open_index: OpenIndex) -> None:
+    add_sdist(served)
+    content = served.files["/files/demo-1.0.tar.gz"].content
+    served.serve("/direct/demo-1.0.tar.gz", content, content_type="application/gzip")  # with an ETag
+    for is_offline in (False, True):
+        client = open_index(allow_build=True, offline=is_offline)
+        release = client.direct(DEMO, f"{served.root}/direct/demo-1.0.tar.gz")
+        assert release.file is not None
+        assert client.is_built(release.file)
+        assert str(client.requirements(release)[0]) == "found-by-building>=2"
+    with pytest.raises(UnusableMetadataError):
+        open_index().direct(DEMO, f"{served.root}/direct/demo-1.0.tar.gz")
+
+
+def test_what_a_build_requires_comes_from_the_first_index_for_any_name(
+    served: LoopbackIndex, open_index: OpenIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/elsewhere")
+    served.add_wheel("helper", "1.0")
+    add_sdist(served, requires='"helper==1.0"', body="import helper")
+    client = open_index(allow_sdist=True, allow_build=True)
+    assert len(client.requirements(client.releases(DEMO)[0])) == 2
+    assert served.requests["/simple/helper/"] >= 1
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("import torch", "it imports `torch` while it is built, and does not declare that it needs it"),
+        ("raise RuntimeError('no CUDA here')", "RuntimeError: no CUDA here"),
+    ],
+)
+def test_a_build_that_fails_says_why(served: LoopbackIndex, open_index: OpenIndex, body: str, told: str) -> None:
+    add_sdist(served, body=body)
+    client = open_index(allow_sdist=True, allow_build=True)
+    with pytest.raises(UnusableMetadataError) as caught:
+        client.requirements(client.releases(DEMO)[0])
+    assert caught.value.message == f"the build of `demo-1.0.tar.gz` fails: {told}"
+    assert caught.value.hints[0] == "what a build requires is taken from index `main` alone"
+
+
+def is_running(process: int) -> bool:
+    """Whether a process does anything; one that ended and that nobody asked about does not."""
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def test_a_build_that_takes_too_long_is_stopped_with_all_it_started(
+    served: LoopbackIndex, open_index: OpenIndex, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    number = tmp_path / "number"
+    add_sdist(served, body=f"pathlib.Path({str(number)!r}).write_text(str(os.getpid())); import time; time.sleep(600)")
+    monkeypatch.setattr(build, "SECONDS", 8.0)
+    client = open_index(allow_sdist=True, allow_build=True)
+    with pytest.raises(UnusableMetadataError) as caught:
+        client.requirements(client.releases(DEMO)[0])
+    assert caught.value.message == "the build of `demo-1.0.tar.gz` was stopped after 8 s"
+    assert not is_running(int(number.read_text()))
+
+
+def test_after_two_failures_the_other_versions_are_not_tried(
+    served: LoopbackIndex, open_index: OpenIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for version in ("1.0", "2.0", "3.0"):
+        add_sdist(served, version)
+    ran: list[object] = []
+
+    def failing(*words: object) -> tuple[int, str, str]:
+        ran.append(words)
+        return 1, "", "Error: no"
+
+    monkeypatch.setattr(build, "_run", failing)
+    client = open_index(allow_sdist=True, allow_build=True)
+    told = []
+    for release in client.releases(DEMO):
+        with pytest.raises(UnusableMetadataError) as caught:
+            client.requirements(release)
+        told.append(caught.value.message)
+    assert told == [
+        "the build of `demo-3.0.tar.gz` fails: Error: no",
+        "the build of `demo-2.0.tar.gz` fails: Error: no",
+        "`demo-1.0.tar.gz` was not built: 2 builds of other versions of it failed before",
+    ]
+    assert len(ran) == 2
+
+
+def test_offline_nothing_new_is_built(served: LoopbackIndex, open_index: OpenIndex, tmp_path: Path) -> None:
+    add_sdist(served)
+    (tmp_path / "demo-1.0.tar.gz").write_bytes(served.files["/files/demo-1.0.tar.gz"].content)
+    client = open_index(allow_sdist=True, allow_build=True, offline=True, direct_folder=tmp_path)
+    with pytest.raises(UnavailableError) as caught:
+        client.direct(DEMO, "file:./demo-1.0.tar.gz")
+    assert caught.value.message == ("offline: `demo-1.0.tar.gz` was not built before, and a build downloads what it requires")
+
+
+def test_without_the_program_the_way_to_get_it_is_told(
+    served: LoopbackIndex, open_index: OpenIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_sdist(served)
+    monkeypatch.setattr(build.importlib.util, "find_spec", lambda _: None)  # type: ignore[attr-defined]
+    client = open_index(allow_sdist=True, allow_build=True)
+    with pytest.raises(BuildToolError) as caught:
+        client.requirements(client.releases(DEMO)[0])
+    assert caught.value.message == (
+        "`demo-1.0.tar.gz` must be built to know what it requires, and PyPA `build` is not installed"
+    )
+    assert caught.value.hints == ("install it beside provision: pip install build",)
+
+
+def test_an_archive_cannot_write_beside_its_folder(served: LoopbackIndex, open_index: OpenIndex) -> None:
+    add_sdist(served)
+    raw = io.BytesIO()
+    with tarfile.open(fileobj=raw, mode="w") as archive:
+        for path in ("demo-1.0/PKG-INFO", "../../escaped"):
+            entry = tarfile.TarInfo(path)
+            entry.size = 3
+            archive.addfile(entry, io.BytesIO(b"x:y"))
+    served.serve("/evil/demo-1.0.tar.gz", gzip.compress(raw.getvalue(), mtime=0))
+    with pytest.raises(UnusableMetadataError) as caught:
+        open_index(allow_sdist=True, allow_build=True).direct(DEMO, f"{served.root}/evil/demo-1.0.tar.gz")
+    assert "cannot be unpacked" in caught.value.message
+
+
+def test_a_build_sees_one_index_and_no_other_login(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PROVISION_INDEX_OTHER_PASSWORD", "s3cret")
+    monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "https://extra.example/simple")
+    own = IndexLocation(name="own", url="https://own.example/simple", packages=("acme-*",))
+    main = IndexLocation(name="main", url="https://main.example/simple")
+    other = IndexLocation(name="other", url="https://other.example/simple")
+    logins = {"PROVISION_INDEX_OTHER": ("ada", "s3cret"), "PROVISION_INDEX_MAIN": ("ada", "p@ss")}
+    found = environment(IndexSettings(indexes=(own, main, other), logins=logins), "/tmp")
+    assert {key: value for key, value in found.items() if key.startswith("PIP_")} == {
+        "PIP_CONFIG_FILE": "/dev/null",
+        "PIP_INDEX_URL": "https://ada:p%40ss@main.example/simple",
+        "PIP_NO_INPUT": "1",
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    }
+    assert "s3cret" not in repr(found)
+    assert environment(IndexSettings(indexes=(own,)), "/tmp")["PIP_NO_INDEX"] == "1"

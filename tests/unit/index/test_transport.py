@@ -1,0 +1,267 @@
+"""Servers that are busy, break off, fall silent or send elsewhere: tried again within bounds, or said in words."""
+
+from __future__ import annotations
+
+import gzip
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from provisioner.errors import UnavailableError
+from provisioner.index import session
+from provisioner.index.activity import Activity, in_words, size_in_words
+from provisioner.index.ahead import WORKERS
+from provisioner.index.client import PackageIndex
+from provisioner.index.model import Environment
+from provisioner.index.settings import IndexLocation, IndexSettings
+from provisioner.index.transport import Transport
+from tests.scripted_server import Answer, ScriptedServer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from packaging.utils import NormalizedName
+
+SOURCE = "index `main`"
+NETWORK = ("check the network, the proxy and the installer's configuration; --offline uses what is cached",)
+
+
+@pytest.fixture
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> IndexSettings:
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    monkeypatch.setattr(session, "BACKOFF_SECONDS", 0.01)
+    return IndexSettings(indexes=(), retries=3, timeout=5, cache_directory=tmp_path / "cache", keyring_provider="disabled")
+
+
+@pytest.fixture
+def opened(settings: IndexSettings) -> Iterator[Callable[..., Transport]]:
+    made: list[Transport] = []
+
+    def make(**changes: object) -> Transport:
+        made.append(Transport(replace(settings, **changes)))  # type: ignore[arg-type]
+        return made[-1]
+
+    yield make
+    for transport in made:
+        transport.close()
+
+
+@pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
+def test_a_busy_server_is_asked_again(opened: Callable[..., Transport], status: int) -> None:
+    with ScriptedServer({"/a": [Answer(status=status), Answer(status=status), Answer(body=b"at last")]}) as server:
+        assert opened().request(server.url("/a"), source=SOURCE).body == b"at last"
+        assert server.paths() == ["/a"] * 3
+
+
+def test_a_server_that_stays_busy_is_asked_as_often_as_the_settings_say(opened: Callable[..., Transport]) -> None:
+    with ScriptedServer({"/a": [Answer(status=503)]}) as server:
+        assert opened(retries=2).request(server.url("/a"), source=SOURCE).status == 503
+        assert len(server.seen) == 3
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 501])
+def test_an_answer_that_is_final_is_taken_at_once(opened: Callable[..., Transport], status: int) -> None:
+    with ScriptedServer({"/a": [Answer(status=status), Answer(body=b"changed its mind")]}) as server:
+        assert opened().request(server.url("/a"), source=SOURCE).status == status
+        assert len(server.seen) == 1
+
+
+def test_pauses_double_and_are_the_same_every_time(settings: IndexSettings) -> None:
+    tried = session.retries(settings)
+    pauses = []
+    for _ in range(3):
+        tried = tried.increment("GET", "/")
+        pauses.append(tried.get_backoff_time())
+    assert pauses == [0, 0.02, 0.04]
+
+
+def test_retry_after_is_waited_for(opened: Callable[..., Transport]) -> None:
+    busy = Answer(status=429, headers={"Retry-After": "1"})
+    with ScriptedServer({"/a": [busy, Answer(body=b"now")]}) as server:
+        assert opened().request(server.url("/a"), source=SOURCE).body == b"now"
+        first, second = server.seen
+        assert 0.9 < second.moment - first.moment < 3
+
+
+@pytest.mark.parametrize("wanted", ["86400", "Fri, 31 Dec 2100 23:59:59 GMT"])
+def test_retry_after_is_bounded(opened: Callable[..., Transport], monkeypatch: pytest.MonkeyPatch, wanted: str) -> None:
+    monkeypatch.setattr(session, "LONGEST_WAIT_SECONDS", 0.2)
+    busy = Answer(status=503, headers={"Retry-After": wanted})
+    with ScriptedServer({"/a": [busy, Answer(body=b"now")]}) as server:
+        started = time.monotonic()
+        assert opened().request(server.url("/a"), source=SOURCE).body == b"now"
+        assert time.monotonic() - started < 3
+
+
+def test_a_retry_after_that_cannot_be_read_asks_for_nothing(opened: Callable[..., Transport]) -> None:
+    busy = Answer(status=503, headers={"Retry-After": "when it suits you"})
+    with ScriptedServer({"/a": [busy, Answer(body=b"now")]}) as server:
+        assert opened().request(server.url("/a"), source=SOURCE).body == b"now"
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        Answer(body=b"0123456789", cut=4),
+        Answer(body=b"0123456789", cut=4, reset=True),
+        Answer(body=b"0123456789", cut=0, reset=True),
+    ],
+    ids=["closed", "reset", "reset before the body"],
+)
+def test_a_body_that_breaks_off_is_asked_for_again(opened: Callable[..., Transport], broken: Answer) -> None:
+    with ScriptedServer({"/a": [broken, broken, Answer(body=b"0123456789")]}) as server:
+        assert opened().request(server.url("/a"), source=SOURCE).body == b"0123456789"
+        assert len(server.seen) == 3
+
+
+def test_a_body_that_always_breaks_off_is_no_answer(opened: Callable[..., Transport]) -> None:
+    with ScriptedServer({"/a": [Answer(body=b"0123456789", cut=4)]}) as server:
+        with pytest.raises(UnavailableError) as caught:
+            opened(retries=1).request(server.url("/a"), source=SOURCE)
+        assert caught.value.message == "index `main` cannot be reached: the connection broke"
+        assert caught.value.causes == (server.url("/a"),)
+        assert caught.value.hints == NETWORK
+        assert len(server.seen) == 2
+
+
+@pytest.mark.parametrize("silent", [Answer(body=b"0123456789", silence=3.0), Answer(body=b"0123456789", delay=3.0)])
+def test_a_server_that_falls_silent_is_given_up_after_the_timeout(opened: Callable[..., Transport], silent: Answer) -> None:
+    with ScriptedServer({"/a": [silent]}) as server:
+        started = time.monotonic()
+        with pytest.raises(UnavailableError) as caught:
+            opened(retries=0, timeout=0.3).request(server.url("/a"), source=SOURCE)
+        assert time.monotonic() - started < 2
+        assert caught.value.message == "index `main` cannot be reached: no answer within 0.3 s"
+
+
+def test_a_server_that_was_silent_once_is_asked_again(opened: Callable[..., Transport]) -> None:
+    with ScriptedServer({"/a": [Answer(body=b"late", silence=3.0), Answer(body=b"in time")]}) as server:
+        assert opened(timeout=0.3).request(server.url("/a"), source=SOURCE).body == b"in time"
+
+
+def test_a_login_stays_with_its_host(opened: Callable[..., Transport]) -> None:
+    with ScriptedServer({"/file": [Answer(body=b"content")]}) as other:
+        away = Answer(status=302, headers={"Location": other.url("/file")})
+        near = Answer(status=302, headers={"Location": "/file"})
+        with ScriptedServer({"/away": [away], "/near": [near], "/file": [Answer(body=b"own")]}) as server:
+            index = IndexLocation(name="main", url=server.url("/").replace("//", "//me:s3cret@"))
+            transport = opened(indexes=(index,))
+            answer = transport.request(server.url("/away"), source=SOURCE)
+            assert (answer.body, answer.url) == (b"content", other.url("/file"))
+            assert transport.request(server.url("/near"), source=SOURCE).body == b"own"
+            assert [("authorization" in one.headers) for one in server.seen] == [True, True, True]
+            assert [("authorization" in one.headers) for one in other.seen] == [False]
+
+
+def test_a_redirect_gets_the_login_that_netrc_has_for_where_it_leads(opened: Callable[..., Transport], tmp_path: Path) -> None:
+    (tmp_path / "netrc").write_text("machine localhost login you password theirs\n")
+    with ScriptedServer({"/file": [Answer(body=b"content")]}) as other:
+        away = Answer(status=302, headers={"Location": other.url("/file", host="localhost")})
+        with ScriptedServer({"/away": [away]}) as server:
+            assert opened().request(server.url("/away"), source=SOURCE).body == b"content"
+            assert "authorization" not in server.seen[0].headers
+            assert other.seen[0].headers["authorization"] == "Basic eW91OnRoZWlycw=="
+
+
+def test_a_circle_of_redirects_is_named(opened: Callable[..., Transport]) -> None:
+    with ScriptedServer({"/a": [Answer(status=302, headers={"Location": "/a"})]}) as server:
+        with pytest.raises(UnavailableError) as caught:
+            opened().request(server.url("/a"), source=SOURCE)
+        assert caught.value.message == "index `main` cannot be reached: it redirects in a circle"
+
+
+def test_proxies_of_the_environment_are_used_and_no_proxy_is_honoured(
+    opened: Callable[..., Transport], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = {"http://index.example/a": [Answer(body=b"through the proxy")]}
+    with ScriptedServer(script) as proxy, ScriptedServer({"/a": [Answer(body=b"directly")]}) as server:
+        monkeypatch.setenv("http_proxy", proxy.url(""))
+        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        transport = opened()
+        assert transport.request("http://index.example/a", source=SOURCE).body == b"through the proxy"
+        assert transport.request(server.url("/a"), source=SOURCE).body == b"directly"
+
+
+def test_certificates_are_left_unchecked_for_trusted_hosts_alone(settings: IndexSettings) -> None:
+    made = session.new_session(replace(settings, trusted_hosts=("index.example", "files.example:8443")))
+    trusting = {
+        url: isinstance(made.get_adapter(url), session.TrustingAdapter)
+        for url in (
+            "https://index.example/simple/",
+            "https://index.example:444/simple/",
+            "https://index.example.evil/simple/",
+            "https://files.example:8443/a",
+            "https://files.example/a",
+            "https://pypi.org/simple/",
+        )
+    }
+    made.close()
+    assert list(trusting.values()) == [True, True, False, True, False, False]
+
+
+def test_what_is_sent_packed_is_kept_packed(opened: Callable[..., Transport]) -> None:
+    body = b"a page " * 1000
+    packed = Answer(body=gzip.compress(body[:3000]) + gzip.compress(body[3000:]), headers={"Content-Encoding": "gzip"})
+    with ScriptedServer({"/a": [packed]}) as server:
+        answer = opened().request(server.url("/a"), source=SOURCE)
+        assert server.seen[0].headers["accept-encoding"] == "gzip"
+        assert (answer.body, answer.content, answer.encoding) == (body, packed.body, "gzip")
+
+
+@pytest.mark.parametrize("content", [b"not packed at all", gzip.compress(b"a page " * 1000)[:-9]])
+def test_what_cannot_be_unpacked_is_no_answer(opened: Callable[..., Transport], content: bytes) -> None:
+    with ScriptedServer({"/a": [Answer(body=content, headers={"Content-Encoding": "gzip"})]}) as server:
+        answer = opened().request(server.url("/a"), source=SOURCE)
+        with pytest.raises(UnavailableError) as caught:
+            _ = answer.body
+        assert (caught.value.message, caught.value.causes) == ("an answer cannot be unpacked", (server.url("/a"),))
+
+
+@pytest.mark.parametrize(("sent", "asked"), [("ETag", "if-none-match"), ("Last-Modified", "if-modified-since")])
+def test_a_page_is_asked_for_on_the_condition_that_it_changed(settings: IndexSettings, sent: str, asked: str) -> None:
+    value = '"v1"' if sent == "ETag" else "Fri, 20 Nov 2026 10:00:00 GMT"
+    page = b'<a href="demo-1.0-py3-none-any.whl">demo</a>'
+    first = Answer(body=page, headers={sent: value, "Content-Type": "text/html", "Cache-Control": "max-age=0"})
+    with ScriptedServer({"/simple/demo/": [first, Answer(status=304, headers={"Cache-Control": "max-age=60"})]}) as server:
+        for wanted in ([], [value], [value]):
+            with client_of(server, settings) as client:
+                assert [str(one.version) for one in client.releases(name("demo"))] == ["1.0"]
+            assert [one.headers[asked] for one in server.seen if asked in one.headers] == wanted
+        assert len(server.seen) == 2
+
+
+def test_requests_at_once_are_bounded_by_the_threads(settings: IndexSettings) -> None:
+    names = [f"demo-{number}" for number in range(80)]
+    script = {f"/simple/{one}/": [Answer(body=b"<html></html>", delay=0.03)] for one in names}
+    with ScriptedServer(script) as server, client_of(server, settings) as client:
+        client.prefetch(name(one) for one in names)
+        for one in names:
+            assert client.releases(name(one)) == ()
+        assert sorted(server.paths()) == sorted(script)
+        assert 4 < server.at_once <= WORKERS + 1
+
+
+def test_activity_says_what_was_read_and_what_is_waited_for() -> None:
+    activity, other = Activity(), Activity()
+    assert in_words([activity, other]) == "0 projects, metadata of 0 files"
+    activity.count(projects=1, metadata=2, received=12_345_678)
+    other.count(projects=2, received=4)
+    with other.waiting_for("https://me:s3cret@index.example/simple/num%2Bpy/"), other.waiting_for("https://y.example/b"):
+        words = in_words([activity, other])
+    assert words == "3 projects, metadata of 2 files, 12.3 MB; waiting for num+py from index.example"
+    assert in_words([activity]) == "1 project, metadata of 2 files, 12.3 MB"
+    assert [size_in_words(size) for size in (1, 999, 1000, 2_500_000_000)] == ["1 byte", "999 bytes", "1.0 kB", "2.5 GB"]
+
+
+def name(text: str) -> NormalizedName:
+    from packaging.utils import canonicalize_name
+
+    return canonicalize_name(text)
+
+
+def client_of(server: ScriptedServer, settings: IndexSettings) -> PackageIndex:
+    index = IndexLocation(name="main", url=server.url("/simple"))
+    return PackageIndex(replace(settings, indexes=(index,)), Environment(platform="linux/amd64", python="3.12"))
