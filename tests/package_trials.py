@@ -7,7 +7,7 @@ choice of everything that is reached. What `Opinion` shares with the solver is o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from packaging.requirements import Requirement
@@ -15,12 +15,14 @@ from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version as PackageVersion
 
 from provisioner.index.model import Environment, IndexFile, PackageRelease
-from provisioner.matrix.model import DistributionLimit, Release
+from provisioner.matrix.model import Release
+from provisioner.matrix.model_distributions import DistributionLimit, FileOwner, SharedFile
 from provisioner.solve.packages import PackageWorld
 from provisioner.solve.problem import join
 from provisioner.solve.universe import Universe
 from provisioner.versions import Version
 from tests import small
+from tests.extras_named import extras_named
 
 if TYPE_CHECKING:
     import random
@@ -36,19 +38,24 @@ NAMES = ("alpha", "beta", "gamma", "delta", "epsilon")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """One requirement: `name[x] operator number`; `under` is the extra whose marker guards it, "" for none."""
+    """One requirement: `name[x] operator number`; `under` is the extra whose marker guards it, "" for none.
+
+    `python` is a Python its marker asks for besides, "" for any.
+    """
 
     name: str
     extra: str = ""
     operator: str = ""
     number: int = 0
     under: str = ""
+    python: str = ""
 
     def __str__(self) -> str:
         extra = f"[{self.extra}]" if self.extra else ""
         range_ = f"{self.operator}{self.number}" if self.operator else ""
-        marker = f'; extra == "{self.under}"' if self.under else ""
-        return f"{self.name}{extra}{range_}{marker}"
+        asked = [f'extra == "{self.under}"'] if self.under else []
+        asked += [f'python_version == "{self.python}"'] if self.python else []
+        return f"{self.name}{extra}{range_}{'; ' if asked else ''}{' and '.join(asked)}"
 
     def takes(self, number: int) -> bool:
         """Whether a version is in the range."""
@@ -93,10 +100,13 @@ class Trial:
     roots: tuple[Wanted, ...]
     pytorch: Wanted | None
     limits: tuple[Limit, ...] = ()
+    shared: tuple[tuple[Wanted, ...], ...] = ()
+    """Files of which each of several distributions, in these versions, writes its own: one of them may be there at most."""
+    constraints: tuple[Wanted, ...] = ()
 
 
-def random_trial(seed: random.Random, *, names: int, versions: int, limits: int = 0) -> Trial:
-    """Draw a trial of that many distributions with up to that many versions each, and up to that many limits."""
+def random_trial(seed: random.Random, *, names: int, versions: int, limits: int = 0, constraints: int = 0) -> Trial:
+    """Draw a trial of that many distributions with up to so many versions each, limits and constraints."""
     chosen = NAMES[:names]
     counts = {name: seed.randint(0 if seed.random() < 0.05 else 1, versions) for name in chosen}
     density = seed.choice((0.15, 0.3, 0.5))
@@ -116,6 +126,8 @@ def random_trial(seed: random.Random, *, names: int, versions: int, limits: int 
         roots=tuple(draw.wanted(name) for name in asked),
         pytorch=draw.wanted("torch") if seed.random() < 0.4 else None,
         limits=tuple(draw.limit(chosen, releases) for _ in range(seed.randint(0, limits))),
+        shared=tuple(draw.shared(chosen) for _ in range(seed.randint(0, 2))),
+        constraints=tuple(draw.constraint(chosen) for _ in range(seed.randint(0, constraints))),
     )
 
 
@@ -143,14 +155,31 @@ class _Draw:
         number = self._seed.randint(1, max(1, self._counts[name]))
         return Limit(release=self._seed.randint(1, releases), wanted=Wanted(name=name, operator=operator, number=number))
 
+    def shared(self, names: Sequence[str]) -> tuple[Wanted, ...]:
+        """Owners of one file, each in every version or in some."""
+        owners = self._seed.sample(names, self._seed.randint(2, len(names)))
+        ranges = [
+            (self._seed.choice(("", "", "==", ">=", "<")), self._seed.randint(1, self._counts[name] or 1)) for name in owners
+        ]
+        return tuple(Wanted(name=name, operator=one, number=of) for name, (one, of) in zip(owners, ranges, strict=True))
+
+    def constraint(self, names: Sequence[str]) -> Wanted:
+        name = self._seed.choice(names)
+        operator = self._seed.choice(("==", "!=", ">=", "<=", "<", ">"))
+        return Wanted(name=name, operator=operator, number=self._seed.randint(1, max(1, self._counts[name])))
+
     def entry(self, subject: str) -> Entry:
         others = [name for name in self._counts if name != subject and self._seed.random() < self._density]
         guards = ("", "", "", "x", "y")
         # One requirement a distribution and guard: two would be merged or told apart by their text alone.
-        requires = tuple(self.wanted(name, under=self._seed.choice(guards) if subject != "torch" else "") for name in others)
+        requires = [self.wanted(name, under=self._seed.choice(guards) if subject != "torch" else "") for name in others]
+        requires = [replace(one, python=self._seed.choice(("", "", "", PYTHON, OTHER_PYTHON))) for one in requires]
+        if subject != "torch" and self._seed.random() < self._density / 2:
+            # What asks for its own extras, `alpha[x]` for `alpha[y]` or `alpha` for `alpha[x]`, is in a circle by itself.
+            requires.append(Wanted(name=subject, extra=self._seed.choice("xy"), under=self._seed.choice(guards)))
         states = ("usable", "python", "lost") if subject == "torch" else ("usable", "python", "lost", "yanked")
         state = self._seed.choices(states, (14, 1, 1, 2)[: len(states)])[0]
-        return Entry(requires=requires, state=state)
+        return Entry(requires=tuple(requires), state=state)
 
 
 class Shelf:
@@ -168,6 +197,9 @@ class Shelf:
             entry for version, entry in self._listed(release.name, index) if PackageVersion(version) == release.version
         )
         return tuple(Requirement(str(wanted)) for wanted in entry.requires)
+
+    def extras(self, release: PackageRelease) -> tuple[str, ...]:
+        return extras_named(self.requirements(release))
 
     def prefetch(self, names: Iterable[NormalizedName]) -> None:
         for name in names:
@@ -197,7 +229,8 @@ def universe_of(trial: Trial) -> Universe:
     if trial.pytorch is not None:
         requires["pytorch"] = f"{trial.pytorch.operator}{trial.pytorch.number}" if trial.pytorch.operator else "*"
     host: dict[str, Any] = {"driver": {"version": str(trial.driver)}} if trial.driver is not None else {}
-    wish = small.wish(requires, host, packages=[str(root) for root in trial.roots], accelerator="cuda")
+    packages, constraints = ([str(one) for one in some] for some in (trial.roots, trial.constraints))
+    wish = small.wish(requires, host, packages=packages, constraints=constraints, accelerator="cuda")
     problem = join(_matrix(trial), wish)
     return Universe(problem, PackageWorld(problem, Shelf(trial), Environment(platform="linux/amd64", python=PYTHON)))
 
@@ -232,7 +265,15 @@ def _matrix(trial: Trial) -> Any:  # noqa: ANN401 - what small.matrix returns
         )
         for index, limit in enumerate(trial.limits)
     ]
-    return small.matrix(ORDER, table, releases={"pytorch": frameworks}, limits=tuple(limits))
+    shared = tuple(
+        SharedFile(name=f"s{index}", path="lib.so", owners=tuple(map(_owner, owners)), because="it says so")
+        for index, owners in enumerate(trial.shared)
+    )
+    return small.matrix(ORDER, table, releases={"pytorch": frameworks}, limits=tuple(limits), shared_files=shared)
+
+
+def _owner(wanted: Wanted) -> FileOwner:
+    return FileOwner(distribution=wanted.name, versions=f"{wanted.operator}{wanted.number}" if wanted.operator else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +294,7 @@ class Opinion:
         self._labels["pytorch"] = [f"{release}+{variant}" for release, variant in trial.builds]
         self._edges: dict[tuple[str, str], list[Edge]] = {}
         self.roots = list(self._roots())
+        self._bounds = {f"constraints.{index}": one for index, one in enumerate(trial.constraints)}
 
     def is_possible(self, *, kept: Collection[str] | None = None) -> bool:
         """Whether some choice satisfies everything, or everything of the groups in `kept`."""
@@ -264,12 +306,20 @@ class Opinion:
         while waiting:
             edge = waiting.pop()
             label = pins.get(edge.key)
-            if label not in edge.allowed:
+            if label not in edge.allowed or self._is_constrained(edge.key, str(label), None):
                 return False
             if edge.key not in seen:
                 seen.add(edge.key)
                 waiting.extend(self._after(edge.key, str(label)))
-        return self._is_within_limits(pins)
+        return self._is_within_limits(pins) and self._has_one_owner(pins, None)
+
+    def _has_one_owner(self, pins: Mapping[str, str], kept: Collection[str] | None) -> bool:
+        """Whether no file is written by two, of the files whose group is kept."""
+        return all(
+            sum(owner.name in pins and owner.takes(int(pins[owner.name])) for owner in owners) < 2
+            for index, owners in enumerate(self._trial.shared)
+            if kept is None or f"shared file s{index}" in kept
+        )
 
     def _is_within_limits(self, pins: Mapping[str, str]) -> bool:
         """Whether no limit is broken; those of conflicts are left to the tests of `solve.distributions`."""
@@ -284,15 +334,25 @@ class Opinion:
 
     def _search(self, waiting: list[Edge], pins: dict[str, str], kept: Collection[str] | None) -> bool:
         if not waiting:
-            return self._is_within_limits(pins)
+            return self._is_within_limits(pins) and self._has_one_owner(pins, kept)
         edge, *rest = waiting
         if edge.key in pins:
             return pins[edge.key] in edge.allowed and self._search(rest, pins, kept)
         for label in edge.allowed:
+            if self._is_constrained(edge.key, label, kept):
+                continue
             after = [one for one in self._after(edge.key, label) if kept is None or one.group in kept]
             if self._search([*rest, *after], {**pins, edge.key: label}, kept):
                 return True
         return False
+
+    def _is_constrained(self, key: str, label: str, kept: Collection[str] | None) -> bool:
+        """Whether a constraint that is in force rules a choice out."""
+        return any(
+            one.name == key.partition("[")[0] and not one.takes(int(label))
+            for group, one in self._bounds.items()
+            if kept is None or group in kept
+        )
 
     def _after(self, key: str, label: str) -> list[Edge]:
         if (key, label) not in self._edges:
@@ -319,10 +379,11 @@ class Opinion:
         return Edge(group, key, allowed)
 
     def _is_withheld(self, wanted: Wanted, label: str) -> bool:
-        """A yanked version is for a requirement that pins it, and for all of them when the spec pins it."""
+        """A yanked version is for a requirement that pins it, and for all of them when the spec or a constraint pins it."""
         if wanted.name == "torch" or self._trial.packages[wanted.name][int(label)].state != "yanked":
             return False
-        pins = [root for root in self._trial.roots if root.name == wanted.name and root.operator == "=="]
+        asked = (*self._trial.roots, *self._trial.constraints)
+        pins = [one for one in asked if one.name == wanted.name and one.operator == "=="]
         return wanted.operator != "==" and not any(pin.takes(int(label)) for pin in pins)
 
     def _needed(self, key: str, label: str) -> Iterator[Edge]:
@@ -349,7 +410,8 @@ class Opinion:
         if entry is None or entry.state != "usable":
             yield Edge("pytorch needs a wheel", "python", frozenset({OTHER_PYTHON}))
             return
-        yield from (self._edge(wanted, f"pytorch needs {wanted.name}") for wanted in entry.requires)
+        applicable = (wanted for wanted in entry.requires if wanted.python in {"", PYTHON})
+        yield from (self._edge(wanted, f"pytorch needs {wanted.name}") for wanted in applicable)
 
     def _distribution(self, key: str, label: str) -> Iterator[Edge]:
         name, _, extra = key.partition("[")
@@ -361,4 +423,5 @@ class Opinion:
             return
         if extra:
             yield Edge(f"{key} is {name}", name, frozenset({label}))
-        yield from (self._edge(wanted, f"{key} needs {wanted.name}") for wanted in entry.requires if wanted.under == extra)
+        applicable = (wanted for wanted in entry.requires if wanted.python in {"", PYTHON})
+        yield from (self._edge(wanted, f"{key} needs {wanted.name}") for wanted in applicable if wanted.under == extra)

@@ -52,6 +52,8 @@ HOMES = {
     "resolvelib": "solve",
     "pysat": "solve",
     "requests": "index",
+    "keyring": "index",
+    "msgspec": "index",
     "docker": "validate",
     "elftools": "measure",
     "jinja2": "browse",

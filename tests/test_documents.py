@@ -11,6 +11,7 @@ from ruamel.yaml import YAML
 from provisioner.cli.app import main
 from provisioner.cli.catalogue import COMMANDS
 from provisioner.document import load_document, parse_document, parse_model
+from provisioner.spec.load import load_spec
 from provisioner.spec.model import Spec
 
 ROOT = Path(__file__).parent.parent
@@ -33,6 +34,17 @@ def test_the_examples_are_valid_and_named_after_their_folders(path: Path) -> Non
     hosts = (spec.target.host,) if isinstance(spec.target.host, str) else spec.target.host
     assert isinstance(hosts, tuple) or list(path.parent.glob("*.csv"))  # a fleet's are given beside the spec
     assert all((path.parent / host).is_file() for host in hosts or ())
+
+
+def test_the_example_of_a_project_is_a_spec_with_its_extras_groups_and_constraints() -> None:
+    spec, document = load_spec(ROOT / "examples/pyproject/pyproject.toml")
+    assert (spec.name, spec.requires, spec.requires_python) == ("finetune", {"pytorch": ">=2.6"}, (">=3.11",))
+    assert spec.packages == (
+        *("transformers>=4.50", "accelerate", "numpy", "tensorboard", "fastapi", "uvicorn[standard]; sys_platform == 'linux'"),
+        *("pytest>=8", "ruff"),
+    )
+    assert (spec.constraints, spec.overrides) == (("torch<2.7", "numpy<2.3", "pydantic>=2.10,<3"), ("protobuf>=5,<7",))
+    assert document.where(("constraints", 1)).endswith("examples/pyproject/constraints.txt:2")
 
 
 def test_the_readme_lists_every_command_in_the_order_of_the_help() -> None:

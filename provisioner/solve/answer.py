@@ -9,11 +9,15 @@ from packaging.utils import canonicalize_name
 from provisioner.solve.devices import FRAMEWORKS
 from provisioner.solve.drivers import NativeDriver, RunsCuda
 from provisioner.solve.environment import environment
+from provisioner.solve.extras import unknown_extras
 from provisioner.solve.facts import shown
+from provisioner.solve.held_back import held_back
+from provisioner.solve.least import moves
+from provisioner.solve.named_files import built_elsewhere
 from provisioner.solve.policy import POLICY
 from provisioner.solve.relaxations import relaxations, undated
 from provisioner.solve.require_cuda import require_cuda
-from provisioner.solve.requirement import Key, Labelled, OfSystem, OneOf, Within
+from provisioner.solve.requirement import SHARED_FILE, Key, Labelled, OfSystem, OneOf, Within
 from provisioner.solve.stack import BaseImage, PackagePin, Pin, Reason, Stack
 from provisioner.solve.unverified import unverified
 from provisioner.versions import Range, Version
@@ -31,7 +35,7 @@ if TYPE_CHECKING:
 TRIED = "python tried"
 """The group that fixes the Python of one attempt: how the search went, not why the answer is what it is."""
 
-HIDDEN = frozenset({"accelerator", "platform", POLICY})
+HIDDEN = frozenset({"accelerator", "platform", POLICY, SHARED_FILE})
 BASES = ("native", "minor-version", "forward-compat")
 
 
@@ -57,11 +61,19 @@ def answer(universe: Universe, pins: Mapping[Key, Candidate]) -> Stack:
         require_cuda=require_cuda(problem, pins),
         arch_list=arch_list,
         environment=environment(universe, pins),
-        unverified=(*problem.unverified, *unverified(universe, pins), *undated(universe, pins)),
+        unverified=(
+            *problem.unverified,
+            *unverified(universe, pins),
+            *undated(universe, pins),
+            *built_elsewhere(universe, pins),
+        ),
         relaxations=relaxations(universe, pins),
+        held_back=tuple(held_back(universe, pins)),
         image=image,
         packages=tuple(_packages(universe.packages, pins)) if universe.packages else (),
         runs=problem.wish.runs,
+        warnings=tuple(unknown_extras(universe, pins)),
+        moves=tuple(sorted(moves(universe, pins), key=lambda move: (move.name not in problem.wish.upgraded, move.name))),
     )
 
 
@@ -121,7 +133,8 @@ def _components(universe: Universe, system: Mapping[Key, Candidate]) -> dict[str
 
 def _pins(universe: Universe, system: Mapping[Key, Candidate], rules: list[Requirement]) -> Iterator[Pin]:
     by_key: dict[Key, list[Requirement]] = {}
-    for one in (*universe.roots, *rules):
+    bounds = (one for candidate in system.values() for one in universe.bounds.about(candidate))
+    for one in (*universe.roots, *bounds, *rules):
         if one.origin.group != TRIED:
             by_key.setdefault(one.key, []).append(one)
     for key, candidate in sorted(system.items(), key=lambda item: (universe.problem.order.get(item[0], 0), item[0])):

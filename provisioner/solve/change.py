@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 LEFT_OUT = "left out"
 """What a request becomes of which no other value works either."""
 
+LINES = ("constraints", "overrides")
+"""Lists of the spec of which a change leaves out a line, the one in `instead`, about a distribution: `constraints.numpy`."""
+
 TARGET = "target"
 """What a host is left out of."""
 
@@ -83,6 +86,14 @@ def _with_request(spec: Spec, change: Change) -> Spec:
     if change.component == "arch_list" and spec.build is not None:
         listed = tuple(change.value if one == change.instead else one for one in spec.build.arch_list)
         return spec.model_copy(update={"build": spec.build.model_copy(update={"arch_list": listed})})
+    key, _, name = change.component.partition(".")
+    if key == "hashes":
+        return spec.model_copy(update={key: {other: digests for other, digests in spec.hashes.items() if other != name}})
+    if key == "requires-python":
+        return spec.model_copy(update={"requires_python": ()})
+    if key in LINES:
+        kept = (text for text in getattr(spec, key) if not change.instead.endswith(f" `{text}`"))
+        return spec.model_copy(update={key: tuple(kept)})
     if change.package:
         lines = (_line(text, change) for text in spec.packages)
         return spec.model_copy(update={"packages": tuple(line for line in lines if line)})
@@ -103,6 +114,7 @@ def _line(text: str, change: Change) -> str:
     if change.text == LEFT_OUT:
         return ""
     requirement.specifier = SpecifierSet(change.text)
+    requirement.url = None
     return str(requirement)
 
 

@@ -275,8 +275,10 @@ class CompleteSearch:
                 hints=("narrow `requires:` or `packages:` with lower bounds, so that fewer versions are in question",),
             )
         self._expanded.add(candidate)
+        known = self._universe.beforehand(candidate)
         for requirement in self._universe.requirements(candidate):
-            self._require(requirement, candidate)
+            if requirement not in known:
+                self._require(requirement, candidate)
 
     def _require(self, requirement: Requirement, parent: Candidate | None) -> None:
         """(group holds and parent chosen) implies one of the candidates the requirement allows."""
@@ -295,6 +297,9 @@ class CompleteSearch:
             variables = self._domains[key] = [self._variable(one) for one in self._universe.candidates(key)]
             for clause in at_most_one(variables, self._fresh):
                 self._solver.add_clause(clause)
+            for candidate in self._universe.candidates(key):  # what is out beforehand is not read of an index to find out
+                for requirement in self._universe.beforehand(candidate):
+                    self._require(requirement, candidate)
         return self._domains[key]
 
     def _variable(self, candidate: Candidate) -> int:

@@ -10,6 +10,7 @@ from provisioner.solve.conclusion import conclusion
 from provisioner.solve.devices import FRAMEWORKS
 from provisioner.solve.fold import joined, listed, plural, said, saying_of, sayings
 from provisioner.solve.hints import hints
+from provisioner.solve.named_files import is_named
 from provisioner.solve.proof import Member, Proof
 from provisioner.solve.requirement import Matching, Within
 from provisioner.solve.stack import Conflict, Reason
@@ -253,6 +254,9 @@ def _offer(universe: Universe, requirement: Requirement) -> str:
     withdrawn = next((one for one in offered if one.is_yanked and requirement.allows(one)), None)
     if withdrawn is not None:
         return f"{name} {withdrawn.label} is {withdrawn.subject.why_not}"
+    if key.is_package and all(is_named(one) for one in offered):
+        place = next((f" ({one.origin.where})" for one in universe.roots if one.key == key and one.origin.where), "")
+        return f"the file that the spec names is {_listed(offered)}{place}"
     if key.is_package:
         return f"the index has {_listed(offered)}"
     built_for = f" for {wish.accelerator}" if name in FRAMEWORKS and wish.accelerator != "cuda" else ""

@@ -7,8 +7,22 @@ from typing import TYPE_CHECKING
 
 from packaging.specifiers import SpecifierSet
 
+from provisioner.index.model import DIRECT_PATH, DIRECT_URL
 from provisioner.solve.needs import NOBODY
-from provisioner.solve.requirement import PACKAGE, PYTORCH, TORCH, Candidate, Key, Labelled, OneOf, Origin, Requirement, Within
+from provisioner.solve.own_cuda import own_cuda_needs
+from provisioner.solve.requirement import (
+    PACKAGE,
+    PYTORCH,
+    TORCH,
+    Candidate,
+    Key,
+    Labelled,
+    Matching,
+    OneOf,
+    Origin,
+    Requirement,
+    Within,
+)
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
@@ -17,8 +31,16 @@ if TYPE_CHECKING:
     from packaging.version import Version as PackageVersion
 
     from provisioner.index.model import PackageRelease
-    from provisioner.matrix.model import Distribution, DistributionLimit, ImpliedNeed, Need
+    from provisioner.matrix.model import Need
+    from provisioner.matrix.model_distributions import Distribution, DistributionLimit, ImpliedNeed
     from provisioner.solve.problem import Problem
+
+COMPILERS = frozenset({"pytorch-triton", "pytorch-triton-rocm", "pytorch-triton-xpu"})
+"""Compilers that PyTorch builds for one kind of build; PyPI stopped at 2.1.0 of what ROCm's wheels pin in later versions.
+
+Sources: pytorch/pytorch, .github/scripts/build_triton_wheel.py; uv documentation, "Using uv with PyTorch"; PyPI; read
+2026-11-21.
+"""
 
 VARIANT_INDEX, DEFAULT = "variant-index", "default"
 NO_VERSION = Version.named("")
@@ -74,15 +96,25 @@ class DistributionFacts:
         self._problem = problem
         self._variant_index = variant_index
         self._known = {one.name: one for one in problem.matrix.distributions}
+        self._glibc = tuple(key for key in problem.domains if key.component == "glibc")
         self._limits = tuple(_limit(problem, row) for row in problem.matrix.limits if _holds(problem, row))
         roots = [root for root in problem.roots if root.key == PYTORCH]
         self._is_framework_required = bool(roots)
         left = [one for one in problem.domains.get(PYTORCH, ()) if all(root.allows(one) for root in roots)] if roots else []
         self._certain = [limit for limit in self._limits if left and all(limit.row.when.allows(one.version) for one in left)]
 
+    def is_of_variant_index(self, name: str) -> bool:
+        """Whether the framework's variant index alone has the versions of this distribution that its wheels pin."""
+        return bool(self._variant_index) and name in COMPILERS
+
     def is_on_variant_index(self, name: str) -> bool:
         """Whether the framework's variant index has wheels of this distribution too."""
         return bool(self._variant_index) and name in self._known and self._known[name].served_by == VARIANT_INDEX
+
+    @property
+    def limited(self) -> frozenset[str]:
+        """The distributions of which some versions may be hopeless."""
+        return frozenset(limit.row.distribution for limit in self._certain)
 
     def is_hopeless(self, candidate: Candidate) -> bool:
         """Whether a limit excludes a version beside every release of the framework that the spec leaves.
@@ -142,6 +174,12 @@ class DistributionFacts:
         labels = frozenset(one.label for one in self._problem.domains[PYTORCH] if one.subject[1].index == wanted)
         where = f"the {wanted} index"
         text = f"{release.name} {candidate.label} from {where} is compiled for the PyTorch build of {where}"
+        local = release.version.local
+        if release.file is not None and release.file.index in {DIRECT_PATH, DIRECT_URL} and local:
+            # A file that is named by where it lies says by its local version which build it is for, as PyTorch's own do.
+            labels = frozenset(one.label for one in self._problem.domains[PYTORCH] if one.subject[1].local == local)
+            where = f"its local version {local}"
+            text = f"{release.name} {candidate.label} is compiled for the PyTorch build that {where} names"
         place = self._place(f"distribution:{known.name}")
         origin = Origin("rule", release.name, f"{release.name} needs pytorch_build", text, place)
         return Requirement(PYTORCH, Labelled(labels, f"a build of {where}"), origin)
@@ -154,7 +192,11 @@ class DistributionFacts:
         for row in known.implied:
             if row.served_by in {"", served_by} and SpecifierSet(row.versions).contains(release.version, prereleases=True):
                 place = self._place(f"distribution:{known.name} {row.versions}")
-                yield from (_need(candidate, row, need, place) for need in row.needs)
+                for need in row.needs:
+                    keys = self._glibc if need.component == "glibc" else (Key(need.component),)
+                    yield from (_need(candidate, row, need, place=place, key=key) for key in keys)
+                yield from (_package(candidate, row, needed, place=place) for needed in row.packages)
+                yield from own_cuda_needs(self._problem, candidate, row, place=place)
 
     def _place(self, position: str) -> str:
         return self._problem.matrix.positions.get(position, "the matrix")
@@ -168,11 +210,18 @@ def _is_compiled(known: Distribution, release: PackageRelease) -> bool:
     return SpecifierSet(known.versions).contains(release.version, prereleases=True)
 
 
-def _need(candidate: Candidate, row: ImpliedNeed, need: Need, place: str) -> Requirement:
+def _need(candidate: Candidate, row: ImpliedNeed, need: Need, *, place: str, key: Key) -> Requirement:
     name = candidate.key.name
     text = f"{name} {candidate.label} needs {need.component} {need}: {row.because}"
     origin = Origin("rule", name, f"{name} needs {need.component}, undeclared", text, place)
-    return Requirement(Key(need.component), OneOf(need.one_of) if need.one_of else Within(need.range), origin)
+    return Requirement(key, OneOf(need.one_of) if need.one_of else Within(need.range), origin)
+
+
+def _package(candidate: Candidate, row: ImpliedNeed, needed: tuple[str, str], *, place: str) -> Requirement:
+    name, (other, specifier) = candidate.key.name, needed
+    text = f"{name} {candidate.label} needs {other} {specifier}: {row.because}"
+    origin = Origin("rule", name, f"{name} needs {other}, undeclared", text, place)
+    return Requirement(Key(other, PACKAGE), Matching(SpecifierSet(specifier)), origin)
 
 
 def _holds(problem: Problem, row: DistributionLimit) -> bool:

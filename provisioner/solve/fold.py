@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 PLURALS = {
     "needs": "need", "is": "are", "builds": "build", "knows": "know", "does": "do", "was": "were", "reaches": "reach",
-    "has": "have",
+    "has": "have", "writes": "write", "comes": "come", "brings": "bring",
 }  # fmt: skip
 
 RUNS = 4

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from packaging.requirements import Requirement as Pep508
-from packaging.utils import canonicalize_name
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+from packaging.version import Version as PackageVersion
 
+from provisioner.index.direct_reference import direct_reference
 from provisioner.names import COMPONENT_OF_DISTRIBUTION, DISTRIBUTION_OF_COMPONENT
-from provisioner.solve.requirement import SLOTS, Candidate, Key
+from provisioner.solve.requirement import SLOTS, Candidate, Key, Labelled
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from provisioner.matrix.model import Build, Matrix
     from provisioner.spec.model import Spec
@@ -68,3 +71,25 @@ def install_requirement(component: str, release: str, build: Build | None) -> Pe
     bare = Pep508(name)
     extras = f"[{','.join(sorted(bare.extras))}]" if bare.extras else ""
     return Pep508(f"{bare.name}{extras}=={release}")
+
+
+def builds_of_file(requirement: Pep508, builds: Iterable[Candidate]) -> Labelled:
+    """The builds that a framework's wheel by URL can be, by the version in its name: `torch-2.7.1+cu126-…` is build cu126.
+
+    What a build needs is known by its number: a wheel that somebody compiled is a build nobody knows, whatever it needs. Raises
+    `DirectReferenceError` for an address that names no file.
+    """
+    assert requirement.url is not None
+    filename = direct_reference(requirement.name, requirement.url, Path()).filename
+    try:
+        version = parse_wheel_filename(filename)[1]
+    except InvalidWheelFilename:
+        return Labelled(frozenset(), f"`{filename}`, which is no wheel")
+    return Labelled(frozenset(one.label for one in builds if _published(one) == version), f"the build of `{filename}`")
+
+
+def _published(candidate: Candidate) -> PackageVersion:
+    """The version that the wheels of a build carry."""
+    release, build = candidate.subject
+    local = build.local if build is not None else ""
+    return PackageVersion(f"{release.version}+{local}" if local else str(release.version))

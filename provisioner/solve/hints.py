@@ -18,6 +18,7 @@ from provisioner.solve.other_ways import other_ways
 from provisioner.solve.problem import join
 from provisioner.solve.provider import search as engine_search
 from provisioner.solve.resolve import decide
+from provisioner.solve.stack import AT_ONCE
 from provisioner.solve.universe import Universe, violations
 
 if TYPE_CHECKING:
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
     from provisioner.solve.target import Wish
 
     Settle = Callable[[Wish], Mapping[str, str] | None]
-
-AT_ONCE = 3
-"""How many different things one hint may change; the same thing on several hosts is one."""
 
 MOST = 40
 """How many combinations are tried before those found so far must do."""

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from provisioner.errors import RefusedError
+from provisioner.errors import RefusedError, UnavailableError
 from provisioner.index.model import Environment, PackageSource
 from provisioner.solve.answer import TRIED, answer
 from provisioner.solve.complete import CompleteSearch
-from provisioner.solve.conflict import explain_conflict
 from provisioner.solve.devices import FRAMEWORKS
 from provisioner.solve.explain import conflict_lines, hint_line
 from provisioner.solve.facts import stated
-from provisioner.solve.fold import listed
-from provisioner.solve.hints import AT_ONCE, gives, rejoined
+from provisioner.solve.least import least_moved
+from provisioner.solve.named_files import MetFiles
 from provisioner.solve.packages import PackageWorld
 from provisioner.solve.requirement import PYTORCH, Candidate, Key, Labelled, Origin, Requirement
 from provisioner.solve.resolve import decide, pins_or_refutation
+from provisioner.solve.stack import AT_ONCE
 from provisioner.solve.universe import Universe
 from provisioner.versions import Version
 
@@ -95,17 +96,21 @@ def choose(problem: Problem, source_for: SourceFor | None) -> Chosen:
         universe = Universe(_system_half(problem))
         found = pins_or_refutation(universe)
         if isinstance(found, CompleteSearch):
+            from provisioner.solve.conflict import explain_conflict  # what explains is loaded by who has to
+
             raise NoStackError(explain_conflict(universe, found))
         return universe, found
     read = cache(source_for)
     failed: list[tuple[Universe, CompleteSearch]] = []
     try:
         for attempt in attempts:
-            universe = _universe(attempt, read)
-            found = pins_or_refutation(universe)
+            universe, found = _decided(attempt, read)
             if not isinstance(found, CompleteSearch):
-                return universe, found
+                return universe, least_moved(universe, found)
             failed.append((universe, found))
+        for universe, _ in failed:
+            for error in universe.packages.variants.unreached.values() if universe.packages else ():
+                raise error  # what it has might have been the answer
         raise NoStackError(_explained(problem, failed, attempts, read))
     finally:
         for _, search in failed:
@@ -119,10 +124,10 @@ def settled(problem: Problem, source_for: SourceFor | None) -> Chosen | None:
         pins = decide(universe)
         return None if pins is None else (universe, pins)
     for attempt in _attempts(problem):
-        universe = _universe(attempt, source_for)
-        pins = decide(universe)
-        if pins is not None:
-            return universe, pins
+        universe, found = _decided(attempt, source_for)
+        if not isinstance(found, CompleteSearch):
+            return universe, found
+        found.close()
     return None
 
 
@@ -135,6 +140,8 @@ def _explained(
     problem: Problem, failed: list[tuple[Universe, CompleteSearch]], attempts: list[Attempt], source_for: SourceFor
 ) -> Conflict:
     """Of the attempts the first whose conflict does not merely say that its Python was the wrong one to try."""
+    from provisioner.solve.conflict import explain_conflict
+    from provisioner.solve.hints import gives, rejoined
 
     def settle(wish: Wish) -> Mapping[str, str] | None:
         found = settled(rejoined(problem, wish), source_for)
@@ -155,6 +162,8 @@ def _tried(member: Reason, python: str, others: list[str]) -> Reason:
     """The Python of an attempt is told with those that were tried in vain beside it."""
     if member.kind != "fact" or member.component != "python" or member.where:
         return member
+    from provisioner.solve.fold import listed
+
     also = f"; nor does anything work with python {listed(others, 'or')}" if others else ", the only one the system half allows"
     return replace(member, text=f"python {python} was tried first{also}", where="the Pythons that go with the rest")
 
@@ -195,13 +204,37 @@ def _fix_python(problem: Problem, candidate: Candidate) -> Requirement:
     return Requirement(PYTHON, Labelled(frozenset({candidate.label}), candidate.label), origin)
 
 
-def _universe(attempt: Attempt, source_for: SourceFor) -> Universe:
+def _decided(attempt: Attempt, source_for: SourceFor) -> tuple[Universe, dict[Key, Candidate] | CompleteSearch]:
+    """Decide one attempt; again from the start while it meets files that metadata names, for they are candidates too."""
+    met = MetFiles()
+    while True:
+        met.has_grown = False
+        universe = _universe(attempt, source_for, met)
+        found = pins_or_refutation(universe)
+        if isinstance(found, CompleteSearch) and not met.has_grown:
+            _look_around(universe)
+        if not met.has_grown:
+            return universe, found
+        if isinstance(found, CompleteSearch):
+            found.close()
+
+
+def _look_around(universe: Universe) -> None:
+    """Read what the first choice for each request needs: a search may have ended before it saw that one names a file."""
+    for root in universe.roots:
+        if root.key.is_package:
+            first = next((one for one in universe.candidates(root.key) if root.allows(one)), None)
+            with suppress(UnavailableError):
+                _ = universe.requirements(first) if first is not None else ()
+
+
+def _universe(attempt: Attempt, source_for: SourceFor, met: MetFiles) -> Universe:
     environment = Environment(
         platform=attempt.problem.wish.platform, python=attempt.python, glibc=_glibc(attempt), macos=_macos(attempt)
     )
     framework = attempt.system.get(PYTORCH)
     variant = framework.subject[1].index if framework is not None else ""
-    world = PackageWorld(attempt.problem, source_for(environment), environment, variant)
+    world = PackageWorld(attempt.problem, source_for(environment), environment, variant, met=met)
     return Universe(attempt.problem, world)
 
 

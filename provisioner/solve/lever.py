@@ -9,6 +9,7 @@ from provisioner.solve.answer import TRIED
 from provisioner.solve.change import LEFT_OUT, Change
 from provisioner.solve.cost import Cost, cost_of
 from provisioner.solve.devices import FRAMEWORKS
+from provisioner.solve.named_files import is_named
 from provisioner.solve.requirement import Within
 
 if TYPE_CHECKING:
@@ -26,6 +27,10 @@ GIVEN = frozenset({"platform", "accelerator"})
 
 ELSEWHERE = frozenset({"image", "policy"})
 """What shapes a problem before it is solved: another value of these is tried by joining the inputs again."""
+
+
+LEFT_OUT_ONLY = frozenset({"constraints", "overrides", "hashes", "requires-python"})
+"""Lines of the spec of which no other value is proposed: without them the inputs are joined again (`other_ways`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +90,7 @@ def levers_of(universe: Universe, search: CompleteSearch, groups: Sequence[str])
             # What is compiled for follows from the GPUs, and goes when they go.
             is_derived = lever.is_fact and lever.name == "arch_list"
             is_fixed = is_open or is_derived or lever.name in GIVEN | ELSEWHERE or group == TRIED or group in extra
+            is_fixed = is_fixed or group.partition(".")[0] in LEFT_OUT_ONLY
             is_environment = universe.packages is not None and lever.name == "python"
             if parent is None and not is_fixed and not is_environment:
                 found.append(lever)
@@ -103,7 +109,9 @@ def change_of(universe: Universe, lever: Lever, candidate: Candidate) -> tuple[C
     same = candidate.label.partition("+")[0] in {
         one.label.partition("+")[0] for one in universe.allowed(lever.current) if name in FRAMEWORKS
     }
-    change = Change(component=name, text=f"=={candidate.label}", package=package, instead=f"`{asked}`")
+    # A file that a requirement names is asked for by its version: by its address it is asked for already.
+    wanted = str(candidate.pep440) if is_named(candidate) else candidate.label
+    change = Change(component=name, text=f"=={wanted}", package=package, instead=f"`{asked}`")
     if name == "arch_list":
         change = Change(component=name, text=f"=={candidate.label}", instead=lever.key.name.partition(":")[2])
     return change, cost_of("build" if same else name)

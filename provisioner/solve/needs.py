@@ -27,6 +27,7 @@ from provisioner.solve.requirement import (
     Unless,
     Within,
 )
+from provisioner.solve.shared_files import runtime_needs
 from provisioner.solve.target import TargetHost
 from provisioner.solve.toolchain import Toolchain
 from provisioner.versions import Version
@@ -100,6 +101,8 @@ class Needs:
         release, build = candidate.subject[:2] if candidate.subject else (None, None)
         component = candidate.key.component
         yield from self.policy.of(candidate)
+        if component == "cuda" and any(key.slot for key in self._keys.get("cuda", ())):
+            yield from runtime_needs(self._matrix, candidate)
         if component == "driver":
             yield from self._kernel(candidate, release)
         elif release is not None:

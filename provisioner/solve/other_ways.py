@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from provisioner.solve.change import Change
+from packaging.requirements import Requirement as Pep508
+from packaging.utils import canonicalize_name
+
+from provisioner.solve.change import LEFT_OUT, LINES, Change
 from provisioner.solve.requirement import Key
 from provisioner.solve.standing import is_prerelease
 
@@ -23,6 +26,7 @@ ALLOWANCES = {
     "image-gate": ("image gate",),
     "prerelease": ("requires.", "packages."),
     "end-of-life": (),
+    "shared-files": (),
 }
 """Words of `policy.allow`, and how the groups begin of which a conflict must hold one for the word to be worth trying."""
 
@@ -38,6 +42,7 @@ def other_ways(universe: Universe, groups: tuple[str, ...]) -> Iterator[tuple[Ch
     if universe.packages is not None and is_python_asked and "python" in wish.spec.requires:
         yield (Change(component="python", text="", instead=f"`{wish.spec.requires['python']}`"),)
     yield from _accelerators(wish, groups)
+    yield from _lines(wish, groups)
     policies = list(_policies(universe, groups))
     for change in policies:
         yield (change,)
@@ -56,6 +61,21 @@ def _accelerators(wish: Wish, groups: tuple[str, ...]) -> Iterator[tuple[Change,
     own = replace(wish, spec=wish.spec.model_copy(update={"accelerator": None})).accelerator
     if asked is not None and "accelerator" in groups and own != asked:
         yield (Change(component="accelerator", text=f"=={own}", instead=f"`{asked}`"),)
+
+
+def _lines(wish: Wish, groups: tuple[str, ...]) -> Iterator[tuple[Change, ...]]:
+    """Constraints, overrides and hashes without which the rest may hold together."""
+    for group in groups:
+        key, _, place = group.partition(".")
+        if key == "hashes":
+            yield (Change(component=group, text=LEFT_OUT, instead=f"the hashes of {place}"),)
+        elif key == "requires-python":
+            told = " and ".join(f"`{text}`" for text in wish.spec.requires_python)
+            yield (Change(component=key, text=LEFT_OUT, instead=f"the project's requires-python {told}"),)
+        elif key in LINES:
+            text = getattr(wish.spec, key)[int(place)]
+            component = f"{key}.{canonicalize_name(Pep508(text).name)}"
+            yield (Change(component=component, text=LEFT_OUT, instead=f"the {key.removesuffix('s')} `{text}`"),)
 
 
 def _policies(universe: Universe, groups: tuple[str, ...]) -> Iterator[Change]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from packaging.specifiers import SpecifierSet
@@ -9,20 +10,37 @@ from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version as PackageVersion
 
 from provisioner.index.core_metadata import UnusableMetadataError
+from provisioner.index.direct_reference import shown_url
+from provisioner.index.markers import marker_environment
 from provisioner.names import DISTRIBUTION_OF_COMPONENT
 from provisioner.solve.distributions import DistributionFacts, Seat
 from provisioner.solve.frameworks import install_requirement
+from provisioner.solve.markers import Markers
+from provisioner.solve.named_files import MetFiles, NamedFiles, is_named
 from provisioner.solve.policy import Taste
 from provisioner.solve.problem import package_key
-from provisioner.solve.requirement import PACKAGE, PYTORCH, TORCH, Candidate, Key, Labelled, Matching, Origin, Requirement
+from provisioner.solve.requirement import (
+    PACKAGE,
+    PYTORCH,
+    TORCH,
+    Candidate,
+    Key,
+    Labelled,
+    Matching,
+    Origin,
+    Requirement,
+    Test,
+)
+from provisioner.solve.shared_files import SharedFiles
+from provisioner.solve.variant_indexes import VariantIndexes
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from packaging.requirements import Requirement as Pep508
 
-    from provisioner.index.model import Environment, PackageRelease, PackageSource
+    from provisioner.index.model import Environment, IndexFile, PackageRelease, PackageSource
     from provisioner.solve.problem import Problem
 
 BY_PEP440 = Version.named("")
@@ -36,13 +54,26 @@ class PackageWorld:
     looked up there too.
     """
 
-    def __init__(self, problem: Problem, source: PackageSource, environment: Environment, variant_index: str = "") -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        source: PackageSource,
+        environment: Environment,
+        variant_index: str = "",
+        *,
+        met: MetFiles | None = None,
+    ) -> None:
         self._source = source
         self._problem = problem
-        self._markers = marker_environment(environment)
+        self.markers = Markers(marker_environment(environment))
         self._environment = environment
         self._variant_index = "" if variant_index == "pypi" else variant_index
         self._facts = DistributionFacts(problem, self._variant_index)
+        self.variants = VariantIndexes(problem, source)
+        self.shared = SharedFiles(problem.matrix, problem.wish)
+        """What owning a file that others write too requires."""
+        applicable = [asked for asked in problem.packages if self.markers.hold(asked[0].marker)]
+        self._named = NamedFiles(source, applicable, met if met is not None else MetFiles())
         self._candidates: dict[Key, tuple[Candidate, ...]] = {}
         self.order: dict[Key, int] = {}
         self.roots = self._roots()
@@ -50,15 +81,25 @@ class PackageWorld:
     def _roots(self) -> tuple[Requirement, ...]:
         roots = []
         for requirement, origin in self._problem.packages:
-            if requirement.marker is not None and not requirement.marker.evaluate(self._markers):
+            if not self.markers.hold(requirement.marker):
                 continue
             component = self._problem.component_of(canonicalize_name(requirement.name))
+            if component and requirement.marker is not None:
+                roots.append(Requirement(Key(component), Matching(requirement.specifier), origin))
+            if component == PYTORCH.name and requirement.extras:
+                roots.append(Requirement(package_key(requirement), Matching(requirement.specifier), origin))
             if component == PYTORCH.name or (component and not requirement.extras):
                 continue
             key = package_key(requirement)
-            self.order.setdefault(key, len(self.order))
-            roots.append(Requirement(key, Matching(requirement.specifier), origin))
-        self._source.prefetch(_distribution(requirement.key) for requirement in roots)
+            if _distribution(key) not in self._problem.wish.upgraded:
+                self.order.setdefault(key, len(self.order))
+            if requirement.url is not None:
+                roots.append(self._named.asked(key, requirement.url, origin))
+            else:
+                roots.append(Requirement(key, Matching(requirement.specifier), origin))
+                roots.extend(self.shared.named(key.name, origin))
+        names = [_distribution(root.key) for root in roots if root.key.is_package and not _is_framework_extra(root.key)]
+        self._source.prefetch(name for name in names if not self._named.is_given(name))
         return tuple(roots)
 
     def candidates(self, key: Key) -> tuple[Candidate, ...]:
@@ -71,19 +112,29 @@ class PackageWorld:
     def _read(self, key: Key) -> tuple[Candidate, ...]:
         if key == TORCH:
             return tuple(Candidate(TORCH, one.version, one.label, one) for one in self._problem.domains[PYTORCH])
+        if _is_framework_extra(key):
+            return tuple(Candidate(key, BY_PEP440, one.label, Seat(one)) for one in self.candidates(TORCH))
         limited = self._facts.limit_of(key)
         if limited:
             return self._facts.seats(key, self.candidates(Key(limited, PACKAGE)), self.candidates(TORCH))
+        seats = self._named.seats(key)
+        if seats is not None:
+            return seats
         name = _distribution(key)
-        releases = list(self._source.releases(name))
+        if self._named.is_given(name):
+            return tuple(self._named.candidates(key))
+        is_own = self._facts.is_of_variant_index(name)
+        releases = list(self._source.releases(name, index=self._variant_index if is_own else ""))
         if self._facts.is_on_variant_index(name):
-            releases.extend(self._source.releases(name, index=self._variant_index))
+            releases.extend(self.variants.releases(name, self._variant_index))
         is_oldest = self._problem.wish.spec.policy.strategy == "oldest"
         releases.sort(key=lambda release: release.version, reverse=not is_oldest)
         # A yanked release is for exact pins (PEP 592): it comes last, and the universe keeps it from ranges.
         releases.sort(key=_is_yanked)
         found = [Candidate(key, BY_PEP440, str(release.version), release) for release in releases]
-        found.sort(key=self._facts.is_hopeless)
+        found.extend(self._named.candidates(key))
+        if name in self._facts.limited:
+            found.sort(key=self._facts.is_hopeless)
         found.sort(key=self._place(name))
         return tuple(found)
 
@@ -91,6 +142,8 @@ class PackageWorld:
         """The place of a version: withdrawn ones last, then what the spec avoids or prefers, then what is locked."""
         wish = self._problem.wish
         taste, locked = Taste(wish, name), wish.preferred.get(name)
+        if not taste and locked is None:  # a project has a thousand versions, and most nobody says anything about
+            return lambda one: (_is_yanked(one.subject), False, False, False)
         return lambda one: (_is_yanked(one.subject), *taste.rank(one), locked is not None and one.label != locked)
 
     def requirements(self, candidate: Candidate) -> tuple[Requirement, ...]:
@@ -98,7 +151,7 @@ class PackageWorld:
         if candidate.key == TORCH:
             return (*self._framework(candidate.subject), *self._facts.of_framework(candidate))
         if isinstance(candidate.subject, Seat):
-            return ()
+            return self._framework_extra(candidate) if _is_framework_extra(candidate.key) else self._named.of_seat(candidate)
         release: PackageRelease = candidate.subject
         if release.file is None:
             return (self._blocked(candidate, release),)
@@ -112,22 +165,37 @@ class PackageWorld:
             return (Requirement(Key("platform"), Labelled(frozenset(), error.message), origin),)
 
     def _declared(self, candidate: Candidate, release: PackageRelease) -> tuple[Requirement, ...]:
-        _, _, extras = candidate.key.name.partition("[")
+        extras = extras_of(candidate.key)
         if extras:
-            return self._extra(candidate, release, tuple(extras.rstrip("]").split(",")))
-        found = [self._translate(candidate.key, candidate.label, needed) for needed in self._applicable(release, ("",))]
+            return self._extra(candidate, release, extras)
+        found = self._translated(candidate.key, candidate.label, self._applicable(release, ("",)))
         self._source.prefetch(_distribution(requirement.key) for requirement in found if requirement.key.is_package)
-        return (*found, *self._facts.of(candidate, release))
+        return (*found, *self._facts.of(candidate, release), *self._named.support(candidate))
 
     def _extra(self, candidate: Candidate, release: PackageRelease, extras: tuple[str, ...]) -> tuple[Requirement, ...]:
         base = Key(release.name, PACKAGE)
         origin = Origin(
             "rule", release.name, f"{candidate.key.name} is {release.name}", f"{candidate.key.name} is {release.name}"
         )
-        exactly = Requirement(base, Matching(SpecifierSet(f"==={release.version}")), origin)
+        same: Test = Matching(SpecifierSet(f"==={release.version}"))
+        if is_named(candidate):
+            same = Labelled(frozenset({candidate.label}), candidate.label)
+        exactly = Requirement(base, same, origin)
         plain = {str(needed) for needed in self._applicable(release, ("",))}
         needed = [one for one in self._applicable(release, extras) if str(one) not in plain]
-        return (exactly, *(self._translate(candidate.key, candidate.label, one) for one in needed))
+        return (exactly, *self._translated(candidate.key, candidate.label, needed))
+
+    def _framework_extra(self, candidate: Candidate) -> tuple[Requirement, ...]:
+        """What `torch[opt-einsum]` brings along beside the build of the framework that it is an extra of."""
+        text = f"{candidate.key.name} is pytorch"
+        origin = Origin("rule", PYTORCH.name, text, text)
+        exactly = Requirement(PYTORCH, Labelled(frozenset({candidate.label}), candidate.label), origin)
+        release = self.framework_release(candidate.subject.holder.subject)
+        if release is None or release.file is None:
+            return (exactly,)  # why there is no file is said of the build itself
+        plain = {str(needed) for needed in self._applicable(release, ("",))}
+        needed = [one for one in self._applicable(release, extras_of(candidate.key)) if str(one) not in plain]
+        return (exactly, *self._translated(candidate.key, candidate.label, needed))
 
     def its_distribution(self, candidate: Candidate) -> Requirement:
         """A build of another framework is installed by a requirement such as `jax[cuda12]`, at exactly its release."""
@@ -152,13 +220,14 @@ class PackageWorld:
         """What the wheel of a framework build requires, read from the index that serves this build."""
         release = self.framework_release(candidate)
         if release is None or release.file is None:
-            why = release.why_not if release else f"index {candidate.subject[1].index} has no such file"
+            why = release.why_not if release else self.variants.why_not(candidate.subject[1].index)
             text = f"torch {candidate.label} cannot be installed: {why}"
             origin = Origin("rule", "pytorch", "pytorch needs a wheel", text, candidate.subject[1].index)
             others = {one.label for one in self._problem.domains[Key("python")]} - {self._environment.python}
             return (Requirement(Key("python"), Labelled(frozenset(others), "another Python"), origin),)
-        found = [self._translate(PYTORCH, candidate.label, needed) for needed in self._applicable(release, ("",))]
-        self._source.prefetch(_distribution(requirement.key) for requirement in found if requirement.key.is_package)
+        found = self._translated(PYTORCH, candidate.label, self._applicable(release, ("",)))
+        names = [_distribution(requirement.key) for requirement in found if requirement.key.is_package]
+        self._source.prefetch(name for name in names if not self._facts.is_of_variant_index(name))
         return tuple(found)
 
     def framework_release(self, candidate: Candidate) -> PackageRelease | None:
@@ -166,15 +235,14 @@ class PackageWorld:
         release, build = candidate.subject
         name = canonicalize_name(DISTRIBUTION_OF_COMPONENT[candidate.key.component])
         wanted = PackageVersion(f"{release.version}+{build.local}" if build.local else str(release.version))
-        listed = self._source.releases(name, index="" if build.index == "pypi" else build.index)
+        given = self._named.given(name)
+        if given is not None:
+            return given if given.version == wanted else None
+        listed = self._source.releases(name) if build.index == "pypi" else self.variants.releases(name, build.index)
         return next((one for one in listed if one.version == wanted), None)
 
     def _applicable(self, release: PackageRelease, extras: tuple[str, ...]) -> list[Pep508]:
-        return [
-            needed
-            for needed in self._source.requirements(release)
-            if needed.marker is None or any(needed.marker.evaluate({**self._markers, "extra": extra}) for extra in extras)
-        ]
+        return [needed for needed in self._source.requirements(release) if self.markers.hold(needed.marker, extras)]
 
     def release_of(self, candidate: Candidate) -> PackageRelease:
         """The index's release behind a chosen distribution; the framework's wheel for the framework."""
@@ -184,11 +252,39 @@ class PackageWorld:
         assert release is not None, "a chosen distribution has a release"
         return release
 
+    def is_built(self, file: IndexFile) -> bool:
+        """Whether what a file requires was found by building it, on this machine."""
+        return self._named.is_built(file)
+
     def applicable(self, candidate: Candidate) -> list[Pep508]:
         """The requirements of a chosen distribution that hold in this environment, as its metadata spells them."""
-        _, _, extras = candidate.key.name.partition("[")
-        wanted = tuple(extras.rstrip("]").split(",")) if extras else ("",)
-        return self._applicable(self.release_of(candidate), wanted)
+        return self._applicable(self.release_of(candidate), extras_of(candidate.key) or ("",))
+
+    def brings(self, release: PackageRelease, extra: str) -> bool:
+        """Whether an extra of a release brings anything along in this environment."""
+        return any(
+            self.markers.hold(needed.marker, (extra,)) and not self.markers.hold(needed.marker)
+            for needed in self._source.requirements(release)
+        )
+
+    def extras(self, release: PackageRelease) -> tuple[str, ...]:
+        """The extras that the metadata of a release names, normalized; raises `UnavailableError`."""
+        return self._source.extras(release)
+
+    def _translated(self, subject: Key, label: str, applicable: Iterable[Pep508]) -> list[Requirement]:
+        """The requirements of a distribution's metadata, with the spec's overrides in the place of those they are for."""
+        overrides = self._problem.overrides
+        if not overrides:
+            return [self._translate(subject, label, needed) for needed in applicable]
+        found = []
+        for needed in applicable:
+            instead = overrides.of(canonicalize_name(needed.name))
+            if not instead:
+                found.append(self._translate(subject, label, needed))
+            for override, origin in instead:
+                if self.markers.hold(override.marker):
+                    found.append(replace(self._translate(subject, label, override), origin=origin))
+        return found
 
     def _translate(self, subject: Key, label: str, needed: Pep508) -> Requirement:
         name = canonicalize_name(needed.name)
@@ -196,12 +292,16 @@ class PackageWorld:
         shown = "pytorch" if subject == PYTORCH else subject.name
         text = f"{shown} {label} needs {needed.name}{needed.specifier}"
         origin = Origin("rule", shown, f"{shown} needs {name}", text, f"metadata of {shown} {label}")
-        is_component = component == PYTORCH.name or (component and not needed.extras and subject.name != name)
+        is_component = component and not needed.extras and (component == PYTORCH.name or subject.name != name)
         key = Key(component) if is_component else package_key(needed)
+        if needed.url is not None and (is_component or subject == PYTORCH):
+            # What a framework's build needs is known of published ones, and its wheel is asked for where its builds are.
+            text = f"{shown} {label} needs {needed.name} @ {shown_url(needed.url)}, and only a spec may name that file"
+            return Requirement(key, Labelled(frozenset(), "a file by URL"), origin._replace(text=text))
         if needed.url is not None:
             # A file by URL must not be met by another file that an index happens to have under the same name.
-            origin = origin._replace(text=f"{shown} {label} needs {needed.name} from a URL, which this version does not lock")
-            return Requirement(key, Labelled(frozenset(), "a file by URL"), origin)
+            holder = next(one for one in self.candidates(subject) if one.label == label)
+            return self._named.required(key, needed, holder=holder, origin=origin)
         return Requirement(key, Matching(needed.specifier), origin)
 
     def _blocked(self, candidate: Candidate, release: PackageRelease) -> Requirement:
@@ -227,26 +327,15 @@ def _is_yanked(release: PackageRelease) -> bool:
     return release.file is not None and not release.is_usable
 
 
+def extras_of(key: Key) -> tuple[str, ...]:
+    """The extras of a key, none for that of the plain distribution."""
+    _, _, extras = key.name.partition("[")
+    return tuple(extras.rstrip("]").split(",")) if extras else ()
+
+
+def _is_framework_extra(key: Key) -> bool:
+    return key.is_package and key.name.startswith(f"{TORCH.name}[")
+
+
 def _distribution(key: Key) -> NormalizedName:
     return canonicalize_name(key.name.partition("[")[0])
-
-
-def marker_environment(environment: Environment) -> dict[str, str]:
-    """PEP 508 variables of the target. The patch level of its Python is unknown until it is built, so `.0` stands for it."""
-    system, _, architecture = environment.platform.partition("/")
-    machines = {("linux", "amd64"): "x86_64", ("linux", "arm64"): "aarch64"}
-    is_linux = system == "linux"
-    return {
-        "implementation_name": "cpython",
-        "implementation_version": f"{environment.python}.0",
-        "os_name": "posix",
-        "platform_machine": machines.get((system, architecture), architecture),
-        "platform_python_implementation": "CPython",
-        "platform_release": "",
-        "platform_system": "Linux" if is_linux else "Darwin",
-        "platform_version": "",
-        "python_full_version": f"{environment.python}.0",
-        "python_version": environment.python,
-        "sys_platform": "linux" if is_linux else "darwin",
-        "extra": "",
-    }

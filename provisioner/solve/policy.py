@@ -14,7 +14,8 @@ from packaging.utils import canonicalize_name
 
 from provisioner.names import COMPONENT_OF_DISTRIBUTION, DISTRIBUTION_OF_COMPONENT
 from provisioner.solve.facts import FACTS, stated
-from provisioner.solve.requirement import TORCH, Candidate, Key, Labelled, Origin, Requirement
+from provisioner.solve.requirement import SEVERAL, SHARED_FILE, TORCH, Candidate, Key, Labelled, Origin, Requirement
+from provisioner.solve.shared_files import shared_file_needs
 from provisioner.solve.standing import WEEK, Standing, day_of, is_prerelease
 from provisioner.versions import Range, Version
 
@@ -34,6 +35,7 @@ MEANING = {
     "recent": "nothing released in the week before",
     "prerelease": "no alphas, betas and release candidates",
     "patched-kernel": "no driver that builds on its kernel only with patches",
+    "shared-files": "no packages that write the same file",
 }
 """What keeping each word means. Other words of `allow` and `forbid` open ways to meet a requirement: see `Wish.allowed`."""
 
@@ -51,6 +53,7 @@ class PolicySide:
 
     def __init__(self, matrix: Matrix, wish: Wish) -> None:
         self._wish = wish
+        self._matrix = matrix
         self.standing = Standing(matrix, wish.spec.policy.exclude_newer)
         self._asked = dict(self._words())
 
@@ -91,11 +94,25 @@ class PolicySide:
 
     def of(self, candidate: Candidate) -> Iterator[Requirement]:
         """What choosing a candidate needs to be lifted."""
+        if candidate.key.component == SHARED_FILE:
+            yield from self._of_shared_file(candidate)
+            return
         if not self._asked:
             return
         for fact in self.standing.facts(candidate):
             if fact.word in self._asked and not self._is_excused(candidate, fact.word):
                 yield self.lift(candidate, fact.word, text=fact.text, where=fact.where)
+
+    def _of_shared_file(self, candidate: Candidate) -> Iterator[Requirement]:
+        """That one distribution takes its place, or several do, which nothing but the policy refuses."""
+        needed = shared_file_needs(self._matrix, candidate)
+        if needed is not None:
+            yield needed
+        if candidate.label != SEVERAL:
+            return
+        row = next(row for row in self._matrix.shared_files if candidate.key.name == f"{SHARED_FILE}:{row.name}")
+        where = self._matrix.positions.get(f"shared-file:{row.name}", "the matrix")
+        yield self.lift(candidate, "shared-files", text=f"{row.path} would be written by several packages", where=where)
 
     def lift(self, candidate: Candidate, word: str, *, text: str, where: str) -> Requirement:
         """A candidate can be chosen only where a forbidden word is lifted, because of the fact in `text`."""

@@ -7,17 +7,22 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from packaging.requirements import Requirement as Pep508
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
+from provisioner.index.direct_reference import shown_url
 from provisioner.names import COMPONENT_OF_DISTRIBUTION
+from provisioner.solve.bounds import ForPython, constraints_of
 from provisioner.solve.candidates import candidates_of
 from provisioner.solve.domains import Domains
 from provisioner.solve.facts import is_used
-from provisioner.solve.frameworks import components_of, slot_domains, slots_of
+from provisioner.solve.frameworks import builds_of_file, components_of, slot_domains, slots_of
 from provisioner.solve.guards import Guards
 from provisioner.solve.hosts import HostSide, UnknownGpuError, is_shared
 from provisioner.solve.images import image_candidates
+from provisioner.solve.markers import is_settled
 from provisioner.solve.needs import Needs
+from provisioner.solve.overrides import Overrides
 from provisioner.solve.policy import arranged
 from provisioner.solve.requirement import (
     PACKAGE,
@@ -32,6 +37,7 @@ from provisioner.solve.requirement import (
     Test,
     Within,
 )
+from provisioner.solve.shared_files import shared_file_domains
 from provisioner.solve.toolchain import build_side
 from provisioner.versions import Range, Version
 
@@ -43,6 +49,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Problem", "UnknownGpuError", "join", "package_key"]
 
+LAST = 1_000_000
+"""A rank behind all others."""
+
 ACCELERATORS = ("cuda", "rocm", "mps", "cpu")
 PLATFORMS = ("linux/amd64", "linux/arm64", "macos/x86_64", "macos/arm64")
 
@@ -52,9 +61,10 @@ class Problem:
     """Everything the search needs.
 
     `domains` lists the candidates of every key that is not a package, most wanted first; `roots` is what is required from
-    the start; `order` ranks keys; `packages` are the spec's own requirements on distributions; `components` are the frameworks
-    that are components here rather than distributions; `unverified` names the facts that were missing; `extra` is what was
-    required beyond the inputs, a question or what a lock has, which no way out of a conflict gives up.
+    the start; `order` ranks keys; `packages` are the spec's own requirements on distributions, after its `overrides`, which
+    stand in the place of others' as well; `constraints` bound what somebody requires; `components` are the frameworks that are
+    components here rather than distributions; `unverified` names the facts that were missing; `extra` is what was required
+    beyond the inputs, a question or what a lock has, which no way out of a conflict gives up.
     """
 
     matrix: Matrix
@@ -63,6 +73,8 @@ class Problem:
     roots: tuple[Requirement, ...]
     order: dict[Key, int]
     packages: tuple[tuple[Pep508, Origin], ...]
+    constraints: tuple[tuple[Pep508, Origin], ...]
+    overrides: Overrides
     needs: Needs
     components: frozenset[str]
     unverified: tuple[str, ...]
@@ -96,6 +108,7 @@ class _Joiner:
         self.roots: list[Requirement] = []
         self.unverified: list[str] = []
         self.components = components_of(matrix, wish.spec)
+        self.overrides = Overrides(wish)
 
     def problem(self) -> Problem:
         self._shared()
@@ -112,9 +125,13 @@ class _Joiner:
         packages = self._requests(keys)
         needs = Needs(self.matrix, self.wish, keys)
         self.domains.update(needs.policy.domains)
+        for key, listing in shared_file_domains(self.matrix, self.wish):
+            self.domains.defer(key, listing)
         self.roots.extend(needs.policy.roots)
         rank = {name: index for index, name in enumerate(self.matrix.order)}
         order = {key: rank.get(key.component, -1) for key in self.domains}
+        # What is upgraded by name is decided after everything that is locked, which then need not give way to it.
+        order.update({Key(name, PACKAGE): LAST for name in self.wish.upgraded if Key(name) not in self.domains})
         return Problem(
             matrix=self.matrix,
             wish=self.wish,
@@ -122,6 +139,8 @@ class _Joiner:
             roots=tuple(self.roots),
             order=order,
             packages=packages,
+            constraints=constraints_of(self.wish),
+            overrides=self.overrides,
             needs=needs,
             components=self.components,
             unverified=tuple(self.unverified),
@@ -172,21 +191,38 @@ class _Joiner:
             self._require(name, text, keys)
         packages = []
         for index, text in enumerate(self.wish.spec.packages):
-            requirement = Pep508(text)
-            distribution = canonicalize_name(requirement.name)
+            stated = Pep508(text)
+            distribution = canonicalize_name(stated.name)
             component = COMPONENT_OF_DISTRIBUTION.get(distribution, "")
             place = self.wish.place(f"packages.{index}")
             shown = component or distribution
             origin = Origin("request", shown, f"packages.{distribution}", f"you require {text}", place)
-            if component in self.components:
-                self.roots.append(Requirement(Key(component), Matching(requirement.specifier), origin))
-                if requirement.extras and component != "pytorch":
-                    self.roots.append(Requirement(Key(component), self._with_extras(component, requirement), origin))
-            packages.append((requirement, origin))
+            for requirement, reason in self.overrides.instead(stated, origin):
+                if component in self.components:
+                    self._framework(component, requirement, reason)
+                packages.append((requirement, reason))
+        for index, text in enumerate(self.wish.spec.requires_python):
+            place = self.wish.place(f"requires-python.{index}")
+            origin = Origin("request", "python", "requires-python", f"the project requires python {text}", place)
+            self.roots.append(Requirement(Key("python"), ForPython(SpecifierSet(text)), origin))
         if self.wish.spec.packages and "python" not in self.wish.spec.requires:
             origin = Origin("request", "python", "packages need python", "packages need a Python", self.wish.place("packages"))
             self.roots.append(Requirement(Key("python"), Within(Range()), origin))
         return tuple(packages)
+
+    def _framework(self, component: str, requirement: Pep508, origin: Origin) -> None:
+        """A distribution that is a component is required as one; where its marker needs a Python, once one is chosen."""
+        if requirement.marker is not None and not is_settled(requirement.marker, self.wish.platform):
+            return
+        if requirement.url is not None:
+            test = builds_of_file(requirement, self.domains[Key(component)])
+            unknown = "" if test.labels else ", a build the matrix does not list"
+            text = f"you require {requirement.name} @ {shown_url(requirement.url)}{unknown}"
+            self.roots.append(Requirement(Key(component), test, origin._replace(text=text)))
+            return
+        self.roots.append(Requirement(Key(component), Matching(requirement.specifier), origin))
+        if requirement.extras and component != "pytorch":
+            self.roots.append(Requirement(Key(component), self._with_extras(component, requirement), origin))
 
     def _require(self, name: str, text: str, keys: dict[str, tuple[Key, ...]]) -> None:
         place = self.wish.place(f"requires.{name}")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import filterfalse
 from typing import TYPE_CHECKING
 
 from resolvelib import AbstractProvider, BaseReporter
-from resolvelib.resolvers import RequirementInformation, ResolutionImpossible, ResolutionTooDeep, Resolver
+from resolvelib.resolvers import RequirementInformation, Resolution, ResolutionImpossible, ResolutionTooDeep
 
 from provisioner.solve.requirement import TORCH, Candidate, Key, Matching, Requirement
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
+    from resolvelib.resolvers import Criterion
 
     from provisioner.solve.universe import Universe
 
@@ -20,6 +23,10 @@ PACKAGE_ROUNDS = 1_500
 this is hard, not large: the complete search decides those in milliseconds, while resolvelib may wander for minutes."""
 
 
+ROUNDS_OF_ALL_STARTS = 10_000
+"""How long the engine goes on starting again without versions that turned out to be dead: mostly after a dozen rounds."""
+
+
 class UniverseProvider(AbstractProvider[Requirement, Candidate, Key]):
     """Candidates in the universe's order of preference; keys in the declared order."""
 
@@ -27,8 +34,10 @@ class UniverseProvider(AbstractProvider[Requirement, Candidate, Key]):
         self._universe = universe
         self._order = universe.problem.order
         self._direct = universe.packages.order if universe.packages else {}
-        self._offered: dict[Key, tuple[Candidate, ...]] = {}
         self._is_pin: dict[Requirement, bool] = {}
+        self._accepted: dict[tuple[Requirement, Candidate], bool] = {}
+        self._dead: set[Candidate] = set()
+        self._dead_keys: set[Key] = set()
 
     def identify(self, requirement_or_candidate: Requirement | Candidate) -> Key:
         return requirement_or_candidate.key
@@ -73,7 +82,7 @@ class UniverseProvider(AbstractProvider[Requirement, Candidate, Key]):
             rank = self._order.get(key, -1)
             return (rank >= 0, rank, False, False, key.world)
         is_pinned = any(self._pins(info.requirement) for info in information[key])
-        return (True, len(self._order), key not in causes, not is_pinned, key.name)
+        return (True, self._order.get(key, len(self._order)), key not in causes, not is_pinned, key.name)
 
     def _pins(self, requirement: Requirement) -> bool:
         found = self._is_pin.get(requirement)
@@ -86,18 +95,49 @@ class UniverseProvider(AbstractProvider[Requirement, Candidate, Key]):
         identifier: Key,
         requirements: Mapping[Key, Iterator[Requirement]],
         incompatibilities: Mapping[Key, Iterator[Candidate]],
-    ) -> Sequence[Candidate]:
-        offered = self._offered.get(identifier)
-        if offered is None:
-            candidates = self._universe.candidates(identifier)
-            offered = self._offered[identifier] = tuple(one for one in candidates if not _is_blocked(one))
-        sets = [self._universe.allowed(one) for one in requirements[identifier]]
-        allowed = frozenset.intersection(*sets) if sets else frozenset(offered)
-        left = allowed.difference(incompatibilities[identifier])
-        return [one for one in offered if one in left]
+    ) -> Callable[[], Iterator[Candidate]]:
+        """The allowed candidates as the engine walks them: it mostly wants the first, and a project has a thousand."""
+        candidates = self._universe.candidates(identifier)
+        wanted = list(requirements[identifier])
+        refused = frozenset(incompatibilities[identifier])
+
+        def matches() -> Iterator[Candidate]:
+            found = filterfalse(_is_blocked, candidates) if identifier.is_package else iter(candidates)
+            if identifier in self._dead_keys:
+                found = filterfalse(self._dead.__contains__, found)
+            if not self._universe.bounds.is_empty:
+                found = filterfalse(self._universe.bounds.excludes, found)
+            for one in wanted:
+                found = self._universe.among(one, found)
+            return filterfalse(refused.__contains__, found)
+
+        return matches
+
+    def judge(self, candidate: Candidate | None, requirements: Iterable[Requirement] = ()) -> bool:
+        """Whether a distribution's version can never be chosen, because of what it requires or of some of that; remembered."""
+        if candidate is None or not candidate.key.is_package or candidate.key == TORCH:
+            return False
+        if candidate not in self._dead:
+            asked = requirements or (one for one in self._universe.requirements(candidate) if one.key in self._dead_keys)
+            if any(self._is_hopeless(one) for one in asked):
+                self._dead.add(candidate)
+                self._dead_keys.add(candidate.key)
+        return candidate in self._dead
+
+    def _is_hopeless(self, requirement: Requirement) -> bool:
+        """Whether no candidate of its key that could ever be chosen meets a requirement."""
+        if not requirement.key.is_package or requirement.key == TORCH:
+            return False
+        offered = filterfalse(_is_blocked, self._universe.candidates(requirement.key))
+        met = self._universe.among(requirement, filterfalse(self._dead.__contains__, offered))
+        return next(met, None) is None
 
     def is_satisfied_by(self, requirement: Requirement, candidate: Candidate) -> bool:
-        return candidate in self._universe.allowed(requirement)
+        question = (requirement, candidate)
+        found = self._accepted.get(question)
+        if found is None:
+            found = self._accepted[question] = self._universe.accepts(requirement, candidate)
+        return found
 
     def get_dependencies(self, candidate: Candidate) -> Iterable[Requirement]:
         return self._universe.requirements(candidate)
@@ -125,14 +165,19 @@ class Course(BaseReporter[Requirement, Candidate, Key]):
     """
 
     def __init__(self, *, never_goes_back: bool = False) -> None:
-        self._never_goes_back = never_goes_back
+        self.never_goes_back = never_goes_back
         self.has_gone_back = False
+        self.rounds = 0
         self._pinned: set[Key] = set()
+
+    def starting_round(self, index: int) -> None:
+        del index
+        self.rounds += 1
 
     def resolving_conflicts(self, causes: Collection[RequirementInformation[Requirement, Candidate]]) -> None:
         del causes
         self.has_gone_back = True
-        if self._never_goes_back:
+        if self.never_goes_back:
             raise ResolutionTooDeep(0)
 
     def pinning(self, candidate: Candidate) -> None:
@@ -140,15 +185,75 @@ class Course(BaseReporter[Requirement, Candidate, Key]):
         self._pinned.add(candidate.key)
 
 
+class _DeadPinError(Exception):
+    """What was pinned can never be chosen: the engine starts again without it."""
+
+
+class _Resolution(Resolution[Requirement, Candidate, Key]):
+    """The engine, which asks in every round about every key whether its pin still holds: most of what it asked before.
+
+    The method is not part of resolvelib's interface. Should another release drop it, this is unused and nothing is wrong.
+    """
+
+    def __init__(self, provider: UniverseProvider, reporter: Course) -> None:
+        super().__init__(provider, reporter)
+        self._adapter, self._course = provider, reporter
+        self._holds: dict[Key, tuple[Criterion[Requirement, Candidate], Candidate, bool]] = {}
+
+    def _extract_causes(
+        self, criteron: list[Criterion[Requirement, Candidate]]
+    ) -> list[RequirementInformation[Requirement, Candidate]]:
+        """Why a key has no candidate left; raises `_DeadPinError` when something that was pinned earlier can never work.
+
+        A version that asks for what no version at all satisfies is dead wherever it is met, and so is one that needs a dead
+        one. Going back step by step, the engine would try everybody else who asks for the same thing first.
+        """
+        if not self._course.never_goes_back:
+            for info in (info for criterion in criteron for info in criterion.information):
+                self._adapter.judge(info.parent, (info.requirement,))
+            pins = [pin for pin in self.state.mapping.values() if self._adapter.judge(pin)]
+            if pins:
+                raise _DeadPinError
+        return super()._extract_causes(criteron)
+
+    def _is_current_pin_satisfying(self, name: Key, criterion: Criterion[Requirement, Candidate]) -> bool:
+        pin = self.state.mapping.get(name)
+        if pin is None:
+            return False
+        known = self._holds.get(name)
+        if known is not None and known[0] is criterion and known[1] is pin:
+            return known[2]
+        holds = super()._is_current_pin_satisfying(name, criterion)
+        self._holds[name] = (criterion, pin, holds)
+        return holds
+
+
 def search(universe: Universe, course: Course | None = None) -> dict[Key, Candidate] | None:
     """Run resolvelib; None when it says impossible or gives up. The answer is the engine's word, not yet verified."""
     rounds = PACKAGE_ROUNDS if universe.packages else SYSTEM_ROUNDS + len(universe.roots)
-    resolver: Resolver[Requirement, Candidate, Key] = Resolver(UniverseProvider(universe), course or Course())
-    try:
-        return dict(resolver.resolve(universe.roots, max_rounds=rounds).mapping)
-    except (ResolutionImpossible, ResolutionTooDeep):
-        return None
-    except RecursionError:
-        # resolvelib 1.2.1 looks for the way from each key back to the roots without noticing that it walks in a circle, when
-        # a cycle was left behind that nothing needs any longer (two distributions that require each other, then dropped).
-        return None
+    provider, reporter = UniverseProvider(universe), course or Course()
+    while reporter.rounds < ROUNDS_OF_ALL_STARTS:
+        try:
+            state = _Resolution(provider, reporter).resolve(universe.roots, rounds)
+        except _DeadPinError:
+            reporter.has_gone_back = True
+            continue
+        except (ResolutionImpossible, ResolutionTooDeep):
+            return None
+        return connected(universe, state.mapping)
+    return None
+
+
+def connected(universe: Universe, pins: Mapping[Key, Candidate]) -> dict[Key, Candidate]:
+    """The pins that something needs; the engine keeps those that only a choice it took back needed.
+
+    Its own way to tell them (`Resolver` of resolvelib 1.2.1) follows a circle of two such pins until the stack is full.
+    """
+    needed = [root.key for root in universe.roots]
+    found = set(needed)
+    while needed:
+        pin = pins.get(needed.pop())
+        new = {one.key for one in universe.requirements(pin)} - found if pin is not None else set()
+        found |= new
+        needed.extend(new)
+    return {key: pin for key, pin in pins.items() if key in found}

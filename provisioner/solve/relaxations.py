@@ -6,13 +6,18 @@ from typing import TYPE_CHECKING
 
 from provisioner.solve.coverage import Target as Compiled
 from provisioner.solve.coverage import capability, compiles_for, coverage
+from provisioner.solve.cpu_only import cpu_only
 from provisioner.solve.devices import FRAMEWORKS
 from provisioner.solve.drivers import RunsCuda
 from provisioner.solve.facts import FACTS, stated
 from provisioner.solve.gate import gate_relaxations
 from provisioner.solve.kernels import KernelSupport
+from provisioner.solve.named_files import file_relaxations
+from provisioner.solve.overrides import overridden
+from provisioner.solve.own_cuda import mixed_cuda
 from provisioner.solve.policy import DATED, avoided
-from provisioner.solve.requirement import TORCH, Key
+from provisioner.solve.requirement import SHARED_FILE, TORCH, Key
+from provisioner.solve.shared_files import shared_file_relaxations
 from provisioner.solve.stack import Relaxation
 from provisioner.versions import Version
 
@@ -25,7 +30,7 @@ if TYPE_CHECKING:
 
 ORDER = (
     "minor-version", "forward-compat", "ptx-jit", "prerelease", "end-of-life", "patched-kernel", "image-gate", "sdist",
-    "compiled-from-source", "avoided",
+    "mixed-cuda", "cpu-only", "shared-files", "build", "direct-url", "compiled-from-source", "override", "avoided",
 )  # fmt: skip
 """The order in which they are told, from what the whole stack rests on to single packages."""
 
@@ -39,7 +44,12 @@ def relaxations(universe: Universe, pins: Mapping[Key, Candidate]) -> tuple[Rela
         *_patched(universe, pins),
         *gate_relaxations(universe, pins),
         *_packages(pins),
+        *shared_file_relaxations(universe.problem.matrix, pins),
+        *mixed_cuda(universe.problem.matrix, pins),
+        *cpu_only(universe, pins),
+        *file_relaxations(universe, pins),
         *_compiled(universe, pins),
+        *overridden(universe, pins),
         *_avoided(universe, pins),
     ]
     return tuple(dict.fromkeys(sorted(found, key=lambda one: (ORDER.index(one.name), one.component, one.text, one.where))))
@@ -59,6 +69,8 @@ def _driver_ways(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[
             native = universe.problem.matrix.native_cuda(driver.version)
             slot = subject.key.name.partition(":")[2]
             cuda = f"cuda {subject.label}{f' of {slot}' if slot else ''}"
+            if subject.key.is_package:
+                cuda = f"the CUDA that {subject.key.name} {subject.label} brings"
             knows = f"driver {driver.label} knows CUDA {native} itself" if native is not None else f"driver {driver.label}"
             ways = {
                 "minor-version": f"{knows}; {cuda} runs on it by minor-version compatibility",
@@ -92,7 +104,7 @@ def _standing(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Rel
     """Prereleases, and what is past its end of life."""
     standing = universe.problem.needs.policy.standing
     for key, candidate in pins.items():
-        if key.is_package or key.component in {"gpu", "platform", "accelerator", "policy"}:
+        if key.is_package or key.component in {"gpu", "platform", "accelerator", "policy", SHARED_FILE}:
             continue
         for fact in (standing.prerelease(candidate), standing.ended(candidate)):
             if fact is not None:

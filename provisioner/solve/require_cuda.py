@@ -20,6 +20,7 @@ from provisioner.solve.coverage import Target, compiles_for, runs_natively
 from provisioner.solve.devices import FRAMEWORKS
 from provisioner.solve.drivers import NativeDriver, RunsCuda
 from provisioner.solve.guards import Guards
+from provisioner.solve.own_cuda import own_runtimes
 from provisioner.solve.target import TargetHost
 from provisioner.versions import Version
 
@@ -65,6 +66,7 @@ class _Gate:
         virtual = {name for name, component in self._matrix.components.items() if component.is_virtual}
         named = (one for one in pins.values() if one.key.component in self._matrix.components)
         self._parts = [one for one in named if one.subject and not one.key.is_package and one.key.component not in virtual]
+        self._parts.extend(own_runtimes(problem.matrix, pins))
         self._demands = list(self._all_demands())
         self._minimums = [
             (one.version, one.subject[0].driver) for one in self._parts if one.subject[0] and one.subject[0].driver

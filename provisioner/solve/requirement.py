@@ -56,6 +56,12 @@ class Key(NamedTuple):
         return part if part in SLOTS else ""
 
 
+SHARED_FILE = "shared-file"
+"""The component of keys that are no component: a file that several distributions write (`shared-file:nccl`)."""
+
+SEVERAL = "several"
+"""The candidate of such a key that lets several owners in: of rows that only a policy refuses."""
+
 PYTORCH = Key("pytorch")
 TORCH = Key("torch", PACKAGE)
 """The wheel of the chosen PyTorch build. It is a key of its own so that an index is asked for a build's metadata only after

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from provisioner.errors import UnavailableError
 from provisioner.solve.complete import CompleteSearch
+from provisioner.solve.newer import as_new_as_can_be
 from provisioner.solve.policy import avoided
 from provisioner.solve.provider import Course, search
 from provisioner.solve.universe import violations
@@ -40,8 +41,10 @@ def pins_or_refutation(universe: Universe) -> dict[Key, Candidate] | CompleteSea
     course = Course(never_goes_back=universe.packages is None)
     pins = search(universe, course)
     is_valid = pins is not None and not violations(universe, pins)
-    if pins is not None and is_valid and (not course.has_gone_back or _may_stand(universe, pins)):
+    if pins is not None and is_valid and not course.has_gone_back:
         return pins
+    if pins is not None and is_valid and _may_stand(universe, pins):
+        return as_new_as_can_be(universe, pins)
     complete = CompleteSearch(universe)
     try:
         decided = complete.best()

@@ -67,13 +67,37 @@ class Relaxation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HeldBack:
+    """A component that is older than the spec, the host and the matrix would have it, and the package that keeps it back."""
+
+    component: str
+    chosen: str
+    newest: str
+    text: str
+    where: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """What became of one version of an earlier lock where some of it was to be upgraded, and why; `before` may be `after`."""
+
+    name: str
+    before: str
+    after: str
+    because: str
+    where: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Stack:
     """Everything decided for one platform.
 
     `components` maps component names to what is printed for them (host facts included, `pytorch_build` too); `basis` is how
     the driver requirement is met ("" when no CUDA); `host_requirements` are the ranges a host must meet (`driver`:
     `>=525.60.13`, `gpu`: `7.5, 8.0, 9.0`, `kernel`, `glibc`); `require_cuda` is the NVIDIA_REQUIRE_CUDA equal to them;
-    `arch_list` the compiled targets of the framework build; `environment` the variables the stack needs at run time.
+    `arch_list` the compiled targets of the framework build; `environment` the variables the stack needs at run time;
+    `warnings` say what of the wish had no effect, `moves` what an upgrade by name did, `held_back` which component
+    a package keeps from a newer release; none of them is locked.
     """
 
     platform: str
@@ -90,11 +114,18 @@ class Stack:
     packages: tuple[PackagePin, ...] = ()
     runs: str = "container"
     relaxations: tuple[Relaxation, ...] = ()
+    warnings: tuple[str, ...] = ()
+    moves: tuple[Move, ...] = ()
+    held_back: tuple[HeldBack, ...] = ()
 
     @property
     def verdict(self) -> str:
         """`yes`, or `unverified` when a fact was missing."""
         return "unverified" if self.unverified else "yes"
+
+
+AT_ONCE = 3
+"""How many different things one hint may change; the same thing on several hosts is one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -59,6 +59,8 @@ class Wish:
     places: Mapping[str, str] = field(default_factory=dict)
     preferred: Mapping[str, str] = field(default_factory=dict)
     """What an earlier lock chose (`pytorch`: `2.7.1+cu126`): tried first, so that nothing moves needlessly."""
+    upgraded: Mapping[str, str] = field(default_factory=dict)
+    """What is to be upgraded, by name, and what the earlier lock had of it. It is chosen after what the lock keeps."""
 
     def place(self, key: str) -> str:
         """Where a key of the spec stands; the spec as a whole when it was left out."""

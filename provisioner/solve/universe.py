@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from packaging.specifiers import SpecifierSet
 
+from provisioner.solve.bounds import Bounds, is_exact
 from provisioner.solve.requirement import PYTORCH, Candidate, Key, Labelled, Matching, Origin, Requirement, Test, Within
 from provisioner.versions import Range
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Iterator
 
     from provisioner.solve.packages import PackageWorld
     from provisioner.solve.problem import Problem
@@ -24,6 +25,8 @@ class Universe:
         self.packages = packages
         self.roots = (*problem.roots, *(packages.roots if packages else ()))
         """Everything required from the start."""
+        self.bounds = Bounds(problem, packages.markers if packages else None)
+        """What constraints and hashes rule out, which searches need not find out by choosing it."""
         self._requirements: dict[Candidate, tuple[Requirement, ...]] = {}
         self._allowed: dict[Requirement, frozenset[Candidate]] = {}
         self._allowed_by_test: dict[tuple[Key, Test], frozenset[Candidate]] = {}
@@ -34,6 +37,7 @@ class Universe:
         """The same world without what some groups require from the start, but with some candidates and keys required."""
         found = Universe(self.problem, self.packages)
         found._requirements = self._requirements
+        found.bounds = self.bounds
         origin = Origin("request", "", "tried", "a change was tried")
         found.roots = (
             *(root for root in self.roots if root.origin.group not in without),
@@ -48,11 +52,16 @@ class Universe:
             return self.packages.candidates(key) if self.packages else ()
         return self.problem.domains.get(key, ())
 
+    def beforehand(self, candidate: Candidate) -> tuple[Requirement, ...]:
+        """What is known of a candidate without reading its metadata: constraints, hashes, files that others write too."""
+        shared = self.packages.shared.of(candidate) if self.packages and candidate.key.is_package else ()
+        return (*self.bounds.of(candidate), *shared)
+
     def requirements(self, candidate: Candidate) -> tuple[Requirement, ...]:
         """What choosing a candidate requires; computed once."""
         found = self._requirements.get(candidate)
         if found is None:
-            found = self._requirements[candidate] = tuple(self._compute(candidate))
+            found = self._requirements[candidate] = (*self.beforehand(candidate), *self._compute(candidate))
         return found
 
     def allowed(self, requirement: Requirement) -> frozenset[Candidate]:
@@ -66,11 +75,17 @@ class Universe:
             question = (requirement.key, requirement.test)
             found = self._allowed_by_test.get(question)
             if found is None:
-                chosen = requirement.among(self.candidates(requirement.key))
-                offered = (one for one in chosen if not one.is_yanked or self._may_be_yanked(requirement, one))
-                found = self._allowed_by_test[question] = frozenset(offered)
+                chosen = self.among(requirement, self.candidates(requirement.key))
+                found = self._allowed_by_test[question] = frozenset(chosen)
             self._allowed[requirement] = found
         return found
+
+    def among(self, requirement: Requirement, candidates: Iterable[Candidate]) -> Iterator[Candidate]:
+        """Those of some candidates that a requirement allows, one by one as they are wanted."""
+        chosen = requirement.among(candidates)
+        if not requirement.key.is_package:
+            return chosen
+        return (one for one in chosen if not one.is_yanked or self._may_be_yanked(requirement, one))
 
     def accepts(self, requirement: Requirement, candidate: Candidate) -> bool:
         """Whether a candidate satisfies a requirement, judged anew each time."""
@@ -81,7 +96,7 @@ class Universe:
         """A yanked release is for who pins it (PEP 592): this requirement itself, or the spec, and then for everybody."""
         name = candidate.subject.name
         pins = (root for root in self.roots if root.key.name.partition("[")[0] == name and _pins(root))
-        return _pins(requirement) or any(root.allows(candidate) for root in pins)
+        return _pins(requirement) or any(root.allows(candidate) for root in pins) or self.bounds.pins(candidate)
 
     def _compute(self, candidate: Candidate) -> Iterable[Requirement]:
         if candidate.key.is_package:
@@ -113,7 +128,4 @@ def _holds(universe: Universe, requirement: Requirement, pins: dict[Key, Candida
 
 def _pins(requirement: Requirement) -> bool:
     """Whether a requirement names one exact version, which `==1.*` does not."""
-    test = requirement.test
-    return isinstance(test, Matching) and any(
-        one.operator in {"==", "==="} and not one.version.endswith(".*") for one in test.specifier
-    )
+    return is_exact(requirement.test)

@@ -46,6 +46,7 @@ def unverified(universe: Universe, pins: Mapping[Key, Candidate]) -> tuple[str, 
         *gate_unverified(universe, pins),
         *_unstated(universe, pins),
         *_limited(universe, pins),
+        *_unreached(universe),
     ]
     return tuple(dict.fromkeys(found))
 
@@ -203,6 +204,14 @@ def _limited(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[str]
                 fact = undecided[0].component
                 missing = f"{fact}: {target.label} does not state it, so whether limit {row.name} holds is unknown"
                 yield f"{missing}: {row.because}{to_settle(fact, target.host)}"
+
+
+def _unreached(universe: Universe) -> Iterator[str]:
+    """Indexes of framework builds that would have been asked: a build there may be more wanted than what was chosen."""
+    unreached = universe.packages.variants.unreached if universe.packages is not None else {}
+    for error in dict.fromkeys(unreached.values()):
+        names = ", ".join(sorted(index for index, one in unreached.items() if one is error))
+        yield f"pytorch: what {names} may have was left out: {error.message}"
 
 
 def _driver_versions(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[str]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from provisioner.solve.stack import Conflict
     from provisioner.solve.universe import Universe
 
-HIDDEN = frozenset({"accelerator", "platform", "policy"})
+HIDDEN = frozenset({"accelerator", "platform", "policy", "shared-file"})
 QUESTION = "your question"
 KINDS = ("fact", "request", "rule")
 
@@ -88,7 +88,8 @@ def _why(problem: Problem, chosen: Chosen, key: Key, source_for: SourceFor | Non
 
 def _wanted(universe: Universe, pins: dict[Key, Candidate]) -> list[Requirement]:
     """Every requirement of the answer; those of what the user named first."""
-    return [*universe.roots, *(one for candidate in pins.values() for one in universe.requirements(candidate))]
+    bounds = (one for candidate in pins.values() for one in universe.bounds.about(candidate))
+    return [*universe.roots, *bounds, *(one for candidate in pins.values() for one in universe.requirements(candidate))]
 
 
 def _reasons(wanted: Sequence[Requirement]) -> tuple[Reason, ...]:

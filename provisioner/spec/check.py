@@ -6,25 +6,22 @@ Reads the plain data, not the model, so that these mistakes are reported togethe
 from __future__ import annotations
 
 import re
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.utils import canonicalize_name
-
 from provisioner.gate.grammar import GateError
 from provisioner.gate.grammar import parse as parse_gate
-from provisioner.names import DISTRIBUTION_OF_COMPONENT
-from provisioner.spec.interval import interval_of_range, interval_of_specifier
+from provisioner.spec.interval import interval_of_range
 from provisioner.spec.policy import policy_mistakes
+from provisioner.spec.requests import request_mistakes
 from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from provisioner.document import Document, KeyPath
     from provisioner.errors import Mistake
-    from provisioner.spec.interval import Interval
 
 NAMED_COMPONENTS = (
     "accelerator", "arch_list", "driver_module", "gpu", "image", "loaded_modules", "os", "platform", "python_arch",
@@ -34,16 +31,7 @@ NAMED_COMPONENTS = (
 
 _NAME = re.compile(r"[A-Za-z][\w./:-]*(?: [\w.]+)?")
 _ARCHITECTURE = re.compile(r"\d{1,2}\.\d[af]?(?:\+PTX)?|gfx[0-9a-f]{3,5}")
-_LONGEST = 2000
-_NOT_PACKAGES = {
-    "python": "put it under `requires`",
-    **{
-        component: f"write `{distribution}`, or put it under `requires`"
-        for component, distribution in DISTRIBUTION_OF_COMPONENT.items()
-        if component != distribution
-    },
-}
-"""Names whose namesakes on an index are empty shells that nobody means."""
+_PATTERN = re.compile(r"[A-Za-z0-9*?](?:[A-Za-z0-9._*?-]*[A-Za-z0-9*?])?")
 _PLACEHOLDER = re.compile(r"\{[^}]*\}?")
 
 
@@ -53,14 +41,14 @@ def spec_mistakes(document: Document) -> Iterator[Mistake]:
         return
     ranges: dict[str, Range] = {}
     yield from _requires(document, ranges)
-    yield from _packages(document, ranges)
-    yield from _target(document)
+    yield from request_mistakes(document, ranges)
+    yield from _targets(document)
     yield from _indexes(document)
+    yield from _routes(document)
     yield from policy_mistakes(document, NAMED_COMPONENTS)
     yield from _architectures(document)
     yield from _image(document)
-    target, policy = (("target", "platform"), ("target", "host")), (("policy", "allow"), ("policy", "forbid"))
-    for path in (("outputs",), *policy, *target, ("build", "arch_list")):
+    for path in (("outputs",), ("policy", "allow"), ("policy", "forbid"), ("build", "arch_list")):
         yield from _repeated(document, path)
 
 
@@ -94,69 +82,31 @@ def _requires(document: Document, ranges: dict[str, Range]) -> Iterator[Mistake]
             yield document.mistake(("requires", name), f"`{text}` allows no version at all")
 
 
-def _packages(document: Document, ranges: dict[str, Range]) -> Iterator[Mistake]:
-    components = {DISTRIBUTION_OF_COMPONENT.get(name, name): name for name in ranges}
-    seen: dict[str, list[tuple[KeyPath, Requirement]]] = {}
-    for path, text in _texts(document, "packages"):
-        if len(text) > _LONGEST:
-            yield document.mistake(path, f"`{text[:27]}…` is {len(text)} characters long; no requirement is")
-            continue
-        try:
-            requirement = Requirement(text)
-        except InvalidRequirement as error:
-            reason = str(error).splitlines()[0]
-            yield document.mistake(path, f"`{text}` is not a requirement such as numpy>=2: {_lowered(reason)}")
-            continue
-        name = str(canonicalize_name(requirement.name))
-        if name in _NOT_PACKAGES:
-            yield document.mistake(path, f"`{name}` is not a Python distribution here; {_NOT_PACKAGES[name]}")
-            continue
-        own = interval_of_specifier(requirement.specifier)
-        if own.is_empty:
-            yield document.mistake(path, f"`{text}` allows no version at all")
-            continue
-        before = seen.setdefault(name, [])
-        yield from _against_packages(document, path, requirement, before)
-        before.append((path, requirement))
-        component = components.get(name)
-        if component is not None and requirement.url is None and requirement.marker is None:
-            yield from _against_component(document, path, own, component=(component, ranges[component]))
+def _targets(document: Document) -> Iterator[Mistake]:
+    """`target`, or each of `targets`; a spec with both would say twice where the environment must run."""
+    targets = _at(document, "targets")
+    names = [name for name in targets if isinstance(name, str)] if isinstance(targets, dict) else []
+    if isinstance(targets, dict) and "target" in document.data:
+        line = document.position(("target",)).line
+        yield document.mistake(("targets",), f"`target` on line {line} says already where the environment must run; keep one")
+    if targets == {}:
+        yield document.mistake(("targets",), "no target is named; leave `targets` out, or name one")
+    for path in (("target",), *(("targets", name) for name in names)):
+        yield from _target(document, path)
+        for key in ("platform", "host"):
+            yield from _repeated(document, (*path, key))
 
 
-def _against_packages(
-    document: Document, path: KeyPath, requirement: Requirement, before: Sequence[tuple[KeyPath, Requirement]]
-) -> Iterator[Mistake]:
-    own = interval_of_specifier(requirement.specifier)
-    for other_path, other in before:
-        # Requirements with different markers, or one without, may never apply together.
-        if requirement.marker != other.marker:
-            continue
-        is_apart = own.intersect(interval_of_specifier(other.specifier)).is_empty
-        if is_apart or (requirement.url and other.url and requirement.url != other.url):
-            line = document.position(other_path).line
-            yield document.mistake(path, f"`{requirement}` contradicts `{other}` on line {line}")
-            return
-
-
-def _against_component(document: Document, path: KeyPath, own: Interval, *, component: tuple[str, Range]) -> Iterator[Mistake]:
-    name, wanted = component
-    if own.intersect(interval_of_range(wanted)).is_empty:
-        text = _at(document, "requires", name)
-        line = document.position(("requires", name)).line
-        package = document.texts[path]
-        yield document.mistake(path, f"`{package}` contradicts `{name}: {text}` on line {line}; they are the same component")
-
-
-def _target(document: Document) -> Iterator[Mistake]:
-    host, platform = _at(document, "target", "host"), _at(document, "target", "platform")
+def _target(document: Document, path: tuple[str, ...]) -> Iterator[Mistake]:
+    host, platform = _at(document, *path, "host"), _at(document, *path, "platform")
     if platform == ():
-        yield document.mistake(("target", "platform"), "the list is empty; name at least one platform")
+        yield document.mistake((*path, "platform"), "the list is empty; name at least one platform")
     if host in {"", ()} if isinstance(host, str | tuple) else False:
-        yield document.mistake(("target", "host"), "no host is named; give a path, or `auto` for this machine")
-    for path, text in _texts(document, "target", "host"):
+        yield document.mistake((*path, "host"), "no host is named; give a path, or `auto` for this machine")
+    for place, text in _texts(document, *path, "host"):
         if text == "auto":
             yield document.mistake(
-                path, "`auto` stands alone; save this machine with `provision inspect` to list it with others"
+                place, "`auto` stands alone; save this machine with `provision inspect` to list it with others"
             )
 
 
@@ -174,6 +124,29 @@ def _indexes(document: Document) -> Iterator[Mistake]:
             fault = _url_fault(url)
             if fault:
                 yield document.mistake(("indexes", index, "url"), fault)
+
+
+def _routes(document: Document) -> Iterator[Mistake]:
+    """`indexes[].packages`: a name belongs to one index."""
+    indexes = _at(document, "indexes")
+    owners: dict[str, tuple[int, str]] = {}
+    for place, item in enumerate(indexes if isinstance(indexes, tuple) else ()):
+        names = item.get("packages") if isinstance(item, dict) else None
+        for index, name in enumerate(names if isinstance(names, tuple) else ()):
+            path: KeyPath = ("indexes", place, "packages", index)
+            if not isinstance(name, str):
+                continue
+            if not _PATTERN.fullmatch(name):
+                yield document.mistake(path, f"`{name}` is neither the name of a distribution nor a pattern such as nvidia-*")
+                continue
+            normal = re.sub(r"[-_.]+", "-", name).lower()
+            # A name and a pattern meet where the pattern matches the name; two patterns are held against every name that comes.
+            other = next((one for one in owners if fnmatchcase(normal, one) or fnmatchcase(one, normal)), None)
+            if other is not None and owners[other][0] != place:
+                yield document.mistake(path, f"`{name}` belongs to an index already, at {owners[other][1]}; keep one")
+            elif normal in owners:
+                yield document.mistake(path, f"`{name}` is given twice; the first is at {owners[normal][1]}")
+            owners.setdefault(normal, (place, document.where(path)))
 
 
 def _url_fault(url: str) -> str | None:

@@ -1,14 +1,17 @@
-"""Reads `provision.yaml`, with every mistake in it reported at once."""
+"""Reads `provision.yaml`, or the spec in a `pyproject.toml`, with every mistake in it reported at once."""
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from provisioner.document import FileError, load_document, parse_model
 from provisioner.errors import InvalidDocumentError, Mistake
 from provisioner.names import COMPONENT_OF_DISTRIBUTION, nearest
 from provisioner.spec.check import spec_mistakes
-from provisioner.spec.model import Spec
+from provisioner.spec.gather import READ_INSTEAD, Gathered, gather, is_path, without_paths
+from provisioner.spec.model import Spec, SpecFile
 from provisioner.spec.policy import unknown_names
 
 if TYPE_CHECKING:
@@ -22,24 +25,59 @@ AUTO = "auto"
 """The host that means: the machine this program runs on."""
 
 _INIT = "`provision init` writes a commented one"
+_TABLE = "write the keys of a spec under [tool.provision], or name a provision.yaml"
 
 
 def load_spec(path: Path) -> tuple[Spec, Document]:
-    """Read a spec, and the document that knows where its keys stand.
+    """Read a spec with the files it names, and the document that knows where every line stands.
 
+    A `pyproject.toml` has it under `[tool.provision]`, with the same keys; its project's dependencies are packages.
     Raises `FileError` when there is no such file, and `InvalidDocumentError` with every mistake at its line and column.
     """
     if not path.exists():
         raise FileError(f"{KIND} `{path}` does not exist", hints=(_INIT,))
-    document = load_document(path, kind=KIND)
-    return parse_spec(document), document
+    gathered = _of_project(path) if path.suffix == ".toml" else gather(load_document(path, kind=KIND))
+    return _validated(gathered), without_paths(gathered.document)
+
+
+def _of_project(path: Path) -> Gathered:
+    """A spec that stands in a project file."""
+    from provisioner.spec.project import load_project
+
+    project = load_project(path)
+    tool = project.data.get("tool")
+    if isinstance(tool, dict) and "provision" in tool:
+        return gather(_named(project.below(("tool", "provision")), project), project=project)
+    if not isinstance(project.data.get("project"), dict):
+        text = "has neither a [tool.provision] table nor a [project]"
+        raise InvalidDocumentError(KIND, (Mistake(str(path), 1, 1, "", text),), hints=(_TABLE,))
+    return gather(_named(replace(project, data={}, keys={}, texts={}), project), project=project)
+
+
+def _named(document: Document, project: Document) -> Document:
+    """A spec without a name has its project's, spelled as names of specs are."""
+    table = project.data.get("project")
+    name = table.get("name") if isinstance(table, dict) else None
+    if not isinstance(document.data, dict) or "name" in document.data or not isinstance(name, str):
+        return document
+    keys = {**document.keys, ("name",): project.position(("project", "name"))}
+    return replace(document, data={**document.data, "name": re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-_")}, keys=keys)
 
 
 def parse_spec(document: Document) -> Spec:
     """Validate a spec that has been read; raises `InvalidDocumentError`."""
+    return _validated(Gathered(document))
+
+
+def _validated(gathered: Gathered) -> Spec:
+    document = gathered.document
     if document.data is None:
         raise InvalidDocumentError(KIND, (Mistake(document.file, 1, 1, "", "the file is empty"),), hints=(_INIT,))
-    return parse_model(document, Spec, kind=KIND, besides=tuple(spec_mistakes(document)))
+    mistakes = (*gathered.mistakes, *spec_mistakes(document))
+    stated = parse_model(document, SpecFile, kind=KIND, besides=mistakes)
+    said = {name: getattr(stated, name) for name in SpecFile.model_fields}
+    said |= {name: tuple(item for item in said[name] if not is_path(item)) for name in READ_INSTEAD}
+    return Spec.model_construct(**said, hashes=gathered.hashes, requires_python=gathered.pythons)
 
 
 def check_components(document: Document, spec: Spec, known: Collection[str]) -> None:

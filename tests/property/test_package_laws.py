@@ -29,7 +29,14 @@ SETTINGS = examples(3000)
 def trials(draw: st.DrawFn, *, limits: int = 2) -> Trial:
     """Two to four distributions of up to three versions, with everything else that is random."""
     names, versions = draw(st.integers(2, 4)), draw(st.integers(1, 3))
-    return random_trial(random.Random(draw(SEEDS)), names=names, versions=versions, limits=limits)
+    return random_trial(random.Random(draw(SEEDS)), names=names, versions=versions, limits=limits, constraints=2)
+
+
+@st.composite
+def long_trials(draw: st.DrawFn) -> Trial:
+    """Two or three distributions of dozens of versions: where one requirement rules out many at once."""
+    names, versions = draw(st.integers(2, 3)), draw(st.integers(12, 40))
+    return random_trial(random.Random(draw(SEEDS)), names=names, versions=versions, constraints=1)
 
 
 def chosen(pins: Mapping[Key, Candidate]) -> dict[str, str]:
@@ -58,6 +65,32 @@ def test_1_valid_and_2_complete_of_the_complete_search_alone(trial: Trial) -> No
     assert pins is None or opinion.is_valid(chosen(pins))
 
 
+@examples(300)
+@given(long_trials())
+def test_1_valid_and_2_complete_with_dozens_of_versions(trial: Trial) -> None:
+    opinion = Opinion(trial)
+    pins = decide(universe_of(trial))
+    assert (pins is not None) == opinion.is_possible()
+    assert pins is None or opinion.is_valid(chosen(pins))
+
+
+@SETTINGS
+@given(trials())
+def test_3_nothing_could_be_newer_with_everything_else_as_it_is(trial: Trial) -> None:
+    """The first answer that a search meets may hold a version that only a choice it took back asked for."""
+    opinion = Opinion(trial)
+    pins = decide(universe_of(trial))
+    if pins is None:
+        return
+    answer = chosen(pins)
+    for name, versions in trial.packages.items():
+        keys = [key for key in answer if key.partition("[")[0] == name]
+        newer = [number for number, entry in versions.items() if keys and number > int(answer[keys[0]])]
+        for number in newer:
+            moved = {**answer, **dict.fromkeys(keys, str(number))}
+            assert versions[number].state == "yanked" or not opinion.is_valid(moved), f"{name} {number} would do"
+
+
 @examples(1000)
 @given(trials())
 def test_5_fewer_rules_never_hurt(trial: Trial) -> None:
@@ -66,6 +99,13 @@ def test_5_fewer_rules_never_hurt(trial: Trial) -> None:
         return
     for index in range(len(trial.limits)):
         assert decide(universe_of(replace(trial, limits=(*trial.limits[:index], *trial.limits[index + 1 :])))) is not None
+    for index in range(len(trial.constraints)):
+        fewer = (*trial.constraints[:index], *trial.constraints[index + 1 :])
+        # One that pins lets everybody have a yanked version (PEP 592): without it there may be none.
+        if trial.constraints[index].operator != "==":
+            assert decide(universe_of(replace(trial, constraints=fewer))) is not None
+    for index in range(len(trial.shared)):
+        assert decide(universe_of(replace(trial, shared=(*trial.shared[:index], *trial.shared[index + 1 :])))) is not None
     if len(trial.roots) > 1:
         assert decide(universe_of(replace(trial, roots=_unpinned(trial)))) is not None
 

@@ -21,6 +21,7 @@ from provisioner.solve.problem import join
 from provisioner.solve.resolve import decide
 from provisioner.solve.universe import Universe
 from tests import small
+from tests.extras_named import extras_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -57,6 +58,9 @@ class Shelf:
 
     def requirements(self, release: PackageRelease) -> tuple[Requirement, ...]:
         return tuple(Requirement(text) for text in self._needs[release.name, str(release.version)])
+
+    def extras(self, release: PackageRelease) -> tuple[str, ...]:
+        return extras_named(self.requirements(release))
 
     def prefetch(self, names: Iterable[NormalizedName]) -> None:
         del names

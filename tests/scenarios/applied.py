@@ -42,7 +42,11 @@ def applied(scenario: dict[str, Any], hint: Hint) -> dict[str, Any]:
 def _edit(scenario: dict[str, Any], component: str, change: str, host: str) -> None:
     spec = scenario["spec"]
     value = next((change.removeprefix(sign) for sign in SIGNS if change.startswith(sign)), change)
-    if change == "left out":
+    key, _, name = component.partition(".")
+    if key in {"constraints", "overrides"}:
+        assert change == "left out", "a line of these is dropped, never replaced"
+        spec[key] = [line for line in spec[key] if canonicalize_name(Requirement(line).name) != name]
+    elif change == "left out":
         spec["requires"] = {name: text for name, text in spec.get("requires", {}).items() if name != component}
         lines = spec.get("packages", [])
         spec["packages"] = [line for line in lines if canonicalize_name(Requirement(line).name) != component]

@@ -25,7 +25,9 @@ from provisioner.solve.problem import join
 from provisioner.solve.stack import Conflict
 from provisioner.solve.target import TargetHost, Wish
 from provisioner.spec.model import Spec
+from tests.lock_examples import lock_of
 from tests.loopback_index import LoopbackIndex
+from tests.standard_lock import assert_selects_its_stacks
 
 if TYPE_CHECKING:
     from provisioner.matrix.model import Matrix
@@ -87,6 +89,8 @@ def test_scenario(path: Path, tmp_path: Path) -> None:
     else:
         assert "stack" in expected, f"a stack was found: {found.components}"
         check_stack(found, expected)
+        if found.packages:
+            assert_selects_its_stacks(lock_of(found, installers={}), found)
 
 
 def check_stack(stack: Stack, expected: dict[str, Any]) -> None:

@@ -65,3 +65,70 @@ def test_a_distribution_that_no_variant_index_serves_is_not_looked_for_there(ind
         solve(index, tmp_path, "vllm")
     assert index.requests["/whl/cu118/vllm/"] == 0
     assert index.requests["/whl/cu118/torch/"] > 0
+
+
+MI300X = {"driver": {"kind": "amdgpu", "version": "6.3.6"}, "gpus": [{"gfx": "gfx942"}]}
+
+
+def test_the_compiler_of_a_rocm_build_comes_from_its_index_alone(index: LoopbackIndex, tmp_path: Path) -> None:
+    index.add_wheel("torch", "2.7.1+rocm6.3", requires=["pytorch-triton-rocm==3.3.1"], index="whl/rocm6.3")
+    index.add_wheel("pytorch-triton-rocm", "3.3.1", index="whl/rocm6.3")
+    index.add_wheel("pytorch-triton-rocm", "3.3.1")
+    locations = (IndexLocation(name="pypi", url=index.url), IndexLocation(name="pytorch", url=index.template))
+    settings = IndexSettings(indexes=locations, cache_directory=tmp_path / "cache", fresh_seconds=0)
+    wish = small.wish({"python": "==3.12", "pytorch": "==2.7.1+rocm6.3"}, MI300X, packages=("torch",))
+    stack = solve_joint(join(load_matrix(), wish), lambda environment: PackageIndex(settings, environment))
+    assert {package.name: (package.version, package.file.index) for package in stack.packages} == {
+        "torch": ("2.7.1+rocm6.3", "pytorch-rocm6.3"),
+        "pytorch-triton-rocm": ("3.3.1", "pytorch-rocm6.3"),
+    }
+    assert index.requests["/simple/pytorch-triton-rocm/"] == 0
+
+
+def test_torch_from_a_wheel_of_ones_own_is_the_build_its_name_says(index: LoopbackIndex, tmp_path: Path) -> None:
+    """The wheel of a build that the matrix knows may lie anywhere; what it needs of the host is known by its number."""
+    filename = index.add_wheel(
+        "torch", "2.1.2+cu118", index="hidden", tag="cp311-cp311-manylinux_2_17_x86_64", requires=["sympy"]
+    )
+    index.add_wheel("sympy", "1.0")
+    stack = solve(index, tmp_path, f"torch @ {index.root}/files/hidden/{filename.replace('+', '%2B')}")
+    assert (stack.components["pytorch_build"], stack.components["cuda"]) == ("cu118", "11.8.0")
+    assert {package.name: (package.version, package.file.index) for package in stack.packages} == {
+        "torch": ("2.1.2+cu118", "url"),
+        "sympy": ("1.0", "pypi"),
+    }
+    assert index.requests["/simple/torch/"] == index.requests["/whl/cu118/torch/"] == 0
+
+
+def test_a_build_of_torch_that_nobody_knows_is_refused(index: LoopbackIndex, tmp_path: Path) -> None:
+    filename = index.add_wheel("torch", "2.1.2+cu118.mine", index="hidden", tag="cp311-cp311-manylinux_2_17_x86_64")
+    url = f"{index.root}/files/hidden/{filename}"
+    with pytest.raises(NoStackError) as caught:
+        solve(index, tmp_path, f"torch @ {url}")
+    said = [member.text for member in caught.value.conflict.members if member.component == "pytorch"]
+    assert f"you require torch @ {url}, a build the matrix does not list" in said
+
+
+def test_torch_from_a_wheel_for_another_python_needs_that_python(index: LoopbackIndex, tmp_path: Path) -> None:
+    filename = index.add_wheel("torch", "2.1.2+cu118", index="hidden", tag="cp310-cp310-manylinux_2_17_x86_64")
+    with pytest.raises(NoStackError) as caught:
+        solve(index, tmp_path, f"torch @ {index.root}/files/hidden/{filename}")
+    said = [member.text for member in caught.value.conflict.members]
+    assert "pytorch 2.1.2+cu118 cannot be installed: no wheel for cp311 on linux/amd64 (has cp310)" in said
+
+
+def test_torchvision_by_url_is_for_the_build_that_its_version_names(index: LoopbackIndex, tmp_path: Path) -> None:
+    own = index.add_wheel("torchvision", "0.16.2+cu118", requires=["torch==2.1.2"], index="hidden")
+    other = index.add_wheel("torchvision", "0.16.2+cu121", requires=["torch==2.1.2"], index="hidden")
+    stack = solve(index, tmp_path, f"torchvision @ {index.root}/files/hidden/{own}")
+    assert {package.name: (package.version, package.file.index) for package in stack.packages} == {
+        "torch": ("2.1.2+cu118", "pytorch-cu118"),
+        "torchvision": ("0.16.2+cu118", "url"),
+    }
+    with pytest.raises(NoStackError) as caught:
+        solve(index, tmp_path, f"torchvision @ {index.root}/files/hidden/{other}")
+    said = [member.text for member in caught.value.conflict.members if member.component == "torchvision"]
+    assert (
+        f"torchvision 0.16.2+cu121 @ {index.root}/files/hidden/{other} is compiled for the PyTorch build that "
+        "its local version cu121 names"
+    ) in said

@@ -15,6 +15,7 @@ from provisioner.solve.requirement import PACKAGE, Key
 from provisioner.solve.resolve import decide
 from provisioner.solve.universe import Universe
 from tests import small
+from tests.extras_named import extras_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -49,6 +50,9 @@ class Shelf:
     def requirements(self, release: PackageRelease) -> tuple[Requirement, ...]:
         self.read.append(f"{release.name} {release.version}")
         return tuple(Requirement(text) for text in self._table[release.name][int(str(release.version))])
+
+    def extras(self, release: PackageRelease) -> tuple[str, ...]:
+        return extras_named(self.requirements(release))
 
     def prefetch(self, names: Iterable[NormalizedName]) -> None:
         del names

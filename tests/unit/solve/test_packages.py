@@ -11,11 +11,13 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version as PackageVersion
 
+from provisioner.index.markers import marker_environment
 from provisioner.index.model import Environment, IndexFile, PackageRelease
-from provisioner.matrix.model import Distribution, DistributionLimit, ImpliedNeed, Matrix, Release
+from provisioner.matrix.model import Matrix, Release
+from provisioner.matrix.model_distributions import Distribution, DistributionLimit, ImpliedNeed
 from provisioner.solve.conflict import explain_conflict
 from provisioner.solve.explain import conflict_lines
-from provisioner.solve.packages import PackageWorld, marker_environment
+from provisioner.solve.packages import PackageWorld
 from provisioner.solve.problem import join
 from provisioner.solve.requirement import PACKAGE, PYTORCH, Key
 from provisioner.solve.resolve import decide
@@ -23,6 +25,7 @@ from provisioner.solve.universe import Universe
 from provisioner.solve.unverified import unverified
 from provisioner.versions import Version
 from tests import small
+from tests.extras_named import extras_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -70,6 +73,9 @@ class Shelf:
         where = release.file.index
         table = self._table[release.name] if where == "pypi" else self._variants[f"{release.name}@{where}"]
         return tuple(Requirement(text) for text in table[str(release.version)])
+
+    def extras(self, release: PackageRelease) -> tuple[str, ...]:
+        return extras_named(self.requirements(release))
 
     def prefetch(self, names: Iterable[NormalizedName]) -> None:
         del names

@@ -1,0 +1,86 @@
+"""Overrides: what the spec puts in the place of whatever is required of a distribution.
+
+As with uv, an override replaces requirements and brings nothing in by itself; several overrides of one distribution, for
+different environments, all stand in the place of each requirement. A requirement whose own marker does not hold is not
+replaced, for nothing is required there. What the matrix knows of a distribution is no requirement of anybody's and stays.
+Source: uv documentation, "Dependency overrides", read 2026-11-21.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from packaging.requirements import Requirement as Pep508
+from packaging.utils import canonicalize_name
+from packaging.version import Version as PackageVersion
+
+from provisioner.solve.requirement import Origin
+from provisioner.solve.stack import Relaxation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from provisioner.solve.requirement import Candidate, Key
+    from provisioner.solve.target import Wish
+    from provisioner.solve.universe import Universe
+
+Asked = tuple[Pep508, Origin]
+"""A requirement and why it is there."""
+
+
+class Overrides:
+    """The overrides of one spec, by distribution."""
+
+    def __init__(self, wish: Wish) -> None:
+        self._found: dict[str, list[Asked]] = {}
+        for index, text in enumerate(wish.spec.overrides):
+            override = Pep508(text)
+            name = canonicalize_name(override.name)
+            place = wish.place(f"overrides.{index}")
+            origin = Origin("request", name, f"overrides.{index}", f"you override {name} with {text}", place)
+            self._found.setdefault(name, []).append((override, origin))
+
+    def __bool__(self) -> bool:
+        return bool(self._found)
+
+    def of(self, name: str) -> list[Asked]:
+        """What stands in the place of requirements of a distribution; nothing where they stand for themselves."""
+        return self._found.get(name, [])
+
+    def instead(self, requirement: Pep508, origin: Origin) -> list[Asked]:
+        """A requirement of the spec's own as it is after the overrides, under its marker and theirs."""
+        overrides = self.of(canonicalize_name(requirement.name))
+        if not overrides:
+            return [(requirement, origin)]
+        return [(_under(requirement, override), said) for override, said in overrides]
+
+
+def _under(requirement: Pep508, override: Pep508) -> Pep508:
+    """An override where the marker of what it replaces holds as well."""
+    markers = [f"({one.marker})" for one in (requirement, override) if one.marker is not None]
+    found = Pep508(str(override).partition(";")[0].strip())
+    return Pep508(f"{found}; {' and '.join(markers)}") if markers else found
+
+
+def overridden(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Relaxation]:
+    """Every requirement of metadata that an answer does not meet because an override stands in its place."""
+    world, overrides = universe.packages, universe.problem.overrides
+    if world is None or not overrides:
+        return
+    versions = {world.release_of(one).name: str(world.release_of(one).version) for key, one in pins.items() if key.is_package}
+    for key, candidate in pins.items():
+        if not key.is_package:
+            continue
+        release = world.release_of(candidate)
+        for needed in world.applicable(candidate):
+            name = canonicalize_name(needed.name)
+            for override, origin in overrides.of(name):
+                if not _is_met(needed, versions.get(name)):
+                    has = f"{name} {versions[name]}" if name in versions else f"no {name}"
+                    spelled = str(needed).partition(";")[0].strip()
+                    text = f"{release.name} {release.version} needs {spelled}, and has {has}: you override it with {override}"
+                    yield Relaxation(name="override", component=name, text=text, where=origin.where)
+
+
+def _is_met(needed: Pep508, version: str | None) -> bool:
+    return version is not None and needed.specifier.contains(PackageVersion(version), prereleases=True)

@@ -1,0 +1,246 @@
+"""Requirement files as pip reads them: requirements, constraints, hashes and the files that name each other.
+
+Comments, continued lines, `-r`, `-c`, `--hash` and `${VARIABLES}` mean what they mean to pip. What would say where packages
+come from, or ask for something to be built, is refused with the key of the spec that says it instead.
+Source: pip documentation, "Requirements File Format" and "Secure installs", read 2026-11-21.
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+import re
+import shlex
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from provisioner.document import FileError, Position, read_text
+from provisioner.errors import Mistake
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+KIND = "requirement file"
+
+_COMMENT = re.compile(r"(?:^|\s+)#.*$")
+_VARIABLE = re.compile(r"\$\{([A-Z0-9_]+)\}")
+_HASH = re.compile(r"sha256:[0-9a-f]{64}")
+_OPTION = re.compile(r"\s-(?:-[a-z]|[a-zA-Z]\b)")
+_VCS = re.compile(r"(?:^|@\s*)(?:git|hg|svn|bzr)(?:\+\w+)?:")
+_LONG = {"-r": "--requirement", "-c": "--constraint", "-e": "--editable", "-i": "--index-url", "-f": "--find-links"}
+_FOLLOWED = ("--requirement", "--constraint")
+_HARMLESS = {"--prefer-binary": (), "--only-binary": (":all:",)}
+"""What is done anyway, with the values it may have."""
+
+_REFUSED = {
+    "--index-url": "indexes are named in the spec, under `indexes:`",
+    "--pypi-url": "indexes are named in the spec, under `indexes:`",
+    "--extra-index-url": "indexes are named in the spec, under `indexes:`, where each name belongs to one of them",
+    "--find-links": "name the folder in pip's own configuration, or the index in the spec, under `indexes:`",
+    "--no-index": "name the only index in the spec, under `indexes:`",
+    "--editable": "what is installed from its source has no file to lock; build a wheel of it",
+    "--pre": "say so in the spec: `policy: {allow: [prerelease]}`",
+    "--no-binary": "source distributions are taken where the spec says `policy: {allow: [sdist]}` and there is no wheel",
+    "--only-binary": "wheels are taken wherever there are any, of everything; leave it out",
+    "--trusted-host": "hosts are trusted through certificates; leave it out",
+    "--use-feature": "it is a switch of pip's; leave it out",
+    "--global-option": "nothing is built with options; build a wheel",
+    "--config-settings": "nothing is built with options; build a wheel",
+}
+"""Options that pip knows and this does not follow, each with what to do instead."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequirementLine:
+    """One requirement (PEP 508 text) with its place, the sha256 digests it allows, and whether it only bounds."""
+
+    text: str
+    position: Position
+    hashes: tuple[str, ...] = ()
+    is_constraint: bool = False
+
+
+@dataclass(slots=True)
+class Reading:
+    """What was read of some files, in order, and every mistake; `done` are those files, and whether they were constraints."""
+
+    lines: list[RequirementLine] = field(default_factory=list)
+    mistakes: list[Mistake] = field(default_factory=list)
+    done: set[tuple[Path, bool]] = field(default_factory=set)
+
+
+def read_requirement_file(path: Path, *, named_at: Position, is_constraint: bool = False) -> Reading:
+    """Read a file and those it names; `named_at` is where the file itself is named.
+
+    A file that cannot be read is a mistake at the place that names it.
+    """
+    reading = Reading()
+    _read(path, named_at, reading, is_constraint=is_constraint, inside=())
+    return reading
+
+
+def _read(path: Path, named_at: Position, reading: Reading, *, is_constraint: bool, inside: tuple[Path, ...]) -> None:
+    real = path.resolve()
+    if real in inside:
+        chain = " -> ".join(one.name for one in (*inside[inside.index(real) :], real))
+        reading.mistakes.append(_mistake(named_at, f"`{path}` names itself: {chain}"))
+        return
+    if (real, is_constraint) in reading.done:
+        return
+    try:
+        text = _text_of(path)
+    except FileError as error:
+        reading.mistakes.append(_mistake(named_at, error.message))
+        return
+    logical = list(_logical_lines(text, str(path)))
+    needs_hashes = any(line.split()[:1] == ["--require-hashes"] for line, _ in logical)
+    for line, position in logical:
+        _read_line(line, position, reading, is_constraint=is_constraint, inside=(*inside, real), needs_hashes=needs_hashes)
+    reading.done.add((real, is_constraint))
+
+
+def _text_of(path: Path) -> str:
+    """UTF-8, or what a byte order mark says: PowerShell redirects into UTF-16."""
+    try:
+        with path.open("rb") as stream:
+            start = stream.read(4)
+    except OSError:
+        start = b""
+    for mark in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        if start.startswith(mark):
+            try:
+                return path.read_bytes().decode("utf-16")
+            except UnicodeDecodeError:
+                raise FileError(f"{KIND} `{path}` is not UTF-16 text, though it begins like it") from None
+    return read_text(path, kind=KIND).removeprefix("\ufeff")
+
+
+def _logical_lines(text: str, file: str) -> Iterator[tuple[str, Position]]:
+    """Lines with their continuations and without comments, each with where its first word stands.
+
+    As in pip, a comment line ends a continued line, even where it ends in a backslash itself.
+    """
+    parts: list[str] = []
+    first: Position | None = None
+    for number, line in enumerate([*text.splitlines(), ""], start=1):
+        is_comment = _COMMENT.match(line) is not None and line.lstrip().startswith("#")
+        is_continued = line.endswith("\\") and not is_comment
+        piece = f" {line}" if is_comment else line.removesuffix("\\") if is_continued else line
+        if first is None and piece.strip() and not is_comment:
+            first = Position(number, len(line) - len(line.lstrip()) + 1, file)
+        parts.append(piece)
+        if is_continued:
+            continue
+        whole = _COMMENT.sub("", "".join(parts)).strip()
+        if whole and first is not None:
+            yield whole, first
+        parts, first = [], None
+
+
+def _read_line(
+    line: str, position: Position, reading: Reading, *, is_constraint: bool, inside: tuple[Path, ...], needs_hashes: bool
+) -> None:
+    missing = [name for name in _VARIABLE.findall(line) if name not in os.environ]
+    if missing:
+        reading.mistakes.append(_mistake(position, f"the environment variable {missing[0]} is not set"))
+        return
+    line = _VARIABLE.sub(lambda match: os.environ[match[1]], line)
+    if line.startswith("-"):
+        _read_option(line, position, reading, inside=inside)
+        return
+    cut = _OPTION.search(line)
+    text = line[: cut.start()].strip() if cut else line
+    hashes, faults = _hashes(line[cut.start() :]) if cut else ((), ())
+    if needs_hashes and not hashes and not faults:
+        faults = (f"`{text}` has no `--hash`, though the file says --require-hashes",)
+    text = _named_wheel(text)
+    source = _source_fault(text)
+    faults = (*faults, source) if source else faults
+    reading.mistakes.extend(_mistake(position, fault) for fault in faults)
+    if not faults:
+        reading.lines.append(RequirementLine(text=text, position=position, hashes=hashes, is_constraint=is_constraint))
+
+
+def _hashes(options: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The sha256 digests of the options behind a requirement, and what is wrong with the other options."""
+    found, others, faults = [], [], []
+    for name, value in _options(options):
+        if name != "--hash":
+            faults.append(_refusal(name, value))
+        elif _HASH.fullmatch(value.lower()):
+            found.append(value.lower().removeprefix("sha256:"))
+        else:
+            others.append(value)
+    wrong = next((value for value in others if not re.fullmatch(r"sha(?:384:[0-9a-f]{96}|512:[0-9a-f]{128})", value)), None)
+    if wrong is not None:
+        faults.append(f"`--hash={wrong}` is not a hash that protects anything; it is sha256: and 64 hexadecimal digits")
+    elif others and not found:
+        faults.append("of its files only sha256 is known; give `--hash=sha256:…` as well")
+    return tuple(dict.fromkeys(found)), tuple(faults)
+
+
+def _options(text: str) -> Iterator[tuple[str, str]]:
+    """The options of a line with their values, long names for short ones; a value may follow as a word of its own."""
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        words = text.split()
+    while words:
+        name, equals, value = words.pop(0).partition("=")
+        if name[:2] in _LONG and not name.startswith("--"):
+            name, value, equals = _LONG[name[:2]], f"{name[2:]}{equals}{value}", name[2:]
+        if not equals and words and not words[0].startswith("-"):
+            value = words.pop(0)
+        yield name, value
+
+
+def _read_option(line: str, position: Position, reading: Reading, *, inside: tuple[Path, ...]) -> None:
+    for name, value in _options(line):
+        if name == "--require-hashes" or (name in _HARMLESS and (not value or value in _HARMLESS[name])):
+            continue
+        if name not in _FOLLOWED:
+            reading.mistakes.append(_mistake(position, _refusal(name, value)))
+        elif not value or "\0" in value:
+            reading.mistakes.append(_mistake(position, f"`{name}` names no file"))
+        elif "://" in value:
+            reading.mistakes.append(_mistake(position, f"`{value}` is not read over the network; save it beside this file"))
+        else:
+            # As in pip: what a constraints file requires with -r is required, what anybody names with -c is a constraint.
+            path = Path(position.file).parent / value
+            _read(path, position, reading, is_constraint=name == "--constraint", inside=inside)
+
+
+def _refusal(name: str, value: str) -> str:
+    """Why an option is not followed; values are left out, for URLs may carry passwords."""
+    if name in _REFUSED:
+        return f"`{name}` is not read from requirement files: {_REFUSED[name]}"
+    word = name if name.startswith("-") else f"{name}{'=' if value else ''}{value}"
+    return f"`{word}` is not an option of requirement files"
+
+
+def _named_wheel(text: str) -> str:
+    """A line that is nothing but the place of a wheel, with the name that the wheel's own name states before it."""
+    place, semicolon, marker = text.partition(";")
+    place = place.strip()
+    filename = place.partition("#")[0].rpartition("/")[2]
+    if " " in place or not filename.endswith(".whl"):
+        return text
+    name = filename.partition("-")[0]
+    is_local = "://" not in place and not place.startswith("file:")
+    return f"{name} @ {'file:' if is_local else ''}{place}{' ;' if semicolon else ''}{marker}"
+
+
+def _source_fault(text: str) -> str:
+    """What is wrong with a requirement that is no name and versions; "" where nothing is."""
+    if _VCS.search(text):
+        return "a repository is not a file that can be locked: build a wheel of it, and write `name @ file:…` or `name @ https://…`"
+    head = re.split(r"[;@\[<>=!~\s]", text, maxsplit=1)[0]
+    is_file = "/" in head or "\\" in head or head.startswith(".") or head.endswith((".whl", ".tar.gz", ".zip"))
+    if is_file:
+        return "a file needs its name before it: write `name @ file:…` or `name @ https://…`"
+    return ""
+
+
+def _mistake(position: Position, text: str) -> Mistake:
+    return Mistake(position.file, position.line, position.column, "", text)

@@ -1,0 +1,86 @@
+"""What the search adds to resolvelib changes nothing: it remembers, it walks lazily, and it tells what is needed by itself."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from resolvelib.resolvers import ResolutionImpossible, ResolutionTooDeep, Resolver
+
+from provisioner.solve.provider import PACKAGE_ROUNDS, Course, UniverseProvider, search
+from tests.package_trials import random_trial, universe_of
+from tests.strategies import SEEDS, examples
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+    from provisioner.solve.requirement import Candidate, Key, Requirement
+    from provisioner.solve.universe import Universe
+
+pytestmark = pytest.mark.property
+
+
+class EagerProvider(UniverseProvider):
+    """Every candidate is judged by every requirement, each time anew."""
+
+    def __init__(self, universe: Universe) -> None:
+        super().__init__(universe)
+        self._world = universe
+
+    def find_matches(  # type: ignore[override]
+        self,
+        identifier: Key,
+        requirements: Mapping[Key, Iterator[Requirement]],
+        incompatibilities: Mapping[Key, Iterator[Candidate]],
+    ) -> list[Candidate]:
+        wanted, refused = list(requirements[identifier]), list(incompatibilities[identifier])
+        return [
+            one
+            for one in self._world.candidates(identifier)
+            if one not in refused
+            and all(self._world.accepts(requirement, one) for requirement in wanted)
+            and (one.key.name == "torch" or not one.key.is_package or one.subject.file is not None)
+        ]
+
+    def is_satisfied_by(self, requirement: Requirement, candidate: Candidate) -> bool:
+        return self._world.accepts(requirement, candidate)
+
+
+def engine_alone(universe: Universe) -> dict[Key, Candidate] | None:
+    """What resolvelib's own resolver answers, which remembers nothing; raises `RecursionError` as it does."""
+    resolver: Resolver[Requirement, Candidate, Key] = Resolver(EagerProvider(universe), Course())
+    try:
+        return dict(resolver.resolve(universe.roots, max_rounds=PACKAGE_ROUNDS).mapping)
+    except (ResolutionImpossible, ResolutionTooDeep):
+        return None
+
+
+def needed(universe: Universe, pins: Mapping[Key, Candidate]) -> set[Key]:
+    """The keys that can be reached from what is required from the start: by growing a set until it grows no more."""
+    found: set[Key] = {root.key for root in universe.roots}
+    while True:
+        more = {one.key for key in found & pins.keys() for one in universe.requirements(pins[key])} | found
+        if more == found:
+            return found & pins.keys()
+        found = more
+
+
+def labels(pins: Mapping[Key, Candidate], keys: Collection[Key]) -> dict[Key, str]:
+    return {key: pins[key].label for key in keys}
+
+
+@examples(1500)
+@given(SEEDS)
+def test_the_engine_answers_what_it_answers_alone_without_what_nothing_needs(seed: int) -> None:
+    dice = random.Random(seed)
+    trial = random_trial(dice, names=dice.randint(2, 5), versions=dice.randint(1, 4), limits=dice.randint(0, 2))
+    ours = search(universe_of(trial))
+    try:
+        alone = engine_alone(universe := universe_of(trial))
+    except RecursionError:
+        return
+    assert (ours is None) == (alone is None)
+    if ours is not None and alone is not None:
+        assert labels(ours, ours) == labels(alone, needed(universe, alone))

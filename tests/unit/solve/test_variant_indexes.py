@@ -1,0 +1,76 @@
+"""An index of framework builds that is out of reach is left out where nobody asked for it, and never in silence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from packaging.utils import canonicalize_name
+
+from provisioner.errors import UnavailableError
+from provisioner.solve.joint import solve_joint
+from provisioner.solve.problem import join
+from provisioner.solve.variant_indexes import VariantIndexes
+from tests import small
+from tests.unit.solve.test_packages import Shelf, matrix_with_facts
+
+if TYPE_CHECKING:
+    from packaging.utils import NormalizedName
+
+    from provisioner.index.model import PackageRelease
+    from provisioner.solve.problem import Problem
+
+TORCH = canonicalize_name("torch")
+LEFT_OUT = "pytorch: what pytorch-cu118 may have was left out: index `pytorch-cu118` cannot be reached: no route"
+
+
+class Cut(Shelf):
+    """A shelf whose every index but the default one is out of reach."""
+
+    def releases(self, name: NormalizedName, *, index: str = "") -> tuple[PackageRelease, ...]:
+        if index:
+            self.asked.append(f"{name}@{index}")
+            raise UnavailableError(f"index `{index}` cannot be reached: no route")
+        return super().releases(name, index=index)
+
+
+def problem(*packages: str, gpu: str = "", index: str = "") -> Problem:
+    indexes = [{"name": index, "url": "https://builds.test/{variant}"}] if index else []
+    host = {"gpus": [{"compute_capability": gpu}], "container_toolkit": "1.17.4"} if gpu else {}
+    wish = small.wish({"python": "==3.11"}, host, packages=packages, indexes=indexes)
+    return join(matrix_with_facts(), wish)
+
+
+def test_an_index_that_nobody_named_lists_nothing_and_its_family_is_not_asked_again() -> None:
+    shelf = Cut({})
+    indexes = VariantIndexes(problem("torch"), shelf)
+    assert indexes.releases(TORCH, "pytorch-cu118") == ()
+    assert indexes.releases(TORCH, "pytorch-cu126") == ()
+    assert shelf.asked == ["torch@pytorch-cu118"]
+    assert list(indexes.unreached) == ["pytorch-cu118", "pytorch-cu126"]
+    assert indexes.why_not("pytorch-cu126") == "index pytorch-cu126 is out of reach"
+
+
+@pytest.mark.parametrize("name", ["pytorch", "pytorch-cu118"])
+def test_an_index_that_the_spec_names_must_answer(name: str) -> None:
+    indexes = VariantIndexes(problem("torch", index=name), Cut({}))
+    with pytest.raises(UnavailableError) as caught:
+        indexes.releases(TORCH, "pytorch-cu118")
+    assert caught.value.message == "index `pytorch-cu118` cannot be reached: no route"
+
+
+def test_an_answer_without_the_index_says_that_it_was_left_out() -> None:
+    """The newest tool needs a build of 2.1.0, and the default one needs what is not there."""
+    torch: dict[str, list[str] | str] = {"2.4.0": [], "2.1.0": ["six==9"]}
+    shelf = Cut({"torch": torch, "six": {"1": []}, "tool": {"2": ["torch<2.4"], "1": []}})
+    stack = solve_joint(problem("tool"), lambda _: shelf)
+    assert {package.name: package.version for package in stack.packages} == {"tool": "1"}
+    assert LEFT_OUT in stack.unverified
+
+
+def test_nothing_is_proved_impossible_without_the_index() -> None:
+    """Of both releases the builds of the default index need what is not there; the third build is on the other index."""
+    shelf = Cut({"torch": {"2.4.0": ["six==9"], "2.1.0": ["six==9"]}, "six": {"1": []}})
+    with pytest.raises(UnavailableError) as caught:
+        solve_joint(problem("torch"), lambda _: shelf)
+    assert caught.value.message == "index `pytorch-cu118` cannot be reached: no route"
