@@ -25,8 +25,7 @@ KeyPath = tuple[str | int, ...]
 
 _TAG = "tag:yaml.org,2002:"
 _TAGS = frozenset({"bool", "float", "int", "map", "null", "seq", "str", "timestamp"})
-_DEEPEST = 50
-_MOST = 200_000
+_DEEPEST, _MOST = 50, 200_000
 """Levels of nesting and values in one file: aliases can make a short file endless, or larger than memory."""
 
 
@@ -39,10 +38,11 @@ class FileError(ProvisionError):
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A place in a file, 1-based, as editors count."""
+    """A place in a file, 1-based, as editors count; `file` is "" for the file of the document it belongs to."""
 
     line: int
     column: int
+    file: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +72,13 @@ class Document:
 
     def where(self, path: KeyPath) -> str:
         """`file:line` of a key, as conflicts cite it."""
-        return f"{self.file}:{self.position(path).line}"
+        return f"{(position := self.position(path)).file or self.file}:{position.line}"
 
     def mistake(self, path: KeyPath, text: str) -> Mistake:
         """A mistake at `path`, for reporting with the others of the file."""
         position = self.position(path)
-        return Mistake(self.file, position.line, position.column, dotted(path), text)
+        where = "" if position.file else dotted(path)  # in another file the line has no such key
+        return Mistake(position.file or self.file, position.line, position.column, where, text)
 
 
 def dotted(path: KeyPath) -> str:
@@ -136,8 +137,7 @@ def write_together(files: Mapping[Path, bytes]) -> None:
 
 
 def _umask() -> int:
-    mask = os.umask(0o022)
-    os.umask(mask)
+    os.umask(mask := os.umask(0o022))
     return mask
 
 
@@ -257,8 +257,8 @@ def parse_model(document: Document, model: type[Model], *, kind: str, besides: t
         valid = model.model_validate(document.data)
     except ValidationError as error:
         found = _mistakes(document, model, error.errors(include_url=False))
-        places = {(mistake.line, mistake.column) for mistake in found}
-        others = (mistake for mistake in besides if (mistake.line, mistake.column) not in places)
+        places = {(one.file, one.line, one.column) for one in found}
+        others = (one for one in besides if (one.file, one.line, one.column) not in places)
         raise InvalidDocumentError(kind, (*found, *others)) from None
     if besides:
         raise InvalidDocumentError(kind, besides)

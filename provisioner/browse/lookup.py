@@ -80,6 +80,11 @@ def _knowledge(matrix: Matrix) -> Iterator[Row]:
         data = {"name": limit.name, "when": needs_data((limit.when,)), "on": needs_data(limit.guards)}
         data |= {"allow": {limit.distribution: limit.specifier}, "because": limit.because, "sources": limit.sources}
         yield Row(kind="limit", name=limit.name, data=kept(data))
+    for shared in matrix.shared_files:
+        owners = {owner.distribution: owner.versions or "every version" for owner in shared.owners}
+        data = {"name": shared.name, "path": shared.path, "owners": owners, "refused": "yes" if shared.is_refused else "no"}
+        data |= {"because": shared.because, "sources": shared.sources}
+        yield Row(kind="shared file", name=shared.name, data=kept(data))
 
 
 def citing_index(matrix: Matrix) -> dict[str, tuple[str, ...]]:
@@ -106,5 +111,12 @@ def _cited_rows(matrix: Matrix) -> Iterator[tuple[str, tuple[str, ...]]]:
     for distribution in matrix.distributions:
         yield f"distribution {distribution.name}", distribution.sources
         yield from ((f"distribution {distribution.name}", implied.sources) for implied in distribution.implied)
-    for rows in (matrix.limits, matrix.overrides, matrix.variables, matrix.failures, matrix.driver_packages):
+    for rows in (
+        matrix.limits,
+        matrix.shared_files,
+        matrix.overrides,
+        matrix.variables,
+        matrix.failures,
+        matrix.driver_packages,
+    ):
         yield from ((one.name, one.sources) for one in rows)

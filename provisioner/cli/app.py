@@ -22,10 +22,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the program on `arguments` (default: the command line) and leave with its exit code; never returns."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     _prepare_streams()
-    code = _guarded(words)
+    code = _guarded(words, is_command_line=arguments is None)
     if code == _INTERRUPTED:
         _abandon_threads()
+    if arguments is None:
+        _keep_rubbish()
     raise SystemExit(code)
+
+
+def _keep_rubbish() -> None:
+    """Leave it to the system: the interpreter looks for garbage once more on its way out, in all that a solve made."""
+    import gc
+
+    gc.freeze()
 
 
 def _prepare_streams() -> None:
@@ -41,10 +50,10 @@ def _prepare_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _guarded(words: list[str]) -> int:
+def _guarded(words: list[str], *, is_command_line: bool) -> int:
     """Run, and turn what ends a program early into an exit code, as a shell reports it."""
     try:
-        code = _version() if words in (["--version"], ["-V"]) else _run(words)
+        code = _version() if words in (["--version"], ["-V"]) else _answer(words) if is_command_line else _run(words)
         sys.stdout.flush()
     except KeyboardInterrupt:
         return _INTERRUPTED
@@ -75,11 +84,23 @@ def _version() -> int:
     return 0
 
 
+def _answer(words: list[str]) -> int:
+    """Run, unless the answer is at hand."""
+    from functools import partial
+
+    from provisioner.cli.answered import answered
+
+    return answered(words, partial(_run, words))
+
+
 def _run(words: list[str]) -> int:
     import gc
+    import os
 
     from provisioner.errors import ProvisionError
 
+    # pydantic would read the metadata of every installed distribution, in search of plugins this program does not use.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     # What a solve makes lives until its end: looking for garbage in it, as often as is usual, takes a tenth of the time.
     gc.set_threshold(100_000, 20, 100)
     try:

@@ -25,7 +25,7 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "check": (
         "Say whether locks and rendered files still hold; works offline",
-        ("provision check", "provision check environments/ --format json"),
+        ("provision check", "provision check --changes", "provision check environments/ --format json"),
     ),
     "render": (
         "Write a Dockerfile, or a sibling of it, from a lock alone",

@@ -1,4 +1,4 @@
-"""`provision check`: offline, before a merge: do the locks hold, and are rendered files what their locks say."""
+"""`provision check`: before a merge: do the locks hold, are rendered files what their locks say, what would solving change."""
 
 from __future__ import annotations
 
@@ -9,11 +9,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from provisioner.cli.options import FormatOption, HostOption, MatrixOption, OutputFormat
+from provisioner.cli.options import (
+    ExcludeNewerOption,
+    FormatOption,
+    HostOption,
+    MatrixOption,
+    OfflineOption,
+    OutputFormat,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from provisioner.cli.check_changes import Renewal
+    from provisioner.cli.inputs import Inputs
     from provisioner.errors import ProvisionError
     from provisioner.lock.fresh import Finding
     from provisioner.lock.model import Lock
@@ -23,18 +32,45 @@ PathsArgument = Annotated[
     typer.Argument(metavar="PATH", readable=False, help="Locks, or folders that hold some; default: this folder."),
 ]
 
+ChangesOption = Annotated[
+    bool,
+    typer.Option(
+        "--changes", help="Ask the indexes as well: what solving again would change, and why; with --offline, the cache."
+    ),
+]
+
+FilesOption = Annotated[
+    bool,
+    typer.Option(
+        "--files", help="Read what is in every locked wheel as well: do two of them write the same file? Nothing is downloaded."
+    ),
+]
+
 EXIT_CODES = {"yes": 0, "no": 1, "unverified": 3}
 
 SEVERITY = (0, 3, 1, 2)
 """Exit codes from best to worst: a file that cannot be used says less than a no, and somebody has to mend it first."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What was asked of every lock: on which hosts and by which matrix it should hold, and what solving again would change."""
+
+    hosts: list[Path] | None
+    matrix: Path | None
+    changes: bool
+    offline: bool
+    exclude_newer: str | None
+    files: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a check of one lock found, and the error that ended it, if one did."""
+    """What a check of one lock found, what solving it again would change where that was asked, and the error that ended it."""
 
     findings: tuple[Finding, ...]
     error: ProvisionError | None = None
+    renewal: Renewal | None = None
 
     @property
     def verdict(self) -> str:
@@ -46,13 +82,18 @@ def check(
     paths: PathsArgument = None,
     host: HostOption = None,
     *,
+    changes: ChangesOption = False,
+    files: FilesOption = False,
+    offline: OfflineOption = False,
+    exclude_newer: ExcludeNewerOption = None,
     matrix: MatrixOption = None,
     format: FormatOption = OutputFormat.TEXT,  # noqa: A002 - the option is called --format
 ) -> int:
-    """Say whether locks and rendered files still hold; works offline."""
+    """Say whether locks and rendered files still hold; works offline, unless --changes asks what solving again would change."""
     from provisioner.cli.display import json_data
 
-    results = {path: _checked(path, host, matrix) for path in _locks(paths or [Path()])}
+    question = Question(hosts=host, matrix=matrix, changes=changes, offline=offline, exclude_newer=exclude_newer, files=files)
+    results = {path: _checked(path, question) for path in _locks(paths or [Path()])}
     _raise_if_all_failed(list(results.values()))
     overall = _worst([result.verdict for result in results.values()])
     if format is OutputFormat.JSON:
@@ -64,16 +105,23 @@ def check(
     return max(errors, key=SEVERITY.index) if errors else EXIT_CODES[overall]
 
 
-def _checked(path: Path, hosts: list[Path] | None, matrix: Path | None) -> Result:
+def _checked(path: Path, question: Question) -> Result:
     """Everything found about one lock; an error about it or its spec is a result too, so that the others are still told."""
     from provisioner.errors import ProvisionError
 
     found: list[Finding] = []
+    renewal = None
     try:
-        found.extend(_findings(path, hosts, matrix))
+        lock = _lock(path, found)
+        inputs = _inputs(path, lock, question, found)
+        if inputs is not None:
+            found.extend(_against_spec(path, lock, inputs))
+            found.extend(_shared_files(path, lock, inputs, question))
+            renewal = _renewal(path, lock, inputs, question, found)
+            found.extend(renewal.findings if renewal is not None else ())
     except ProvisionError as error:
         return Result(tuple(found), error)
-    return Result(tuple(found))
+    return Result(tuple(found), renewal=renewal)
 
 
 def _raise_if_all_failed(results: list[Result]) -> None:
@@ -106,8 +154,8 @@ def _is_hidden(path: Path) -> bool:
     return any(part.startswith(".") and part not in {".", ".."} for part in path.parts[:-1])
 
 
-def _findings(path: Path, hosts: list[Path] | None, matrix: Path | None) -> Iterator[Finding]:
-    """Everything wrong or unknown about one lock, in the order a reader would ask."""
+def _lock(path: Path, found: list[Finding]) -> Lock:
+    """Read a lock; what is wrong with it by itself is added to `found`."""
     from provisioner.document import read_text
     from provisioner.lock.file import KIND, parse_lock, verify_digest
     from provisioner.lock.fresh import Finding, artefact_findings
@@ -117,24 +165,68 @@ def _findings(path: Path, hosts: list[Path] | None, matrix: Path | None) -> Iter
     if not verify_digest(text):
         words = "the lock was edited by hand: its digest does not fit its content"
         hints = ("change the spec and run `provision solve`",)
-        yield Finding(code="edited-lock", verdict="no", text=words, where=str(path), hints=hints)
-    yield from artefact_findings(lock, path.parent, where=str(path))
-    yield from _against_spec(path, lock, hosts, matrix)
+        found.append(Finding(code="edited-lock", verdict="no", text=words, where=str(path), hints=hints))
+    found.extend(artefact_findings(lock, path.parent, where=str(path)))
+    return lock
 
 
-def _against_spec(path: Path, lock: Lock, hosts: list[Path] | None, matrix: Path | None) -> Iterator[Finding]:
+def _inputs(path: Path, lock: Lock, question: Question, found: list[Finding]) -> Inputs | None:
+    """The spec of a lock with its hosts and the matrix; None, and a finding, where the spec is not there."""
     from provisioner.cli.inputs import read_inputs, require_available_outputs
-    from provisioner.lock.fresh import Finding, package_findings, stack_findings
-    from provisioner.lock.policy import policy_findings
-    from provisioner.solve.problem import join
+    from provisioner.lock.fresh import Finding
 
     spec_path = path.parent / lock.spec_file
     if not spec_path.is_file():
         text = f"its spec `{lock.spec_file}` is not there, so nothing can be said about what was asked for"
-        yield Finding(code="no-spec", verdict="unverified", text=text, where=str(path))
-        return
-    inputs = read_inputs(spec_path, hosts=hosts, matrix=matrix)
+        found.append(Finding(code="no-spec", verdict="unverified", text=text, where=str(path)))
+        return None
+    target = lock.target or None
+    inputs = read_inputs(
+        spec_path, hosts=question.hosts, exclude_newer=question.exclude_newer, matrix=question.matrix, target=target
+    )
     require_available_outputs(inputs)
+    found.extend(_missing_targets(path, inputs))
+    return inputs
+
+
+def _shared_files(path: Path, lock: Lock, inputs: Inputs, question: Question) -> Iterator[Finding]:
+    """What is in the wheels, where that was asked."""
+    if question.files:
+        from provisioner.cli.check_files import file_findings
+
+        yield from file_findings(lock, inputs.matrix, where=path, offline=question.offline)
+
+
+def _missing_targets(path: Path, inputs: Inputs) -> Iterator[Finding]:
+    """The targets of a spec that nobody has locked yet: a folder each, beside that of this lock."""
+    from provisioner.lock.fresh import Finding
+
+    for name in inputs.targets:
+        place = path.absolute().parent.parent / name / path.name
+        if not place.is_file():
+            text = f"the spec wants target {name}, which has no lock beside this one"
+            hints = (f"`provision solve --target {name}` writes it",)
+            yield Finding(code="missing-target", verdict="no", text=text, where=str(path), hints=hints)
+
+
+def _renewal(path: Path, lock: Lock, inputs: Inputs, question: Question, found: list[Finding]) -> Renewal | None:
+    """What solving again would change, where that was asked; of a stale lock its system half at least, which asks no index."""
+    from provisioner.cli.check_changes import STALE_CODES, renewed, renewed_system
+
+    if question.changes:
+        return renewed(path, lock, inputs, offline=question.offline)
+    if any(finding.code in STALE_CODES for finding in found):
+        return renewed_system(path, lock, inputs)
+    return None
+
+
+def _against_spec(path: Path, lock: Lock, inputs: Inputs) -> Iterator[Finding]:
+    """Everything wrong or unknown about one lock beside its spec, in the order a reader would ask."""
+    from provisioner.lock.fresh import Finding, package_findings, stack_findings
+    from provisioner.lock.hazards import hazard_findings
+    from provisioner.lock.policy import policy_findings
+    from provisioner.solve.problem import join
+
     for platform in inputs.platforms:
         if platform not in lock.platforms:
             text = f"the spec wants {platform}, the lock has {', '.join(lock.platforms)}"
@@ -149,6 +241,7 @@ def _against_spec(path: Path, lock: Lock, hosts: list[Path] | None, matrix: Path
             continue
         yield from stack_findings(one, problem, where=str(path))
         yield from package_findings(one, problem, where=str(path))
+        yield from hazard_findings(one, problem, where=str(path))
         yield from policy_findings(one, problem, where=str(path))
         if one.image is not None and not one.image.digest:
             text = f"image: {one.image.reference} is not pinned by digest"
@@ -207,6 +300,10 @@ def _as_json(result: Result) -> dict[str, object]:
     report: dict[str, object] = {"verdict": result.verdict, "findings": findings}
     if result.error is not None:
         report["error"] = {key: value for key, value in failure_data(result.error).items() if key != "status"}
+    if result.renewal is not None:
+        from provisioner.cli.check_changes import renewal_data
+
+        report["changes"] = renewal_data(result.renewal)
     return report
 
 
@@ -225,3 +322,8 @@ def _tell(results: dict[Path, Result]) -> None:
                 data(f"    {detail}")
             for hint in finding.hints:
                 data(f"    hint: {hint}")
+        if result.renewal is not None:
+            from provisioner.cli.check_changes import renewal_lines
+
+            for line in renewal_lines(result.renewal):
+                data(f"  {line}")

@@ -26,7 +26,33 @@ _NARROWEST = 20
 
 def data(text: str) -> None:
     """Print what the user asked for to stdout; a newline is added where the text does not end in one."""
+    _hear(text, is_data=True)
     sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
+
+
+@contextmanager
+def listened() -> Iterator[list[tuple[bool, str]]]:
+    """Yield a list that grows with all that is printed, each with whether it is data; words about progress are left out."""
+    heard: list[tuple[bool, str]] = []
+    _listeners.append(heard)
+    try:
+        yield heard
+    finally:
+        _listeners.remove(heard)
+
+
+_listeners: list[list[tuple[bool, str]]] = []
+
+
+def _hear(text: str, *, is_data: bool) -> None:
+    """Progress is spoken of in threads of its own."""
+    if not _listeners:
+        return
+    from threading import current_thread, main_thread
+
+    if current_thread() is main_thread():
+        for heard in _listeners:
+            heard.append((is_data, text))
 
 
 def json_data(value: object) -> None:
@@ -46,6 +72,7 @@ def json_data(value: object) -> None:
 
 def talk(text: str) -> None:
     """Print a line about the work, not its result, to stderr."""
+    _hear(text, is_data=False)
     # What was already printed as data belongs above this line when both streams end in one terminal or log.
     sys.stdout.flush()
     sys.stderr.write(text if text.endswith("\n") else f"{text}\n")
@@ -132,12 +159,16 @@ def _terminal_width() -> int:
 
 
 @contextmanager
-def step(text: str) -> Iterator[None]:
-    """Say what long work is going on: a spinner on a terminal, one plain line elsewhere, nothing when it is quick."""
+def step(text: str, details: Callable[[], str] = str) -> Iterator[None]:
+    """Say what long work is going on, and how far it is: `details` is asked now and then, and may have nothing to say.
+
+    A terminal shows it in one line that is overwritten, anything else in a plain line every ten seconds. Work that is quick is
+    not talked about.
+    """
     from threading import Event, Thread
 
     is_done = Event()
-    speaker = Thread(target=_speak, args=(text, is_done), daemon=True)
+    speaker = Thread(target=_speak, args=(text, details, is_done), daemon=True)
     speaker.start()
     try:
         yield
@@ -148,53 +179,36 @@ def step(text: str) -> Iterator[None]:
 
 @contextmanager
 def steps(text: str) -> Iterator[Callable[[str], None]]:
-    """Like `step`, for work of many parts: call what this yields with the name of each part as it begins.
-
-    A terminal shows the part in one line that is overwritten, anything else a line every ten seconds.
-    """
-    from threading import Event, Thread
-
-    is_done = Event()
+    """Like `step`, for work of many parts: call what this yields with the name of each part as it begins."""
     begun: list[str] = []
-    speaker = Thread(target=_speak_of_parts, args=(text, begun, is_done), daemon=True)
-    speaker.start()
-    try:
+    with step(text, lambda: f"{len(begun)}, {begun[-1]}" if begun else "0"):
         yield begun.append
-    finally:
-        is_done.set()
-        speaker.join()
 
 
-def _speak_of_parts(text: str, begun: Sequence[str], is_done: Event) -> None:
+def _speak(text: str, details: Callable[[], str], is_done: Event) -> None:
     if is_done.wait(PATIENCE_SECONDS):
         return
     if not _is_lively(sys.stderr):
         talk(f"{text} ...")
         while not is_done.wait(_PLAIN_PAUSE_SECONDS):
-            talk(f"{text}: {_latest(begun)}")
+            found = details()
+            if found:
+                talk(f"{text}: {found}")
         return
-    from rich.console import Console
-    from rich.markup import escape
+    _show_live(text, details, is_done)
 
-    with Console(stderr=True, no_color=not _has_colour(sys.stderr)).status(text) as status:
+
+def _show_live(text: str, details: Callable[[], str], is_done: Event) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    def line() -> Text:
+        found = details()
+        return Text(f"{text}: {found}" if found else text, no_wrap=True, overflow="ellipsis")
+
+    with Console(stderr=True, no_color=not _has_colour(sys.stderr)).status(line()) as status:
         while not is_done.wait(_LIVELY_PAUSE_SECONDS):
-            status.update(escape(f"{text}: {_latest(begun)}"))
-
-
-def _latest(begun: Sequence[str]) -> str:
-    return f"{len(begun)}, {begun[-1]}" if begun else "0"
-
-
-def _speak(text: str, is_done: Event) -> None:
-    if is_done.wait(PATIENCE_SECONDS):
-        return
-    if not _is_lively(sys.stderr):
-        talk(f"{text} ...")
-        return
-    from rich.console import Console
-
-    with Console(stderr=True, no_color=not _has_colour(sys.stderr)).status(text):
-        is_done.wait()
+            status.update(line())
 
 
 def _is_lively(stream: TextIO) -> bool:

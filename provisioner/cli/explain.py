@@ -17,6 +17,7 @@ from provisioner.cli.options import (
     OutputFormat,
     SpecArgument,
     StackOnlyOption,
+    TargetOption,
 )
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def explain(
     host: HostOption = None,
     *,
     platform: PlatformOption = None,
+    target: TargetOption = None,
     stack_only: StackOnlyOption = False,
     offline: OfflineOption = False,
     diff: DiffOption = None,
@@ -68,7 +70,7 @@ def explain(
 
     if component is None and spec != DEFAULT_SPEC and not spec.exists() and DEFAULT_SPEC.exists() and not spec.suffix:
         spec, component = DEFAULT_SPEC, str(spec)  # `provision explain pytorch`: both are optional
-    inputs = read_inputs(spec, hosts=host, matrix=matrix)
+    inputs = read_inputs(spec, hosts=host, matrix=matrix, target=target)
     on = _platform(inputs, platform)
     try:
         if stack_only or not inputs.spec.packages:
@@ -127,7 +129,7 @@ def _answer_joint(
     locking = Locking(inputs, inputs.path.parent, offline=is_offline, keep=set())
     try:
         problem = locking.problem(platform)
-        with step("Solving"):
+        with step("Solving", locking.progress):
             found = solve_joint(problem, locking.source) if component is None else why(problem, component, locking.source)
     except UnavailableError as error:
         # The system half alone may have another answer: it is not given in place of the whole one unless it is asked for.

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from provisioner.cli.targets import every, only
 from provisioner.errors import UsageError
 
 if TYPE_CHECKING:
@@ -17,15 +18,25 @@ if TYPE_CHECKING:
     from provisioner.spec.model import Spec
 
 
+INLINE = "target.host"
+"""What a host that stands in the spec itself is called."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inputs:
-    """A validated spec, the document it came from, the hosts and the matrix."""
+    """A validated spec, the document it came from, the hosts and the matrix.
+
+    `target` is the name of the target, of a spec that names several, and `targets` are the names of all: `spec` and
+    `document` then speak of that one.
+    """
 
     spec: Spec
     document: Document
     path: Path
     hosts: tuple[TargetHost, ...]
     matrix: Matrix
+    target: str = ""
+    targets: tuple[str, ...] = ()
 
     @property
     def platforms(self) -> tuple[str, ...]:
@@ -45,10 +56,40 @@ class Inputs:
 
 
 def read_inputs(
-    spec_path: Path, *, hosts: Sequence[Path] | None = None, exclude_newer: str | None = None, matrix: Path | None = None
+    spec_path: Path,
+    *,
+    hosts: Sequence[Path] | None = None,
+    exclude_newer: str | None = None,
+    matrix: Path | None = None,
+    target: str | None = None,
 ) -> Inputs:
-    """Read the spec, the hosts it names (or those given instead) and the matrix; all mistakes of a file at once."""
-    found = read_without_hosts(spec_path, exclude_newer=exclude_newer, matrix=matrix)
+    """Read the spec, the hosts it names (or those given instead) and the matrix; all mistakes of a file at once.
+
+    Of a spec with several targets, `target` is the one wanted.
+    """
+    return with_hosts(only(_read(spec_path, exclude_newer=exclude_newer, matrix=matrix), target), hosts)
+
+
+def read_targets(
+    spec_path: Path,
+    *,
+    hosts: Sequence[Path] | None = None,
+    exclude_newer: str | None = None,
+    matrix: Path | None = None,
+    wanted: Sequence[str] = (),
+) -> list[Inputs]:
+    """The inputs of every target of a spec, or of those wanted; as `read_inputs`."""
+    found = every(_read(spec_path, exclude_newer=exclude_newer, matrix=matrix), wanted)
+    if hosts and len(found) > 1:
+        raise UsageError(
+            f"--host stands in place of the hosts of one target, and {found[0].document.file} has {len(found)}",
+            hints=("choose one with --target",),
+        )
+    return [with_hosts(one, hosts) for one in found]
+
+
+def with_hosts(found: Inputs, hosts: Sequence[Path] | None = None) -> Inputs:
+    """Inputs with the hosts their spec names, or those given instead."""
     targets = hosts_of(found, hosts)
     _same_platform(targets, found.spec, found.document)
     return replace(found, hosts=targets)
@@ -56,6 +97,11 @@ def read_inputs(
 
 def read_without_hosts(spec_path: Path, *, exclude_newer: str | None = None, matrix: Path | None = None) -> Inputs:
     """Read the spec and the matrix; hosts are read by who knows better where they are."""
+    return only(_read(spec_path, exclude_newer=exclude_newer, matrix=matrix), None)
+
+
+def _read(spec_path: Path, *, exclude_newer: str | None, matrix: Path | None) -> Inputs:
+    """The spec with all its targets, and the matrix."""
     from provisioner.matrix.cache import cached_matrix
     from provisioner.spec.load import check_components, load_spec
 
@@ -69,7 +115,10 @@ def read_without_hosts(spec_path: Path, *, exclude_newer: str | None = None, mat
 
 def hosts_of(inputs: Inputs, given: Sequence[Path] | None = None) -> tuple[TargetHost, ...]:
     """The hosts the spec names, or those given instead; a target nobody described where there are none."""
-    return _hosts(inputs.spec, inputs.document, inputs.path, given)
+    found = _hosts(inputs.spec, inputs.document, inputs.path, given)
+    if not inputs.target:
+        return found
+    return tuple(replace(one, label=f"targets.{inputs.target}.host") if one.label == INLINE else one for one in found)
 
 
 def require_available_outputs(inputs: Inputs) -> None:
@@ -82,6 +131,22 @@ def require_available_outputs(inputs: Inputs) -> None:
         raise UsageError(
             f"output `{unknown[0]}` ({place}) is not available in this version", hints=(f"available: {', '.join(FORMATS)}",)
         )
+
+
+def require_other_outputs(inputs: Inputs, folder: Path) -> None:
+    """Raise `UsageError` for an output that would be written over a file the spec was read from."""
+    from provisioner.render.formats import FORMATS
+    from provisioner.spec.gather import files_of
+
+    read = {inputs.path.resolve(), *files_of(inputs.document)}
+    for index, output in enumerate(inputs.spec.outputs):
+        if (folder / FORMATS[output]).resolve() in read:
+            place = inputs.document.where(("outputs", index))
+            other = f"call the file that is read otherwise, such as {Path(FORMATS[output]).stem}.in"
+            raise UsageError(
+                f"output `{output}` ({place}) would overwrite `{folder / FORMATS[output]}`, which the spec reads",
+                hints=(f"{other}, or write elsewhere with --out",),
+            )
 
 
 def _day(text: str) -> str:
@@ -128,7 +193,7 @@ def _profile(path: Path, shown: Path) -> TargetHost:
 def _inline(document: Document) -> TargetHost:
     from provisioner.host.load import host_from_document
 
-    return _target(document.below(("target", "host")), "target.host", host_from_document)
+    return _target(document.below(("target", "host")), INLINE, host_from_document)
 
 
 def _target(document: Document, label: str, read: object) -> TargetHost:

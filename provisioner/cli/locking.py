@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from provisioner.cli.inputs import require_available_outputs
-from provisioner.errors import UnavailableError, UsageError
+from provisioner.cli.describing import Describing
+from provisioner.cli.direct import direct_urls, locations, require_files
+from provisioner.cli.inputs import require_available_outputs, require_other_outputs
+from provisioner.cli.upgrades import read_upgrades
+from provisioner.errors import UnavailableError
 from provisioner.index.reference import ImageReference
 
 if TYPE_CHECKING:
@@ -29,31 +33,29 @@ INSTALLER = "uv"
 
 
 class Locking:
-    """One run of `solve` that locks. `keep` names what may move away from an earlier lock; None: everything may."""
+    """One run of `solve` that locks. `keep` names what may move away from an earlier lock; None: everything may.
 
-    def __init__(self, inputs: Inputs, folder: Path, *, offline: bool, keep: set[str] | None) -> None:
+    The earlier lock is the one this run would replace, unless another is given as `earlier`.
+    """
+
+    def __init__(
+        self, inputs: Inputs, folder: Path, *, offline: bool, keep: set[str] | None, earlier: Lock | None = None
+    ) -> None:
         from provisioner.lock.file import lock_path
 
         self._inputs = inputs
         self._folder = folder
         self._lock_file = folder / lock_path(inputs.spec.name)
         require_available_outputs(inputs)
-        self._refuse_urls()
-        self._earlier = self._read_earlier()
-        self._asked = keep or set()
-        self._moving = keep if keep is None else keep | {canonicalize_name(name) for name in keep}
+        require_other_outputs(inputs, folder)
+        require_files(inputs)
+        self._earlier = earlier if earlier is not None else self._read_earlier()
+        self._upgrades = read_upgrades(sorted(keep or ()))
+        self._moving = None if keep is None else self._upgrades.moving
         self._settings = index_settings(inputs, is_offline=offline)
+        self._describing = Describing(self._earlier, is_offline=offline, is_refreshed=keep is None)
         self._sources: list[PackageIndex] = []
-
-    def _refuse_urls(self) -> None:
-        """A requirement by URL must not be met by another file that an index happens to have under the same name."""
-        for index, text in enumerate(self._inputs.spec.packages):
-            if Requirement(text).url is not None:
-                place = self._inputs.document.where(("packages", index))
-                raise UsageError(
-                    f"`{text}` ({place}) is a requirement by URL, which this version does not lock",
-                    hints=("serve the file from an index or a find-links folder, and require its version",),
-                )
+        self._answering: dict[str, PackageIndex] = {}
 
     def _read_earlier(self) -> Lock | None:
         """The lock this run replaces; one that cannot be read is replaced without a word of its content."""
@@ -61,6 +63,7 @@ class Locking:
         from provisioner.errors import ProvisionError
         from provisioner.lock.file import read_lock
 
+        sys.audit("provision.looked_for", str(self._lock_file))
         if not self._lock_file.exists():
             return None
         try:
@@ -76,7 +79,8 @@ class Locking:
         stacks = []
         for platform in self._inputs.platforms:
             stack = solve_joint(self.problem(platform), self.source)
-            stacks.append(self._with_digest(self._hashed(stack)))
+            self._answering[platform] = self._sources[-1]
+            stacks.append(self._with_digest(self._described(stack)))
         self._mention_strangers(stacks)
         return stacks
 
@@ -84,7 +88,8 @@ class Locking:
         """What is to be solved on one platform: what an earlier lock chose is tried first."""
         from provisioner.solve.problem import join
 
-        return join(self._inputs.matrix, self._inputs.wish(platform, preferred=self._preferred(platform)))
+        wish = self._inputs.wish(platform, preferred=self._preferred(platform))
+        return join(self._inputs.matrix, self._upgrades.applied(wish, self._chosen_earlier(platform)))
 
     def _mention_strangers(self, stacks: Sequence[Stack]) -> None:
         """A name given to --upgrade-package that nothing has is most likely a typo, and would pass without a trace."""
@@ -92,7 +97,7 @@ class Locking:
         from provisioner.names import nearest
 
         known = {name for stack in stacks for name in (*stack.components, *(package.name for package in stack.packages))}
-        for name in sorted(self._asked):
+        for name in self._upgrades.names:
             if not {name, canonicalize_name(name)} & {*known, INSTALLER, "torch"}:
                 near = nearest(name, known)
                 warn(f"--upgrade-package `{name}` is in no stack{f'; did you mean `{near}`?' if near else ''}")
@@ -110,10 +115,10 @@ class Locking:
                     place = self._inputs.document.where(("policy", table, name))
                     warn(f"policy.{table} `{name}` ({place}) is in no stack, so it changes nothing")
 
-    def _hashed(self, stack: Stack) -> Stack:
-        """Some indexes list files without a hash; a lock needs one, so those files are read once."""
-        source = self._sources[-1]
-        packages = (replace(package, file=_with_hash(package.file, source)) for package in stack.packages)
+    def _described(self, stack: Stack) -> Stack:
+        """Pages may leave out hashes and sizes, and never say who attests a file: what a lock states is read here."""
+        files = self._describing.files([package.file for package in stack.packages], self._sources[-1])
+        packages = (replace(package, file=file) for package, file in zip(stack.packages, files, strict=True))
         return replace(stack, packages=tuple(packages))
 
     def source(self, environment: Environment) -> PackageIndex:
@@ -121,8 +126,15 @@ class Locking:
         from provisioner.index.client import PackageIndex
 
         source = PackageIndex(self._settings, environment)
+        source.expect(Requirement(text) for text in (*self._inputs.spec.packages, *self._inputs.spec.constraints))
         self._sources.append(source)
         return source
+
+    def progress(self) -> str:
+        """What was read from the indexes so far, and what is waited for; "" before anything is read."""
+        from provisioner.index.activity import in_words
+
+        return in_words(source.activity for source in self._sources) if self._sources else ""
 
     def close(self) -> None:
         """Say what the indexes have to say, and give up what was only read ahead."""
@@ -130,11 +142,18 @@ class Locking:
 
         for note in dict.fromkeys(note for source in self._sources for note in source.notes):
             warn(note)
+        for note in self._describing.notes():
+            warn(note)
         for source in self._sources:
             source.close()
 
     def _preferred(self, platform: str) -> Mapping[str, str]:
         """What an earlier lock chose and need not move."""
+        chosen = self._chosen_earlier(platform)
+        return {name: value for name, value in chosen.items() if name not in (self._moving or ())}
+
+    def _chosen_earlier(self, platform: str) -> Mapping[str, str]:
+        """What an earlier lock chose, nothing where everything may move."""
         if self._earlier is None or self._moving is None or platform not in self._earlier.platforms:
             return {}
         lock = self._earlier.on(platform)
@@ -142,8 +161,7 @@ class Locking:
         if "pytorch" in chosen:
             chosen["pytorch"] = f"{chosen['pytorch']}+{lock.stack['pytorch_build']}"
         chosen.update({package.name: package.version for package in lock.packages})
-        moving = {"pytorch" if name == "torch" else name for name in self._moving} | self._moving
-        return {name: value for name, value in chosen.items() if name not in moving}
+        return chosen
 
     def _with_digest(self, stack: Stack) -> Stack:
         """Pin the base image by digest; a registry out of reach leaves it unverified, never guessed."""
@@ -172,26 +190,44 @@ class Locking:
             return None
         return self._earlier.on(stack.platform).image
 
-    def write(self, stacks: Sequence[Stack], *, is_dry_run: bool) -> list[str]:
-        """Write lock, rendered files and local wheels, all or none; return their names in that order."""
-        from provisioner.document import write_together
-        from provisioner.lock.asked import asked
-        from provisioner.lock.create import create_lock, local_files
-        from provisioner.lock.file import write_lock
-        from provisioner.render import render
-        from provisioner.render.formats import FORMATS
+    def answering(self, platform: str) -> PackageIndex:
+        """The indexes as they were read for the answer of a platform, until `close`."""
+        return self._answering[platform]
 
-        spec = self._inputs.spec
-        installer = {stack.platform: self._installer(stack) for stack in stacks if stack.runs == "container"}
+    def lock(self, stacks: Sequence[Stack], *, installer: Mapping[str, IndexFile] | None = None) -> Lock:
+        """The lock that `write` writes, for who only wants to read it; without index where the installers are given."""
+        return self._locked(stacks, self._installers(stacks) if installer is None else installer)
+
+    def _installers(self, stacks: Sequence[Stack]) -> dict[str, IndexFile]:
+        return {stack.platform: self._installer(stack) for stack in stacks if stack.runs == "container"}
+
+    def _locked(self, stacks: Sequence[Stack], installer: Mapping[str, IndexFile]) -> Lock:
+        from provisioner.lock.asked import asked
+        from provisioner.lock.create import create_lock
+        from provisioner.lock.origin import with_origins
+
         lock = create_lock(
             list(stacks),
-            name=spec.name,
+            name=self._inputs.spec.name,
             matrix_digest=self._inputs.matrix.digest,
             spec_digest=spec_digest(self._inputs),
             installer=installer,
             spec_file=os.path.relpath(self._inputs.path, self._folder),
         )
-        lock = replace(lock, asked=asked(spec))
+        described = with_origins(lock, self._describing.origins)
+        return replace(described, asked=asked(self._inputs.spec), target=self._inputs.target)
+
+    def write(self, stacks: Sequence[Stack], *, is_dry_run: bool) -> list[str]:
+        """Write lock, rendered files and local wheels, all or none; return their names in that order."""
+        from provisioner.document import write_together
+        from provisioner.lock.create import local_files
+        from provisioner.lock.file import write_lock
+        from provisioner.render import render
+        from provisioner.render.formats import FORMATS
+
+        spec = self._inputs.spec
+        installer = self._installers(stacks)
+        lock = self._locked(stacks, installer)
         texts = {self._lock_file: write_lock(lock).encode()}
         for output in spec.outputs:
             texts[self._folder / FORMATS[output]] = render(lock, output, lock_file_name=self._lock_file.name).encode()
@@ -217,20 +253,13 @@ class Locking:
         locked = self._locked_installer(stack)
         release: PackageRelease = next((one for one in usable if str(one.version) == locked), usable[0])
         assert release.file is not None
-        return _with_hash(release.file, source)
+        return self._describing.files([release.file], source)[0]
 
     def _locked_installer(self, stack: Stack) -> str:
         if self._earlier is None or self._moving is None or stack.platform not in self._earlier.platforms:
             return ""
         installer = self._earlier.on(stack.platform).installer
         return installer.version if installer is not None and INSTALLER not in self._moving else ""
-
-
-def _with_hash(file: IndexFile, source: PackageIndex) -> IndexFile:
-    if file.sha256 or file.path:
-        return file
-    sha256, size = source.hash_and_size(file)
-    return replace(file, sha256=sha256, size=size)
 
 
 def _pair(text: str | None) -> tuple[int, int] | None:
@@ -250,23 +279,27 @@ def _unpinned(stack: Stack, image: BaseImage, why: str) -> Stack:
 
 def index_settings(inputs: Inputs, *, is_offline: bool) -> IndexSettings:
     """The indexes of the spec, else the installer's own configuration; policy of the spec on top."""
-    from provisioner.index.settings import IndexLocation, settings_from_pip
+    from provisioner.index.settings import settings_from_pip
     from provisioner.solve.policy import uploads_until
 
     policy = inputs.spec.policy
     allowed = set(policy.allow).difference(policy.forbid)
     settings = settings_from_pip(os.environ)
-    wanted = [Requirement(text) for text in inputs.spec.packages]
+    spec = inputs.spec
+    wanted = [Requirement(text) for text in (*spec.packages, *spec.constraints, *spec.overrides)]
     early = frozenset(canonicalize_name(one.name) for one in wanted if one.specifier.prereleases)
     return replace(
         settings,
-        indexes=tuple(IndexLocation(name=index.name, url=index.url) for index in inputs.spec.indexes) or settings.indexes,
+        indexes=locations(inputs) or settings.indexes,
         offline=is_offline,
         exclude_newer=uploads_until(inputs.matrix, policy),
         accepts_undated=policy.exclude_newer is None,
         allow_prerelease="prerelease" in allowed,
         prerelease_names=early,
-        allow_sdist="sdist" in allowed,
+        allow_sdist=bool(allowed & {"sdist", "build"}),
+        allow_build="build" in allowed,
+        direct_urls=direct_urls(inputs),
+        direct_folder=inputs.path.parent,
     )
 
 

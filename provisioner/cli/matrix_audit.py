@@ -26,7 +26,8 @@ OUTCOMES = ("confirmed", "refuted", "not measurable")
 
 def matrix_audit(
     wanted: Annotated[
-        list[str] | None, typer.Argument(metavar="[COMPONENT[==VERSION]]...", help="What to audit; default: everything.")
+        list[str] | None,
+        typer.Argument(metavar="[COMPONENT[==VERSION]]...", help="What to audit, shared-files too; default: everything."),
     ] = None,
     *,
     full: Annotated[
@@ -71,10 +72,14 @@ def matrix_audit(
 
 
 def _selection(matrix: Matrix, text: str) -> tuple[str, str]:
+    from provisioner.curate.audit_shared_files import SHARED_FILES
     from provisioner.errors import UsageError
     from provisioner.names import nearest
 
     component, _, version = text.partition("==")
+    if component == SHARED_FILES:
+        _require_shared_file(matrix, version)
+        return component, version
     if component not in matrix.components:
         near = nearest(component, matrix.components)
         raise UsageError(f"the matrix has no component `{component}`", hints=(f"did you mean `{near}`?",) if near else ())
@@ -85,6 +90,16 @@ def _selection(matrix: Matrix, text: str) -> tuple[str, str]:
             f"the matrix has no release {version} of {component}", hints=(f"its newest are {newest}",) if newest else ()
         )
     return component, version
+
+
+def _require_shared_file(matrix: Matrix, name: str) -> None:
+    from provisioner.errors import UsageError
+    from provisioner.names import nearest
+
+    known = [shared.name for shared in matrix.shared_files]
+    if name and name not in known:
+        near = nearest(name, known)
+        raise UsageError(f"the matrix has no shared file `{name}`", hints=(f"did you mean `{near}`?",) if near else ())
 
 
 def _rows(matrix: Matrix, selections: Sequence[tuple[str, str]]) -> list[Row]:

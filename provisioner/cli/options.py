@@ -28,6 +28,15 @@ HostOption = Annotated[
     ),
 ]
 
+TargetsOption = Annotated[
+    list[str] | None,
+    typer.Option("--target", metavar="NAME", help="Of a spec with several targets, this one; give it several times."),
+]
+
+TargetOption = Annotated[
+    str | None, typer.Option("--target", metavar="NAME", help="Of a spec with several targets, the one that is meant.")
+]
+
 OfflineOption = Annotated[bool, typer.Option("--offline", help="Use only what is cached; never open a connection.")]
 
 OutOption = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Write here instead of beside the spec.")]
@@ -40,7 +49,11 @@ UpgradeOption = Annotated[bool, typer.Option("--upgrade", help="Prefer newer ver
 
 UpgradePackageOption = Annotated[
     list[str] | None,
-    typer.Option("--upgrade-package", metavar="NAME", help="Let this package or component move; the others stay as locked."),
+    typer.Option(
+        "--upgrade-package",
+        metavar="NAME",
+        help="Let this package or component move (NAME, or NAME==VERSION); the others stay as locked.",
+    ),
 ]
 
 ExcludeNewerOption = Annotated[

@@ -19,6 +19,19 @@ def solved(stacks: Sequence[Stack], written: Sequence[str]) -> dict[str, object]
     return report
 
 
+def solved_targets(answers: Sequence[tuple[str, Sequence[Stack], Sequence[str]]]) -> dict[str, object]:
+    """What was decided for each target, by its name; of one target alone, what `solved` says and which one it is."""
+    if len(answers) == 1:
+        ((name, stacks, written),) = answers
+        return {**solved(stacks, written), **({"target": name} if name else {})}
+    written = [path for _, _, paths in answers for path in paths]
+    return {
+        "status": "solved",
+        "targets": {name: solved(stacks, paths) for name, stacks, paths in answers},
+        "written": written,
+    }
+
+
 def _stack(stack: Stack) -> dict[str, object]:
     report: dict[str, object] = {"stack": dict(stack.components)}
     if stack.basis:
@@ -33,6 +46,18 @@ def _stack(stack: Stack) -> dict[str, object]:
     report["relaxations"] = [
         {"name": one.name, "component": one.component, "text": one.text, "where": one.where} for one in stack.relaxations
     ]
+    if stack.warnings:
+        report["warnings"] = list(stack.warnings)
+    if stack.held_back:
+        report["held_back"] = [
+            {"component": one.component, "chosen": one.chosen, "newest": one.newest, "text": one.text, "where": one.where}
+            for one in stack.held_back
+        ]
+    if stack.moves:
+        report["moves"] = [
+            {"name": one.name, "from": one.before, "to": one.after, "because": one.because, "where": one.where}
+            for one in stack.moves
+        ]
     return report
 
 

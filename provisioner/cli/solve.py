@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from provisioner.cli.options import (
@@ -17,13 +18,36 @@ from provisioner.cli.options import (
     OutputFormat,
     SpecArgument,
     StackOnlyOption,
+    TargetsOption,
     UpgradeOption,
     UpgradePackageOption,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
     from provisioner.cli.inputs import Inputs
-    from provisioner.solve.stack import Stack
+    from provisioner.solve.stack import Move, Stack
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The stacks of one target, one a platform, and the files that were written for it; `target` is "" of a spec with one."""
+
+    target: str
+    stacks: list[Stack]
+    written: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """How to lock: where to write, what may move away from an earlier lock (None: everything), and what may be done."""
+
+    folder: Path
+    keep: set[str] | None
+    is_offline: bool
+    is_dry_run: bool
 
 
 def solve(
@@ -38,41 +62,63 @@ def solve(
     exclude_newer: ExcludeNewerOption = None,
     out: OutOption = None,
     matrix: MatrixOption = None,
+    target: TargetsOption = None,
     format: FormatOption = OutputFormat.TEXT,  # noqa: A002 - the option is called --format
 ) -> int:
     """Find a stack and its packages, lock them, write what is asked for."""
     from provisioner.cli import report
-    from provisioner.cli.display import failure, json_data, step
-    from provisioner.cli.inputs import read_inputs
+    from provisioner.cli.display import failure, json_data, talk
+    from provisioner.cli.inputs import read_targets
     from provisioner.solve.joint import NoStackError
 
-    inputs = read_inputs(spec, hosts=host, exclude_newer=exclude_newer, matrix=matrix)
+    targets = read_targets(spec, hosts=host, exclude_newer=exclude_newer, matrix=matrix, wanted=target or ())
     folder = out if out is not None else spec.parent
+    answers: list[Answer] = []
     try:
         if stack_only:
-            stacks = _system(inputs)
-            written: list[str] = []
+            for inputs in targets:
+                answers.append(Answer(inputs.target, _system(inputs)))  # noqa: PERF401 - what was answered before an error counts
         else:
-            from provisioner.cli.locking import Locking
-
-            locking = Locking(inputs, folder, offline=offline, keep=None if upgrade else set(upgrade_package or ()))
-            try:
-                with step("Solving"):
-                    stacks = locking.solve()
-                written = locking.write(stacks, is_dry_run=dry_run)
-            finally:
-                if not isinstance(sys.exception(), KeyboardInterrupt):  # who interrupts does not wait for requests under way
-                    locking.close()
+            keep = None if upgrade else set(upgrade_package or ())
+            _lock(targets, answers, Run(folder=folder, keep=keep, is_offline=offline, is_dry_run=dry_run))
     except NoStackError as error:
+        name = targets[len(answers)].target
         if format is OutputFormat.JSON:
-            json_data(report.no_stack(error.conflict))
+            json_data({**report.no_stack(error.conflict), **({"target": name} if name else {})})
+        if name:
+            talk(f"target {name}:")
         failure(error)
         return error.exit_code
     if format is OutputFormat.JSON:
-        json_data(report.solved(stacks, written))
-    else:
-        _tell(stacks, written, is_dry_run=dry_run)
+        json_data(report.solved_targets([(answer.target, answer.stacks, answer.written) for answer in answers]))
+        return 0
+    for answer in answers:
+        _tell(answer, heading=answer.target if len(answers) > 1 else "", is_dry_run=dry_run)
     return 0
+
+
+def _lock(targets: Sequence[Inputs], answers: list[Answer], run: Run) -> None:
+    """Solve every target, then write all; `answers` grows with each that has one.
+
+    Raises `NoStackError` for the first that has none: nothing is written then.
+    """
+    from provisioner.cli.display import step
+    from provisioner.cli.locking import Locking
+
+    lockings: list[Locking] = []
+    try:
+        for inputs in targets:
+            locking = Locking(inputs, run.folder / inputs.target, offline=run.is_offline, keep=run.keep)
+            lockings.append(locking)
+            with step("Solving", locking.progress):
+                answers.append(Answer(inputs.target, locking.solve()))
+        for locking, answer in zip(lockings, answers, strict=True):
+            paths = locking.write(answer.stacks, is_dry_run=run.is_dry_run)
+            answer.written.extend(f"{answer.target}/{path}" if answer.target else path for path in paths)
+    finally:
+        if not isinstance(sys.exception(), KeyboardInterrupt):  # who interrupts does not wait for requests under way
+            for locking in lockings:
+                locking.close()
 
 
 def _system(inputs: Inputs) -> list[Stack]:
@@ -82,19 +128,35 @@ def _system(inputs: Inputs) -> list[Stack]:
     return [solve_system(join(inputs.matrix, inputs.wish(platform))) for platform in inputs.platforms]
 
 
-def _tell(stacks: list[Stack], written: list[str], *, is_dry_run: bool) -> None:
+def _moved(move: Move) -> str:
+    """One line of what an upgrade by name did, and why."""
+    where = f"  ({move.where})" if move.where else ""
+    if move.before == move.after:
+        return f"stays: {move.name} {move.before}: {move.because}{where}"
+    return f"moved: {move.name} {move.before} -> {move.after}: {move.because}{where}"
+
+
+def _tell(answer: Answer, *, heading: str, is_dry_run: bool) -> None:
     """The stack as a table on stdout; what was written, and what is unverified, as talk."""
     from provisioner.cli.display import table, talk, warn
     from provisioner.solve.explain import stack_rows, summary
 
-    for stack in stacks:
-        if len(stacks) > 1:
-            talk(f"{stack.platform}:")
-        table(("component", "chosen", "because"), stack_rows(stack))
+    for stack in answer.stacks:
+        names = [*([f"target {heading}"] if heading else []), *([stack.platform] if len(answer.stacks) > 1 else [])]
+        if names:
+            talk(f"{', '.join(names)}:")
+        rows = [("target", heading, ""), *stack_rows(stack)] if heading else stack_rows(stack)
+        table(("component", "chosen", "because"), rows)
         for relaxation in stack.relaxations:
             talk(f"relaxed: {relaxation.name}: {relaxation.text}")
+        for held in stack.held_back:
+            talk(f"held back: {held.text}")
         for text in stack.unverified:
             warn(f"unverified: {text}")
+        for text in stack.warnings:
+            warn(text)
+        for move in stack.moves:
+            talk(_moved(move))
         talk(summary(stack))
-    if written:
-        talk(f"{'would write' if is_dry_run else 'wrote'} {', '.join(written)}")
+    if answer.written:
+        talk(f"{'would write' if is_dry_run else 'wrote'} {', '.join(answer.written)}")

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 class StrictModel(BaseModel):
     """Frozen, strict, and unknown keys are errors."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
 
 class OperatingSystem(StrictModel):

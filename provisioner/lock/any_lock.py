@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from packaging.utils import canonicalize_name
 
 from provisioner.errors import InvalidDocumentError
+from provisioner.lock.artifact import name_in
 from provisioner.lock.file import KIND, parse_lock, require_standard
 from provisioner.lock.model import LockedFile, LockedPackage
 from provisioner.lock.toml import parse_toml
@@ -33,26 +34,39 @@ def parse_any_lock(text: str, *, file: str) -> Lock | tuple[LockedPackage, ...]:
 
 
 def _package(table: Mapping[str, Any]) -> LockedPackage:
-    """A package as the standard has it; one from a checkout, folder or archive has its address for a file."""
-    sdist = table.get("sdist")
+    """A package as the standard has it; one from a checkout or folder has its address for a file."""
+    sdist, archive = table.get("sdist"), table.get("archive")
     return LockedPackage(
         name=canonicalize_name(table["name"]),
         version=table.get("version", ""),
         platforms=_EVERYWHERE,
         marker=table.get("marker", ""),
+        requires_python=table.get("requires-python", ""),
         index=table.get("index", ""),
         wheels=tuple(_file(wheel) for wheel in (*table.get("wheels", ()), *_elsewhere(table))),
         sdist=_file(sdist) if sdist else None,
+        archive=_file(archive) if archive else None,
+        variants=_variants(table.get("variants-json")),
+        attestations=table.get("attestation-identities", ()),
         dependencies=tuple(
             dict.fromkeys(canonicalize_name(one["name"]) for one in table.get("dependencies", ()) if "name" in one)
         ),
     )
 
 
+def _variants(table: object) -> LockedFile | None:
+    """The list of variants of draft PEP 825, which the standard does not know and so does not check."""
+    if not isinstance(table, dict):
+        return None
+    hashes = table.get("hashes")
+    texts = [table.get("url", ""), table.get("path", ""), *(hashes.values() if isinstance(hashes, dict) else ())]
+    return _file(table) if hashes and all(isinstance(text, str) for text in texts) and len(texts) > 2 else None
+
+
 def _elsewhere(table: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """An archive, checkout or folder as a file: what names it, and what tells its content apart."""
+    """A checkout or folder as a file: what names it, and what tells its content apart."""
     found = []
-    for kind in ("archive", "vcs", "directory"):
+    for kind in ("vcs", "directory"):
         source = table.get(kind)
         if source:
             place = source.get("url") or source.get("path") or ""
@@ -63,11 +77,10 @@ def _elsewhere(table: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _file(table: Mapping[str, Any]) -> LockedFile:
     """A file by its name, else by the last part of where it is; its strongest known hash stands for its content."""
-    place = table.get("url") or table.get("path") or ""
     hashes = table["hashes"]
     algorithm = "sha256" if "sha256" in hashes else min(hashes)
     return LockedFile(
-        filename=table.get("name") or place.rpartition("/")[2],
+        filename=table.get("name") or name_in(table.get("url") or "", (table.get("path") or "").replace("\\", "/")),
         sha256=hashes[algorithm] if algorithm == "sha256" else f"{algorithm}:{hashes[algorithm]}",
         url=table.get("url") or "",
         path=table.get("path") or "",

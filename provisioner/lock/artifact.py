@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
+from urllib.parse import unquote, urlsplit
 
 from provisioner.document import FileError
 from provisioner.errors import ProvisionError
@@ -42,6 +42,9 @@ def lock_file(file: IndexFile) -> LockedFile:
     Raises `UnhashedFileError` naming the file and its index, or `FileError` when a local file cannot be read.
     """
     source = local_path(file)
+    size = file.size
+    if source is not None and size is None:
+        size = _size(source)
     sha256 = file.sha256.lower() or (_hash(source) if source else "")
     if not _SHA256.fullmatch(sha256):
         found = f"`{sha256}` is not one" if sha256 else "none was given"
@@ -55,8 +58,8 @@ def lock_file(file: IndexFile) -> LockedFile:
         sha256=sha256,
         url="" if source else public_url(file.url),
         path=f"{WHEEL_DIRECTORY}/{file.filename}" if source else "",
-        size=file.size,
-        upload_time=_upload_time(file.upload_time),
+        size=size,
+        upload_time=upload_moment(file.upload_time),
     )
 
 
@@ -65,7 +68,11 @@ def local_path(file: IndexFile) -> Path | None:
     if file.path:
         return Path(file.path)
     parts = urlsplit(file.url)
-    return Path(url2pathname(parts.path)) if parts.scheme == "file" else None
+    if parts.scheme != "file":
+        return None
+    from urllib.request import url2pathname  # it brings the whole of http along
+
+    return Path(url2pathname(parts.path))
 
 
 def public_url(url: str) -> str:
@@ -78,6 +85,22 @@ def public_url(url: str) -> str:
     except ValueError as error:
         raise ProvisionError(f"`{url.rpartition('@')[2]}` is not a URL: {error}") from None
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment="").geturl() if parts.netloc else url
+
+
+def shared_url(url: str) -> str:
+    """A URL as it may stand in a file that is shared: without credentials, and of a folder of this machine only its name."""
+    parts = urlsplit(public_url(url))
+    return f"file:{unquote(parts.path).rstrip('/').rpartition('/')[2]}" if parts.scheme == "file" else parts.geturl()
+
+
+def nameless(file: LockedFile) -> LockedFile:
+    """A file under the name that its URL or path ends in, which is all that PEP 751 has of an archive."""
+    return replace(file, filename=name_in(file.url, file.path))
+
+
+def name_in(url: str, path: str) -> str:
+    """The name of a file by where it is: the last part of its URL, or of its path when it is on this machine."""
+    return unquote(urlsplit(url).path.rpartition("/")[2]) or path.rpartition("/")[2]
 
 
 def fits(filename: str, platform: str) -> bool:
@@ -97,10 +120,22 @@ def _hash(path: Path) -> str:
         with path.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
-        raise FileError(f"wheel `{path.name}` cannot be read: {error.strerror}") from None
+        raise _unreadable(path, error) from None
 
 
-def _upload_time(text: str | None) -> datetime | None:
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError as error:
+        raise _unreadable(path, error) from None
+
+
+def _unreadable(path: Path, error: OSError) -> FileError:
+    kind = "wheel" if path.suffix == ".whl" else "file"
+    return FileError(f"{kind} `{path.name}` cannot be read: {error.strerror}")
+
+
+def upload_moment(text: str | None) -> datetime | None:
     """Read an RFC 3339 time, in UTC; what an index spells otherwise is left out, for the field is optional."""
     if text is None:
         return None

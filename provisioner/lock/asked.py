@@ -6,12 +6,14 @@ holds no facts of a host. A URL is kept without its credentials.
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from provisioner.lock.artifact import public_url
+from provisioner.index.direct_reference import shown_url
+from provisioner.lock.artifact import shared_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -19,26 +21,38 @@ if TYPE_CHECKING:
     from provisioner.spec.model import Spec
 
 _DECIDES_NOTHING = {"name", "outputs"}
+_LISTS = ("packages", "constraints", "overrides")
 
 
 def asked(spec: Spec) -> dict[str, str]:
     """The keys of a spec and what they say, sorted: `requires.pytorch`: `>=2.6`, `packages.numpy`: `<2`, `policy.strategy`."""
     content = spec.model_dump(by_alias=True, exclude_defaults=True, exclude=_DECIDES_NOTHING)
     content.get("target", {}).pop("host", None)
-    packages = _packages(content.pop("packages", ()))
-    indexes = {f"indexes.{index['name']}": public_url(index["url"]) for index in content.pop("indexes", ())}
-    return dict(sorted({**dict(_leaves(content, "")), **packages, **indexes}.items()))
+    lists = {key: said for name in _LISTS for key, said in _requirements(name, content.pop(name, ())).items()}
+    hashes = {f"hashes.{name}": _counted(digests) for name, digests in content.pop("hashes", {}).items()}
+    indexes: dict[str, str] = {}
+    for index in content.pop("indexes", ()):
+        indexes[f"indexes.{index['name']}"] = shared_url(index["url"])
+        if index.get("packages"):
+            indexes[f"indexes.{index['name']}.packages"] = ", ".join(index["packages"])
+    return dict(sorted({**dict(_leaves(content, "")), **lists, **hashes, **indexes}.items()))
 
 
-def _packages(texts: tuple[str, ...]) -> dict[str, str]:
+def _counted(digests: tuple[str, ...]) -> str:
+    """Hashes as people tell lists of them apart: how many there are, and one digest of them all."""
+    together = hashlib.sha256(" ".join(sorted(digests)).encode()).hexdigest()
+    return f"{len(digests)} of sha256, in sum {together[:12]}"
+
+
+def _requirements(name: str, texts: tuple[str, ...]) -> dict[str, str]:
     """One entry a distribution; requirements of one that hold in different environments stand side by side."""
     found: dict[str, list[str]] = {}
     for text in texts:
         requirement = Requirement(text)
         extras = f"[{','.join(sorted(requirement.extras))}]" if requirement.extras else ""
         marker = f"; {requirement.marker}" if requirement.marker else ""
-        source = f"@ {public_url(requirement.url)}" if requirement.url else str(requirement.specifier)
-        found.setdefault(f"packages.{canonicalize_name(requirement.name)}", []).append(f"{extras}{source}{marker}")
+        source = f"@ {shown_url(requirement.url)}" if requirement.url else str(requirement.specifier)
+        found.setdefault(f"{name}.{canonicalize_name(requirement.name)}", []).append(f"{extras}{source}{marker}")
     return {key: " and ".join(said or "any version" for said in sorted(set(values))) for key, values in found.items()}
 
 

@@ -62,7 +62,7 @@ def _of_stack(change: Change, old: Side, new: Side) -> Iterator[Cause]:
     assert new.stack is not None, "causes of a system are those of a stack"
     if old.stack.runs != new.stack.runs and change.subject in _OF_IMAGES and not (change.old and change.new):
         yield Cause(kind="follows", subject="runs", text=f"it runs {_PLACES[new.stack.runs]} now")
-    elif old.stack.accelerator != new.stack.accelerator and change.subject in _FRAMEWORKS:
+    elif old.stack.accelerator != new.stack.accelerator and change.subject in {*_FRAMEWORKS, "gpu"}:
         text = f"the accelerator is {new.stack.accelerator} now"
         yield Cause(kind="follows", subject="accelerator", text=text)
 

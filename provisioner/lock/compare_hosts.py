@@ -73,7 +73,10 @@ def _gpus(old: LockedStack, new: LockedStack) -> Iterator[Change]:
     lost, gained = _without(before, after), _without(after, before)
     if uses[0] != uses[1]:
         change = "tightened" if uses[1] else "loosened"
-        text = f"a GPU is required now: {listed(after)}" if uses[1] else "no GPU is required any more"
+        text = "no GPU is required any more"
+        if uses[1]:
+            text = f"a GPU is required now: {listed(after)}" if after else "a GPU is required now"
+            note = note if after else ""
     elif lost or gained:
         change = "changed" if lost and gained else "tightened" if lost else "loosened"
         text = _fall_and_fit(lost, gained)

@@ -5,7 +5,7 @@ Works on any two lists of locked packages, those of a lock that another program 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from packaging.version import InvalidVersion
 from packaging.version import Version as PackageVersion
@@ -114,12 +114,17 @@ def _of_same_files(label: str, old: Sequence[LockedPackage], new: Sequence[Locke
     """What may differ around one file: where it comes from, and what it requires here."""
     name = new[0].name
     indexes = [", ".join(dict.fromkeys(entry.index for entry in entries if entry.index)) for entries in (old, new)]
-    if indexes[0] != indexes[1]:
+    urls = [_index_urls(old), _index_urls(new)]
+    if indexes[0] != indexes[1] and not (urls[0] == urls[1] != ""):
         text = f"{label} comes from index {indexes[1] or '(unnamed)'}, it came from {indexes[0] or '(unnamed)'}"
         yield _same(name, "index", text, (indexes[0], indexes[1]))
     elif (places := [_places(old), _places(new)])[0] != places[1]:
         text = f"{label}: the same file from another place: {places[0]} -> {places[1]}"
         yield _same(name, "place", text, (places[0], places[1]))
+    elif urls[0] != urls[1] and all(urls):
+        text = f"{label}: index {indexes[1]} is at {urls[1]}, it was at {urls[0]}"
+        yield _same(name, "index", text, (urls[0], urls[1]))
+    yield from _of_same_metadata(label, old, new)
     requires = [sorted({text for entry in entries for text in entry.requires}) for entries in (old, new)]
     if requires[0] != requires[1]:
         gone = [text for text in requires[0] if text not in requires[1]]
@@ -127,6 +132,45 @@ def _of_same_files(label: str, old: Sequence[LockedPackage], new: Sequence[Locke
         parts = [f"no longer requires `{text}`" for text in gone] + [f"requires `{text}` now" for text in come]
         text = f"{label} {' and '.join(parts)}"
         yield _same(name, "requires", text, (", ".join(gone), ", ".join(come)))
+
+
+def _of_same_metadata(label: str, old: Sequence[LockedPackage], new: Sequence[LockedPackage]) -> Iterator[Change]:
+    """What indexes tell of the same files: who attests them, which Python they need, which variants there are.
+
+    Earlier versions recorded none of it, so what the old lock does not say is no change.
+    """
+    name = new[0].name
+    attested = [_identities(old), _identities(new)]
+    if attested[0] != attested[1] and attested[0]:
+        text = f"{label} is attested by {attested[1] or 'nobody that is recorded'}, it was by {attested[0]}"
+        yield _same(name, "attestations", text, (attested[0], attested[1]))
+    pythons = [
+        ", ".join(dict.fromkeys(one.requires_python for one in entries if one.requires_python)) for entries in (old, new)
+    ]
+    if pythons[0] != pythons[1] and pythons[0]:
+        text = f"{label} needs python {pythons[1] or '(unstated)'}, it needed {pythons[0]}"
+        yield _same(name, "requires-python", text, (pythons[0], pythons[1]))
+    lists = [", ".join(sorted({one.variants.sha256 for one in entries if one.variants})) for entries in (old, new)]
+    if lists[0] != lists[1] and lists[0]:
+        text = f"{label} has another list of wheel variants: sha256 {lists[0]} -> {lists[1] or '(none)'}"
+        yield _same(name, "variants", text, (lists[0], lists[1]))
+
+
+def _identities(entries: Sequence[LockedPackage]) -> str:
+    """Every publisher on a few words: `GitHub environment=release repository=ada/alpha workflow=release.yml`."""
+    return ", ".join(sorted({_identity(identity) for entry in entries for identity in entry.attestations}))
+
+
+def _identity(identity: Mapping[str, Any]) -> str:
+    """A publisher as a person would say it: its kind, then what else its index states, by name."""
+    rest = [f"{key}={value}" for key, value in sorted(identity.items()) if key != "kind" and isinstance(value, (str, int))]
+    return " ".join([str(identity.get("kind", "")), *rest])
+
+
+def _index_urls(entries: Sequence[LockedPackage]) -> str:
+    """Where the indexes are; a program that gives them no names has the URL in place of one."""
+    urls = (entry.index_url or (entry.index if "://" in entry.index else "") for entry in entries)
+    return ", ".join(sorted({url.rstrip("/") for url in urls if url}))
 
 
 def _same(name: str, aspect: str, text: str, values: tuple[str, str]) -> Change:

@@ -85,18 +85,19 @@ def _section(title: str, changes: Sequence[Change], comparison: Comparison) -> l
         return []
     lines = ["", f"### {title}", ""]
     for change in changes:
-        lines.append(f"- {change.text}{_where(change, comparison)}")
-        lines += [f"  - {line}" for line in _because(change)]
+        lines.append(f"- {change.text}{where_words(change, comparison)}")
+        lines += [f"  - {line}" for line in because(change)]
     return lines
 
 
-def _where(change: Change, comparison: Comparison) -> str:
+def where_words(change: Change, comparison: Comparison) -> str:
     """The platforms of a change that is not true of all."""
     is_partial = change.platforms and len(change.platforms) < len(comparison.platforms)
     return f" ({', '.join(change.platforms)})" if is_partial else ""
 
 
-def _because(change: Change) -> Iterator[str]:
+def because(change: Change) -> Iterator[str]:
+    """The first reasons of a change, a line each, and how many more there are."""
     for cause in change.causes[:_MOST_CAUSES]:
         words = cause.text if cause.kind == "unknown" else f"because {cause.text}"
         yield f"cause {words}" if cause.kind == "unknown" else f"{words}{f'  ({cause.where})' if cause.where else ''}"
@@ -117,7 +118,7 @@ def _package_section(comparison: Comparison) -> list[str]:
     lines = ["", f"### {_TITLES['packages']}", ""]
     for title, members in sorted(groups.items(), key=lambda item: (_RANK.get(item[0], 0), -len(item[1]), item[0])):
         lines.append(f"- {_count(members)} {title}:")
-        lines += [f"  - {change.text}{_detail(change, roots)}{_where(change, comparison)}" for change in members]
+        lines += [f"  - {change.text}{_detail(change, roots)}{where_words(change, comparison)}" for change in members]
     return lines
 
 

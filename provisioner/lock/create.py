@@ -10,13 +10,15 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 from packaging.version import InvalidVersion
 from packaging.version import Version as PackageVersion
 
 from provisioner import __version__
 from provisioner.errors import ProvisionError
-from provisioner.lock.artifact import fits, local_path, lock_file, public_url
+from provisioner.index.model import DIRECT_PATH, DIRECT_URL
+from provisioner.lock.artifact import fits, local_path, lock_file, nameless, public_url
 from provisioner.lock.model import Installer, Lock, LockedPackage, LockedPin, LockedStack
 from provisioner.lock.platform import environment_marker, package_marker
 from provisioner.names import HOST_COMPONENTS
@@ -116,11 +118,15 @@ def _merge(stacks: Sequence[Stack], platforms: tuple[str, ...]) -> tuple[LockedP
         known = frozenset(canonicalize_name(package.name) for package in stack.packages)
         for package in stack.packages:
             _refuse_other_platform(package.file, stack.platform)
-            groups[_entry(package, known)].append((stack.platform, lock_file(package.file)))
+            file = lock_file(package.file)
+            entry = _entry(package, known)
+            if package.file.index in {DIRECT_PATH, DIRECT_URL}:
+                entry = replace(entry, archive=nameless(file))
+            groups[entry].append((stack.platform, file))
     merged = []
     for entry, found in groups.items():
         here = tuple(sorted(platform for platform, _ in found))
-        files = {file.filename: file for _, file in found}
+        files = {} if entry.archive else {file.filename: file for _, file in found}
         wheels = tuple(files[filename] for filename in sorted(files) if filename.endswith(".whl"))
         sources = tuple(files[filename] for filename in sorted(files) if not filename.endswith(".whl"))
         marker = package_marker(here, platforms)
@@ -141,10 +147,20 @@ def _entry(package: PackagePin, known: frozenset[str]) -> LockedPackage:
         name=canonicalize_name(package.name),
         version=version,
         platforms=(),
+        requires_python=_specifier(package.file.requires_python),
         index=public_url(package.file.index),
         requires=requires,
         dependencies=tuple(sorted(dependencies)),
     )
+
+
+def _specifier(requires_python: str | None) -> str:
+    """The Requires-Python an index states of a file; one that no installer could read is left out, as installers do."""
+    try:
+        SpecifierSet(requires_python or "")
+    except InvalidSpecifier:
+        return ""
+    return (requires_python or "").strip()
 
 
 def _refuse_other_platform(file: IndexFile, platform: str) -> None:

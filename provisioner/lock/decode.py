@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from provisioner.lock.artifact import name_in
 from provisioner.lock.model import Installer, Lock, LockedFile, LockedPackage, LockedPin, LockedStack
 from provisioner.solve.stack import BaseImage, Reason
 
 if TYPE_CHECKING:
-    from provisioner.lock.schema import FileTable, InstallerTable, LockTable, PackageTable, ReasonTable, StackTable
+    from provisioner.lock.schema import (
+        ArchiveTable,
+        FileTable,
+        InstallerTable,
+        LockTable,
+        PackageTable,
+        ReasonTable,
+        StackTable,
+    )
 
 
 def lock_of(table: LockTable) -> Lock:
@@ -24,6 +33,7 @@ def lock_of(table: LockTable) -> Lock:
         matrix_digest=own.matrix_digest,
         spec_digest=own.spec_digest,
         spec_file=own.spec_file,
+        target=own.target,
         asked=own.asked,
     )
 
@@ -35,9 +45,14 @@ def _package(table: PackageTable) -> LockedPackage:
         version=table.version,
         platforms=own.platforms,
         marker=table.marker,
-        index=table.index or own.index,
+        requires_python=table.requires_python,
+        index=own.index or table.index,
+        index_url=table.index if own.index else "",
         wheels=tuple(_file(file) for file in table.wheels),
         sdist=_file(table.sdist) if table.sdist else None,
+        archive=_nameless(table.archive) if table.archive else None,
+        variants=_nameless(table.variants_json) if table.variants_json else None,
+        attestations=table.attestation_identities,
         requires=own.requires,
         dependencies=tuple(dict.fromkeys(dependency.name for dependency in table.dependencies)),
     )
@@ -46,6 +61,17 @@ def _package(table: PackageTable) -> LockedPackage:
 def _file(table: FileTable) -> LockedFile:
     return LockedFile(
         filename=table.name,
+        sha256=table.hashes.sha256,
+        url=table.url,
+        path=table.path or "",
+        size=table.size,
+        upload_time=table.upload_time,
+    )
+
+
+def _nameless(table: ArchiveTable) -> LockedFile:
+    return LockedFile(
+        filename=name_in(table.url, table.path or ""),
         sha256=table.hashes.sha256,
         url=table.url,
         path=table.path or "",

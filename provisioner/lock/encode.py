@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from provisioner.lock.model import Lock, LockedFile, LockedPackage, LockedPin, LockedStack
     from provisioner.solve.stack import Reason
 
@@ -22,7 +24,7 @@ def table_of(lock: Lock) -> Table:
         "matrix-digest": lock.matrix_digest,
         "spec-digest": lock.spec_digest,
         "spec-file": lock.spec_file,
-        **_filled({"asked": dict(lock.asked)}),
+        **_filled({"target": lock.target, "asked": dict(lock.asked)}),
         "platforms": [_stack_table(stack) for stack in lock.stacks],
     }
     table = {
@@ -44,8 +46,10 @@ def _filled(table: Table) -> Table:
 
 
 def _package_table(package: LockedPackage, lock: Lock) -> Table:
+    # An index without a name goes by its URL.
+    is_named = "://" not in package.index
     own = {
-        "index": "" if _is_url(package.index) else package.index,
+        "index": package.index if is_named else "",
         "platforms": list(package.platforms),
         "requires": list(package.requires),
     }
@@ -53,10 +57,14 @@ def _package_table(package: LockedPackage, lock: Lock) -> Table:
         "name": package.name,
         "version": package.version,
         "marker": package.marker,
-        "index": package.index if _is_url(package.index) else "",
+        "requires-python": package.requires_python,
         "dependencies": [table for name in package.dependencies for table in _dependencies(name, package, lock)],
-        "wheels": [_file_table(file) for file in package.wheels],
+        "archive": _nameless_table(package.archive),
+        "index": package.index_url if is_named else package.index,
         "sdist": _file_table(package.sdist) if package.sdist else None,
+        "wheels": [_file_table(file) for file in package.wheels],
+        "variants-json": _nameless_table(package.variants),
+        "attestation-identities": [_sorted(identity) for identity in package.attestations],
         "tool": {"provision": _filled(own)},
     }
     return _filled(table)
@@ -75,8 +83,14 @@ def _dependencies(name: str, package: LockedPackage, lock: Lock) -> list[Table]:
     ]
 
 
-def _is_url(index: str) -> bool:
-    return "://" in index
+def _sorted(identity: Mapping[str, Any]) -> Table:
+    """What an index says of a publisher, with its keys in one order at every depth."""
+    return {key: _sorted(value) if isinstance(value, dict) else value for key, value in sorted(identity.items())}
+
+
+def _nameless_table(file: LockedFile | None) -> Table | None:
+    """A file in a place where PEP 751 has no name for it: the last part of its URL or path is one."""
+    return {key: value for key, value in _file_table(file).items() if key != "name"} if file else None
 
 
 def _file_table(file: LockedFile) -> Table:

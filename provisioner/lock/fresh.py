@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from packaging.requirements import Requirement as Pep508
@@ -11,34 +11,33 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version as PackageVersion
 
 from provisioner.document import FileError
+from provisioner.index.direct_reference import direct_reference
+from provisioner.index.markers import marker_environment
+from provisioner.index.model import PackageRelease
+from provisioner.lock.finding import Finding
+from provisioner.lock.fresh_bounds import bound_findings
 from provisioner.names import COMPONENT_OF_DISTRIBUTION
+from provisioner.solve.answer import answer
 from provisioner.solve.explain import conflict_lines, hint_line
-from provisioner.solve.joint import NoStackError, solve_system
-from provisioner.solve.packages import marker_environment
-from provisioner.solve.requirement import Key, Labelled, Origin, Requirement
+from provisioner.solve.joint import NoStackError, choose
+from provisioner.solve.markers import Markers
+from provisioner.solve.own_cuda import own_cuda_roots
+from provisioner.solve.require_cuda import require_cuda
+from provisioner.solve.requirement import PACKAGE, Candidate, Key, Labelled, Origin, Requirement
+from provisioner.versions import Version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
+    from provisioner.index.direct_reference import DirectReference
     from provisioner.lock.model import Lock, LockedPackage
     from provisioner.solve.problem import Problem
+
+__all__ = ["CARRIED", "Finding", "artefact_findings", "package_findings", "stack_findings"]
 
 CARRIED = {"cudnn": ("nvidia-cudnn-cu11", "nvidia-cudnn-cu12", "nvidia-cudnn-cu13"), "triton": ("triton",)}
 CARRIED["nccl"] = ("nvidia-nccl-cu11", "nvidia-nccl-cu12", "nvidia-nccl-cu13")
 """Distributions that carry a component of the stack, so that their versions must agree with it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One thing a check found. `verdict` is `no` or `unverified`; `where` is the file (and line) it is about."""
-
-    code: str
-    verdict: str
-    text: str
-    where: str
-    details: tuple[str, ...] = ()
-    hints: tuple[str, ...] = ()
 
 
 def stack_findings(lock: Lock, problem: Problem, *, where: str) -> Iterator[Finding]:
@@ -64,7 +63,8 @@ def stack_findings(lock: Lock, problem: Problem, *, where: str) -> Iterator[Find
         origin = Origin("request", component, f"locked {component}", f"the lock has {component} {label}", where)
         fixed.append(Requirement(key, Labelled(frozenset({label}), label), origin))
     try:
-        stack = solve_system(problem.with_roots(*fixed))
+        packages = _chosen(lock)
+        universe, pins = choose(problem.with_roots(*fixed, *own_cuda_roots(problem, packages)), None)
     except NoStackError as error:
         hints = tuple(hint_line(hint) for hint in error.conflict.hints)
         text = "the locked stack does not satisfy the spec, the matrix and the hosts"
@@ -72,10 +72,22 @@ def stack_findings(lock: Lock, problem: Problem, *, where: str) -> Iterator[Find
             code="stale-stack", verdict="no", text=text, where=where, details=conflict_lines(error.conflict), hints=hints
         )
         return
-    for unverified in stack.unverified:
+    for unverified in answer(universe, pins).unverified:
         yield Finding(code="unverified", verdict="unverified", text=unverified, where=where)
-    if stack.require_cuda != lock.require_cuda:
-        yield _stale_gate(lock.require_cuda, stack.require_cuda, where)
+    gate = require_cuda(problem, {**pins, **packages})
+    if gate != lock.require_cuda:
+        yield _stale_gate(lock.require_cuda, gate, where)
+
+
+def _chosen(lock: Lock) -> dict[Key, Candidate]:
+    """The locked distributions as what was chosen, for what the matrix says of them."""
+    found = {}
+    for package in lock.packages:
+        key = Key(package.name, PACKAGE)
+        version = PackageVersion(package.version)
+        release = PackageRelease(name=canonicalize_name(package.name), version=version, file=None)
+        found[key] = Candidate(key, Version.named(""), package.version, release)
+    return found
 
 
 def _stale_gate(old: str, new: str, where: str) -> Finding:
@@ -102,7 +114,9 @@ def package_findings(lock: Lock, problem: Problem, *, where: str) -> Iterator[Fi
         yield from _unmet(requirement, locked, f"{origin.text}  ({origin.where})", where)
     for package in lock.packages:
         for text in package.requires:
-            yield from _unmet(Pep508(text), locked, f"{package.name} {package.version} needs {text}", where)
+            if not problem.overrides.of(canonicalize_name(Pep508(text).name)):
+                yield from _unmet(Pep508(text), locked, f"{package.name} {package.version} needs {text}", where)
+    yield from bound_findings(lock, problem, Markers(markers), where=where)
     yield from _contradictions(lock, locked, where)
     if python and lock.requires_python and not _covers(lock.requires_python, python):
         text = f"requires-python is {lock.requires_python}, the stack has python {python}"
@@ -129,6 +143,18 @@ def _unmet(requirement: Pep508, locked: dict[str, LockedPackage], why: str, wher
     elif not requirement.specifier.contains(PackageVersion(package.version), prereleases=True):
         text = f"{name} {package.version} is locked, but {why}"
         yield Finding(code="stale-package", verdict="no", text=text, where=where)
+    elif requirement.url is not None and not _is_of_file(package, direct_reference(name, requirement.url, Path())):
+        text = f"{name} {package.version} is locked from elsewhere, but {why}"
+        yield Finding(code="stale-package", verdict="no", text=text, where=where)
+
+
+def _is_of_file(package: LockedPackage, reference: DirectReference) -> bool:
+    """Whether a package is locked from the file that a requirement names; of a path, which is of one machine, by its name."""
+    for file in package.files:
+        is_there = file.filename == reference.filename if reference.path else file.url == reference.url
+        if is_there and reference.sha256 in {"", file.sha256}:
+            return True
+    return False
 
 
 def _contradictions(lock: Lock, locked: dict[str, LockedPackage], where: str) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ Everything a lock says about one platform stands in a `LockedStack`; packages ar
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from provisioner.errors import UsageError
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LockedFile:
-    """One wheel or source distribution. `sha256` is lower-case hex and never empty; `size` is in bytes.
+    """One wheel, source distribution or other file. `sha256` is lower-case hex and never empty; `size` is in bytes.
 
     Exactly one of `url` (without credentials) and `path` (relative to the lock file, with forward slashes) is set.
     """
@@ -36,24 +36,32 @@ class LockedFile:
 class LockedPackage:
     """One Python package of the lock, for the platforms named; `marker` (PEP 508) says the same to installers.
 
-    `index` is the name of the index it comes from; `requires` are the requirements that hold on these platforms and
-    `dependencies` the names of the packages that meet them.
+    `index` is the name of the index it comes from and `index_url` its base URL, without credentials ("" for one on this
+    machine); `requires` are the requirements that hold on these platforms and `dependencies` the names of the packages that
+    meet them. `archive` is the file of a requirement by URL or path, and then there are no wheels and no source
+    distribution. `attestations` are the identities that attest the files (PEP 740), as their index states them: recorded,
+    not verified. `variants` is the index's list of wheel variants (draft PEP 825), kept where a lock has it.
     """
 
     name: str
     version: str
     platforms: tuple[str, ...]
     marker: str = ""
+    requires_python: str = ""
     index: str = ""
+    index_url: str = ""
     wheels: tuple[LockedFile, ...] = ()
     sdist: LockedFile | None = None
+    archive: LockedFile | None = None
+    variants: LockedFile | None = None
+    attestations: tuple[Mapping[str, Any], ...] = field(default=(), hash=False)
     requires: tuple[str, ...] = ()
     dependencies: tuple[str, ...] = ()
 
     @property
     def files(self) -> tuple[LockedFile, ...]:
         """Every file an installer may choose from."""
-        return (*self.wheels, self.sdist) if self.sdist else self.wheels
+        return (*self.wheels, *(file for file in (self.sdist, self.archive) if file is not None))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,9 +115,9 @@ class Lock:
     """A stack made reproducible. `stacks` is never empty and holds one entry a platform, sorted by platform.
 
     `requires_python` is a PEP 440 specifier and `environments` are PEP 508 markers, one a platform, as in PEP 751.
-    `spec_file` is the name of the specification, relative to the lock, and `asked` are its keys that decided the answer
-    (`provisioner.lock.asked`; empty in locks of earlier versions). For a lock of several platforms, the properties that
-    belong to a stack speak of the first one; `on` narrows the lock to another.
+    `spec_file` is the name of the specification, relative to the lock, `target` which of its targets this is for ("" where it
+    has one alone), and `asked` are its keys that decided the answer (`provisioner.lock.asked`; empty in earlier locks). For a
+    lock of several platforms, the properties that belong to a stack speak of the first one; `on` narrows it to another.
     """
 
     name: str
@@ -121,6 +129,7 @@ class Lock:
     matrix_digest: str
     spec_digest: str
     spec_file: str = "provision.yaml"
+    target: str = ""
     asked: Mapping[str, str] = field(default_factory=dict)
 
     def on(self, platform: str) -> Lock:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion
 from packaging.version import Version as PackageVersion
 
@@ -90,17 +91,31 @@ def _as(name: str, dependent: str, sides: tuple[Side, Side]) -> str:
 
 def _of_moved(change: Change, old: Side, new: Side) -> Iterator[Cause]:
     name = change.subject
-    found = [*_of_component(change, old, new), *_of_request(change, old, new)]
+    found = [*_of_component(change, old, new), *_of_request(change, old, new), *_of_bounds(change, old, new)]
     found += [
         _ruled_out(entry.name, entry.version, requirement, change.old)
         for entry, requirement in _excluding(new, name, change.old)
     ]
+    found = found or [*_of_own_needs(name, old, new)]
     if not found:
         for entry, requirement in _excluding(old, name, change.new):
             text = f"{entry.name} {entry.version} required `{requirement}` before"
             is_gone = new.version(entry.name) == ""
             found.append(Cause(kind="follows", subject=entry.name, text=f"{text}{' and is gone' if is_gone else ''}"))
     yield from found or _of_index(change, old, new)
+
+
+def _of_own_needs(name: str, old: Side, new: Side) -> Iterator[Cause]:
+    """What the old version required itself and the new lock no longer has in that range."""
+    for entry in old.packages.get(name, ()):
+        for text in entry.requires:
+            requirement = Requirement(text)
+            needed = canonicalize_name(requirement.name)
+            moved = [one for one in new.packages.get(needed, ()) if _is_moved(needed, old, new)]
+            for one in moved:
+                if not requirement.specifier.contains(one.version, prereleases=True):
+                    said = f"{name} {entry.version} requires `{requirement}`, and {needed} is {one.version} now"
+                    yield Cause(kind="follows", subject=needed, text=said)
 
 
 def _of_request(change: Change, old: Side, new: Side) -> Iterator[Cause]:
@@ -115,6 +130,19 @@ def _of_request(change: Change, old: Side, new: Side) -> Iterator[Cause]:
         then = f", it asked for `{_asked(name, said)}`" if before else " now"
         text = f"the spec asks for `{_asked(name, says)}`{then}"
     yield Cause(kind="spec", text=text, where=(after or before or ("", ""))[1])
+
+
+def _of_bounds(change: Change, old: Side, new: Side) -> Iterator[Cause]:
+    """Constraints and overrides that came, went or changed, and rule one of the two versions out."""
+    name = change.subject
+    for key, now, then in (("constraints", "constrains", "constrained"), ("overrides", "overrides", "overrode")):
+        said, says = ((side.asked or {}).get(f"{key}.{name}", "") for side in (old, new))
+        if said == says or not (_fails(name, says, change.old) or _fails(name, said, change.new)):
+            continue
+        with_what = "it to" if key == "constraints" else "it with"
+        before = f"the spec {then} {with_what} `{_asked(name, said)}` and does no longer"
+        after = f"the spec {now} {with_what} `{_asked(name, says)}`{f', before `{_asked(name, said)}`' if said else ' now'}"
+        yield Cause(kind="spec", text=after if says else before)
 
 
 def _asked(name: str, wanted: str) -> str:

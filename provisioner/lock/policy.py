@@ -26,7 +26,8 @@ def policy_findings(lock: Lock, problem: Problem, *, where: str) -> Iterator[Fin
     until = uploads_until(problem.matrix, wish.spec.policy)
     forbid = wish.spec.policy.forbid
     for package in lock.packages:
-        for word, is_so in (("prerelease", Version(package.version).is_prerelease), ("sdist", not package.wheels)):
+        has_wheel = any(file.filename.endswith(".whl") for file in package.files)
+        for word, is_so in (("prerelease", Version(package.version).is_prerelease), ("sdist", not has_wheel)):
             if is_so and word in forbid:
                 place = wish.place(f"policy.forbid.{forbid.index(word)}")
                 kind = {"prerelease": "a prerelease", "sdist": "a source distribution"}[word]

@@ -6,7 +6,7 @@ Keys of PEP 751 that are not listed, and the tables of other tools, are left alo
 from __future__ import annotations
 
 from datetime import datetime  # noqa: TC003 - pydantic reads the annotation at run time
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -19,13 +19,13 @@ VariableValue = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]*$")]
 class StandardTable(BaseModel):
     """A table of PEP 751: other keys than ours are allowed."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True, defer_build=True)
 
 
 class OwnTable(BaseModel):
     """A table of ours: unknown keys are mistakes."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
 
 class HashesTable(StandardTable):
@@ -34,6 +34,16 @@ class HashesTable(StandardTable):
 
 class FileTable(StandardTable):
     name: Annotated[str, Field(pattern=r"^[^/\\\s]+$")]
+    url: str = ""
+    path: Annotated[str, Field(pattern=r"^wheels/[^/\\]+$")] | None = None
+    size: Annotated[int, Field(ge=0)] | None = None
+    upload_time: Annotated[datetime | None, Field(alias="upload-time")] = None
+    hashes: HashesTable
+
+
+class ArchiveTable(StandardTable):
+    """A file without a name of its own: an archive, or the list of wheel variants of draft PEP 825."""
+
     url: str = ""
     path: Annotated[str, Field(pattern=r"^wheels/[^/\\]+$")] | None = None
     size: Annotated[int, Field(ge=0)] | None = None
@@ -59,10 +69,14 @@ class PackageTable(StandardTable):
     name: str
     version: str
     marker: str = ""
-    index: str = ""
+    requires_python: Annotated[str, Field(alias="requires-python")] = ""
     dependencies: tuple[DependencyTable, ...] = ()
-    wheels: tuple[FileTable, ...] = ()
+    archive: ArchiveTable | None = None
+    index: str = ""
     sdist: FileTable | None = None
+    wheels: tuple[FileTable, ...] = ()
+    variants_json: Annotated[ArchiveTable | None, Field(alias="variants-json")] = None
+    attestation_identities: Annotated[tuple[dict[str, Any], ...], Field(alias="attestation-identities")] = ()
     tool: PackageToolTable
 
 
@@ -125,6 +139,7 @@ class ProvisionTable(OwnTable):
     matrix_digest: Annotated[str, Field(alias="matrix-digest")]
     spec_digest: Annotated[str, Field(alias="spec-digest")]
     spec_file: Annotated[str, Field(alias="spec-file")]
+    target: str = ""
     digest: Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
     asked: dict[str, str] = {}
     platforms: tuple[StackTable, ...]

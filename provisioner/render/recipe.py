@@ -169,7 +169,7 @@ def _install_environment(plan: _Plan) -> Run:
     """The packages of the lock, each checked against its hash by the installer."""
     name = plan.lock_file_name
     has_local = any(file.path for package in plan.packages for file in package.files)
-    has_sources = any(package.sdist for package in plan.packages)
+    has_sources = any(not file.filename.endswith(".whl") for package in plan.packages for file in package.files)
     lock_mount = Mount("bind", (("source", name), ("target", f"{_CONTEXT}/{name}")))
     mounts = (_cache("uv"), lock_mount, *((_wheels(),) if has_local else ()), *_SECRETS)
     options = "" if has_sources else " --no-build"

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 EDITED = "  no: the lock was edited by hand: its digest does not fit its content  [edited-lock]\n"
 RESOLVE = "    hint: change the spec and run `provision solve`\n"
+ASK_INDEXES = "  `provision check --changes` asks the indexes which packages would move\n"
+NOTHING_AGAIN = f"  solving the system half again would change nothing\n{ASK_INDEXES}"
 RENDER = "    hint: `provision render pylock.trainer.toml --to dockerfile --out Dockerfile` writes it"
 
 
@@ -43,7 +45,7 @@ def test_a_yes_as_json(project: Project) -> None:
 def test_what_cannot_be_verified_is_neither_yes_nor_no(project: Project) -> None:
     project.index.status = None
     project.write(changed("image: {base: slim}"))
-    assert project.run("solve", "--offline").code == 0
+    assert project.run("solve", "--offline", "--upgrade").code == 0
     outcome = project.run("check")
     assert outcome.code == 3
     assert outcome.out == (
@@ -62,23 +64,37 @@ def test_a_lock_without_its_spec_is_unverified(project: Project) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "finding"),
+    ("spec", "finding", "again"),
     [
         (
             ("packages: ['alpha<2']",),
             "  no: alpha 2.0 is locked, but you require alpha<2  (provision.yaml:8)  [stale-package]\n",
+            NOTHING_AGAIN,
         ),
         (
             ("packages: [alpha, gamma]",),
             "  no: `gamma` is not locked: you require gamma  (provision.yaml:8)  [missing-package]\n",
+            NOTHING_AGAIN,
         ),
         (
             ("target: {platform: linux/arm64}",),
             "  no: the spec wants linux/arm64, the lock has linux/amd64  [missing-platform]\n",
+            (
+                "  solving the system half again would change 2 things:\n"
+                "    platform linux/amd64 is gone: its hosts fall out\n"
+                "    platform linux/arm64 is new\n" + ASK_INDEXES
+            ),
         ),
         (
             ("accelerator: cuda",),
             "  no: the spec and its hosts call for accelerator cuda, the lock is for cpu  [stale-accelerator]\n",
+            (
+                "  solving the system half again would change 2 things:\n"
+                "    accelerator cpu -> cuda\n"
+                "      because the spec says `accelerator: cuda`, it said `cpu`  (provision.yaml)\n"
+                "    a GPU is required now\n"
+                "      because the accelerator is cuda now\n" + ASK_INDEXES
+            ),
         ),
         (
             ("outputs: [dockerfile, requirements]",),
@@ -86,13 +102,15 @@ def test_a_lock_without_its_spec_is_unverified(project: Project) -> None:
                 "  no: `requirements.txt` is missing  [missing-output]\n"
                 "    hint: `provision render pylock.trainer.toml --to requirements --out requirements.txt` writes it\n"
             ),
+            "",
         ),
     ],
 )
-def test_a_spec_that_moved_on_makes_the_lock_stale(project: Project, spec: tuple[str, ...], finding: str) -> None:
+def test_a_spec_that_moved_on_makes_the_lock_stale(project: Project, spec: tuple[str, ...], finding: str, again: str) -> None:
     project.write(changed(*spec))
     outcome = project.run("check")
-    assert (outcome.code, outcome.out) == (1, f"{LOCK}: no\n{finding}")
+    assert (outcome.code, outcome.out) == (1, f"{LOCK}: no\n{finding}{again}")
+    assert not project.index.requests
 
 
 def test_a_python_that_the_spec_no_longer_takes_is_explained_as_any_conflict(project: Project) -> None:
@@ -309,3 +327,23 @@ def test_an_error_of_all_locks_is_told_once(project: Project) -> None:
     outcome = project.run("check", "--matrix", "none")
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err.count("error: ") == 1
+
+
+def test_the_system_half_of_a_stale_lock_as_json(project: Project) -> None:
+    project.write(changed("target: {platform: linux/arm64}"))
+    outcome = project.run("check", "--format", "json")
+    assert outcome.code == 1
+    gone, new = outcome.json["locks"][0]["changes"]["system"]
+    assert (gone["name"], gone["kind"], gone["from"], gone["to"]) == ("platform", "removed", "linux/amd64", "")
+    assert new == {
+        "name": "platform",
+        "section": "hosts",
+        "kind": "added",
+        "aspect": "",
+        "from": "",
+        "to": "linux/arm64",
+        "text": "platform linux/arm64 is new",
+        "platforms": [],
+        "breaking": False,
+        "reasons": [],
+    }

@@ -122,4 +122,6 @@ def test_a_lock_with_a_package_the_policy_forbids_is_stale(project: Project) -> 
         f"{LOCK}: no\n"
         "  no: beta 3.0rc1 is a prerelease, and the spec forbids prerelease  (provision.yaml:10)  [stale-package]\n"
         "  no: beta 3.0rc1 was uploaded after 2026-11-12, the last day of the policy  (provision.yaml:10)  [stale-package]\n"
+        "  solving the system half again would change nothing\n"
+        "  `provision check --changes` asks the indexes which packages would move\n"
     )

@@ -2,12 +2,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import pytest
 
+from provisioner.document import FileError
 from provisioner.errors import ProvisionError
-from provisioner.lock.artifact import fits, lock_file, public_url
+from provisioner.lock.artifact import fits, lock_file, name_in, public_url, shared_url
 from tests.lock_examples import SIX
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.mark.parametrize(
@@ -65,3 +70,36 @@ def test_an_upload_time_is_kept_in_utc_or_left_out(text: str | None, expected: d
 
 def test_an_upper_case_hash_is_the_same_hash() -> None:
     assert lock_file(replace(SIX, sha256=SIX.sha256.upper())) == lock_file(SIX)
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("https://ada:secret@example.org/simple", "https://example.org/simple"),
+        ("file:///srv/with%20space/simple/", "file:simple"),
+        ("file:///srv/wheels", "file:wheels"),
+        ("wheels", "wheels"),
+    ],
+)
+def test_a_shared_url_names_no_folder_of_this_machine(url: str, expected: str) -> None:
+    assert shared_url(url) == expected
+
+
+@pytest.mark.parametrize(
+    ("url", "path", "expected"),
+    [
+        ("https://example.org/a/b-1.0%2Blocal.zip?download=1", "", "b-1.0+local.zip"),
+        ("", "wheels/b-1.0.whl", "b-1.0.whl"),
+    ],
+)
+def test_a_file_without_a_name_is_called_after_the_end_of_its_place(url: str, path: str, expected: str) -> None:
+    assert name_in(url, path) == expected
+
+
+def test_the_size_of_a_local_file_is_that_of_the_file(tmp_path: Path) -> None:
+    wheel = tmp_path / SIX.filename
+    wheel.write_bytes(b"content")
+    local = replace(SIX, url="", path=str(wheel), size=None)
+    assert lock_file(local).size == 7
+    with pytest.raises(FileError, match=r"^file `gone.zip` cannot be read: No such file or directory$"):
+        lock_file(replace(local, path=str(tmp_path / "gone.zip")))

@@ -645,6 +645,7 @@ def test_every_field_of_a_stack_is_compared(name: str) -> None:
     [
         ("version", "2.0"),
         ("index", "mirror"),
+        ("archive", LockedFile(filename="alpha-1.0.zip", sha256="0" * 64)),
         ("wheels", ()),
         ("sdist", LockedFile(filename="alpha-1.0.tar.gz", sha256="0" * 64)),
         ("requires", ("beta",)),
@@ -652,6 +653,42 @@ def test_every_field_of_a_stack_is_compared(name: str) -> None:
 )
 def test_every_field_of_a_package_is_compared(field: str, other: Any) -> None:  # noqa: ANN401 - fields of a package
     """But for its name and platforms, by which packages are paired, and the marker and dependencies, which repeat others."""
-    compared = {"version", "index", "wheels", "sdist", "requires"}
+    compared = {"version", "index", "index_url", "wheels", "sdist", "archive", "requires"}
+    compared |= set(RECORDED)
     assert {one.name for one in fields(LockedPackage)} - compared == {"name", "platforms", "marker", "dependencies"}
     assert compare(lock(package("alpha")), lock(package("alpha", **{field: other}))).of("packages")
+
+
+RECORDED: dict[str, tuple[Any, Any, str]] = {
+    "index_url": (
+        "https://pypi.org/simple",
+        "https://mirror.example.org/simple",
+        "alpha 1.0: index pypi is at https://mirror.example.org/simple, it was at https://pypi.org/simple",
+    ),
+    "requires_python": (">=3.8", ">=3.9", "alpha 1.0 needs python >=3.9, it needed >=3.8"),
+    "attestations": (
+        ({"kind": "GitHub", "repository": "ada/alpha", "claims": {"ref": "main"}},),
+        ({"kind": "GitHub", "repository": "mallory/alpha"},),
+        "alpha 1.0 is attested by GitHub repository=mallory/alpha, it was by GitHub repository=ada/alpha",
+    ),
+    "variants": (
+        LockedFile(filename="alpha-1.0-variants.json", sha256="0" * 64),
+        LockedFile(filename="alpha-1.0-variants.json", sha256="1" * 64),
+        f"alpha 1.0 has another list of wheel variants: sha256 {'0' * 64} -> {'1' * 64}",
+    ),
+}
+"""Fields that locks of earlier versions do not have: two values, and what their difference is told as."""
+
+
+@pytest.mark.parametrize("field", RECORDED)
+def test_what_an_index_said_is_compared_where_both_locks_record_it(field: str) -> None:
+    before, after, text = RECORDED[field]
+    bare, old, new = (package("alpha", index="pypi", **changes) for changes in ({}, {field: before}, {field: after}))
+    assert [change.text for change in compare(lock(old), lock(new)).of("packages")] == [text]
+    assert compare(lock(bare), lock(new)).of("packages") == ()
+
+
+def test_an_attestation_that_went_is_told() -> None:
+    old = package("alpha", attestations=({"kind": "GitHub", "repository": "ada/alpha"},))
+    (change,) = compare(lock(old), lock(package("alpha"))).of("packages")
+    assert change.text == "alpha 1.0 is attested by nobody that is recorded, it was by GitHub repository=ada/alpha"

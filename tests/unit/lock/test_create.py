@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from provisioner.document import FileError
-from provisioner.index.model import IndexFile
+from provisioner.index.model import DIRECT_URL, IndexFile
 from provisioner.lock.artifact import UnhashedFileError
 from provisioner.lock.create import InconsistentStackError, create_lock, local_files
 from provisioner.lock.file import write_lock
@@ -292,3 +292,35 @@ def test_a_place_in_a_folder_of_the_matrix_loses_its_line_too() -> None:
     pin = replace(stack.pins[1], reasons=(replace(stack.pins[1].reasons[0], where=where),))
     (locked,) = (one for one in lock_of(replace(stack, pins=(pin,))).stacks[0].pins)
     assert locked.reasons[0].where == "matrices/libraries/cusparselt.yaml"
+
+
+@pytest.mark.parametrize(
+    ("stated", "expected"),
+    [(None, ""), ("", ""), (" >=3.8 ", ">=3.8"), (">=2.7,!=3.0.*", ">=2.7,!=3.0.*"), (">=3.6.*", ""), ("any", "")],
+)
+def test_the_python_a_file_needs_is_locked_as_its_index_states_it(stated: str | None, expected: str) -> None:
+    """One that cannot be read excludes nothing to installers; in a lock it would make them refuse the file."""
+    lock = lock_of(with_file(cpu_stack(), "six", replace(SIX, requires_python=stated)))
+    assert [package.requires_python for package in lock.packages if package.name == "six"] == [expected]
+
+
+def test_a_file_that_a_url_names_is_an_archive_and_one_for_all_platforms_that_take_it() -> None:
+    direct = replace(SIX, index=DIRECT_URL)
+    stacks = [with_file(cpu_stack(platform), "six", direct) for platform in ("linux/amd64", "linux/arm64")]
+    (six,) = (package for package in lock_of(*stacks).packages if package.name == "six")
+    assert (six.wheels, six.sdist, six.marker, six.index) == ((), None, "", DIRECT_URL)
+    assert six.files == (six.archive,)
+
+
+def test_platforms_that_take_another_archive_have_an_entry_each() -> None:
+    direct = replace(SIX, index=DIRECT_URL)
+    other = replace(direct, url=SIX.url.replace("py2.py3-none-any", "py3-none-any"), sha256="0" * 64)
+    stacks = [
+        with_file(cpu_stack("linux/amd64"), "six", direct),
+        with_file(cpu_stack("linux/arm64"), "six", other),
+    ]
+    found = [package for package in lock_of(*stacks).packages if package.name == "six"]
+    assert [(package.platforms, package.marker) for package in found] == [
+        (("linux/amd64",), 'platform_machine == "x86_64"'),
+        (("linux/arm64",), 'platform_machine == "aarch64"'),
+    ]

@@ -73,10 +73,22 @@ def test_uv_installs_a_lock_of_local_wheels_without_a_network(tmp_path: Path) ->
 def test_uv_refuses_a_wheel_that_was_exchanged(tmp_path: Path) -> None:
     lock = write(local_stack(tmp_path), tmp_path / "project")
     (wheel,) = lock.parent.glob("wheels/beta-*.whl")
-    wheel.write_bytes(build_wheel("beta", "1.0", padding=10)[1])
+    content = bytearray(wheel.read_bytes())
+    content[10] ^= 2  # the time of the first member: the same wheel to a reader, and another file
+    wheel.write_bytes(content)
     done = uv("--offline", "--no-cache", "--target", tmp_path / "target", "-r", lock)
     assert done.returncode == 1
     assert "Hash mismatch for `beta" in done.stderr
+
+
+def test_uv_refuses_a_wheel_of_another_size(tmp_path: Path) -> None:
+    lock = write(local_stack(tmp_path), tmp_path / "project")
+    (wheel,) = lock.parent.glob("wheels/beta-*.whl")
+    locked = len(wheel.read_bytes())
+    wheel.write_bytes(build_wheel("beta", "1.0", padding=10)[1])
+    done = uv("--offline", "--no-cache", "--target", tmp_path / "target", "-r", lock)
+    assert done.returncode == 2
+    assert f"but the lockfile records {locked}" in done.stderr
 
 
 def test_uv_refuses_a_lock_for_another_machine(tmp_path: Path) -> None:

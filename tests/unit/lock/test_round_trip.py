@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from dataclasses import replace
@@ -11,14 +12,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from provisioner.errors import ProvisionError
-from provisioner.index.model import IndexFile
+from provisioner.index.details import identities_in
+from provisioner.index.model import DIRECT_URL, IndexFile
 from provisioner.lock.file import parse_lock, verify_digest, write_lock
+from provisioner.lock.model import LockedFile
+from provisioner.lock.origin import Origins, with_origins
 from provisioner.solve.stack import BaseImage, PackagePin, Pin, Reason, Stack
 from provisioner.versions import Version
 from tests.lock_examples import INSTALLERS, cuda_stack, lock_of
 
 if TYPE_CHECKING:
     import random
+
+    from provisioner.lock.model import Lock
 
 pytestmark = pytest.mark.property
 
@@ -37,9 +43,10 @@ def package_pins(draw: st.DrawFn, name: str) -> PackagePin:
     file = IndexFile(
         filename=filename,
         url=f"https://example.org/{filename.replace('+', '%2B')}",
-        index=draw(st.sampled_from(["pypi", "https://example.org/simple", ""])),
+        index=draw(st.sampled_from(["pypi", "https://example.org/simple", "", DIRECT_URL])),
         sha256=draw(SHA256),
         size=draw(st.none() | st.integers(0, 2**40)),
+        requires_python=draw(st.sampled_from([None, "", ">=3.9", ">=3.8,!=3.9.*,<4", "not a specifier", ">=3.6.*"])),
         upload_time=draw(st.none() | st.datetimes().map(lambda moment: f"{moment.isoformat()}Z")),
     )
     requires = tuple(f"{other}>=1" for other in draw(st.lists(WORDS, max_size=3)))
@@ -80,10 +87,34 @@ LOCKED = st.lists(st.sampled_from(PLATFORMS), unique=True, min_size=1).flatmap(
 )
 
 
-@settings(max_examples=60, deadline=None)
-@given(LOCKED)
-def test_what_is_written_is_read_back_whole(given_stacks: tuple[Stack, ...]) -> None:
-    lock = lock_of(*given_stacks)
+CLAIMS = st.recursive(
+    LINES | st.booleans() | st.integers(-(2**63) + 1, 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False),
+    lambda below: st.lists(below, max_size=3) | st.dictionaries(LINES, below, max_size=3),
+    max_leaves=6,
+)
+PUBLISHERS = st.dictionaries(st.sampled_from(["repository", "workflow", "environment"]) | LINES, CLAIMS, max_size=4)
+PROVENANCE = st.lists(st.tuples(WORDS, PUBLISHERS).map(lambda pair: {**pair[1], "kind": pair[0]}), max_size=3)
+URLS = st.dictionaries(st.sampled_from(["pypi", "other"]), st.sampled_from(["https://ada:pw@example.org/s/", "file:///srv/s"]))
+
+
+def attested(lock: Lock, urls: dict[str, str], publishers: list[dict[str, object]], *, has_variants: bool) -> Lock:
+    """The lock as indexes that publish everything would have it."""
+    body = json.dumps({"version": 1, "attestation_bundles": [{"publisher": one, "attestations": []} for one in publishers]})
+    identities = identities_in(body.encode())
+    assert identities is not None
+    files = [file for package in lock.packages for file in package.files]
+    described = with_origins(lock, Origins(urls=urls, identities={file.sha256: identities for file in files}))
+    variants = LockedFile(filename="x-1-variants.json", sha256="0" * 64, url="https://example.org/x-1-variants.json")
+    packages = (replace(one, variants=variants if has_variants and one.wheels else None) for one in described.packages)
+    return replace(described, packages=tuple(packages))
+
+
+@settings(max_examples=100, deadline=None)
+@given(given_stacks=LOCKED, urls=URLS, publishers=PROVENANCE, has_variants=st.booleans())
+def test_what_is_written_is_read_back_whole(
+    given_stacks: tuple[Stack, ...], urls: dict[str, str], publishers: list[dict[str, object]], *, has_variants: bool
+) -> None:
+    lock = attested(lock_of(*given_stacks), urls, publishers, has_variants=has_variants)
     text = write_lock(lock)
     assert parse_lock(text, file="x") == lock
     assert write_lock(parse_lock(text, file="x")) == text

@@ -1,0 +1,295 @@
+"""`provision check --changes`: what solving a lock again would change and why; of a stale lock the system half, offline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from provisioner.errors import UnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+    from pathlib import Path
+
+    from packaging.utils import NormalizedName
+
+    from provisioner.cli.inputs import Inputs
+    from provisioner.cli.locking import Locking
+    from provisioner.index.model import IndexFile
+    from provisioner.lock.changes import Held
+    from provisioner.lock.comparison import Change, Comparison
+    from provisioner.lock.fresh import Finding
+    from provisioner.lock.model import Installer, Lock
+    from provisioner.lock.offered import Offer
+    from provisioner.solve.joint import NoStackError
+    from provisioner.solve.stack import Stack
+
+STALE_CODES = frozenset(
+    {
+        "contradiction", "missing-package", "missing-platform", "stale-accelerator", "stale-gate", "stale-package",
+        "stale-stack", "unknown-release",
+    }
+)  # fmt: skip
+"""Findings that solving again would do something about."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Renewal:
+    """What solving again would change; None where that was not asked, or cannot be told.
+
+    `system` is that of the system half alone. `least` keeps what the lock has where it may, as `provision solve` does;
+    `upgrade` takes the newest of everything, and `held` is what stays behind even so. `offers` are what the indexes say of the
+    locked files today.
+    """
+
+    system: Comparison | None = None
+    least: Comparison | None = None
+    upgrade: Comparison | None = None
+    held: tuple[Held, ...] = ()
+    offers: tuple[Offer, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Answer:
+    """A lock solved twice: keeping what it has where it may, and with the newest of everything; `held` is of the second."""
+
+    kept: Lock
+    upgraded: Lock
+    held: tuple[Held, ...]
+
+
+def renewed_system(path: Path, lock: Lock, inputs: Inputs) -> Renewal | None:
+    """What solving the system half of a stale lock again would change; asks no index. None where nothing fits.
+
+    Frameworks that packages brought along stay wanted as long as the locked packages still lead to them.
+    """
+    from provisioner.cli.locking import Locking
+    from provisioner.lock.changes import brought_along
+    from provisioner.lock.compare import compare
+    from provisioner.solve.joint import NoStackError, solve_system
+
+    locking = Locking(inputs, path.parent, offline=True, keep=set(), earlier=lock)
+    try:
+        problems = (locking.problem(platform) for platform in inputs.platforms)
+        stacks = [_with_known_image(solve_system(one.with_roots(*brought_along(lock, one))), lock) for one in problems]
+    except NoStackError:  # the finding that the lock is stale has the conflict
+        return None
+    new = locking.lock(stacks, installer={})
+    new = replace(new, stacks=tuple(replace(one, installer=_installer(lock, one.platform)) for one in new.stacks))
+    found = compare(lock, new)
+    # What is unverified is a finding already, and packages may have their say in it.
+    told = (one for one in found.changes if one.section in {"hosts", "system"} and one.subject != "unverified")
+    # Nor has the system half an override, a prerelease or a source distribution of a package.
+    packages = tuple(f"({package.name})" for package in lock.packages)
+    told = (one for one in told if one.subject != "relaxations" or not (one.old or one.new).endswith(packages))
+    return Renewal(system=replace(found, changes=tuple(told)))
+
+
+def _with_known_image(stack: Stack, lock: Lock) -> Stack:
+    """The digest of an image that stays is the locked one: no registry is asked for it."""
+    known = lock.on(stack.platform).image if stack.platform in lock.platforms else None
+    if stack.image is None or known is None or known.reference != stack.image.reference:
+        return stack
+    return replace(stack, image=replace(stack.image, digest=known.digest))
+
+
+def _installer(lock: Lock, platform: str) -> Installer | None:
+    return lock.on(platform).installer if platform in lock.platforms else None
+
+
+def renewed(path: Path, lock: Lock, inputs: Inputs, *, offline: bool) -> Renewal:
+    """Ask the indexes (or the cache) what solving again would change, and whether the locked files are still offered.
+
+    What cannot be told, and that nothing fits any more, are findings.
+    """
+    from provisioner.lock.changes import successor_changes
+    from provisioner.lock.fresh import Finding
+    from provisioner.lock.offered import offer_findings
+    from provisioner.solve.joint import NoStackError
+
+    found: tuple[Offer, ...] = ()
+    try:
+        try:
+            # Solving reads pages many at a time; afterwards they are at hand.
+            answer: _Answer | NoStackError = _solved_again(path, lock, inputs, offline=offline)
+        except NoStackError as error:
+            answer = error
+        found = _offers(lock, inputs, offline=offline)
+    except UnavailableError as error:
+        text = f"what solving again would change cannot be told: {error.message}"
+        finding = Finding(
+            code="unverified-changes", verdict="unverified", text=text, where=str(path), details=error.causes, hints=error.hints
+        )
+        return Renewal(findings=(finding,))
+    findings = tuple(offer_findings(found, where=str(path)))
+    if isinstance(answer, NoStackError):
+        return Renewal(offers=found, findings=(*findings, _impossible(answer, path)))
+    return Renewal(
+        least=successor_changes(lock, answer.kept, found),
+        upgrade=successor_changes(lock, answer.upgraded, found, is_upgrade=True),
+        held=answer.held,
+        offers=found,
+        findings=findings,
+    )
+
+
+def _impossible(error: NoStackError, path: Path) -> Finding:
+    from provisioner.lock.fresh import Finding
+    from provisioner.solve.explain import conflict_lines, hint_line
+
+    return Finding(
+        code="no-longer-solvable", verdict="no", where=str(path),
+        text="nothing fits the spec, the matrix and the indexes of today, so this lock could not be made again",
+        details=conflict_lines(error.conflict), hints=tuple(hint_line(hint) for hint in error.conflict.hints),
+    )  # fmt: skip
+
+
+def _solved_again(path: Path, lock: Lock, inputs: Inputs, *, offline: bool) -> _Answer:
+    """The lock that keeps what it may, the one that takes the newest, and what is held back in the second."""
+    from provisioner.cli.display import step
+    from provisioner.cli.locking import Locking
+
+    least = Locking(inputs, path.parent, offline=offline, keep=set(), earlier=lock)
+    newest = Locking(inputs, path.parent, offline=offline, keep=None, earlier=lock)
+    try:
+        with step("Solving again", least.progress):
+            kept = least.lock(least.solve())
+        with step("Solving again with the newest of everything", newest.progress):
+            upgraded = newest.lock(newest.solve())
+            return _Answer(kept=kept, upgraded=upgraded, held=tuple(_held(upgraded, newest, inputs)))
+    finally:
+        least.close()
+        newest.close()
+
+
+def _offers(lock: Lock, inputs: Inputs, *, offline: bool) -> tuple[Offer, ...]:
+    """What the indexes say today of the locked files."""
+    from provisioner.cli.display import step
+    from provisioner.cli.locking import index_settings
+    from provisioner.index.address import public_url
+    from provisioner.index.client import PackageIndex
+    from provisioner.index.model import Environment
+    from provisioner.lock.offered import offers
+
+    settings = index_settings(inputs, is_offline=offline)
+    by_url = {public_url(one.url).rstrip("/"): one.name for one in settings.indexes if not one.is_template}
+    environment = Environment(platform=lock.platform, python=lock.stack.get("python", ""))
+    with step("Asking what is still offered"), PackageIndex(settings, environment) as source:
+
+        def named(name: NormalizedName, index: str, filenames: Collection[str]) -> tuple[IndexFile, ...]:
+            return source.named(name, filenames, index=by_url.get(index.rstrip("/"), index))
+
+        return tuple(offers(lock, named))
+
+
+def _held(lock: Lock, locking: Locking, inputs: Inputs) -> Iterator[Held]:
+    from provisioner.lock.changes import held_back
+
+    for platform in inputs.platforms:
+        source = locking.answering(platform)
+        yield from held_back(lock, source, source.environment)
+
+
+def renewal_lines(renewal: Renewal) -> Iterator[str]:
+    """A renewal in words, below the findings of its lock."""
+    yield from (f"news: {offer.text}  [{offer.kind}-file]" for offer in renewal.offers if not offer.is_alarm)
+    if renewal.system is not None:
+        told = _told(renewal.system)
+        yield from _block("solving the system half again", told)
+        yield "`provision check --changes` asks the indexes which packages would move"
+    if renewal.least is not None and renewal.upgrade is not None:
+        least, upgrade = _told(renewal.least), _told(renewal.upgrade)
+        yield from _block("solving again", least)
+        yield from _block("solving again with --upgrade", upgrade, is_same=bool(least) and least == upgrade)
+        yield from (f"the new lock would record: {change.text}" for change in renewal.least.of("inputs"))
+    if renewal.held:
+        count = len(renewal.held)
+        yield f"{count} package{' is' if count == 1 else 's are'} held back even so:"
+        yield from (f"  {_held_line(one)}" for one in renewal.held)
+
+
+def _told(comparison: Comparison) -> list[str]:
+    """A line for each change and indented ones for its reasons, as `explain --diff` words them."""
+    from provisioner.lock.compare_words import because, where_words
+
+    lines = []
+    for change in _changes(comparison):
+        lines.append(f"{change.text}{where_words(change, comparison)}")
+        lines += [f"  {line}" for line in because(change)]
+    return lines
+
+
+def _changes(comparison: Comparison) -> list[Change]:
+    return [change for change in comparison.changes if change.section != "inputs"]
+
+
+def _block(what: str, told: list[str], *, is_same: bool = False) -> Iterator[str]:
+    if is_same:
+        yield f"{what} would change the same"
+    elif told:
+        count = sum(not line.startswith(" ") for line in told)
+        yield f"{what} would change {count} thing{'' if count == 1 else 's'}:"
+        yield from (f"  {line}" for line in told)
+    else:
+        yield f"{what} would change nothing"
+
+
+def _held_line(held: Held) -> str:
+    out = f", out since {held.uploaded}" if held.uploaded else ""
+    first, *others = held.causes
+    place = f"  ({first.where})" if first.where else ""
+    more = f", and {len(others)} more such reason{'' if len(others) == 1 else 's'}" if others else ""
+    return f"{held.name} {held.version}, not {held.newest}{out}: {first.text}{place}{more}"
+
+
+def renewal_data(renewal: Renewal) -> dict[str, object]:
+    """A renewal as JSON; null for what was asked and cannot be told, because an index is out of reach or nothing fits."""
+    if renewal.system is not None:
+        return {"system": [_entry(change) for change in _changes(renewal.system)]}
+    least, upgrade = renewal.least, renewal.upgrade
+    return {
+        "least": None if least is None else [_entry(change) for change in _changes(least)],
+        "upgrade": None if upgrade is None else [_entry(change) for change in _changes(upgrade)],
+        "held": [_held_entry(held) for held in renewal.held],
+        "offers": [_offer_entry(offer) for offer in renewal.offers],
+        "inputs": None if least is None else [_entry(change) for change in least.of("inputs")],
+    }
+
+
+def _entry(change: Change) -> dict[str, object]:
+    return {
+        "name": change.subject,
+        "section": change.section,
+        "kind": change.change,
+        "aspect": change.aspect,
+        "from": change.old,
+        "to": change.new,
+        "text": change.text,
+        "platforms": list(change.platforms),
+        "breaking": change.is_breaking,
+        "reasons": [_reason(cause) for cause in change.causes],
+    }
+
+
+def _held_entry(held: Held) -> dict[str, object]:
+    return {
+        "name": held.name,
+        "version": held.version,
+        "newest": held.newest,
+        "uploaded": held.uploaded,
+        "platform": held.platform,
+        "reasons": [_reason(cause) for cause in held.causes],
+    }
+
+
+def _offer_entry(offer: Offer) -> dict[str, object]:
+    from dataclasses import asdict
+
+    return asdict(offer)
+
+
+def _reason(cause: object) -> dict[str, object]:
+    from dataclasses import asdict
+
+    return {key: value for key, value in asdict(cause).items() if value}  # type: ignore[call-overload]

@@ -1,0 +1,79 @@
+"""`provision check --files`: do two wheels of a lock write the same file? Their RECORDs are read by ranges, and kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from provisioner.curate.artefacts import Artefacts
+    from provisioner.index.model import IndexFile
+    from provisioner.lock.fresh import Finding
+    from provisioner.lock.model import Lock, LockedFile, LockedPackage
+    from provisioner.matrix.model import Matrix
+
+READERS = 12
+"""RECORDs read side by side: two small requests each."""
+
+
+def file_findings(lock: Lock, matrix: Matrix, *, where: Path, offline: bool) -> Iterator[Finding]:
+    """The files several wheels write, platform by platform; what could not be read is unverified."""
+    from provisioner.curate.overlaps import overlaps
+    from provisioner.lock.fresh import Finding
+
+    for platform in lock.platforms:
+        packages = lock.on(platform).packages
+        records, unread = _records(packages, where.parent, offline=offline)
+        for names, paths in overlaps(records):
+            known = any(
+                not row.is_refused and set(names) <= {one.distribution for one in row.owners} for row in matrix.shared_files
+            )
+            more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+            versions = {package.name: package.version for package in packages}
+            text = f"{' and '.join(f'{name} {versions[name]}' for name in names)} both write {paths[0]}{more}, each its own"
+            verdict = "yes" if known else "no"
+            note = ", which the matrix names and does not refuse" if known else ""
+            yield Finding(code="shared-file", verdict=verdict, text=f"{text}{note}", where=str(where))
+        for name, reason in unread:
+            text = f"what is in {name} could not be read: {reason}"
+            yield Finding(code="unread-wheel", verdict="unverified", text=text, where=str(where))
+
+
+def _records(
+    packages: tuple[LockedPackage, ...], folder: Path, *, offline: bool
+) -> tuple[dict[str, str], list[tuple[str, str]]]:
+    """The RECORD of each package's wheel, and why some could not be read; source distributions have none."""
+    import os
+    from concurrent.futures import ThreadPoolExecutor
+    from dataclasses import replace
+
+    from provisioner.curate.artefacts import Artefacts
+    from provisioner.index.settings import settings_from_pip
+
+    wheels = {package.name: package.wheels[0] for package in packages if package.wheels}
+    settings = replace(settings_from_pip(os.environ), offline=offline)
+    with Artefacts(settings) as artefacts, ThreadPoolExecutor(READERS, thread_name_prefix="record") as pool:
+        read = pool.map(lambda one: _read(artefacts, _index_file(one, folder)), wheels.values())
+        found = dict(zip(wheels, read, strict=True))
+    records = {name: text for name, (text, _) in found.items() if text is not None}
+    unread = [(name, reason) for name, (text, reason) in found.items() if text is None]
+    unread += [(package.name, "it is no wheel") for package in packages if not package.wheels]
+    return records, sorted(unread)
+
+
+def _read(artefacts: Artefacts, file: IndexFile) -> tuple[str | None, str]:
+    from provisioner.errors import ProvisionError
+
+    try:
+        return artefacts.record(file), ""
+    except ProvisionError as error:
+        return None, error.message
+
+
+def _index_file(locked: LockedFile, folder: Path) -> IndexFile:
+    from provisioner.index.model import IndexFile
+
+    path = str(folder / locked.path) if locked.path else ""
+    return IndexFile(filename=locked.filename, url=locked.url, index="the lock", sha256=locked.sha256, path=path)

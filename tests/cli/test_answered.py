@@ -1,0 +1,147 @@
+"""The answer at hand, from outside: when it is given, when it is not, and that nobody could tell but by the clock."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from provisioner.cli.answered import cache_directory
+from provisioner.index.settings import default_cache_directory
+from tests.at_hand import OFFLINE, in_cache, run, settle
+from tests.project import LOCK, changed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.project import Project
+
+
+@pytest.fixture
+def settled(project: Project, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """A project that was solved once."""
+    settle(project, tmp_path_factory.mktemp("run"), monkeypatch)
+    return project
+
+
+def test_the_third_run_says_and_writes_what_the_second_did(settled: Project) -> None:
+    second = run(settled, *OFFLINE)
+    files = settled.files()
+    third = run(settled, *OFFLINE)
+    assert (second[3], third[3]) == ("solved", "at hand")
+    assert second[:3] == third[:3]
+    assert "wrote pylock.trainer.toml, Dockerfile\n" in third[2]
+    assert settled.files() == files
+
+
+def test_files_that_are_gone_are_a_question_of_their_own_and_then_written_again(settled: Project) -> None:
+    run(settled, *OFFLINE)
+    written = settled.files()
+    hows = []
+    for _ in range(2):
+        (settled.folder / LOCK).unlink()
+        (settled.folder / "Dockerfile").unlink()
+        hows.append(run(settled, *OFFLINE)[3])
+        assert settled.files() == written
+    assert hows == ["solved", "at hand"]
+
+
+def test_a_check_is_answered_like_a_solve(settled: Project) -> None:
+    first, second = run(settled, "check"), run(settled, "check")
+    assert first[:3] == second[:3] == (0, f"{LOCK}: yes\n", "")
+    assert (first[3], second[3]) == ("solved", "at hand")
+
+
+def test_json_is_json_again(settled: Project) -> None:
+    first, second = (run(settled, *OFFLINE, "--format", "json") for _ in range(2))
+    assert first[:3] == second[:3]
+    assert second[3] == "at hand"
+
+
+def edit_spec(project: Project) -> None:
+    project.write(changed("packages: [beta]"))
+
+
+def edit_lock(project: Project) -> None:
+    path = project.folder / LOCK
+    path.write_text(path.read_text(encoding="utf-8") + "# a note\n", encoding="utf-8")
+
+
+def edit_rendered(project: Project) -> None:
+    (project.folder / "Dockerfile").write_text("FROM scratch\n", encoding="utf-8")
+
+
+def drop_a_page(project: Project) -> None:
+    del project
+    in_cache("UPDATE page SET sha256 = 'other' WHERE url LIKE '%beta%'")
+
+
+def damage_the_answer(project: Project) -> None:
+    del project
+    path = next(Path(os.environ["XDG_CACHE_HOME"]).rglob("answers/*.json"))
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def shorten_the_answer(project: Project) -> None:
+    del project
+    path = next(Path(os.environ["XDG_CACHE_HOME"]).rglob("answers/*.json"))
+    path.write_bytes(path.read_bytes()[:1000])
+
+
+def empty_the_answer(project: Project) -> None:
+    del project
+    next(Path(os.environ["XDG_CACHE_HOME"]).rglob("answers/*.json")).write_bytes(b"")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [edit_spec, edit_lock, edit_rendered, drop_a_page, damage_the_answer, shorten_the_answer, empty_the_answer],
+)
+def test_anything_that_is_not_as_it_was_is_solved_anew(settled: Project, change: Callable[[Project], None]) -> None:
+    run(settled, *OFFLINE)
+    assert run(settled, *OFFLINE)[3] == "at hand"
+    change(settled)
+    assert run(settled, *OFFLINE)[3] == "solved"
+
+
+@pytest.mark.parametrize("variables", [{"PROVISION_NO_ANSWER_CACHE": "1"}, {"PIP_PRE": "1"}])
+def test_other_variables_are_another_question(settled: Project, variables: dict[str, str]) -> None:
+    run(settled, *OFFLINE)
+    assert run(settled, *OFFLINE, **variables)[3] == "solved"
+
+
+def test_a_page_that_must_be_asked_for_again_is(settled: Project) -> None:
+    run(settled, "solve")
+    assert run(settled, "solve")[3] == "at hand"
+    in_cache("UPDATE page SET fetched = 0.0")
+    asked = settled.index.requests["/simple/alpha/"]
+    assert run(settled, "solve")[3] == "solved"
+    assert settled.index.requests["/simple/alpha/"] == asked + 1
+
+
+@pytest.mark.parametrize("stated", [None, "", "/elsewhere", "/else where/", " /elsewhere", "elsewhere", "~/elsewhere"])
+@pytest.mark.parametrize("home", ["/home/ada", "/home/ada/", "ada", ""])
+def test_the_cache_is_where_everybody_else_finds_it(stated: str | None, home: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", home)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    if stated is not None:
+        monkeypatch.setenv("XDG_CACHE_HOME", stated)
+    assert Path(cache_directory()) == default_cache_directory()
+
+
+def test_help_and_the_log_are_never_kept(settled: Project) -> None:
+    for words in (("solve", "--help"), ("solve", "--offline", "-v")):
+        assert run(settled, *words)[:2] == run(settled, *words)[:2]
+        assert run(settled, *words)[1].startswith(("Usage:", "component"))
+    assert not list(Path(os.environ["XDG_CACHE_HOME"]).rglob("answers/*.json"))
+
+
+def test_a_failure_is_found_anew_each_time(settled: Project) -> None:
+    settled.write(changed('packages: ["alpha>3"]'))
+    first, second = (run(settled, *OFFLINE) for _ in range(2))
+    assert first == second
+    assert (first[0], first[3]) == (1, "solved")
