@@ -11,8 +11,11 @@ import hashlib
 import html
 import io
 import json
+import os
+import pickle
 import re
 import threading
+import time
 import zipfile
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -23,12 +26,14 @@ import requests
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 JSON_TYPE = "application/vnd.pypi.simple.v1+json"
 HTML_TYPE = "application/vnd.pypi.simple.v1+html"
 _ANCHOR = re.compile(r"<a\s([^>]*)>([^<]*)</a>", re.IGNORECASE)
 _ATTRIBUTE = re.compile(r'([a-z-]+)\s*=\s*"([^"]*)"', re.IGNORECASE)
 _MAX_AGE_SECONDS = 600
+_SNAPSHOT_SECONDS = 24 * 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,26 +43,34 @@ class Page:
     status: int
     body: bytes
     content_type: str = "text/plain"
+    etag: str = field(init=False)
+    """A validator that changes with the content."""
 
-    @property
-    def etag(self) -> str:
-        """A validator that changes with the content."""
-        return f'"{hashlib.sha256(self.body).hexdigest()[:32]}"'
+    def __post_init__(self) -> None:
+        # Once a page and not once a request: large pages are asked for often.
+        object.__setattr__(self, "etag", f'"{hashlib.sha256(self.body).hexdigest()[:32]}"')
 
 
 @dataclass(slots=True)
 class Memory:
-    """What was fetched from the upstream; each thing is fetched once, however many ask for it at the same time."""
+    """What was fetched from the upstream; each thing is fetched once, however many ask for it at the same time.
+
+    `misses` counts what was fetched: a run that made the upstream answer measured a network. `saved` is how many of them the
+    snapshot has.
+    """
 
     upstream: str
     session: requests.Session
     pages: dict[str, Page] = field(default_factory=dict)
     guards: dict[str, threading.Lock] = field(default_factory=dict)
+    misses: int = 0
+    saved: int = 0
 
     def recall(self, key: str, make: Callable[[str], Page], argument: str) -> Page:
         """Return the page kept under `key`, made from `argument` the first time."""
         with self.guards.setdefault(key, threading.Lock()):
             if key not in self.pages:
+                self.misses += 1
                 self.pages[key] = make(argument)
         return self.pages[key]
 
@@ -97,6 +110,32 @@ class Memory:
         with zipfile.ZipFile(io.BufferedReader(RemoteFile(self.session, address), 1 << 16)) as wheel:
             name = next(name for name in wheel.namelist() if re.fullmatch(r"[^/]+\.dist-info/METADATA", name))
             return Page(200, wheel.read(name))
+
+
+def load_snapshot(memory: Memory, path: Path) -> None:
+    """Start from what another run fetched from the same upstream not long ago, so that it need not be fetched again."""
+    if path.is_file() and time.time() - path.stat().st_mtime < _SNAPSHOT_SECONDS:
+        with path.open("rb") as stream:
+            upstream, pages = pickle.load(stream)
+        if upstream == memory.upstream:
+            memory.pages.update(pages)
+
+
+def save_snapshot(memory: Memory, path: Path) -> None:
+    """Keep what was fetched, but for what the upstream could not answer; the age of a snapshot is that of its first page."""
+    if memory.misses == memory.saved:
+        return
+    memory.saved = memory.misses
+    kept = {key: page for key, page in memory.pages.items() if page.status in {200, 404}}
+    begun = path.stat().st_mtime if path.is_file() else time.time()
+    is_old = time.time() - begun > _SNAPSHOT_SECONDS
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(".part")
+    with part.open("wb") as stream:
+        pickle.dump((memory.upstream, kept), stream)
+    part.replace(path)
+    if not is_old:
+        os.utime(path, (begun, begun))
 
 
 class RemoteFile(io.RawIOBase):

@@ -13,9 +13,11 @@ class RequirementSet:
     requirements: tuple[str, ...]
     python: str = "3.12"
     why: str = ""
+    platform: str = "linux/amd64"
+    constraints: tuple[str, ...] = ()
 
 
-SETS = (
+_PLAIN = (
     RequirementSet("numpy", ("numpy",)),
     RequirementSet("requests with an extra", ("requests[socks]>=2.31",), "3.11"),
     RequirementSet("web service", ("fastapi[standard]", "sqlalchemy[asyncio]>=2", "alembic", "httpx[http2]")),
@@ -23,76 +25,207 @@ SETS = (
     RequirementSet(
         "markers", ("tomli; python_version < '3.11'", "uvloop; sys_platform != 'win32'", "rich; extra == 'x'", "attrs")
     ),
-    RequirementSet("old numpy", ("numpy<2", "pandas", "scipy", "numba"), "3.11"),
+    RequirementSet("task queue", ("django>=4.2,<5", "celery[redis]", "psycopg[binary]", "djangorestframework")),
+    RequirementSet("demos", ("gradio", "streamlit", "altair", "plotly")),
+    RequirementSet("arrays", ("dask[complete]", "xarray[complete]", "zarr")),
+    RequirementSet("cloud storage", ("boto3", "s3fs", "aiobotocore", "awscli"), "3.11"),
+    RequirementSet("telemetry", ("opentelemetry-instrumentation-fastapi", "opentelemetry-exporter-otlp")),
+    RequirementSet("documentation", ("mkdocs-material[imaging]", "sphinx", "myst-parser", "furo")),
+    RequirementSet("checking", ("pytest", "pytest-cov", "hypothesis", "tox", "mypy", "ruff", "pre-commit"), "3.13"),
+    RequirementSet("flask on a new Python", ("flask[async]", "flask-sqlalchemy", "gunicorn", "psycopg[binary,pool]"), "3.14"),
+    RequirementSet("scraping", ("scrapy", "playwright", "beautifulsoup4", "lxml"), "3.13"),
+    RequirementSet("geography", ("geopandas", "rasterio", "shapely", "folium", "pyproj"), "3.13"),
+    RequirementSet("tables", ("polars[all]", "duckdb", "pyarrow", "deltalake")),
+    RequirementSet("notebooks on 3.14", ("pandas", "scikit-learn", "matplotlib", "jupyterlab", "seaborn"), "3.14"),
+)
+
+_TRAINING = (
     RequirementSet("torch", ("torch",)),
     RequirementSet(
         "torch 2.7.1",
         ("torch==2.7.1", "torchvision", "torchaudio"),
-        why="torchaudio declares no torch requirement, so by its metadata any release goes with any torch; the matrix knows "
-        "from the wheel itself which one it calls.",
+        why="torchaudio declares no torch requirement, so by its metadata any release goes with any torch; the "
+        "matrix knows from the wheel itself which one it calls.",
     ),
     RequirementSet("torch 2.6", ("torch==2.6.0", "torchvision==0.21.0", "torchaudio==2.6.0", "xformers"), "3.11"),
     RequirementSet("transformers", ("transformers",)),
     RequirementSet("fine-tuning", ("transformers[torch]", "peft", "bitsandbytes", "datasets", "trl")),
-    RequirementSet("lightning", ("lightning", "torchmetrics", "tensorboard", "hydra-core"), "3.11"),
-    RequirementSet("diffusers", ("diffusers[torch]", "transformers", "safetensors", "opencv-python-headless")),
-    RequirementSet("embeddings", ("sentence-transformers", "faiss-cpu", "langchain", "langchain-openai", "chromadb")),
-    RequirementSet("vision", ("timm", "open-clip-torch", "albumentations", "ultralytics"), "3.11"),
-    RequirementSet(
-        "vllm",
-        ("vllm",),
-        why="The newest cuda-python needs cuda-bindings ~=13.4.4, so the newest of both cannot be had: provision keeps the "
-        "newer cuda-python; uv takes cuda-bindings 13.5.0 and falls back to cuda-python 12.6.2, which does not depend on "
-        "it yet.",
-    ),
-    RequirementSet("vllm 0.8.5", ("vllm==0.8.5",), "3.11"),
-    RequirementSet("jax", ("jax[cuda12]", "flax", "optax")),
-    RequirementSet("tensorflow", ("tensorflow[and-cuda]", "keras"), "3.11"),
-    RequirementSet("ray", ("ray[default,serve,tune]", "mlflow", "wandb")),
-    RequirementSet("cloud storage", ("boto3", "s3fs", "aiobotocore", "awscli"), "3.11"),
-    RequirementSet("old pydantic", ("pydantic<2", "fastapi", "langchain"), "3.11"),
-    RequirementSet("task queue", ("django>=4.2,<5", "celery[redis]", "psycopg[binary]", "djangorestframework")),
-    RequirementSet("workflows", ("apache-airflow==2.10.5", "apache-airflow-providers-google"), "3.11"),
-    RequirementSet("demos", ("gradio", "streamlit", "altair", "plotly")),
-    RequirementSet("sglang", ("sglang",)),
-    RequirementSet("arrays", ("dask[complete]", "xarray[complete]", "zarr")),
-    RequirementSet(
-        "tabular",
-        ("autogluon.tabular[all]",),
-        "3.11",
-        why="soupsieve 4.1.2 needs Python 3.11.5. uv takes 3.11 for 3.11.0; provision for the newest 3.11, which images hold.",
-    ),
-    RequirementSet("managed training", ("google-cloud-aiplatform", "kfp", "google-cloud-bigquery<3.20"), "3.11"),
-    RequirementSet("language", ("spacy[cuda12x]", "gensim", "nltk")),
     RequirementSet(
         "quick fine-tuning",
         ("unsloth",),
-        why="xformers on the default index links CUDA 12, and the torch that uv puts beside it is built for CUDA 13. provision "
-        "refuses that pair and looks for another build of torch on PyTorch's own index, which must be in reach.",
+        why="xformers on the default index links CUDA 12, and the torch that uv puts beside it is built for CUDA "
+        "13. provision refuses that pair and looks for another build of torch on PyTorch's own index, which "
+        "was out of reach here.",
     ),
-    RequirementSet("old tensorflow", ("tensorflow==2.15.*", "tf-keras", "numpy>=1.26"), "3.11"),
-    RequirementSet("pre-releases within", ("opentelemetry-instrumentation-fastapi", "opentelemetry-exporter-otlp")),
-    RequirementSet("pre-release by name", ("numpy>=2.2.0rc1,<2.3", "scipy<1.16")),
     RequirementSet(
-        "warehouse",
-        ("dbt-core", "dbt-bigquery", "dbt-snowflake"),
+        "axolotl",
+        ("axolotl",),
         "3.11",
-        why="dbt-core 1.12 needs a parser whose final releases are source distributions. uv falls back on an alpha; "
-        "provision takes a pre-release only where a project has nothing else or the spec names one, and keeps dbt-core 1.11.",
     ),
-    RequirementSet("speech", ("nemo-toolkit[asr]",), "3.11"),
-    RequirementSet("clusters", ("pyspark[connect]==3.5.*", "delta-spark", "pandas<3"), "3.11"),
+    RequirementSet("lightning", ("lightning", "torchmetrics", "tensorboard", "hydra-core"), "3.11"),
+    RequirementSet("diffusers", ("diffusers[torch]", "transformers", "safetensors", "opencv-python-headless")),
+    RequirementSet("vision", ("timm", "open-clip-torch", "albumentations", "ultralytics"), "3.11"),
+    RequirementSet("xformers alone", ("xformers",)),
     RequirementSet("graphs", ("torch-geometric", "pytorch-lightning", "ogb", "dgl")),
-    RequirementSet("framework and companion apart", ("torch==2.6.0", "torchvision==0.22.0")),
-    RequirementSet("numpy before pandas", ("numpy<1.20", "pandas>=2.2")),
-    RequirementSet("too new a Python", ("vllm==0.8.5",), "3.14"),
+    RequirementSet("speech", ("nemo-toolkit[asr]",), "3.11"),
+    RequirementSet("whisper", ("faster-whisper", "pyannote-audio", "librosa"), "3.11"),
     RequirementSet(
         "source distributions only",
         ("deepspeed", "torch"),
         "3.11",
-        why="deepspeed publishes source distributions, but for the pre-release 0.3.1.dev5 of 2020. uv, told to take no source "
-        "distributions, falls back on that; provision takes a pre-release only where a project has nothing else or the spec "
-        "names one, and says what would help.",
+        why="deepspeed publishes source distributions, but for the pre-release 0.3.1.dev5 of 2020. uv, told to "
+        "take no source distributions, falls back on that; provision takes a pre-release only where a project "
+        "has nothing else or the spec names one, and says what would help: `allow: [sdist]`.",
     ),
-    RequirementSet("no such version", ("requests==99.0",)),
+    RequirementSet("a kernel from source", ("flash-attn", "torch"), "3.11"),
+    RequirementSet("experiment tracking", ("accelerate", "wandb", "mlflow", "optuna", "ray[tune]"), "3.11"),
+    RequirementSet("reinforcement", ("stable-baselines3[extra]", "gymnasium[classic-control]", "torch"), "3.11"),
+    RequirementSet("jax", ("jax[cuda12]", "flax", "optax")),
+    RequirementSet(
+        "jax beside torch",
+        ("jax[cuda12]", "flax", "torch", "transformers"),
+        why="The torch of the default index brings nvidia-cudnn-cu13, jax[cuda12] brings nvidia-cudnn-cu12, and "
+        "both write nvidia/cudnn/lib/libcudnn*.so.9: the one installed last wins. provision refuses the pair "
+        "and looks for another build of torch on PyTorch's own index, which was out of reach here.",
+    ),
+    RequirementSet("tensorflow", ("tensorflow[and-cuda]", "keras"), "3.11"),
+    RequirementSet(
+        "three frameworks",
+        ("tensorflow", "jax", "torch", "keras"),
+        "3.12",
+        why="Where CUDA is asked for, provision installs TensorFlow with its CUDA libraries; its "
+        "nvidia-cudnn-cu12 and the nvidia-cudnn-cu13 of torch write the same files. The other builds of torch "
+        "are on PyTorch's own index, which was out of reach here.",
+    ),
+    RequirementSet(
+        "old tensorflow",
+        ("tensorflow==2.15.*", "tf-keras", "numpy>=1.26"),
+        "3.11",
+        why="TensorFlow 2.15 is compiled for GPUs up to sm_80, and the machine has an H100 (9.0). provision takes "
+        "it with `allow: [minor-version, ptx-jit]`, as it says; uv and pip know no GPU.",
+    ),
+    RequirementSet("cupy", ("cupy-cuda12x", "numba", "cuda-python"), "3.12"),
+    RequirementSet("language", ("spacy[cuda12x]", "gensim", "nltk")),
+    RequirementSet("dataframes on a GPU", ("cudf-cu12", "dask-cudf-cu12"), "3.12"),
+    RequirementSet("torch on arm64", ("torch", "torchvision", "transformers"), "3.12", platform="linux/arm64"),
+    RequirementSet("notebooks on arm64", ("pandas", "scikit-learn", "jupyterlab"), "3.13", platform="linux/arm64"),
+    RequirementSet("torch on a Mac", ("torch", "torchvision", "transformers"), "3.12", platform="macos/arm64"),
+    RequirementSet("services on a Mac", ("fastapi[standard]", "uvicorn[standard]", "asyncpg"), "3.13", platform="macos/arm64"),
+    RequirementSet("torch on 3.14", ("torch", "transformers"), "3.14"),
 )
+
+_SERVING = (
+    RequirementSet(
+        "vllm",
+        ("vllm",),
+        why="The newest cuda-python needs cuda-bindings ~=13.4.4, so the newest of both cannot be had: provision "
+        "keeps the newer cuda-python; uv takes cuda-bindings 13.5.0 and falls back to cuda-python 12.6.2, "
+        "which does not depend on it yet.",
+    ),
+    RequirementSet("vllm 0.8.5", ("vllm==0.8.5",), "3.11"),
+    RequirementSet("sglang", ("sglang",)),
+    RequirementSet("embeddings", ("sentence-transformers", "faiss-cpu", "langchain", "langchain-openai", "chromadb")),
+    RequirementSet("agents", ("langgraph", "langchain-anthropic", "langsmith", "tavily-python"), "3.13"),
+    RequirementSet(
+        "indexes of documents",
+        ("llama-index", "llama-index-vector-stores-qdrant", "unstructured[pdf]"),
+        "3.11",
+    ),
+    RequirementSet("ray", ("ray[default,serve,tune]", "mlflow", "wandb")),
+    RequirementSet("evaluation", ("lm-eval[vllm]",), "3.11"),
+    RequirementSet("onnx", ("optimum[onnxruntime-gpu]", "onnxruntime-gpu", "onnx"), "3.11"),
+)
+
+_DATA = (
+    RequirementSet("tabular", ("autogluon.tabular[all]",), "3.11"),
+    RequirementSet(
+        "warehouse",
+        ("dbt-core", "dbt-bigquery", "dbt-snowflake"),
+        "3.11",
+        why="dbt-core 1.12 needs dbt-core-experimental-parser >=2.0.0a4, whose final releases are source "
+        "distributions. uv falls back on the alpha; provision takes a pre-release only where a project has "
+        "nothing else or the spec names one, and keeps dbt-core 1.11.",
+    ),
+    RequirementSet("clusters", ("pyspark[connect]==3.5.*", "delta-spark", "pandas<3"), "3.11"),
+    RequirementSet(
+        "managed training",
+        ("google-cloud-aiplatform", "kfp", "google-cloud-bigquery<3.20"),
+        "3.11",
+    ),
+    RequirementSet("workflows", ("apache-airflow==2.10.5", "apache-airflow-providers-google"), "3.11"),
+    RequirementSet(
+        "workflows with constraints",
+        ("apache-airflow[postgres,celery]==2.10.5",),
+        "3.11",
+        constraints=("sqlalchemy==1.4.54", "flask==2.2.5", "pendulum==3.0.0", "celery==5.4.0", "connexion==2.14.2"),
+    ),
+    RequirementSet("dagster", ("dagster", "dagster-webserver", "dagster-postgres", "dagster-aws"), "3.12"),
+    RequirementSet("prefect", ("prefect", "prefect-aws", "great-expectations"), "3.12"),
+    RequirementSet(
+        "a platform of 400",
+        (
+            "apache-airflow[google,amazon,postgres,celery,kubernetes]",
+            "ray[default,serve,tune]",
+            "mlflow",
+            "jupyterlab",
+            "langchain",
+            "langchain-openai",
+            "chromadb",
+        ),
+        why="uv falls back to mlflow 1.27.0, of 2022, which provision refuses: its metadata has `scikit-learn "
+        "(>=1.0.*)`, which PEP 508 and PEP 440 do not allow. provision keeps mlflow 3.",
+    ),
+)
+
+_OLD = (
+    RequirementSet("old numpy", ("numpy<2", "pandas", "scipy", "numba"), "3.11"),
+    RequirementSet("old pydantic", ("pydantic<2", "fastapi", "langchain"), "3.11"),
+    RequirementSet("old langchain", ("langchain<0.2", "langchain-openai<0.2", "openai<2"), "3.11"),
+    RequirementSet("old django", ("django==3.2.*", "djangorestframework", "celery<5.3"), "3.11"),
+    RequirementSet("old torch", ("torch==2.2.*", "torchvision", "numpy<2", "transformers<4.45"), "3.11"),
+)
+
+_RULES = (
+    RequirementSet("pre-release by name", ("numpy>=2.2.0rc1,<2.3", "scipy<1.16")),
+    RequirementSet(
+        "pre-releases only",
+        ("opentelemetry-semantic-conventions>=0.40b0", "azure-ai-ml"),
+        why="The newest of both cannot be had: uv keeps the newest semantic conventions and falls back to "
+        "azure-ai-ml 1.23.1, which does not use them; provision goes one beta back and keeps azure-ai-ml "
+        "1.35.2.",
+    ),
+    RequirementSet("a yanked pin", ("attrs==21.1.0", "pytest"), "3.11"),
+    RequirementSet("yanked in a range", ("attrs>=21,<21.2", "pytest<7"), "3.11"),
+    RequirementSet("arbitrary equality", ("requests===2.31.0", "urllib3===2.0.7"), "3.11"),
+    RequirementSet("compatible release", ("django~=4.2.3", "requests~=2.31", "numpy~=1.26"), "3.12"),
+    RequirementSet("an epoch", ("pytz", "python-dateutil!=1!2.0", "six<1!0"), "3.12"),
+    RequirementSet("a local version", ("numpy==2.1.0+local",), "3.12"),
+    RequirementSet(
+        "extras of themselves",
+        ("jupyter-server[test]", "dask[complete]", "pandas[all]"),
+        "3.12",
+        why="uv proves that there is no answer: pandas[all] needs odfpy, which has no wheel. provision had not "
+        "done so in its time, on a machine that was busy.",
+    ),
+    RequirementSet("constraints alone", ("fastapi", "uvicorn"), "3.12", constraints=("pydantic<2.10", "starlette<0.42")),
+    RequirementSet("postal releases", ("tensorboard-data-server", "python-dateutil==2.9.0.post0"), "3.12"),
+)
+
+_IMPOSSIBLE = (
+    RequirementSet("framework and companion apart", ("torch==2.6.0", "torchvision==0.22.0")),
+    RequirementSet("numpy before pandas", ("numpy<1.20", "pandas>=2.2")),
+    RequirementSet("too new a Python", ("vllm==0.8.5",), "3.14"),
+    RequirementSet("no such version", ("requests==99.0",)),
+    RequirementSet("tensorflow before numpy 2", ("tensorflow==2.15.*", "numpy>=2"), "3.11"),
+    RequirementSet(
+        "chains apart",
+        ("langchain<0.2", "langchain-openai>=0.3"),
+        "3.11",
+        why="Both find 41 packages when there is time to read the metadata of some 750 versions, of which "
+        "langchain alone has 400; provision had not in its time, on a machine that was busy.",
+    ),
+    RequirementSet("vllm and a new numpy", ("vllm==0.8.5", "numpy>=2.3"), "3.11"),
+    RequirementSet("constraints too narrow", ("transformers>=4.50",), "3.12", constraints=("tokenizers<0.20",)),
+)
+
+SETS = (*_PLAIN, *_TRAINING, *_SERVING, *_DATA, *_OLD, *_RULES, *_IMPOSSIBLE)
