@@ -50,13 +50,7 @@ _TRAINING = (
     RequirementSet("torch 2.6", ("torch==2.6.0", "torchvision==0.21.0", "torchaudio==2.6.0", "xformers"), "3.11"),
     RequirementSet("transformers", ("transformers",)),
     RequirementSet("fine-tuning", ("transformers[torch]", "peft", "bitsandbytes", "datasets", "trl")),
-    RequirementSet(
-        "quick fine-tuning",
-        ("unsloth",),
-        why="xformers on the default index links CUDA 12, and the torch that uv puts beside it is built for CUDA "
-        "13. provision refuses that pair and looks for another build of torch on PyTorch's own index, which "
-        "was out of reach here.",
-    ),
+    RequirementSet("quick fine-tuning", ("unsloth",)),
     RequirementSet(
         "axolotl",
         ("axolotl",),
@@ -75,27 +69,24 @@ _TRAINING = (
         "3.11",
         why="deepspeed publishes source distributions, but for the pre-release 0.3.1.dev5 of 2020. uv, told to "
         "take no source distributions, falls back on that; provision takes a pre-release only where a project "
-        "has nothing else or the spec names one, and says what would help: `allow: [sdist]`.",
+        "has nothing else or somebody names one, and says what would help: `allow: [sdist]`. What deepspeed "
+        "requires is known by building it alone: with `allow: [build]` provision finds deepspeed 0.19.8, and uv "
+        "without the ban the same 43 packages (read 2026-11-21).",
     ),
     RequirementSet("a kernel from source", ("flash-attn", "torch"), "3.11"),
     RequirementSet("experiment tracking", ("accelerate", "wandb", "mlflow", "optuna", "ray[tune]"), "3.11"),
     RequirementSet("reinforcement", ("stable-baselines3[extra]", "gymnasium[classic-control]", "torch"), "3.11"),
     RequirementSet("jax", ("jax[cuda12]", "flax", "optax")),
-    RequirementSet(
-        "jax beside torch",
-        ("jax[cuda12]", "flax", "torch", "transformers"),
-        why="The torch of the default index brings nvidia-cudnn-cu13, jax[cuda12] brings nvidia-cudnn-cu12, and "
-        "both write nvidia/cudnn/lib/libcudnn*.so.9: the one installed last wins. provision refuses the pair "
-        "and looks for another build of torch on PyTorch's own index, which was out of reach here.",
-    ),
+    RequirementSet("jax beside torch", ("jax[cuda12]", "flax", "torch", "transformers")),
     RequirementSet("tensorflow", ("tensorflow[and-cuda]", "keras"), "3.11"),
     RequirementSet(
         "three frameworks",
         ("tensorflow", "jax", "torch", "keras"),
         "3.12",
-        why="Where CUDA is asked for, provision installs TensorFlow with its CUDA libraries; its "
-        "nvidia-cudnn-cu12 and the nvidia-cudnn-cu13 of torch write the same files. The other builds of torch "
-        "are on PyTorch's own index, which was out of reach here.",
+        why="Where CUDA is asked for, provision installs TensorFlow and JAX with their CUDA libraries, as "
+        "tensorflow[and-cuda] and jax[cuda12], and then TensorFlow 2.20: that of 2.21 asks for nvidia-nccl-cu12 "
+        ">=2.27.7, and torch 2.10 pins 2.27.5. uv was asked for the plain distributions, so it leaves these "
+        "libraries out.",
     ),
     RequirementSet(
         "old tensorflow",
@@ -132,20 +123,19 @@ _SERVING = (
         "3.11",
     ),
     RequirementSet("ray", ("ray[default,serve,tune]", "mlflow", "wandb")),
-    RequirementSet("evaluation", ("lm-eval[vllm]",), "3.11"),
+    RequirementSet(
+        "evaluation",
+        ("lm-eval[vllm]",),
+        "3.11",
+        why="uv proves that there is no answer: lm-eval needs sqlitedict, which has no wheel. provision had not done "
+        "so in its time, on a machine that was busy.",
+    ),
     RequirementSet("onnx", ("optimum[onnxruntime-gpu]", "onnxruntime-gpu", "onnx"), "3.11"),
 )
 
 _DATA = (
     RequirementSet("tabular", ("autogluon.tabular[all]",), "3.11"),
-    RequirementSet(
-        "warehouse",
-        ("dbt-core", "dbt-bigquery", "dbt-snowflake"),
-        "3.11",
-        why="dbt-core 1.12 needs dbt-core-experimental-parser >=2.0.0a4, whose final releases are source "
-        "distributions. uv falls back on the alpha; provision takes a pre-release only where a project has "
-        "nothing else or the spec names one, and keeps dbt-core 1.11.",
-    ),
+    RequirementSet("warehouse", ("dbt-core", "dbt-bigquery", "dbt-snowflake"), "3.11"),
     RequirementSet("clusters", ("pyspark[connect]==3.5.*", "delta-spark", "pandas<3"), "3.11"),
     RequirementSet(
         "managed training",
@@ -200,13 +190,7 @@ _RULES = (
     RequirementSet("compatible release", ("django~=4.2.3", "requests~=2.31", "numpy~=1.26"), "3.12"),
     RequirementSet("an epoch", ("pytz", "python-dateutil!=1!2.0", "six<1!0"), "3.12"),
     RequirementSet("a local version", ("numpy==2.1.0+local",), "3.12"),
-    RequirementSet(
-        "extras of themselves",
-        ("jupyter-server[test]", "dask[complete]", "pandas[all]"),
-        "3.12",
-        why="uv proves that there is no answer: pandas[all] needs odfpy, which has no wheel. provision had not "
-        "done so in its time, on a machine that was busy.",
-    ),
+    RequirementSet("extras of themselves", ("jupyter-server[test]", "dask[complete]", "pandas[all]"), "3.12"),
     RequirementSet("constraints alone", ("fastapi", "uvicorn"), "3.12", constraints=("pydantic<2.10", "starlette<0.42")),
     RequirementSet("postal releases", ("tensorboard-data-server", "python-dateutil==2.9.0.post0"), "3.12"),
 )
@@ -217,13 +201,7 @@ _IMPOSSIBLE = (
     RequirementSet("too new a Python", ("vllm==0.8.5",), "3.14"),
     RequirementSet("no such version", ("requests==99.0",)),
     RequirementSet("tensorflow before numpy 2", ("tensorflow==2.15.*", "numpy>=2"), "3.11"),
-    RequirementSet(
-        "chains apart",
-        ("langchain<0.2", "langchain-openai>=0.3"),
-        "3.11",
-        why="Both find 41 packages when there is time to read the metadata of some 750 versions, of which "
-        "langchain alone has 400; provision had not in its time, on a machine that was busy.",
-    ),
+    RequirementSet("chains apart", ("langchain<0.2", "langchain-openai>=0.3"), "3.11"),
     RequirementSet("vllm and a new numpy", ("vllm==0.8.5", "numpy>=2.3"), "3.11"),
     RequirementSet("constraints too narrow", ("transformers>=4.50",), "3.12", constraints=("tokenizers<0.20",)),
 )

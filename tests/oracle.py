@@ -15,7 +15,8 @@ from provisioner.versions import Version
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-    from provisioner.matrix.model import Matrix, Need, Rule
+    from provisioner.matrix.model import Matrix, Rule
+    from provisioner.matrix.need import Need
     from provisioner.versions import Range
 
 ABSENT = "none"

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from provisioner.host.model import Host
 from provisioner.matrix.build import need as built_need
-from provisioner.matrix.model import Build, Citation, Component, DriverBranch, DriverMinimum, Matrix, Need, Release, Rule
+from provisioner.matrix.model import Build, Citation, Component, DriverBranch, DriverMinimum, Matrix, Release, Rule
+from provisioner.matrix.need import Need
 from provisioner.solve.target import TargetHost, Wish
 from provisioner.spec.model import Spec
 from provisioner.versions import Range, Version

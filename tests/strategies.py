@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from provisioner.matrix.model import Need
+from provisioner.matrix.need import Need
 from provisioner.solve.problem import join
 from provisioner.solve.universe import Universe
 from provisioner.versions import Range

@@ -1,4 +1,4 @@
-"""The shape of the code, held by a test: layers, homes of third-party packages, and ceilings on size.
+"""The shape of the code, held by a test: layers, no circles, homes of third-party packages, and ceilings on size.
 
 The rules are functions of a source tree, so that they are themselves tested on trees that break them.
 """
@@ -72,7 +72,38 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 def violations(root: Path) -> list[str]:
     """Every rule broken under `root`, the directory of the package, one sentence each."""
-    return [f"{path.relative_to(root)}: {sentence}" for path in sorted(root.rglob("*.py")) for sentence in _in_file(path, root)]
+    found = [
+        f"{path.relative_to(root)}: {sentence}" for path in sorted(root.rglob("*.py")) for sentence in _in_file(path, root)
+    ]
+    return [*found, *_circles(root)]
+
+
+def _circles(root: Path) -> Iterator[str]:
+    """Modules that need each other, for types too: neither can be understood, or moved, without the other."""
+    paths = {_dotted(path, root): path for path in sorted(root.rglob("*.py"))}
+    above: dict[str, set[str]] = {}
+    for module, path in paths.items():
+        names = [name for _, name in _imported(ast.parse(path.read_text(encoding="utf-8")))]
+        found = {name if name in paths else name.rpartition(".")[0] for name in names}
+        # A package's own file only hands names on.
+        above[module] = {name for name in found & paths.keys() - {module} if paths[name].name != "__init__.py"}
+    # Whoever needs nothing that is left is in no circle; what remains are circles, and those who need one.
+    for graph in (above, _turned(above)):
+        while free := [module for module, needed in graph.items() if not needed & graph.keys()]:
+            for module in free:
+                del graph[module]
+        above = {module: above[module] for module in above if module in graph}
+    if above:
+        yield f"modules that need each other: {', '.join(above)}"
+
+
+def _turned(graph: dict[str, set[str]]) -> dict[str, set[str]]:
+    return {module: {other for other in graph if module in graph[other]} for module in graph}
+
+
+def _dotted(path: Path, root: Path) -> str:
+    parts = path.relative_to(root).with_suffix("").parts
+    return ".".join(("provisioner", *parts)).removesuffix(".__init__")
 
 
 def _in_file(path: Path, root: Path) -> Iterator[str]:
@@ -303,6 +334,18 @@ def test_a_broken_rule_is_named_with_its_line(tmp_path: Path, name: str, text: s
 )
 def test_what_stands_at_a_ceiling_is_allowed(tmp_path: Path, name: str, text: str) -> None:
     assert plant(tmp_path, **{name: text}) == []
+
+
+def test_modules_that_need_each_other_are_named(tmp_path: Path) -> None:
+    found = plant(
+        tmp_path,
+        solve__a="from provisioner.solve.b import B\n",
+        solve__b="def b():\n    import provisioner.solve.c\n",
+        solve__c="if TYPE_CHECKING:\n    from provisioner.solve.a import A\n",
+        solve__d="from provisioner.solve import a, e\n",
+        solve__e="",
+    )
+    assert found == ["modules that need each other: provisioner.solve.a, provisioner.solve.b, provisioner.solve.c"]
 
 
 def test_every_part_imports_only_parts_that_never_import_it_back() -> None:

@@ -14,7 +14,8 @@ from provisioner.browse.summary import newest_first
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from provisioner.matrix.model import Build, Component, Matrix, Need, Release, Rule
+    from provisioner.matrix.model import Build, Component, Matrix, Release, Rule
+    from provisioner.matrix.need import Need
     from provisioner.versions import Version
 
 WAYS = frozenset({"minor-version", "forward-compat"})

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from provisioner.matrix.model import Build, Citation, Component, DriverMinimum, Gpu, ImageFacts, Matrix, Need, Release, Rule
+    from provisioner.matrix.model import Build, Citation, Component, DriverMinimum, Gpu, ImageFacts, Matrix, Release, Rule
+    from provisioner.matrix.need import Need
 
 Data = dict[str, object]
 

@@ -28,7 +28,7 @@ SWITCH = "PROVISION_NO_ANSWER_CACHE"
 COMMANDS = frozenset({"solve", "check"})
 """The commands whose answers are kept: those that are run again and again, by people and before merges."""
 
-_FORMAT = 1
+_FORMAT = 2
 _MOST = 64
 """Answers that are kept; older ones go."""
 
@@ -74,7 +74,10 @@ def _question() -> str:
 
     variables = sorted((name, value) for name, value in os.environ.items() if name not in _NOISE)
     streams = [_stream(stream) for stream in (sys.stdout, sys.stderr)]
-    question = [_FORMAT, sys.orig_argv, os.getcwd(), os.umask(_umask()), variables, streams, sys.version, _program()]
+    # A home directory may be that of several machines, and a cache that of several users.
+    machine = [os.uname().machine, os.getuid()] if hasattr(os, "uname") else []
+    asked = [sys.orig_argv, os.getcwd(), os.umask(_umask()), variables, streams]
+    question = [_FORMAT, *asked, machine, sys.platform, sys.version, _program()]
     return hashlib.sha256(json.dumps(question).encode()).hexdigest()
 
 
@@ -90,11 +93,14 @@ def _stream(stream: Any) -> list[Any]:  # noqa: ANN401 - any stream
 
 
 def _program() -> list[Any]:
-    """What tells this program and its libraries from others: the times of its files, and of the folders libraries lie in."""
+    """What tells this program and its libraries from others: the times of its files, and of the folders libraries lie in.
+
+    Of every file of the program, for an older one put back in the place of a newer is a change as well.
+    """
     from provisioner import __version__
 
     here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    count = newest = 0
+    files: list[tuple[str, int, int]] = []
     folders = [here]
     while folders:
         with os.scandir(folders.pop()) as entries:
@@ -102,9 +108,13 @@ def _program() -> list[Any]:
                 if entry.is_dir(follow_symlinks=False) and entry.name != "__pycache__":
                     folders.append(entry.path)
                 elif entry.name.endswith(".py"):
-                    count, newest = count + 1, max(newest, entry.stat().st_mtime_ns)
-    libraries = [path for path in sys.path if path.endswith("-packages") and os.path.isdir(path)]
-    return [__version__, here, count, newest, [[path, os.stat(path).st_mtime_ns] for path in libraries]]
+                    status = entry.stat()
+                    files.append((entry.path, status.st_size, status.st_mtime_ns))
+    # Where the command is run and where the program comes from, other files change that say nothing about libraries.
+    others = {"", os.getcwd(), os.path.dirname(here)}
+    libraries = [path for path in sys.path if path not in others]
+    known = [[path, os.stat(path).st_mtime_ns] for path in libraries if os.path.isdir(path)]
+    return [__version__, here, sorted(files), known]
 
 
 def _recalled(place: str) -> dict[str, Any] | None:
@@ -113,20 +123,20 @@ def _recalled(place: str) -> dict[str, Any] | None:
         with open(place, "rb") as stream:
             check, _, body = stream.read().partition(b"\n")
         known = json.loads(body) if check == b"%d" % crc32(body) else None
-        return known if known is not None and _holds(known["inputs"]) else None
+        return known if known is not None and _holds(known["inputs"], known["written"]) else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def _holds(inputs: dict[str, Any]) -> bool:
+def _holds(inputs: dict[str, Any], written: dict[str, str]) -> bool:
     from provisioner.cli.observed import file_digest, folder_digest
     from provisioner.index.standing import stand
 
     now = time.time()
     return (
-        now < inputs["until"]
+        inputs["since"] <= now < inputs["until"]
         and all(file_digest(path) == digest for path, digest in inputs["files"].items())
-        and all(folder_digest(path) == digest for path, digest in inputs["folders"].items())
+        and all(folder_digest(path, written) == digest for path, digest in inputs["folders"].items())
         and stand(inputs["pages"], inputs["records"], now=now)
     )
 
@@ -184,6 +194,8 @@ def _keep(place: str, observation: Observation, said: Sequence[tuple[bool, str]]
         return
     try:
         written = {path: (_content(path) or b"").decode() for path in observation.written}
+        if not observation.wrote({path: text.encode() for path, text in written.items()}):
+            return  # somebody else has written there since
         body = json.dumps({"inputs": inputs, "said": list(said), "written": written, "code": code}).encode()
         os.makedirs(os.path.dirname(place), exist_ok=True)
         _forget_old(os.path.dirname(place))

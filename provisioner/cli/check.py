@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from provisioner.cli.check_changes import Renewal
     from provisioner.cli.inputs import Inputs
     from provisioner.errors import ProvisionError
-    from provisioner.lock.fresh import Finding
+    from provisioner.lock.finding import Finding
     from provisioner.lock.model import Lock
 
 PathsArgument = Annotated[
@@ -158,7 +159,8 @@ def _lock(path: Path, found: list[Finding]) -> Lock:
     """Read a lock; what is wrong with it by itself is added to `found`."""
     from provisioner.document import read_text
     from provisioner.lock.file import KIND, parse_lock, verify_digest
-    from provisioner.lock.fresh import Finding, artefact_findings
+    from provisioner.lock.finding import Finding
+    from provisioner.lock.fresh import artefact_findings
 
     text = read_text(path, kind=KIND)
     lock = parse_lock(text, file=str(path))
@@ -173,7 +175,7 @@ def _lock(path: Path, found: list[Finding]) -> Lock:
 def _inputs(path: Path, lock: Lock, question: Question, found: list[Finding]) -> Inputs | None:
     """The spec of a lock with its hosts and the matrix; None, and a finding, where the spec is not there."""
     from provisioner.cli.inputs import read_inputs, require_available_outputs
-    from provisioner.lock.fresh import Finding
+    from provisioner.lock.finding import Finding
 
     spec_path = path.parent / lock.spec_file
     if not spec_path.is_file():
@@ -199,10 +201,11 @@ def _shared_files(path: Path, lock: Lock, inputs: Inputs, question: Question) ->
 
 def _missing_targets(path: Path, inputs: Inputs) -> Iterator[Finding]:
     """The targets of a spec that nobody has locked yet: a folder each, beside that of this lock."""
-    from provisioner.lock.fresh import Finding
+    from provisioner.lock.finding import Finding
 
     for name in inputs.targets:
         place = path.absolute().parent.parent / name / path.name
+        sys.audit("provision.looked_for", str(place))
         if not place.is_file():
             text = f"the spec wants target {name}, which has no lock beside this one"
             hints = (f"`provision solve --target {name}` writes it",)
@@ -222,7 +225,8 @@ def _renewal(path: Path, lock: Lock, inputs: Inputs, question: Question, found: 
 
 def _against_spec(path: Path, lock: Lock, inputs: Inputs) -> Iterator[Finding]:
     """Everything wrong or unknown about one lock beside its spec, in the order a reader would ask."""
-    from provisioner.lock.fresh import Finding, package_findings, stack_findings
+    from provisioner.lock.finding import Finding
+    from provisioner.lock.fresh import package_findings, stack_findings
     from provisioner.lock.hazards import hazard_findings
     from provisioner.lock.policy import policy_findings
     from provisioner.solve.problem import join
@@ -251,7 +255,7 @@ def _against_spec(path: Path, lock: Lock, inputs: Inputs) -> Iterator[Finding]:
 
 def _rendered(path: Path, lock: Lock, outputs: tuple[str, ...]) -> Iterator[Finding]:
     """Rendered files are a function of the lock, byte for byte."""
-    from provisioner.lock.fresh import Finding
+    from provisioner.lock.finding import Finding
     from provisioner.render.formats import FORMATS, render
 
     for output in outputs:
@@ -316,7 +320,7 @@ def _tell(results: dict[Path, Result]) -> None:
             data(f"  error: {result.error.message}  [{result.error.code}]")
             for detail in (*result.error.causes, *(f"hint: {hint}" for hint in result.error.hints)):
                 data(f"    {detail}")
-        for finding in result.findings:
+        for finding in dict.fromkeys(result.findings):  # several platforms may have the same to say
             data(f"  {finding.verdict}: {finding.text}  [{finding.code}]")
             for detail in finding.details:
                 data(f"    {detail}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from provisioner.errors import UnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
     from packaging.utils import NormalizedName
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from provisioner.cli.locking import Locking
     from provisioner.index.model import IndexFile
     from provisioner.lock.changes import Held
-    from provisioner.lock.comparison import Change, Comparison
-    from provisioner.lock.fresh import Finding
+    from provisioner.lock.comparison import Cause, Change, Comparison
+    from provisioner.lock.finding import Finding
     from provisioner.lock.model import Installer, Lock
     from provisioner.lock.offered import Offer
     from provisioner.solve.joint import NoStackError
@@ -104,7 +104,7 @@ def renewed(path: Path, lock: Lock, inputs: Inputs, *, offline: bool) -> Renewal
     What cannot be told, and that nothing fits any more, are findings.
     """
     from provisioner.lock.changes import successor_changes
-    from provisioner.lock.fresh import Finding
+    from provisioner.lock.finding import Finding
     from provisioner.lock.offered import offer_findings
     from provisioner.solve.joint import NoStackError
 
@@ -135,7 +135,7 @@ def renewed(path: Path, lock: Lock, inputs: Inputs, *, offline: bool) -> Renewal
 
 
 def _impossible(error: NoStackError, path: Path) -> Finding:
-    from provisioner.lock.fresh import Finding
+    from provisioner.lock.finding import Finding
     from provisioner.solve.explain import conflict_lines, hint_line
 
     return Finding(
@@ -152,6 +152,7 @@ def _solved_again(path: Path, lock: Lock, inputs: Inputs, *, offline: bool) -> _
 
     least = Locking(inputs, path.parent, offline=offline, keep=set(), earlier=lock)
     newest = Locking(inputs, path.parent, offline=offline, keep=None, earlier=lock)
+    newest.warned = least.warned
     try:
         with step("Solving again", least.progress):
             kept = least.lock(least.solve())
@@ -204,9 +205,19 @@ def renewal_lines(renewal: Renewal) -> Iterator[str]:
         yield from _block("solving again with --upgrade", upgrade, is_same=bool(least) and least == upgrade)
         yield from (f"the new lock would record: {change.text}" for change in renewal.least.of("inputs"))
     if renewal.held:
-        count = len(renewal.held)
-        yield f"{count} package{' is' if count == 1 else 's are'} held back even so:"
-        yield from (f"  {_held_line(one)}" for one in renewal.held)
+        lines = list(_held_lines(renewal.held))
+        yield f"{len(lines)} package{' is' if len(lines) == 1 else 's are'} held back even so:"
+        yield from (f"  {line}" for line in lines)
+
+
+def _held_lines(held: Sequence[Held]) -> Iterator[str]:
+    """What holds on every platform that has something held back is said once; of the rest the platform is named."""
+    platforms = {one.platform for one in held}
+    found: dict[str, list[str]] = {}
+    for one in held:
+        found.setdefault(_held_line(one), []).append(one.platform)
+    for line, on in found.items():
+        yield line if len(on) == len(platforms) else f"on {' and '.join(on)}: {line}"
 
 
 def _told(comparison: Comparison) -> list[str]:
@@ -289,7 +300,7 @@ def _offer_entry(offer: Offer) -> dict[str, object]:
     return asdict(offer)
 
 
-def _reason(cause: object) -> dict[str, object]:
+def _reason(cause: Cause) -> dict[str, object]:
     from dataclasses import asdict
 
-    return {key: value for key, value in asdict(cause).items() if value}  # type: ignore[call-overload]
+    return {key: value for key, value in asdict(cause).items() if value}

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from provisioner.curate.artefacts import Artefacts
     from provisioner.index.model import IndexFile
-    from provisioner.lock.fresh import Finding
+    from provisioner.lock.finding import Finding
     from provisioner.lock.model import Lock, LockedFile, LockedPackage
     from provisioner.matrix.model import Matrix
 
@@ -21,7 +21,7 @@ READERS = 12
 def file_findings(lock: Lock, matrix: Matrix, *, where: Path, offline: bool) -> Iterator[Finding]:
     """The files several wheels write, platform by platform; what could not be read is unverified."""
     from provisioner.curate.overlaps import overlaps
-    from provisioner.lock.fresh import Finding
+    from provisioner.lock.finding import Finding
 
     for platform in lock.platforms:
         packages = lock.on(platform).packages

@@ -133,5 +133,15 @@ def talk_more(level: int) -> None:
     """Let the program's log through to stderr: level 1 what it does, 2 and more every detail."""
     import logging
 
-    logging.basicConfig(format="%(name)s: %(message)s")
+    from provisioner.cli.display import shown
+
+    class Shown(logging.Formatter):
+        """Lines of others among ours: what a build printed, for one."""
+
+        def format(self, record: logging.LogRecord) -> str:
+            return shown(super().format(record))
+
+    handler = logging.StreamHandler()
+    handler.setFormatter(Shown("%(name)s: %(message)s"))
+    logging.basicConfig(handlers=[handler])
     logging.getLogger("provisioner").setLevel(logging.INFO if level == 1 else logging.DEBUG)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
 
 from provisioner.errors import InvalidDocumentError
 from provisioner.index.direct_reference import DirectReferenceError, direct_reference, shown_url
@@ -58,23 +57,10 @@ def direct_urls(inputs: Inputs) -> tuple[str, ...]:
 
 def locations(inputs: Inputs) -> tuple[IndexLocation, ...]:
     """The indexes of the spec, each with the names that belong to it alone, in the spelling of indexes."""
+    from provisioner.index.routing import normalized_pattern
     from provisioner.index.settings import IndexLocation
 
     return tuple(
-        IndexLocation(name=one.name, url=one.url, packages=tuple(_normalized(name) for name in one.packages))
+        IndexLocation(name=one.name, url=one.url, packages=tuple(normalized_pattern(name) for name in one.packages))
         for one in inputs.spec.indexes
     )
-
-
-def _normalized(pattern: str) -> str:
-    """A name as indexes spell it; of a pattern, what is between its wildcards."""
-    return "".join(part if part in {"*", "?"} else _spelled(part) for part in _parts(pattern))
-
-
-def _parts(pattern: str) -> list[str]:
-    return [part for part in pattern.replace("*", "\0*\0").replace("?", "\0?\0").split("\0") if part]
-
-
-def _spelled(text: str) -> str:
-    """`NVIDIA_` of `NVIDIA_*` is `nvidia-`: what `canonicalize_name` makes of a name, with its ends left in place."""
-    return canonicalize_name(f"x{text}x")[1:-1]

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from threading import Event
 
@@ -21,13 +22,33 @@ _PLAIN_PAUSE_SECONDS = 10.0
 
 _BOLD, _RED, _YELLOW, _CYAN = "1", "1;31", "1;33", "1;36"
 _GAP = "  "
+_COLOURS = r"\x1b\[(?:0|1|1;31|1;33|1;36)m"
+_OBEYED = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]"
 _NARROWEST = 20
 
 
 def data(text: str) -> None:
     """Print what the user asked for to stdout; a newline is added where the text does not end in one."""
     _hear(text, is_data=True)
+    text = shown(text)
     sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
+
+
+def shown(text: str) -> str:
+    r"""A text without what a terminal would obey: all control characters but our own colours, as `\x1b`.
+
+    Names, versions and reasons come from indexes and from files that others wrote. Characters that turn the direction of
+    writing are among them: they show a line other than it is.
+    """
+    if text.replace("\n", "").replace("\t", "").isprintable():
+        return text
+    import re  # hardly a text needs it, and an answer at hand is given before it could be imported
+
+    return re.sub(f"({_COLOURS})|{_OBEYED}", _escaped, text)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return match[0] if match[1] else ascii(match[0])[1:-1]
 
 
 @contextmanager
@@ -58,11 +79,12 @@ def _hear(text: str, *, is_data: bool) -> None:
 def json_data(value: object) -> None:
     """Print a JSON document to stdout: keys in the order given, two spaces of indent, text as it is spelled.
 
-    Where stdout cannot spell it, JSON's own escapes are used.
+    Where stdout cannot spell it, or a terminal would obey it, JSON's own escapes are used.
     """
     import json
+    import re
 
-    text = json.dumps(value, indent=2, ensure_ascii=False)
+    text = re.sub(_OBEYED, lambda match: json.dumps(match[0])[1:-1], json.dumps(value, indent=2, ensure_ascii=False))
     try:
         text.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:
@@ -75,6 +97,7 @@ def talk(text: str) -> None:
     _hear(text, is_data=False)
     # What was already printed as data belongs above this line when both streams end in one terminal or log.
     sys.stdout.flush()
+    text = shown(text)
     sys.stderr.write(text if text.endswith("\n") else f"{text}\n")
     sys.stderr.flush()
 
@@ -117,7 +140,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 def table_lines(columns: Sequence[str], rows: Iterable[Sequence[str]], *, width: int | None = None) -> list[str]:
     """Return the lines of a table, its head first; `width` is in terminal cells, None leaves every row on one line."""
-    texts = [tuple(columns), *(tuple(row) for row in rows)]
+    texts = [tuple(columns), *(tuple(shown(text) for text in row) for row in rows)]
     wrong = next((row for row in texts if len(row) != len(columns)), None)
     assert wrong is None, f"a table of {len(columns)} columns was given the row {wrong}"
     widths = [max(_cells(row[index]) for row in texts) for index in range(len(columns))]
@@ -204,7 +227,7 @@ def _show_live(text: str, details: Callable[[], str], is_done: Event) -> None:
 
     def line() -> Text:
         found = details()
-        return Text(f"{text}: {found}" if found else text, no_wrap=True, overflow="ellipsis")
+        return Text(shown(f"{text}: {found}" if found else text), no_wrap=True, overflow="ellipsis")
 
     with Console(stderr=True, no_color=not _has_colour(sys.stderr)).status(line()) as status:
         while not is_done.wait(_LIVELY_PAUSE_SECONDS):

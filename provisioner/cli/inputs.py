@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from provisioner.cli.targets import every, only
 from provisioner.errors import UsageError
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ def read_inputs(
 
     Of a spec with several targets, `target` is the one wanted.
     """
-    return with_hosts(only(_read(spec_path, exclude_newer=exclude_newer, matrix=matrix), target), hosts)
+    return with_hosts(_only(_read(spec_path, exclude_newer=exclude_newer, matrix=matrix), target), hosts)
 
 
 def read_targets(
@@ -79,7 +78,7 @@ def read_targets(
     wanted: Sequence[str] = (),
 ) -> list[Inputs]:
     """The inputs of every target of a spec, or of those wanted; as `read_inputs`."""
-    found = every(_read(spec_path, exclude_newer=exclude_newer, matrix=matrix), wanted)
+    found = _every(_read(spec_path, exclude_newer=exclude_newer, matrix=matrix), wanted)
     if hosts and len(found) > 1:
         raise UsageError(
             f"--host stands in place of the hosts of one target, and {found[0].document.file} has {len(found)}",
@@ -97,7 +96,23 @@ def with_hosts(found: Inputs, hosts: Sequence[Path] | None = None) -> Inputs:
 
 def read_without_hosts(spec_path: Path, *, exclude_newer: str | None = None, matrix: Path | None = None) -> Inputs:
     """Read the spec and the matrix; hosts are read by who knows better where they are."""
-    return only(_read(spec_path, exclude_newer=exclude_newer, matrix=matrix), None)
+    return _only(_read(spec_path, exclude_newer=exclude_newer, matrix=matrix), None)
+
+
+def _only(found: Inputs, target: str | None) -> Inputs:
+    """The inputs of one target, None for those of a spec that has no other; raises as `of_target`."""
+    from provisioner.spec.targets import of_target
+
+    spec, document = of_target(found.spec, found.document, target)
+    return replace(found, spec=spec, document=document, target=target or "", targets=tuple(found.spec.targets))
+
+
+def _every(found: Inputs, wanted: Sequence[str]) -> list[Inputs]:
+    """The inputs of every target, or of those wanted, in the order of the spec; of a spec without targets itself alone."""
+    if not found.spec.targets and not wanted:
+        return [found]
+    chosen = {name: _only(found, name) for name in wanted or found.spec.targets}
+    return [chosen[name] for name in found.spec.targets if name in chosen]
 
 
 def _read(spec_path: Path, *, exclude_newer: str | None, matrix: Path | None) -> Inputs:

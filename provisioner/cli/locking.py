@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from provisioner.cli.describing import Describing
 from provisioner.cli.direct import direct_urls, locations, require_files
 from provisioner.cli.inputs import require_available_outputs, require_other_outputs
 from provisioner.cli.upgrades import read_upgrades
 from provisioner.errors import UnavailableError
 from provisioner.index.reference import ImageReference
+from provisioner.lock.describing import Describing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -56,6 +56,7 @@ class Locking:
         self._describing = Describing(self._earlier, is_offline=offline, is_refreshed=keep is None)
         self._sources: list[PackageIndex] = []
         self._answering: dict[str, PackageIndex] = {}
+        self.warned: set[str] = set()
 
     def _read_earlier(self) -> Lock | None:
         """The lock this run replaces; one that cannot be read is replaced without a word of its content."""
@@ -74,11 +75,16 @@ class Locking:
 
     def solve(self) -> list[Stack]:
         """Solve every platform; raises `NoStackError` or `UnavailableError`."""
-        from provisioner.solve.joint import solve_joint
+        from provisioner.solve.joint import NoStackError, solve_joint
 
         stacks = []
         for platform in self._inputs.platforms:
-            stack = solve_joint(self.problem(platform), self.source)
+            try:
+                stack = solve_joint(self.problem(platform), self.source)
+            except NoStackError:
+                for error in (error for source in self._sources for error in source.passed_over):
+                    raise error from None  # what it has might have been the answer
+                raise
             self._answering[platform] = self._sources[-1]
             stacks.append(self._with_digest(self._described(stack)))
         self._mention_strangers(stacks)
@@ -175,15 +181,26 @@ class Locking:
         if known is not None and known.digest and known.reference == image.reference:
             return replace(stack, image=replace(image, digest=known.digest))
         if self._settings.offline:
-            return _unpinned(stack, image, "offline, so its registry was not asked for its digest")
+            self._warn(f"image {image.reference}: offline, so its registry was not asked for its digest")
+            return _unpinned(stack, image)
         from provisioner.index.registry import resolve_digest
 
         try:
             # One retry: without the digest the lock is still written, and says that it is unverified.
             digest = resolve_digest(image.reference, settings=replace(self._settings, retries=1))
         except UnavailableError as error:
-            return _unpinned(stack, image, error.message)
+            # What is locked says that there is no digest; why is talk, for it may be otherwise the next minute.
+            self._warn(f"image {image.reference}: {error.message}")
+            return _unpinned(stack, image)
         return replace(stack, image=replace(image, digest=digest))
+
+    def _warn(self, text: str) -> None:
+        """Warn of what several platforms, or several lockings of one run that share `warned`, meet alike: once."""
+        from provisioner.cli.display import warn
+
+        if text not in self.warned:
+            self.warned.add(text)
+            warn(text)
 
     def _earlier_image(self, stack: Stack) -> BaseImage | None:
         if self._earlier is None or self._moving is None or stack.platform not in self._earlier.platforms:
@@ -269,11 +286,7 @@ def _pair(text: str | None) -> tuple[int, int] | None:
     return int(major), int(minor or 0)
 
 
-def _unpinned(stack: Stack, image: BaseImage, why: str) -> Stack:
-    """What is locked says that there is no digest; why there is none is talk, for it may be otherwise the next minute."""
-    from provisioner.cli.display import warn
-
-    warn(f"image {image.reference}: {why}")
+def _unpinned(stack: Stack, image: BaseImage) -> Stack:
     return replace(stack, unverified=(*stack.unverified, f"image: {image.reference} is not pinned by digest"))
 
 

@@ -19,7 +19,9 @@ class OutputFormat(StrEnum):
 FormatOption = Annotated[OutputFormat, typer.Option("--format", help="Report as text for people or as JSON for programs.")]
 
 # `readable=False`, here and wherever a path is given: `document` says in our own words why a file cannot be read.
-SpecArgument = Annotated[Path, typer.Argument(metavar="SPEC", readable=False, help="The wish: a provision.yaml.")]
+SpecArgument = Annotated[
+    Path, typer.Argument(metavar="SPEC", readable=False, help="The wish: a provision.yaml, or a pyproject.toml.")
+]
 
 HostOption = Annotated[
     list[Path] | None,

@@ -110,6 +110,7 @@ def _lock(targets: Sequence[Inputs], answers: list[Answer], run: Run) -> None:
         for inputs in targets:
             locking = Locking(inputs, run.folder / inputs.target, offline=run.is_offline, keep=run.keep)
             lockings.append(locking)
+            locking.warned = lockings[0].warned
             with step("Solving", locking.progress):
                 answers.append(Answer(inputs.target, locking.solve()))
         for locking, answer in zip(lockings, answers, strict=True):

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from provisioner.compare.claims import Claim
-    from provisioner.matrix.model import Build, Matrix, Need, Release
+    from provisioner.matrix.model import Build, Matrix, Release
+    from provisioner.matrix.need import Need
 
 _PLATFORM = "linux/amd64"
 """The tables compared speak of Linux on x86_64."""

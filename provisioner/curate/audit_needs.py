@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from provisioner.curate.audit_verdict import Finding, Row
     from provisioner.index.model import IndexFile
-    from provisioner.matrix.model import Matrix, Need
+    from provisioner.matrix.model import Matrix
+    from provisioner.matrix.need import Need
     from provisioner.measure.artefact import Measurement
 
 PINNED_AS = {

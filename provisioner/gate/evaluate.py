@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     """One value for each property; () or "" for a property that does not apply, whose clauses hold."""
 
 YES, NO, UNKNOWN = "yes", "no", "unknown"
-_OF_HOST = ("cuda", "driver")
-_OF_GPU = ("arch", "brand")
+OF_HOST = ("cuda", "driver")
+OF_GPU = ("arch", "brand")
 _ANOTHER = "a brand nobody mentions"
 
 
@@ -50,37 +50,10 @@ class GateFacts:
     gpus: tuple[GateGpu, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """The answer. `unmet` are the clauses at fault, in words; `unknown` the properties that would settle it."""
-
-    verdict: str
-    unmet: tuple[str, ...] = ()
-    unknown: tuple[str, ...] = ()
-    skipped: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        if self.verdict == NO:
-            return "; ".join(self.unmet)
-        return f"unknown: {', '.join(self.unknown)}" if self.verdict == UNKNOWN else "met"
-
-
-def judge(expressions: Sequence[Expression], facts: GateFacts) -> Judgement:
-    """Whether a host meets every expression, on every one of its GPUs."""
-    verdict = verdict_of(expressions, facts)
-    skipped = tuple(dict.fromkeys(str(clause) for expression in expressions for clause in expression.skipped))
-    if verdict == NO:
-        from provisioner.gate.words import unmet
-
-        return Judgement(NO, unmet=unmet(expressions, facts), skipped=skipped)
-    unknown = tuple(_deciding(expressions, facts)) if verdict == UNKNOWN else ()
-    return Judgement(verdict, unknown=unknown, skipped=skipped)
-
-
 def verdict_of(expressions: Sequence[Expression], facts: GateFacts) -> str:
     """The bare verdict, without reasons."""
     found = set()
-    for of_host in completions(expressions, facts, _OF_HOST):
+    for of_host in completions(expressions, facts, OF_HOST):
         on_each = {_on_one(expressions, gpu, of_host) for gpu in gpus_of(facts)}
         found.add(NO if NO in on_each else UNKNOWN if UNKNOWN in on_each else YES)
         if len(found) > 1 or UNKNOWN in found:
@@ -115,7 +88,7 @@ def holds(clause: Clause, facts: Facts) -> bool:
     return not fact or clause.holds_for(fact)
 
 
-def completions(expressions: Sequence[Expression], facts: GateFacts, properties: Iterable[str] = _OF_HOST) -> Iterator[Facts]:
+def completions(expressions: Sequence[Expression], facts: GateFacts, properties: Iterable[str] = OF_HOST) -> Iterator[Facts]:
     """Every way the host's own facts may be, as far as it makes a difference."""
     names = tuple(properties)
     values = [_values(expressions, name, {"cuda": facts.cuda, "driver": facts.driver}[name]) for name in names]
@@ -153,18 +126,3 @@ def _about(expressions: Sequence[Expression], name: str) -> Iterator[Clause]:
     for expression in expressions:
         for term in expression.terms:
             yield from (clause for clause in term if clause.name == name)
-
-
-def _deciding(expressions: Sequence[Expression], facts: GateFacts) -> Iterator[str]:
-    """The unknown properties that alone can turn the answer, other things being equal."""
-    outcomes: dict[str, dict[tuple[tuple[str, Fact], ...], set[bool]]] = {name: {} for name in (*_OF_HOST, *_OF_GPU)}
-    for gpu in gpus_of(facts):
-        for of_host, of_gpu in product(completions(expressions, facts), list(completions_of_gpu(expressions, gpu))):
-            found = {**of_host, **of_gpu}
-            answer = all(is_met(expression, found) for expression in expressions)
-            for name, seen in outcomes.items():
-                others = tuple(item for item in found.items() if item[0] != name)
-                seen.setdefault(others, set()).add(answer)
-    for name, seen in outcomes.items():
-        if any(len(answers) > 1 for answers in seen.values()):
-            yield name

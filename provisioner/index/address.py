@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
+from provisioner.errors import ProvisionError
+
 
 def public_url(url: str) -> str:
     """The URL without the user name and password it may carry, for messages, cache keys and artefacts."""
@@ -35,9 +37,23 @@ def is_remote(url: str) -> bool:
 
 
 def as_url(text: str) -> str:
-    """What a user wrote for an index or a find-links place, as a URL: paths become `file:` URLs, `~` is expanded."""
-    if urlsplit(text).scheme.lower() in {"http", "https", "file"}:
+    """What a user wrote for an index or a find-links place, as a URL: paths become `file:` URLs, `~` is expanded.
+
+    Raises `ProvisionError` for an address of another kind: as a path it would be told with the login it may carry.
+    """
+    try:
+        scheme = urlsplit(text).scheme.lower()
+    except ValueError:
+        scheme = ""
+    if scheme in {"http", "https", "file"}:
         return text
+    if "://" in text:
+        beginning, _, rest = text.partition("://")
+        shown = f"{beginning}://{rest.rpartition('@')[2]}"
+        raise ProvisionError(
+            f"`{shown}` is not an address that is read; an index is named by https://, http://, file:// or a path",
+            hints=("correct it in the spec or in the installer's configuration",),
+        )
     return "file://" + quote(str(Path(text).expanduser().absolute()))
 
 

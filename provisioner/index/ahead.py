@@ -33,9 +33,10 @@ WORKERS = 16
 """Requests under way at once, beside that of the caller; most are to one host, which bounds them, too."""
 
 PATIENCE = 4
-"""Versions of one project that a search tries before more of them are read at once: as many as were tried, then."""
+"""Versions of one project that a search tries before more of them are read at once: twice as many as were tried, then."""
 
 MOST_AT_ONCE = 16
+"""Versions of one project that are read at once; when half of them were tried, the next are."""
 
 Subject = TypeVar("Subject")
 
@@ -156,7 +157,7 @@ class ReadAhead:
         if not self._is_eager:
             self._hurry()
         tried = self._tried[release.name] = self._tried.get(release.name, 0) + 1
-        if tried >= PATIENCE and (tried.bit_count() == 1 or tried % MOST_AT_ONCE == 0):
+        if tried >= PATIENCE and (tried.bit_count() == 1 or tried % (MOST_AT_ONCE // 2) == 0):
             self._read_older(release, tried)
 
     def missing(self) -> list[NotCachedError]:
@@ -204,7 +205,7 @@ class ReadAhead:
         """A search that went through several versions will look at more of them: read the next ones at once."""
         older = (one for one in self._releases(tried.name) if one.version < tried.version and one.is_usable)
         with self._lock:
-            fitting = list(islice(filter(self._expectations.allows, older), min(count, MOST_AT_ONCE)))
+            fitting = list(islice(filter(self._expectations.allows, older), min(2 * count, MOST_AT_ONCE)))
         for release in fitting:
             if release.file is not None and release.file.filename.endswith(".whl"):
                 self._in_background(self._read_release, release)

@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-LARGEST = 512 * 1024 * 1024
-"""Bytes. No page comes near it; more would be sent to exhaust memory."""
+LARGEST = 256 * 1024 * 1024
+"""Bytes of an answer, packed or not. No page comes near it; more would be sent to exhaust memory."""
+
+_MOST_PARTS = 64
+"""Packed bodies one after another, which gzip allows and hardly a server makes use of."""
 
 
 class Bodies:
@@ -48,20 +51,25 @@ class Bodies:
 
 
 def unpacked(content: bytes, encoding: str) -> bytes | None:
-    """A body without the compression it was sent with (`gzip`, or "" for none); None for one that is cut off or damaged."""
+    """A body without the compression it was sent with (`gzip`, or "" for none).
+
+    None for one that is cut off or damaged, or that grows beyond all bounds.
+    """
     if not encoding:
         return content
     body = b""
-    while content:
+    for _ in range(_MOST_PARTS):
+        if not content:
+            break
         inflate = zlib.decompressobj(16 + zlib.MAX_WBITS)
         try:
-            body += inflate.decompress(content, LARGEST)
+            body += inflate.decompress(content, LARGEST + 1 - len(body))
         except zlib.error:
             return None
-        if not inflate.eof:
+        if not inflate.eof or len(body) > LARGEST:
             return None
         content = inflate.unused_data
-    return body
+    return None if content else body
 
 
 def _remove(path: Path) -> None:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from provisioner.errors import ProvisionError, UnavailableError
 from provisioner.index.address import credentials_in, public_url
 from provisioner.index.core_metadata import CoreMetadata, UnusableMetadataError
-from provisioner.index.credentials import variable_prefix
+from provisioner.index.logins import variable_prefix
 
 if TYPE_CHECKING:
     from subprocess import Popen

@@ -24,7 +24,7 @@ from provisioner.index.find_links import FindLinks
 from provisioner.index.listing import Listing
 from provisioner.index.memo import Memo
 from provisioner.index.metadata import MetadataReader
-from provisioner.index.model import FIND_LINKS
+from provisioner.index.model import EARLY, FIND_LINKS
 from provisioner.index.offline import NotCachedError, all_missing
 from provisioner.index.reader import PageReader
 from provisioner.index.routing import locate, route
@@ -61,6 +61,7 @@ class PackageIndex:
         self._details = DetailReader(settings, self._cache, self._transport, self._metadata)
         self._find_links = FindLinks(settings, self._transport)
         self._releases: Memo[tuple[PackageRelease, ...]] = Memo()
+        self._early: Memo[tuple[PackageRelease, ...]] = Memo()
         self._requirements: Memo[tuple[Requirement, ...]] = Memo()
         self._direct: Memo[PackageRelease] = Memo()
         self._direct_files = DirectReader(
@@ -69,6 +70,8 @@ class PackageIndex:
         self._selecting = threading.Lock()
         self._ahead = ReadAhead(environment, releases=self._listed, requirements=self._stated, is_at_hand=self._is_at_hand)
         self._notes: dict[str, None] = {}
+        self.passed_over: list[UnavailableError] = []
+        """Indexes out of reach in whose place find-links were taken: nothing is proved impossible without them."""
 
     def __enter__(self) -> Self:
         return self
@@ -117,7 +120,16 @@ class PackageIndex:
             raise self._with_others(error) from None
 
     def _listed(self, name: NormalizedName, index: str = "") -> tuple[PackageRelease, ...]:
-        return self._releases.get((name, index), lambda: self._read(name, route(name, index, self._settings)))
+        return self._releases.get(
+            (name, index), lambda: self._read(name, route(name, index, self._settings), self._selection(name))
+        )
+
+    def early(self, name: NormalizedName) -> tuple[PackageRelease, ...]:
+        """The pre-releases with a file that `releases` leaves out, newest first, for the reason `EARLY`; raises the same."""
+        known = {one.version for one in self.releases(name)}
+        selection = replace(self._selection(name), allow_prerelease=True)
+        found = self._early.get((name, ""), lambda: self._read(name, route(name, "", self._settings), selection))
+        return tuple(replace(one, why_not=EARLY) for one in found if one.is_usable and one.version not in known)
 
     def named(self, name: NormalizedName, filenames: Collection[str], *, index: str = "") -> tuple[IndexFile, ...]:
         """The files with these names that are listed of a project, whatever they are for; raises what `releases` raises."""
@@ -195,11 +207,10 @@ class PackageIndex:
             return True
         return all(self._pages.is_at_hand(location, name) for location in first)
 
-    def _read(self, name: NormalizedName, route: Route) -> tuple[PackageRelease, ...]:
+    def _read(self, name: NormalizedName, route: Route, selection: Selection) -> tuple[PackageRelease, ...]:
         local = self._find_links.files(name, local_label=route.local_label) if route.takes_find_links else ()
         page = self._first_page(name, route, has_local=bool(local))
         self.activity.count(projects=1)
-        selection = self._selection(name)
         if page is None:
             return selection.releases(name, local)
         if local or page.stored is None:
@@ -225,6 +236,7 @@ class PackageIndex:
                 if not (route.local_label and has_local):
                     raise
                 self._notes[f"{error.message}; `{name}` is taken from find-links alone"] = None
+                self.passed_over.append(error)
                 return None
             if page is not None:
                 return page

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 LARGEST = 16 * 1024 * 1024
 """Bytes. No real METADATA comes near it; more would be an archive built to exhaust memory."""
 
+LARGEST_UNPACKED = 4 * 1024 * 1024 * 1024
+"""Bytes of a source distribution, as far as it is gone through for its PKG-INFO."""
+
 LONGEST = 2000
 """Characters of a name, its extras and its versions. Numbers of thousands of digits cannot even be compared."""
 
@@ -120,6 +123,9 @@ def wheel_metadata(stream: IO[bytes] | RawIOBase, filename: str) -> bytes:
                 raise UnusableMetadataError(f"`{filename}` has {len(members)} METADATA files where a wheel has one")
             if members[0].file_size > LARGEST:
                 raise UnusableMetadataError(f"`{filename}` has a METADATA file of {members[0].file_size} bytes")
+            if members[0].compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
+                # Others are unpacked in one go, to gigabytes if that is what they hold, before their size is looked at.
+                raise UnusableMetadataError(f"`{filename}` has a METADATA file that is neither stored nor deflated")
             return archive.read(members[0])
     except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, RuntimeError, EOFError) as error:
         raise UnusableMetadataError(f"`{filename}` is not a wheel: {error}") from None
@@ -175,6 +181,8 @@ def _tar_info(content: bytes) -> bytes | None:
 
     with tarfile.open(fileobj=io.BytesIO(content), mode="r:*") as archive:
         for member in archive:
+            if member.offset_data + member.size > LARGEST_UNPACKED:
+                raise tarfile.TarError(f"it unpacks to more than {LARGEST_UNPACKED >> 30} GiB")
             if _is_package_info(member.name) and member.isfile():
                 stream = archive.extractfile(member)
                 return stream.read(LARGEST) if stream is not None else None
@@ -186,7 +194,8 @@ def _zip_info(content: bytes) -> bytes | None:
 
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         for info in archive.infolist():
-            if _is_package_info(info.filename) and info.file_size <= LARGEST:
+            is_plain = info.compress_type in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
+            if _is_package_info(info.filename) and info.file_size <= LARGEST and is_plain:
                 return archive.read(info)
     return None
 

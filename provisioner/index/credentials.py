@@ -9,40 +9,22 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import re
 import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from provisioner.index.address import credentials_in, is_remote, origin, public_url
+from provisioner.index.logins import variable_prefix
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
+    from provisioner.index.logins import Login
     from provisioner.index.settings import IndexSettings
 
-Login = tuple[str, str]
-"""A user name and a password."""
-
-VARIABLE = re.compile(r"PROVISION_INDEX_(\w+)_(USERNAME|PASSWORD)")
 KEYRING_SECONDS = 30.0
 """A keyring may have to be unlocked by hand, which nobody is there for in a build."""
-
-
-def variable_prefix(name: str) -> str:
-    """What the variables of an index begin with: `PROVISION_INDEX_MY_INDEX` for `my-index`."""
-    return f"PROVISION_INDEX_{re.sub(r'[^A-Za-z0-9]', '_', name).upper()}"
-
-
-def logins_from(environ: Mapping[str, str]) -> dict[str, Login]:
-    """The logins that `PROVISION_INDEX_<NAME>_USERNAME` and `_PASSWORD` state, by their common beginning."""
-    found: dict[str, dict[str, str]] = {}
-    for key, value in environ.items():
-        match = VARIABLE.fullmatch(key)
-        if match is not None and value:
-            found.setdefault(f"PROVISION_INDEX_{match[1]}", {})[match[2]] = value
-    return {prefix: (parts.get("USERNAME", ""), parts.get("PASSWORD", "")) for prefix, parts in found.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,14 +10,16 @@ import json
 import math
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from provisioner.errors import UnavailableError
 from provisioner.index.local_wheel import with_python
+from provisioner.index.transport import length_in
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable
 
     from provisioner.index.cache import Cache
     from provisioner.index.metadata import MetadataReader
@@ -32,7 +34,7 @@ LARGEST_PROVENANCE = 8 * 1024 * 1024
 DEEPEST = 8
 """Levels of a publisher's claims. Real ones have one; a lock is read by programs that give up on what is nested too deep."""
 
-Identity = dict[str, Any]
+Identity = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,14 +111,14 @@ class DetailReader:
         except UnavailableError:
             missing.append("size")
             return None
-        length = answer.headers.get("Content-Length", "")
+        length = length_in(answer.headers)
         is_whole = answer.headers.get("Content-Encoding", "identity") == "identity"
         # Some servers answer HEAD with a length of 0; no wheel has it, and installers refuse a file of another size.
-        if answer.status != 200 or not is_whole or not length.isdigit() or int(length) == 0:
+        if answer.status != 200 or not is_whole or not length:
             missing.append("size")
             return None
-        self._cache.store_record(f"size:{file.sha256 or file.url}", int(length))
-        return int(length)
+        self._cache.store_record(f"size:{file.sha256 or file.url}", length)
+        return length
 
     def _stored_identities(self, file: IndexFile, *, is_refreshed: bool) -> tuple[Identity, ...] | None:
         """What is known; where it is to be asked again, only as long as a project page is taken for what it is today."""
@@ -173,7 +175,7 @@ def identities_in(body: bytes) -> tuple[Identity, ...] | None:
     return in_order([publisher for publisher in publishers if publisher is not None])
 
 
-def in_order(identities: list[Identity]) -> tuple[Identity, ...]:
+def in_order(identities: Iterable[Identity]) -> tuple[Identity, ...]:
     """Each identity once, sorted by everything it says."""
     found = {json.dumps(identity, sort_keys=True): identity for identity in identities}
     return tuple(found[text] for text in sorted(found))

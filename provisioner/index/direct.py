@@ -16,7 +16,7 @@ from provisioner.index.metadata import is_certain, verify_stated
 from provisioner.index.model import DIRECT_PATH, DIRECT_URL, IndexFile, PackageRelease
 from provisioner.index.offline import NotCachedError
 from provisioner.index.selection import Selection
-from provisioner.index.transport import refusal
+from provisioner.index.transport import length_in, refusal
 
 if TYPE_CHECKING:
     from packaging.utils import NormalizedName
@@ -128,8 +128,8 @@ class DirectReader:
             raise refusal(answer.status, url, source=f"`{name} @ {url}`", looked_at=answer.looked_at)
         # Some servers know no HEAD; they say nothing of the file, which is then read each time.
         marks = [answer.headers.get(header, "") for header in ("ETag", "Last-Modified")] if answer.status == 200 else [""]
-        length = answer.headers.get("Content-Length", "") if answer.status == 200 else ""
-        validator = hashlib.sha256("\0".join([*marks, length]).encode()).hexdigest()[:32] if any(marks) else ""
-        size = int(length) if length.isdigit() else None
+        size = length_in(answer.headers) if answer.status == 200 else None
+        known = "\0".join([*marks, "" if size is None else str(size)])
+        validator = hashlib.sha256(known.encode()).hexdigest()[:32] if any(marks) else ""
         self._cache.store_record(key, [validator, size])
         return validator, size

@@ -12,7 +12,7 @@ from functools import lru_cache
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-_BUILD = re.compile(r"(\d{1,100})(?!\d)(.*)")
+_BUILD = re.compile(r"(\d{1,100})(?!\d)([\w.+]*)")
 _LABEL = re.compile(r"[0-9a-z_.]{1,16}")
 _PLATFORM = re.compile(r"any|win32|\w+_[\w.]+")
 _SDIST_ENDINGS = (".tar.gz", ".zip")
@@ -98,8 +98,8 @@ def _normalized(name: str) -> str:
 
 @lru_cache(maxsize=65536)
 def parsed_version(text: str) -> Version | None:
-    """The PEP 440 version a text spells; None when it spells none."""
+    """The PEP 440 version a text spells; None when it spells none, or has white space around it: no filename has."""
     try:
-        return Version(text)
+        return Version(text) if text == text.strip() else None
     except ValueError:  # `InvalidVersion`, or digits by the thousand, which Python refuses to read as a number
         return None

@@ -5,6 +5,7 @@ Sources: PEP 691 (JSON), 700 (sizes and times), 714 (metadata files), 740 (prove
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import urljoin, urlsplit
 
@@ -12,7 +13,7 @@ import msgspec
 
 from provisioner.index.listing import Listing
 from provisioner.index.model import IndexFile
-from provisioner.index.stated import provenance_url, sha256_in, size_in
+from provisioner.index.stated import in_one_line, provenance_url, sha256_in, size_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 
 _STARTS = ("https://", "http://", "/")
 _HOSTS = ("ht", "//")
-_UNUSUAL = ("[", "?", "#", "@", "\\", " ", "\n", "\r", "\t")
+_CONTROL = re.compile("%(?:[01][0-9a-f]|7f)", re.IGNORECASE)
+_UNUSUAL = ("[", "?", "#", "@", "\\", " ")
 """What makes a link that has to be taken apart before it can be trusted."""
 
 
@@ -50,7 +52,7 @@ class Entry(msgspec.Struct, gc=False, rename="kebab"):
     @property
     def yanked(self) -> str | None:
         """Why it was withdrawn, as `Listed` has it."""
-        return self.withdrawn if isinstance(self.withdrawn, str) else "" if self.withdrawn else None
+        return in_one_line(self.withdrawn) if isinstance(self.withdrawn, str) else "" if self.withdrawn else None
 
     @property
     def metadata(self) -> bool | Digest | None:
@@ -85,8 +87,8 @@ def _are_plain(entries: list[Entry]) -> bool:
     placed = [url.startswith(_STARTS) and (url.find("/", 8) > 0 or url[:2] not in _HOSTS) and url[-1] != "/" for url in urls]
     named = [bool(entry.filename) for entry in entries]
     links = "".join(urls)
-    is_clean = links.isascii() and not any(sign in links for sign in _UNUSUAL) and not ("%" in links and "%00" in links)
-    return is_clean and all(placed) and all(named)
+    is_clean = links.isascii() and links.isprintable() and not any(sign in links for sign in _UNUSUAL)
+    return is_clean and not ("%" in links and _CONTROL.search(links)) and all(placed) and all(named)
 
 
 def _finisher(start: str, index: str) -> Callable[[Listed], IndexFile]:

@@ -14,6 +14,7 @@ from packaging.utils import canonicalize_name
 from provisioner.errors import RefusedError, UnavailableError
 from provisioner.index.build import MetadataBuilder
 from provisioner.index.core_metadata import (
+    LARGEST,
     CoreMetadata,
     UnusableMetadataError,
     parse_metadata,
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
     from provisioner.index.model import IndexFile
     from provisioner.index.settings import IndexSettings
     from provisioner.index.transport import Transport
+
+
+LARGEST_SOURCE = 512 * 1024 * 1024
+"""Bytes of a source distribution, which is read as a whole."""
 
 
 class HashMismatchError(RefusedError):
@@ -167,7 +172,9 @@ class MetadataReader:
         sys.audit("provision.looked_for", str(path))
         try:
             status = path.stat()
-            key = f"hash:{path.absolute()}:{status.st_size}:{status.st_mtime_ns}"
+            # Its mtime is what its maker says it is (`cp -p`, `rsync -t`); nobody sets its number and its ctime.
+            times = f"{status.st_mtime_ns}:{status.st_ctime_ns}"
+            key = f"hash:{path.absolute()}:{status.st_dev}:{status.st_ino}:{status.st_size}:{times}"
             stored = self._cache.record(key)
             if isinstance(stored, str):
                 return stored, status.st_size
@@ -193,11 +200,20 @@ class MetadataReader:
             return kept
         self._refuse_offline(file, "metadata")
         if not file.filename.endswith(".whl"):
-            content = b"".join(self._transport.chunks(file.url, source=_source(file)))
+            content = self._whole(file)
             _verify(file.filename, wanted=file.sha256, content=content)
             return self._of_source(file, content)
         beside = self._metadata_file(file)
         return parse_metadata(self._from_wheel(file) if beside is None else beside)
+
+    def _whole(self, file: IndexFile) -> bytes:
+        """A source distribution, which cannot be read in parts."""
+        content = bytearray()
+        for chunk in self._transport.chunks(file.url, source=_source(file)):
+            content += chunk
+            if len(content) > LARGEST_SOURCE:
+                raise UnusableMetadataError(f"`{file.filename}` has more than {LARGEST_SOURCE >> 20} MiB, and is not read")
+        return bytes(content)
 
     def _of_source(self, file: IndexFile, content: bytes) -> CoreMetadata:
         """What a source distribution says of itself, or what its build says where policy allows to build it."""
@@ -219,6 +235,8 @@ class MetadataReader:
         answer = self._transport.request(url, source=_source(file))
         if answer.status != 200 or not _is_metadata(answer.body):
             return None
+        if len(answer.body) > LARGEST:
+            raise UnusableMetadataError(f"`{file.filename}.metadata` has {len(answer.body)} bytes, and no metadata has")
         _verify(f"{file.filename}.metadata", wanted=file.metadata_sha256, content=answer.body)
         return answer.body
 

@@ -57,14 +57,19 @@ class IndexFile:
     provenance: str = ""
 
 
+EARLY = "a pre-release, for requirements that name one"
+"""Why a pre-release that `EarlySource` tells of is not for everybody."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackageRelease:
     """One version of one project with the file an installer would pick for the environment (None: nothing fits, and why).
 
     `why_not` is one reason in words: no wheel for cp314 on linux/amd64 (has cp310, cp311); only a source distribution; needs
-    python >=3.10,<3.13; yanked. A yanked release keeps its `file` beside its reason, for PEP 592 lets an exact pin have it;
-    in every other case one of the two is empty. `blocked_by` is the part of the environment that is in the way: `python`,
-    `glibc`, `platform`, or "" when the file itself is (yanked, a source distribution).
+    python >=3.10,<3.13; yanked. A yanked release keeps its `file` beside its reason, for PEP 592 lets an exact pin have it, and
+    so does a pre-release that is for who names one; in every other case one of the two is empty. `blocked_by` is the part of
+    the environment that is in the way: `python`, `glibc`, `platform`, or "" when the file itself is (yanked, a source
+    distribution).
     """
 
     name: NormalizedName
@@ -76,8 +81,13 @@ class PackageRelease:
 
     @property
     def is_usable(self) -> bool:
-        """Whether an installer would take this release without being told to by an exact pin."""
+        """Whether an installer would take this release without being told to."""
         return self.file is not None and not self.why_not
+
+    @property
+    def is_early(self) -> bool:
+        """Whether this is a pre-release of a project that has final versions: for requirements that name one."""
+        return self.why_not == EARLY
 
 
 class PackageSource(Protocol):
@@ -97,6 +107,14 @@ class PackageSource(Protocol):
 
     def prefetch(self, names: Iterable[NormalizedName]) -> None:
         """Start reading these projects in the background; never raises."""
+
+
+@runtime_checkable
+class EarlySource(Protocol):
+    """What the solver asks of an index about pre-releases of projects that have final versions too."""
+
+    def early(self, name: NormalizedName) -> tuple[PackageRelease, ...]:
+        """The pre-releases with a file that `releases` leaves out, newest first, with `EARLY` as their reason."""
 
 
 @runtime_checkable

@@ -15,16 +15,17 @@ from provisioner.errors import UnavailableError
 from provisioner.index.address import local_path, public_url
 from provisioner.index.listing import Listing
 from provisioner.index.model import IndexFile
-from provisioner.index.stated import provenance_url, sha256_in, size_in
+from provisioner.index.stated import in_one_line, provenance_url, sha256_in, size_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-# Attribute values may hold an unescaped `>`, so a tag ends at the first `>` outside quotes.
-_ANCHOR = re.compile(r"<a\s((?:[^>\"']++|\"[^\"]*\"|'[^']*')*+)>", re.IGNORECASE)
-_BASE = re.compile(r"<base\s[^>]*?href\s*=\s*[\"']?([^\"'\s>]+)", re.IGNORECASE)
+# Attribute values may hold an unescaped `>`, so a tag ends at the first `>` outside quotes. It reaches over no `<` there,
+# and a comment without an end goes to the page's: a page of a million openings would be gone through a million times.
+_ANCHOR = re.compile(r"<a\s((?:[^<>\"']++|\"[^\"]*\"|'[^']*')*+)>", re.IGNORECASE)
+_BASE = re.compile(r"<base\s[^<>]*?href\s*=\s*[\"']?([^\"'\s>]+)", re.IGNORECASE)
 _ATTRIBUTE = re.compile(r"([a-zA-Z][a-zA-Z0-9-]*)(?:\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+)))?")
-_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 
 
 def parse_page(body: bytes, *, content_type: str, url: str, index: str) -> tuple[IndexFile, ...]:
@@ -65,25 +66,26 @@ def _html_files(text: str, *, url: str, index: str) -> Iterator[IndexFile]:
         attributes = {match[1].lower(): match[2] or match[3] or match[4] or "" for match in _ATTRIBUTE.finditer(anchor[1])}
         if "&" in anchor[1]:
             attributes = {key: html.unescape(value) for key, value in attributes.items()}
-        yield from _file(attributes.get("href", ""), attributes, start=start, index=index)
+        yield from _file(attributes.get("href", ""), attributes, url=url, start=start, index=index)
 
 
-def _file(href: str, attributes: Mapping[str, str], *, start: str, index: str) -> Iterator[IndexFile]:
+def _file(href: str, attributes: Mapping[str, str], *, url: str, start: str, index: str) -> Iterator[IndexFile]:
     place, _, fragment = href.partition("#")
-    address = _address(place, start)
+    address = _address(place, start, page=url)
     if address is None:
         return
-    url, path, filename = address
+    file_url, path, filename = address
     algorithm, _, digest = fragment.partition("&")[0].partition("=")
     metadata = attributes.get("data-core-metadata", attributes.get("data-dist-info-metadata"))
+    yanked = attributes.get("data-yanked")
     yield IndexFile(
         filename=filename,
-        url=url,
+        url=file_url,
         index=index,
         sha256=sha256_in(digest) if algorithm == "sha256" else "",
         requires_python=attributes.get("data-requires-python") or None,
         upload_time=attributes.get("data-upload-time") or None,
-        yanked=attributes.get("data-yanked"),
+        yanked=in_one_line(yanked) if yanked is not None else None,
         has_metadata=metadata is not None and metadata != "false",
         metadata_sha256=sha256_in((metadata or "").partition("sha256=")[2]),
         path=path,
@@ -91,9 +93,13 @@ def _file(href: str, attributes: Mapping[str, str], *, start: str, index: str) -
     )
 
 
-def _address(place: str, start: str) -> tuple[str, str, str] | None:
-    """URL, local path ("" for a remote file) and filename of a link; None for one that must not or cannot be followed."""
-    if not place:
+def _address(place: str, start: str, *, page: str) -> tuple[str, str, str] | None:
+    """URL, local path ("" for a remote file) and filename of a link; None for one that must not or cannot be followed.
+
+    `start` is what the link is relative to, `page` where it was read: a page may move the one, never the other.
+    """
+    place = place.strip().replace(" ", "%20")
+    if not place or not place.isprintable():
         return None
     try:
         url = place if place.startswith("https://") else urljoin(start, place)
@@ -101,12 +107,12 @@ def _address(place: str, start: str) -> tuple[str, str, str] | None:
     except ValueError:
         return None
     filename = unquote(parts.path.rpartition("/")[2])
-    if not filename or "\0" in filename:
+    if not filename or not filename.isprintable():
         return None
     if parts.scheme in {"http", "https"}:
         return public_url(url), "", filename
     # Only a local page may point at local files: an index elsewhere has no business with this machine's disk.
-    path = local_path(url) if start.startswith("file:") else None
+    path = local_path(url) if page.startswith("file:") else None
     return ("", str(path), filename) if path is not None else None
 
 
@@ -128,7 +134,7 @@ def _json_files(text: str, *, url: str, index: str) -> Iterator[IndexFile]:
 
 
 def _json_file(entry: Mapping[str, Any], *, url: str, index: str) -> Iterator[IndexFile]:
-    address = _address(_text(entry.get("url")), url)
+    address = _address(_text(entry.get("url")), url, page=url)
     if address is None:
         return
     metadata = entry.get("core-metadata")
@@ -144,7 +150,7 @@ def _json_file(entry: Mapping[str, Any], *, url: str, index: str) -> Iterator[In
         size=size_in(entry.get("size")),
         requires_python=_text(entry.get("requires-python")) or None,
         upload_time=_text(entry.get("upload-time")) or None,
-        yanked=yanked if isinstance(yanked, str) else "" if yanked is True else None,
+        yanked=in_one_line(yanked) if isinstance(yanked, str) else "" if yanked is True else None,
         has_metadata=isinstance(metadata, dict) or bool(metadata),
         metadata_sha256=sha256_in(_text(metadata.get("sha256"))) if isinstance(metadata, dict) else "",
         path=address[1],

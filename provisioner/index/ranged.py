@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from provisioner.errors import UnavailableError
 from provisioner.index.address import public_url
+from provisioner.index.core_metadata import UnusableMetadataError
 from provisioner.index.transport import refusal
 
 if TYPE_CHECKING:
@@ -22,7 +23,10 @@ WHOLE = 4 * 1024 * 1024
 _DENIALS = frozenset({400, 405, 416, 501})
 """What servers answer that will not send a part of a file."""
 
-_SPAN = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
+_SPAN = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})")
+
+_LONGEST = 32 * 1024 * 1024
+"""Bytes of one part. The list of members of a wheel of a hundred thousand files has 12 MB; more is there to exhaust memory."""
 
 
 class RangedFile(io.RawIOBase):
@@ -132,6 +136,9 @@ class RangedFile(io.RawIOBase):
         return None
 
     def _fetched(self, start: int, stop: int) -> Response:
+        if stop - start > _LONGEST:
+            name = self._url.rpartition("/")[2]
+            raise UnusableMetadataError(f"`{name}` has a list of members of {stop - start} bytes, and no wheel has")
         answer = self._ask(f"bytes={start}-{stop - 1}")
         found, _ = self._span(answer)
         if found != start or len(answer.body) != stop - start:

@@ -141,7 +141,7 @@ class _Registry:
     def _json(self, answer: Response) -> dict[str, Any]:
         try:
             found = json.loads(answer.body) if len(answer.body) <= LARGEST else None
-        except ValueError:
+        except (ValueError, RecursionError):
             found = None
         if not isinstance(found, dict):
             raise UnavailableError(f"{self._source} answers `{self._reference.text}` with something that is not a manifest")

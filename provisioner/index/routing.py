@@ -6,8 +6,11 @@ to one supplies what was meant to come from another; here the first index that k
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from packaging.utils import canonicalize_name
 
 from provisioner.errors import ProvisionError
 from provisioner.index.model import FIND_LINKS
@@ -47,6 +50,14 @@ def route(name: str, index: str, settings: IndexSettings) -> Route:
     if index.startswith(f"{owner.name}-"):
         return replace(locate(index, settings), takes_find_links=False)
     return Route(locations=(), takes_find_links=False)
+
+
+def normalized_pattern(pattern: str) -> str:
+    """A name or glob in the spelling of indexes: `NVIDIA_*` is `nvidia-*`."""
+    # The name of a project begins and ends with a letter, and what is between two wildcards need not.
+    return "".join(
+        part if part in {"*", "?"} else canonicalize_name(f"x{part}x")[1:-1] for part in re.split(r"([*?])", pattern)
+    )
 
 
 def locate(index: str, settings: IndexSettings) -> Route:

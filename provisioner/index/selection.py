@@ -7,13 +7,14 @@ from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.specifiers import SpecifierSet
 
 from provisioner.errors import ProvisionError, UnavailableError
 from provisioner.index.filename import build_number, parsed_version, split_filename
 from provisioner.index.listing import as_it_is
 from provisioner.index.model import FIND_LINKS, PackageRelease
 from provisioner.index.obstacle import Obstacle, wheel_obstacle
+from provisioner.index.stated import in_one_line
 from provisioner.index.tags import filename_ranks
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class Selection:
         fitting = [part for part in files if (ranks[part.tag] is not None if part.tag else self.allow_sdist)]
         installable = [part for part in fitting if takes_python(part.file.requires_python, python)]
         in_time = [part for part in installable if self._is_in_time(part.file)]
-        needed = next((part.file.requires_python for part in fitting or files if part.file.requires_python), "")
+        needed = in_one_line(next((stated for part in fitting or files if (stated := part.file.requires_python)), ""))
         if in_time:
             chosen = in_time[0] if len(in_time) == 1 else _best(in_time, ranks)
             withdrawn = chosen.file.yanked
@@ -162,12 +163,11 @@ def takes_python(requires_python: str | None, python: str) -> bool:
     """
     if not requires_python:
         return True
-    try:
-        specifiers = SpecifierSet(requires_python)
-    except InvalidSpecifier:
-        return True
     release = f"{python}.99" if python.count(".") == 1 else python
-    return specifiers.contains(release, prereleases=True)
+    try:
+        return SpecifierSet(requires_python).contains(release, prereleases=True)
+    except ValueError:  # `InvalidSpecifier`, or digits by the thousand
+        return True
 
 
 @lru_cache(maxsize=65536)

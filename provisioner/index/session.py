@@ -43,7 +43,7 @@ class PatientRetry(Retry):
         """The seconds to wait, None where the server does not say."""
         try:
             wanted = super().get_retry_after(response)
-        except InvalidHeader:
+        except (InvalidHeader, ValueError, OverflowError):
             return None
         return None if wanted is None else min(wanted, LONGEST_WAIT_SECONDS)
 

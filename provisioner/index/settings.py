@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from provisioner.errors import ProvisionError
 from provisioner.index.address import as_url, origin
-from provisioner.index.credentials import logins_from
+from provisioner.index.logins import logins_from
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -15,9 +15,14 @@ def sha256_in(text: str) -> str:
     return text.lower() if _SHA256.fullmatch(text) else ""
 
 
+def in_one_line(text: str) -> str:
+    """What an index says in words of its own, which must not look like words of ours on lines of their own."""
+    return " ".join(text.split())
+
+
 def size_in(value: object) -> int | None:
     """A number of bytes; None for what is none."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63 else None
 
 
 def provenance_url(place: str, start: str) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from provisioner.errors import ProvisionError, UnavailableError
 from provisioner.index.activity import Activity
 from provisioner.index.address import origin, public_url
-from provisioner.index.bodies import unpacked
+from provisioner.index.bodies import LARGEST, unpacked
 from provisioner.index.credentials import Credentials
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 DENIED = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.PROXY_AUTHENTICATION_REQUIRED)
 CHUNK = 1 << 18
+_DIGITS = 18
+"""Of a length in bytes; Python refuses to read numbers of thousands of digits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +86,7 @@ class Transport:
         for attempt in count():
             try:
                 with self.activity.waiting_for(url), self._send(url, method, headers or {}) as answer:
-                    content, encoding = self._content(answer, limit)
+                    content, encoding = self._content(answer, limit, source)
                     return Response(
                         status=answer.status_code,
                         headers=answer.headers,
@@ -102,15 +104,26 @@ class Transport:
                 raise self._unusable_file(error) from None
         raise AssertionError("the attempts end by an answer or an error")
 
-    def _content(self, answer: RequestsResponse, limit: int | None) -> tuple[bytes, str]:
-        """The body as it was sent and its compression; a compression other than gzip is undone."""
-        declared = answer.headers.get("Content-Length", "")
-        if limit is not None and not (declared.isdigit() and int(declared) <= limit):
+    def _content(self, answer: RequestsResponse, limit: int | None, source: str) -> tuple[bytes, str]:
+        """The body as it was sent and its compression; a compression other than gzip is undone.
+
+        Raises `UnavailableError` for one that is longer than anything an index has to say, or has no end.
+        """
+        declared = length_in(answer.headers)
+        if limit is not None and (declared is None or declared > limit):
             return b"", ""
         encoding = answer.headers.get("Content-Encoding", "").strip().lower()
         is_plain = encoding in {"", "identity"}
         is_kept = is_plain or encoding in {"gzip", "x-gzip"}
-        content: bytes = answer.raw.read(decode_content=False) if is_kept else answer.content
+        pieces, length = [], 0
+        for piece in answer.raw.stream(CHUNK, decode_content=not is_kept):
+            pieces.append(piece)
+            length += len(piece)
+            if length > LARGEST:
+                raise UnavailableError(
+                    f"{source} sends more than {LARGEST >> 20} MiB, which is no answer", causes=(public_url(answer.url),)
+                )
+        content = b"".join(pieces)
         self.activity.count(received=len(content))
         return content, "gzip" if is_kept and not is_plain and content else ""
 
@@ -192,6 +205,12 @@ class Transport:
             f"the certificate file `{bundle}` cannot be used: {error.strerror or 'it does not exist or is not a certificate'}",
             hints=("correct `cert` in pip.conf, PIP_CERT, REQUESTS_CA_BUNDLE or SSL_CERT_FILE",),
         )
+
+
+def length_in(headers: Mapping[str, str]) -> int | None:
+    """The Content-Length of an answer in bytes; None for none, and for what is no length."""
+    stated = headers.get("Content-Length", "")
+    return int(stated) if stated.isascii() and stated.isdigit() and len(stated) <= _DIGITS else None
 
 
 def _wants_token(answer: RequestsResponse) -> bool:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from provisioner.solve.problem import Problem
 
 
-class Shelf(Protocol):
+class Releases(Protocol):
     """What is asked of the indexes here; `provisioner.index.model.PackageSource` is one."""
 
     def releases(self, name: NormalizedName, *, index: str = "") -> tuple[PackageRelease, ...]:
@@ -63,7 +63,7 @@ class _Answered:
     """An answer on one platform and the indexes it was made from."""
 
     side: Side
-    source: Shelf
+    source: Releases
     environment: Environment
 
 
@@ -154,7 +154,7 @@ def _reached(lock: Lock, asked: list[NormalizedName]) -> set[str]:
     return reached
 
 
-def held_back(lock: Lock, source: Shelf, environment: Environment) -> Iterator[Held]:
+def held_back(lock: Lock, source: Releases, environment: Environment) -> Iterator[Held]:
     """What an answer does not take in its newest release, on the platform of `environment`, by name.
 
     `lock` is the answer, and `source` the indexes it was made from. Only releases an installer would take of its own accord
@@ -179,7 +179,7 @@ def held_back(lock: Lock, source: Shelf, environment: Environment) -> Iterator[H
         )
 
 
-def _newest(package: LockedPackage, source: Shelf) -> PackageRelease | None:
+def _newest(package: LockedPackage, source: Releases) -> PackageRelease | None:
     """The newest usable release where it is newer than the locked one; None where the lock has it, or nothing is known."""
     name = canonicalize_name(package.name)
     try:
@@ -202,18 +202,27 @@ def _holding(name: str, newest: PackageRelease, answered: _Answered) -> tuple[Ca
 
 
 def _requested(name: str, newest: PackageRelease, side: Side) -> Iterator[Cause]:
+    """What the spec itself says of a distribution, where that rules its newest release out."""
+    said, where = side.request(name) or ("", "")
+    if _rules_out(name, said, newest):
+        yield Cause(kind="spec", text=f"the spec asks for `{name}{said}`", where=where)
+    for key, words in (("constraints", "constrains it to"), ("overrides", "overrides it with")):
+        bound = (side.asked or {}).get(f"{key}.{name}", "")
+        if _rules_out(name, bound, newest):
+            yield Cause(kind="spec", text=f"the spec {words} `{name}{bound}`", where=side.inputs.get("spec file", ""))
+
+
+def _rules_out(name: str, said: str, newest: PackageRelease) -> bool:
     from packaging.requirements import InvalidRequirement
     from packaging.requirements import Requirement as Pep508
 
-    request = side.request(name)
-    if request is None or request[0] == "any version":
-        return
+    if said in {"", "any version"}:
+        return False
     try:
-        specifier = Pep508(f"{name}{request[0]}").specifier
+        specifier = Pep508(f"{name}{said}").specifier
     except InvalidRequirement:  # several for different environments: not judged
-        return
-    if not specifier.contains(newest.version, prereleases=True):
-        yield Cause(kind="spec", text=f"the spec asks for `{name}{request[0]}`", where=request[1])
+        return False
+    return not specifier.contains(newest.version, prereleases=True)
 
 
 def _own_needs(newest: PackageRelease, answered: _Answered) -> Iterator[Cause]:

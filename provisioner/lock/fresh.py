@@ -19,11 +19,12 @@ from provisioner.lock.fresh_bounds import bound_findings
 from provisioner.names import COMPONENT_OF_DISTRIBUTION
 from provisioner.solve.answer import answer
 from provisioner.solve.explain import conflict_lines, hint_line
+from provisioner.solve.frameworks import published_version
 from provisioner.solve.joint import NoStackError, choose
 from provisioner.solve.markers import Markers
 from provisioner.solve.own_cuda import own_cuda_roots
 from provisioner.solve.require_cuda import require_cuda
-from provisioner.solve.requirement import PACKAGE, Candidate, Key, Labelled, Origin, Requirement
+from provisioner.solve.requirement import PACKAGE, PYTORCH, TORCH, Candidate, Key, Labelled, Origin, Requirement
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
@@ -33,10 +34,11 @@ if TYPE_CHECKING:
     from provisioner.lock.model import Lock, LockedPackage
     from provisioner.solve.problem import Problem
 
-__all__ = ["CARRIED", "Finding", "artefact_findings", "package_findings", "stack_findings"]
-
-CARRIED = {"cudnn": ("nvidia-cudnn-cu11", "nvidia-cudnn-cu12", "nvidia-cudnn-cu13"), "triton": ("triton",)}
-CARRIED["nccl"] = ("nvidia-nccl-cu11", "nvidia-nccl-cu12", "nvidia-nccl-cu13")
+CARRIED = {
+    "cudnn": ("nvidia-cudnn-cu11", "nvidia-cudnn-cu12", "nvidia-cudnn-cu13"),
+    "nccl": ("nvidia-nccl-cu11", "nvidia-nccl-cu12", "nvidia-nccl-cu13"),
+    "triton": ("triton",),
+}
 """Distributions that carry a component of the stack, so that their versions must agree with it."""
 
 
@@ -118,6 +120,7 @@ def package_findings(lock: Lock, problem: Problem, *, where: str) -> Iterator[Fi
                 yield from _unmet(Pep508(text), locked, f"{package.name} {package.version} needs {text}", where)
     yield from bound_findings(lock, problem, Markers(markers), where=where)
     yield from _contradictions(lock, locked, where)
+    yield from _other_build(lock, locked, problem, where)
     if python and lock.requires_python and not _covers(lock.requires_python, python):
         text = f"requires-python is {lock.requires_python}, the stack has python {python}"
         yield Finding(code="contradiction", verdict="no", text=text, where=where)
@@ -174,6 +177,22 @@ def _contradictions(lock: Lock, locked: dict[str, LockedPackage], where: str) ->
         ):
             text = f"the stack has {component} {wanted}, the packages have {name} {locked[name].version}"
             yield Finding(code="contradiction", verdict="no", text=text, where=where)
+
+
+def _other_build(lock: Lock, locked: dict[str, LockedPackage], problem: Problem, where: str) -> Iterator[Finding]:
+    """The framework's wheel is that of the build in the stack: the wheel of PyPI is not the CPU build of the same release."""
+    label = f"{lock.stack.get(PYTORCH.name)}+{lock.stack.get('pytorch_build')}"
+    build = next((one for one in problem.domains.get(PYTORCH, ()) if one.label == label), None)
+    torch = locked.get(TORCH.name)
+    if torch is None or build is None or build.subject[1] is None or build.subject[1].is_compiled:
+        return
+    wanted = published_version(build)
+    # A release that differs was said already.
+    is_same_release = PackageVersion(torch.version).base_version == wanted.base_version
+    if is_same_release and PackageVersion(torch.version) != wanted:
+        text = f"the stack has pytorch {label}, whose wheel is torch {wanted}; the packages have torch {torch.version}"
+        hint = "`provision solve` locks the wheel of the build"
+        yield Finding(code="contradiction", verdict="no", text=text, where=where, hints=(hint,))
 
 
 def artefact_findings(lock: Lock, folder: Path, *, where: str) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version as PackageVersion
 
-from provisioner.lock.fresh import Finding
+from provisioner.lock.finding import Finding
 from provisioner.solve.shared_files import FORBIDDEN, place_of
 from provisioner.versions import Version
 

@@ -13,7 +13,7 @@ from packaging.utils import canonicalize_name
 
 from provisioner.index.model import DIRECT_PATH, DIRECT_URL, FIND_LINKS
 from provisioner.lock.artifact import upload_moment
-from provisioner.lock.fresh import Finding
+from provisioner.lock.finding import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from provisioner.index.details import in_order
 from provisioner.lock.artifact import public_url
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping
 
     from provisioner.lock.model import Lock, LockedPackage
 
@@ -53,12 +53,5 @@ def _with_origin(package: LockedPackage, origins: Origins) -> LockedPackage:
     return replace(
         package,
         index_url=url if url.startswith(("https://", "http://")) and package.archive is None else "",
-        attestations=_once(found),
+        attestations=in_order(found),
     )
-
-
-def _once(identities: Iterable[Mapping[str, Any]]) -> Identities:
-    """Each publisher once, in an order that depends on nothing but what they say."""
-    found = {json.dumps(identity, sort_keys=True): identity for identity in identities}
-    ordered: Sequence[Mapping[str, Any]] = [found[text] for text in sorted(found)]
-    return tuple(ordered)

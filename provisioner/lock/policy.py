@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from packaging.version import Version
 
 from provisioner.index.selection import cutoff
-from provisioner.lock.fresh import Finding
+from provisioner.lock.finding import Finding
 from provisioner.solve.policy import uploads_until
 
 if TYPE_CHECKING:

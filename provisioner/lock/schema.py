@@ -11,6 +11,11 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 Platform = Literal["linux/amd64", "linux/arm64", "macos/x86_64", "macos/arm64"]
+# White space and control characters in a name, a version or an address would be lines of their own in what is rendered.
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$")]
+Version = Annotated[str, Field(pattern=r"^[A-Za-z0-9.!+_-]*$")]
+Url = Annotated[str, Field(pattern=r"^[^\x00-\x20\x7f]*$")]
+WheelPath = Annotated[str, Field(pattern=r"^wheels/[^/\\\x00-\x1f\x7f]+$")]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 VariableValue = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]*$")]
@@ -34,8 +39,8 @@ class HashesTable(StandardTable):
 
 class FileTable(StandardTable):
     name: Annotated[str, Field(pattern=r"^[^/\\\s]+$")]
-    url: str = ""
-    path: Annotated[str, Field(pattern=r"^wheels/[^/\\]+$")] | None = None
+    url: Url = ""
+    path: WheelPath | None = None
     size: Annotated[int, Field(ge=0)] | None = None
     upload_time: Annotated[datetime | None, Field(alias="upload-time")] = None
     hashes: HashesTable
@@ -44,15 +49,15 @@ class FileTable(StandardTable):
 class ArchiveTable(StandardTable):
     """A file without a name of its own: an archive, or the list of wheel variants of draft PEP 825."""
 
-    url: str = ""
-    path: Annotated[str, Field(pattern=r"^wheels/[^/\\]+$")] | None = None
+    url: Url = ""
+    path: WheelPath | None = None
     size: Annotated[int, Field(ge=0)] | None = None
     upload_time: Annotated[datetime | None, Field(alias="upload-time")] = None
     hashes: HashesTable
 
 
 class DependencyTable(StandardTable):
-    name: str
+    name: Name
 
 
 class OwnPackageTable(OwnTable):
@@ -66,8 +71,8 @@ class PackageToolTable(StandardTable):
 
 
 class PackageTable(StandardTable):
-    name: str
-    version: str
+    name: Name
+    version: Version
     marker: str = ""
     requires_python: Annotated[str, Field(alias="requires-python")] = ""
     dependencies: tuple[DependencyTable, ...] = ()
@@ -90,8 +95,8 @@ class ImageTable(OwnTable):
 
 
 class InstallerTable(OwnTable):
-    name: str
-    version: str
+    name: Name
+    version: Version
     file: FileTable
 
 

@@ -19,12 +19,12 @@ from provisioner.matrix.model import (
     Gpu,
     ImageFacts,
     Matrix,
-    Need,
     PatchedKernels,
     Release,
     Rule,
     Variables,
 )
+from provisioner.matrix.need import Need
 from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from provisioner.matrix.files import MatrixFiles
-    from provisioner.matrix.model import Need
+    from provisioner.matrix.need import Need
     from provisioner.matrix.schema import Needs as NeedTexts
     from provisioner.matrix.schema_distributions import DistributionEntry, LimitEntry, SharedFileEntry
 

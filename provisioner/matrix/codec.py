@@ -12,7 +12,7 @@ from dataclasses import MISSING, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from provisioner.matrix import model, model_distributions
+from provisioner.matrix import model, model_distributions, need
 from provisioner.matrix.lazy import LazyMapping, LazyRows
 from provisioner.matrix.model import Citation, Component, Matrix
 from provisioner.versions import Range, Version
@@ -26,7 +26,7 @@ Plain = Any
 
 _ROWS = (
     model.Citation,
-    model.Need,
+    need.Need,
     model.PatchedKernels,
     model.DriverMinimum,
     model.Build,

@@ -15,7 +15,8 @@ from provisioner.versions import Version
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from provisioner.matrix.model import Component, Matrix, Need, Rule
+    from provisioner.matrix.model import Component, Matrix, Rule
+    from provisioner.matrix.need import Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

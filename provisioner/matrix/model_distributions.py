@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from provisioner.matrix.model import Need
+    from provisioner.matrix.need import Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

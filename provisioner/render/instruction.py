@@ -85,6 +85,9 @@ class Run:
     mounts: tuple[Mount, ...] = ()
 
     def __str__(self) -> str:
+        # A line that ends inside a command, in quotes or not, and is not continued, begins an instruction that nobody wrote.
+        for command in self.commands:
+            _require_plain(command.replace("\\\n", ""))
         parts = [str(mount) for mount in self.mounts]
         parts.append(f"{_CONTINUATION}&& ".join(self.commands))
         return "RUN " + _CONTINUATION.join(parts)
@@ -153,7 +156,11 @@ def quote(value: str, *, expands: bool = False) -> str:
 
     Raises `UnwritableValueError` for a control character: a Dockerfile has no way to write one inside a value.
     """
-    if any(character < " " or character == "\x7f" for character in value):
-        raise UnwritableValueError(f"{value!r} holds a control character, which a Dockerfile cannot")
+    _require_plain(value)
     escaped = value.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"' if expands else '"' + escaped.replace("$", "\\$") + '"'
+
+
+def _require_plain(value: str) -> None:
+    if any(character < " " or character == "\x7f" for character in value):
+        raise UnwritableValueError(f"{value!r} holds a control character, which a Dockerfile cannot")

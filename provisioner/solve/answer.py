@@ -13,7 +13,7 @@ from provisioner.solve.extras import unknown_extras
 from provisioner.solve.facts import shown
 from provisioner.solve.held_back import held_back
 from provisioner.solve.least import moves
-from provisioner.solve.named_files import built_elsewhere
+from provisioner.solve.package_relaxations import built_elsewhere
 from provisioner.solve.policy import POLICY
 from provisioner.solve.relaxations import relaxations, undated
 from provisioner.solve.require_cuda import require_cuda
@@ -72,7 +72,7 @@ def answer(universe: Universe, pins: Mapping[Key, Candidate]) -> Stack:
         image=image,
         packages=tuple(_packages(universe.packages, pins)) if universe.packages else (),
         runs=problem.wish.runs,
-        warnings=tuple(unknown_extras(universe, pins)),
+        warnings=(*unknown_extras(universe, pins), *(universe.packages.variants.left_out if universe.packages else ())),
         moves=tuple(sorted(moves(universe, pins), key=lambda move: (move.name not in problem.wish.upgraded, move.name))),
     )
 

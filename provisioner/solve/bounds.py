@@ -16,11 +16,12 @@ from provisioner.solve.markers import NEWEST_PATCH, is_settled
 from provisioner.solve.requirement import Candidate, Matching, Origin, Requirement, Test
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from packaging.requirements import Requirement as Pep508
     from packaging.specifiers import SpecifierSet
 
     from provisioner.solve.markers import Markers
-    from provisioner.solve.problem import Problem
     from provisioner.solve.requirement import Key
     from provisioner.solve.target import Wish
 
@@ -73,15 +74,15 @@ class Bounds:
     Without `markers`, which is where no Python has been chosen yet, what depends on the Python does not bind.
     """
 
-    def __init__(self, problem: Problem, markers: Markers | None = None) -> None:
+    def __init__(self, constraints: Sequence[tuple[Pep508, Origin]], wish: Wish, markers: Markers | None = None) -> None:
         self._tests: dict[str, list[tuple[Test, Origin]]] = {}
-        for constraint, origin in problem.constraints:
+        for constraint, origin in constraints:
             marker = constraint.marker
-            is_open = marker is not None and markers is None and not is_settled(marker, problem.wish.platform)
+            is_open = marker is not None and markers is None and not is_settled(marker, wish.platform)
             if not is_open and (markers is None or markers.hold(marker)):
                 self._tests.setdefault(canonicalize_name(constraint.name), []).append((Matching(constraint.specifier), origin))
-        for name, digests in problem.wish.spec.hashes.items():
-            place = problem.wish.place(f"hashes.{name}")
+        for name, digests in wish.spec.hashes.items():
+            place = wish.place(f"hashes.{name}")
             text = f"you give hashes of {name}, and no file for this target has one of them"
             origin = Origin("request", name, f"hashes.{name}", text, place)
             self._tests.setdefault(name, []).append((Hashed(frozenset(digests)), origin))

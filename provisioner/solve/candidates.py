@@ -51,12 +51,30 @@ def candidates_of(component: Component, wish: Wish, key: Key | None = None) -> t
             version = Version.parse(f"{release.version}+{build.name}")
             label = str(version) if component.name in LABELLED_BUILDS else str(release.version)
             found.append(Candidate(key, version, label, (release, build)))
+    found = _of_own_platform(component, found, wish.platform)
     if not component.is_named:
         is_oldest = wish.spec.policy.strategy == "oldest" and not component.is_virtual
         found.sort(key=_preference, reverse=True)
         if is_oldest:
             found.sort(key=lambda candidate: candidate.version)
     return arranged(found, wish, component.name)
+
+
+def _of_own_platform(component: Component, found: list[Candidate], platform: str) -> list[Candidate]:
+    """Leave out the builds of other platforms whose label is that of a build for this one.
+
+    A requirement names a label, and `2.15.0+cpu` is one wheel on Linux and another one, of another index, on macOS. Labels that
+    only other platforms have stay: that they are for another platform is then what there is to say.
+    """
+    if component.name not in LABELLED_BUILDS:
+        return found
+    own = {one.label for one in found if _is_for(one, platform)}
+    return [one for one in found if one.label not in own or _is_for(one, platform)]
+
+
+def _is_for(candidate: Candidate, platform: str) -> bool:
+    release, build = candidate.subject
+    return build is None or _serves(release, build, platform)
 
 
 def _is_foreign(component: Component, accelerator: str) -> bool:

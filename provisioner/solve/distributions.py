@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from packaging.version import Version as PackageVersion
 
     from provisioner.index.model import PackageRelease
-    from provisioner.matrix.model import Need
     from provisioner.matrix.model_distributions import Distribution, DistributionLimit, ImpliedNeed
+    from provisioner.matrix.need import Need
     from provisioner.solve.problem import Problem
 
 COMPILERS = frozenset({"pytorch-triton", "pytorch-triton-rocm", "pytorch-triton-xpu"})

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provisioner.solve.devices import FRAMEWORKS
-from provisioner.solve.gate import kept_gate
+from provisioner.solve.gate_answer import kept_gate
 from provisioner.solve.needs import NOBODY
 from provisioner.solve.requirement import Key
 

@@ -52,12 +52,17 @@ def hint_line(hint: Hint) -> str:
 
 
 def stack_rows(stack: Stack) -> list[tuple[str, str, str]]:
-    """Component, what was chosen, and what bound it: the fact or the request, else the rule of the highest component."""
+    """Component, what was chosen, and what bound it: the fact or the request, else the rule of the highest component.
+
+    Where a package holds a component back, that is what bound it.
+    """
     reasons: dict[str, Reason] = {}
+    held_by = {one.component: one.where for one in stack.held_back if one.where}
     for pin in stack.pins:
         for reason in pin.reasons:
             kept = reasons.get(pin.component)
-            if kept is None or _weight(reason) > _weight(kept):
+            by = held_by.get(pin.component)
+            if kept is None or _weight(reason, by) > _weight(kept, by):
                 reasons[pin.component] = reason
     return [
         (name, value, reason_line(reasons[name]) if name in reasons else "")
@@ -80,8 +85,8 @@ def package_rows(stack: Stack) -> list[tuple[str, str, str]]:
     return rows
 
 
-def _weight(reason: Reason) -> int:
-    return ("rule", "request", "fact").index(reason.kind)
+def _weight(reason: Reason, held_by: str | None) -> tuple[bool, int]:
+    return reason.where == held_by, ("rule", "request", "fact").index(reason.kind)
 
 
 def summary(stack: Stack) -> str:

@@ -85,10 +85,10 @@ def builds_of_file(requirement: Pep508, builds: Iterable[Candidate]) -> Labelled
         version = parse_wheel_filename(filename)[1]
     except InvalidWheelFilename:
         return Labelled(frozenset(), f"`{filename}`, which is no wheel")
-    return Labelled(frozenset(one.label for one in builds if _published(one) == version), f"the build of `{filename}`")
+    return Labelled(frozenset(one.label for one in builds if published_version(one) == version), f"the build of `{filename}`")
 
 
-def _published(candidate: Candidate) -> PackageVersion:
+def published_version(candidate: Candidate) -> PackageVersion:
     """The version that the wheels of a build carry."""
     release, build = candidate.subject
     local = build.local if build is not None else ""

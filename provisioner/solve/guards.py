@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
     from provisioner.host.model import Host, HostGpu
-    from provisioner.matrix.model import Matrix, Need
+    from provisioner.matrix.model import Matrix
+    from provisioner.matrix.need import Need
     from provisioner.solve.target import TargetHost, Wish
 
 

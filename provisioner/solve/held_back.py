@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from provisioner.index.model import PackageRelease
 from provisioner.solve.devices import FRAMEWORKS
 from provisioner.solve.requirement import Key
 from provisioner.solve.stack import HeldBack
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
     from provisioner.solve.requirement import Candidate, Requirement
     from provisioner.solve.universe import Universe
     from provisioner.versions import Version
+
+
+RUNTIMES = frozenset({"cuda", "rocm"})
+"""What a build brings along that has needs of its own of a host: its driver."""
 
 
 def held_back(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[HeldBack]:
@@ -32,7 +37,10 @@ def _of(universe: Universe, pins: Mapping[Key, Candidate], chosen: Candidate) ->
     by_packages: list[Requirement] = []
     for candidate in _named_first(universe, pins):
         wanted = [one for one in universe.requirements(candidate) if one.key == key]
-        (by_packages if candidate.key.is_package else others).extend(wanted)
+        if not candidate.key.is_package:
+            others.extend(wanted)
+        elif wanted and not _may_be_newer(universe, pins, candidate):
+            by_packages.extend(wanted)
     by_release: dict[Version, list[Candidate]] = {}
     for one in universe.candidates(key):
         if _release(one) > _release(chosen) and _would_do(universe, pins, one, others):
@@ -55,10 +63,45 @@ def _named_first(universe: Universe, pins: Mapping[Key, Candidate]) -> list[Cand
     return sorted(pins.values(), key=lambda one: named.get(one.key, len(named)))
 
 
+def _may_be_newer(universe: Universe, pins: Mapping[Key, Candidate], one: Candidate) -> bool:
+    """Whether a newer version of a distribution would suit all others: then it goes along with a framework, and holds none.
+
+    A torchvision that nobody asks for by version is as old as the torch beside it.
+    """
+    newer = [
+        other
+        for other in universe.candidates(one.key)
+        if isinstance(other.subject, PackageRelease)
+        and other.subject.is_usable
+        and not other.pep440.is_prerelease
+        and other.pep440 > one.pep440
+    ]
+    if not newer:
+        return False
+    needs = (need for pin in pins.values() for need in universe.requirements(pin))
+    said = [need for need in (*universe.roots, *needs) if need.key == one.key]
+    return any(all(universe.accepts(need, other) for need in said) for other in newer)
+
+
 def _would_do(universe: Universe, pins: Mapping[Key, Candidate], one: Candidate, others: list[Requirement]) -> bool:
-    """Whether a release is what the spec asks for and what the hosts run, as far as its own row tells."""
+    """Whether a release is what the spec asks for and what the hosts run, as far as its row and that of its CUDA tell.
+
+    What an index out of reach may have is no package's doing; that it was left out is said elsewhere.
+    """
     if not all(universe.accepts(requirement, one) for requirement in others):
         return False
+    build = one.subject[1]
+    if universe.packages is not None and build is not None and build.index in universe.packages.variants.unreached:
+        return False
+    return _runs(universe, pins, one) and all(
+        any(universe.accepts(need, runtime) and _runs(universe, pins, runtime) for runtime in universe.candidates(need.key))
+        for need in universe.requirements(one)
+        if need.key.component in RUNTIMES
+    )
+
+
+def _runs(universe: Universe, pins: Mapping[Key, Candidate], one: Candidate) -> bool:
+    """Whether the hosts have what a candidate itself needs of them."""
     return all(
         universe.accepts(need, pins[need.key])
         for need in universe.requirements(one)

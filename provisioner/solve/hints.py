@@ -16,6 +16,7 @@ from provisioner.solve.hint_words import SHOWN, hint_of
 from provisioner.solve.lever import Lever, change_of, left_out, levers_of
 from provisioner.solve.other_ways import other_ways
 from provisioner.solve.problem import join
+from provisioner.solve.provider import Course
 from provisioner.solve.provider import search as engine_search
 from provisioner.solve.resolve import decide
 from provisioner.solve.stack import AT_ONCE
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
 
 MOST = 40
 """How many combinations are tried before those found so far must do."""
+
+MOST_ROUNDS = 3_000
+"""How many rounds of the engine are spent on that; a way out of a large conflict takes some hundreds. Rounds, and not seconds
+or what a cache lacks, so that the same conflict has the same hints everywhere."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +63,7 @@ def hints(
     found = _Ways(universe, search, settle).found(groups)
     if settle is not None:
         found.extend(_others(universe, chain(other_ways(universe, groups), fewer_hosts(universe, search, groups)), settle))
-    found.sort(key=lambda way: (rank(list(way.costs)), [change.text for change in way.changes]))
+    found.sort(key=lambda way: (rank(list(way.costs)), [(change.text, change.instead) for change in way.changes]))
     hosts = {target.label: target for target in universe.problem.wish.hosts}
     asked = universe.problem.wish.spec.requires.keys()
     return tuple({hint.text: hint for hint in (hint_of(way.changes, way.gives, hosts, asked=asked) for way in found)}.values())[
@@ -91,14 +96,19 @@ def _others(universe: Universe, tried: Iterable[tuple[Change, ...]], settle: Set
     wish = universe.problem.wish
     found: list[Way] = []
     for changes in tried:
-        said = {(change.component, change.text, change.host) for change in changes}
-        if any({(one.component, one.text, one.host) for one in way.changes} <= said for way in found):
+        said = {_told(change) for change in changes}
+        if any({_told(one) for one in way.changes} <= said for way in found):
             continue
         given = _settled(settle, wish, changes)
         if given is not None:
             told = tuple(_exact(change, given) for change in changes)
             found.append(Way(changes=told, costs=tuple(cost_of(change.component) for change in told), gives=given))
     return found
+
+
+def _told(change: Change) -> tuple[str, str, str, str]:
+    """What makes a change another one; two lines about one distribution that are left out differ in what they say."""
+    return change.component, change.text, change.host, change.instead if change.text == LEFT_OUT else ""
 
 
 def _exact(change: Change, given: Mapping[str, str]) -> Change:
@@ -115,6 +125,7 @@ class _Ways:
         self._universe = universe
         self._search = search
         self._settle = settle
+        self._rounds = 0
 
     def found(self, groups: tuple[str, ...]) -> list[Way]:
         ways: list[Way] = []
@@ -122,7 +133,7 @@ class _Ways:
         queue: list[tuple[Lever, ...]] = [(lever,) for lever in levers_of(self._universe, self._search, groups)]
         known = {_groups(levers) for levers in queue}
         tried = 0
-        while queue and tried < MOST and len(ways) < SHOWN:
+        while queue and tried < MOST and len(ways) < SHOWN and self._rounds < MOST_ROUNDS:
             queue.sort(key=_cost)
             levers = queue.pop(0)
             dropped = _groups(levers)
@@ -274,7 +285,9 @@ class _Ways:
         present = tuple(dict.fromkeys((*present, *(candidate.key for candidate in given))))
         if self._universe.packages is not None:
             relaxed = self._universe.relaxed(without=without, given=given, present=present)
-            pins = engine_search(relaxed)
+            course = Course()
+            pins = engine_search(relaxed, course)
+            self._rounds += course.rounds
             if pins is not None and not violations(relaxed, pins):
                 return pins
         return self._search.best(without=without, given=given, present=present)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from provisioner.matrix.model import Build, ImageFacts, Need, Release
+from provisioner.matrix.model import Build, ImageFacts, Release
+from provisioner.matrix.need import Need
 from provisioner.solve.requirement import Candidate, Key
 from provisioner.versions import Range, Version
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -55,15 +56,29 @@ class NoStackError(RefusedError):
         super().__init__(
             "no stack satisfies the spec on this target",
             causes=conflict_lines(conflict),
-            hints=tuple(hint_line(hint) for hint in conflict.hints) or _unoffered(conflict) or (NO_WAY,),
+            hints=(*_unoffered(conflict), *map(hint_line, conflict.hints), *_untried(conflict)) or (NO_WAY,),
         )
         self.conflict = conflict
 
 
 def _unoffered(conflict: Conflict) -> tuple[str, ...]:
     """What to do about distributions that no index has: the name or the index is wrong."""
-    names = [member.component for member in conflict.members if f"no index offers `{member.component}`" in member.text]
+    names = dict.fromkeys(name for member in conflict.members for name in re.findall(r"no index offers `([^`]+)`", member.text))
     return tuple(f"check how `{name}` is spelled, or name the index that has it under `indexes:`" for name in names)
+
+
+UNTRIED = {
+    "sdist": "would read the source distributions too",
+    "prerelease": "would take pre-releases of every distribution; a constraint that names one, of that one",
+    "build": "would build the source distributions to find out what they require, which runs their code on this machine",
+}
+"""Words of `policy.allow` that a conflict may name and no hint tries: what they bring is not read before somebody allows it."""
+
+
+def _untried(conflict: Conflict) -> tuple[str, ...]:
+    """The words that members of a conflict name, as ways out of which nobody knows whether they are."""
+    named = [word for word in UNTRIED if any(f"policy `allow: [{word}]`" in member.text for member in conflict.members)]
+    return tuple(f"not tried: `allow: [{word}]` in policy {UNTRIED[word]}" for word in named)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,33 +8,40 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from packaging.utils import NormalizedName, canonicalize_name
 
 from provisioner.errors import ProvisionError, UnavailableError
 from provisioner.index.direct_reference import DirectReferenceError, direct_reference, shown_url
-from provisioner.index.model import FileSource
+from provisioner.index.model import FileSource, PackageRelease
 from provisioner.solve.distributions import NO_VERSION, Seat
-from provisioner.solve.requirement import PACKAGE, TORCH, Candidate, Key, Labelled, Origin, Requirement
-from provisioner.solve.stack import Relaxation
+from provisioner.solve.requirement import PACKAGE, Candidate, Key, Labelled, Origin, Requirement
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable
 
     from packaging.requirements import Requirement as Pep508
 
-    from provisioner.index.model import IndexFile, PackageRelease, PackageSource
-    from provisioner.solve.universe import Universe
+    from provisioner.index.model import IndexFile, PackageSource
+
+PYPI_HOSTS = frozenset({"files.pythonhosted.org", "test-files.pythonhosted.org"})
+"""Where PyPI and its test instance keep their files."""
 
 _NOWHERE = Path("/")
 """What the addresses of metadata are relative to; those of this machine are refused."""
 
 
 class MetFiles:
-    """The files that metadata names, as far as it was read, each with who names it; kept from search to search."""
+    """The files and pre-releases that metadata names, as far as it was read; kept from search to search.
+
+    Of a file it is known who names it.
+    """
 
     def __init__(self) -> None:
         self._holders: dict[tuple[str, str], dict[tuple[Key, str], Candidate]] = {}
+        self.early: set[str] = set()
+        """The distributions whose pre-releases metadata asks for, where no final version meets it."""
         self.has_grown = False
 
     def meet(self, name: str, url: str, holder: Candidate) -> None:
@@ -42,6 +49,11 @@ class MetFiles:
         holders = self._holders.setdefault((name, url), {})
         self.has_grown = self.has_grown or (holder.key, holder.label) not in holders
         holders.setdefault((holder.key, holder.label), holder)
+
+    def meet_early(self, name: str) -> None:
+        """Remember that pre-releases of a distribution are asked for."""
+        self.has_grown = self.has_grown or name not in self.early
+        self.early.add(name)
 
     def urls(self, name: str) -> tuple[str, ...]:
         """The files of one name, in an order of their own."""
@@ -98,6 +110,8 @@ class NamedFiles:
         try:
             if _is_of_machine(needed.url):
                 raise DirectReferenceError("metadata cannot name a file of this machine")
+            if not self.is_given(name):
+                _refuse_elsewhere(holder, needed.url)
             direct_reference(name, needed.url, folder=_NOWHERE)
             if not self.is_given(name):
                 self._met.meet(name, needed.url, holder)
@@ -180,40 +194,21 @@ def _is_of_machine(url: str) -> bool:
     return "://" not in url or url.startswith("file:")
 
 
+def _refuse_elsewhere(holder: Candidate, url: str) -> None:
+    """Raise `DirectReferenceError` where a file of PyPI names one that is not: PyPI takes no such metadata, so it was forged.
+
+    Source: pip, `_internal/req/constructors.py`: "Packages installed from PyPI cannot depend on packages which are not also
+    hosted on PyPI".
+    """
+    file = holder.subject.file if isinstance(holder.subject, PackageRelease) else None
+    is_of_pypi = file is not None and urlsplit(file.url).netloc in PYPI_HOSTS
+    if is_of_pypi and urlsplit(url).netloc not in PYPI_HOSTS:
+        raise DirectReferenceError("a file of PyPI cannot name one that PyPI does not have; name it in the spec if you want it")
+
+
 def _name(key: Key) -> str:
     return canonicalize_name(key.name.partition("[")[0])
 
 
 def _holder(candidate: Candidate) -> str:
     return f"{candidate.key.name} {candidate.label}"
-
-
-def file_relaxations(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Relaxation]:
-    """Files that only metadata names, and requirements that were found by building: what a reader would want to know."""
-    for key, candidate in pins.items():
-        if isinstance(candidate.subject, Seat) and " @ " in key.name:
-            holder = candidate.subject.holder
-            name, _, url = key.name.removeprefix("limit ").partition(" @ ")
-            text = f"{name} comes from {shown_url(url)}, which the metadata of {holder.key.name} {holder.label} names"
-            yield Relaxation(
-                name="direct-url", component=name, text=text, where=f"metadata of {holder.key.name} {holder.label}"
-            )
-    for name, file in _built(universe, pins):
-        text = f"what {file.filename} requires was found by building it on this machine, with the build requirements of today"
-        yield Relaxation(name="build", component=name, text=text, where=f"index {file.index}")
-
-
-def built_elsewhere(universe: Universe, pins: Mapping[Key, Candidate]) -> tuple[str, ...]:
-    """What nobody can promise of a build: that another machine finds the same requirements."""
-    return tuple(
-        f"{name}: what {file.filename} requires was found by building it on one machine; another may find something else"
-        for name, file in _built(universe, pins)
-    )
-
-
-def _built(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[tuple[str, IndexFile]]:
-    for key, candidate in pins.items():
-        is_plain = key.is_package and key != TORCH and "[" not in key.name and not isinstance(candidate.subject, Seat)
-        file = candidate.subject.file if is_plain and universe.packages is not None else None
-        if file is not None and universe.packages is not None and universe.packages.is_built(file):
-            yield key.name, file

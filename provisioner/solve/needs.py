@@ -35,7 +35,8 @@ from provisioner.versions import Version
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from provisioner.matrix.model import DriverMinimum, Matrix, Need, PatchedKernels, Release, Rule
+    from provisioner.matrix.model import DriverMinimum, Matrix, PatchedKernels, Release, Rule
+    from provisioner.matrix.need import Need
     from provisioner.solve.target import Wish
 
 NOBODY = TargetHost(label="the target", host=Host())

@@ -12,17 +12,11 @@ from typing import TYPE_CHECKING
 
 from packaging.requirements import Requirement as Pep508
 from packaging.utils import canonicalize_name
-from packaging.version import Version as PackageVersion
 
 from provisioner.solve.requirement import Origin
-from provisioner.solve.stack import Relaxation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from provisioner.solve.requirement import Candidate, Key
     from provisioner.solve.target import Wish
-    from provisioner.solve.universe import Universe
 
 Asked = tuple[Pep508, Origin]
 """A requirement and why it is there."""
@@ -60,27 +54,3 @@ def _under(requirement: Pep508, override: Pep508) -> Pep508:
     markers = [f"({one.marker})" for one in (requirement, override) if one.marker is not None]
     found = Pep508(str(override).partition(";")[0].strip())
     return Pep508(f"{found}; {' and '.join(markers)}") if markers else found
-
-
-def overridden(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Relaxation]:
-    """Every requirement of metadata that an answer does not meet because an override stands in its place."""
-    world, overrides = universe.packages, universe.problem.overrides
-    if world is None or not overrides:
-        return
-    versions = {world.release_of(one).name: str(world.release_of(one).version) for key, one in pins.items() if key.is_package}
-    for key, candidate in pins.items():
-        if not key.is_package:
-            continue
-        release = world.release_of(candidate)
-        for needed in world.applicable(candidate):
-            name = canonicalize_name(needed.name)
-            for override, origin in overrides.of(name):
-                if not _is_met(needed, versions.get(name)):
-                    has = f"{name} {versions[name]}" if name in versions else f"no {name}"
-                    spelled = str(needed).partition(";")[0].strip()
-                    text = f"{release.name} {release.version} needs {spelled}, and has {has}: you override it with {override}"
-                    yield Relaxation(name="override", component=name, text=text, where=origin.where)
-
-
-def _is_met(needed: Pep508, version: str | None) -> bool:
-    return version is not None and needed.specifier.contains(PackageVersion(version), prereleases=True)

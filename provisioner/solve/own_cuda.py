@@ -18,8 +18,9 @@ from provisioner.solve.stack import Relaxation
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from provisioner.matrix.model import Matrix, Need, Release
+    from provisioner.matrix.model import Matrix, Release
     from provisioner.matrix.model_distributions import ImpliedNeed
+    from provisioner.matrix.need import Need
     from provisioner.solve.problem import Problem
 
 CUDA = "cuda"

@@ -14,6 +14,7 @@ from provisioner.index.direct_reference import shown_url
 from provisioner.index.markers import marker_environment
 from provisioner.names import DISTRIBUTION_OF_COMPONENT
 from provisioner.solve.distributions import DistributionFacts, Seat
+from provisioner.solve.early import EarlyVersions
 from provisioner.solve.frameworks import install_requirement
 from provisioner.solve.markers import Markers
 from provisioner.solve.named_files import MetFiles, NamedFiles, is_named
@@ -73,7 +74,8 @@ class PackageWorld:
         self.shared = SharedFiles(problem.matrix, problem.wish)
         """What owning a file that others write too requires."""
         applicable = [asked for asked in problem.packages if self.markers.hold(asked[0].marker)]
-        self._named = NamedFiles(source, applicable, met if met is not None else MetFiles())
+        met = met if met is not None else MetFiles()
+        self._named, self._early = NamedFiles(source, applicable, met), EarlyVersions(source, met)
         self._candidates: dict[Key, tuple[Candidate, ...]] = {}
         self.order: dict[Key, int] = {}
         self.roots = self._roots()
@@ -125,11 +127,12 @@ class PackageWorld:
             return tuple(self._named.candidates(key))
         is_own = self._facts.is_of_variant_index(name)
         releases = list(self._source.releases(name, index=self._variant_index if is_own else ""))
+        releases.extend(self._early.releases(name))
         if self._facts.is_on_variant_index(name):
             releases.extend(self.variants.releases(name, self._variant_index))
         is_oldest = self._problem.wish.spec.policy.strategy == "oldest"
         releases.sort(key=lambda release: release.version, reverse=not is_oldest)
-        # A yanked release is for exact pins (PEP 592): it comes last, and the universe keeps it from ranges.
+        # A yanked release is for exact pins (PEP 592): it comes last, and the universe keeps it from ranges; so do early ones.
         releases.sort(key=_is_yanked)
         found = [Candidate(key, BY_PEP440, str(release.version), release) for release in releases]
         found.extend(self._named.candidates(key))
@@ -161,8 +164,10 @@ class PackageWorld:
         try:
             return self._declared(candidate, release)
         except UnusableMetadataError as error:
-            origin = Origin("rule", release.name, f"{release.name} files", f"{release.name} {candidate.label}: {error.message}")
-            return (Requirement(Key("platform"), Labelled(frozenset(), error.message), origin),)
+            # Said of many versions at once, in a conflict: whose files they are stands before it.
+            why = error.message.removeprefix(f"`{release.file.filename}` is ")
+            origin = Origin("rule", release.name, f"{release.name} files", f"{release.name} {candidate.label}: {why}")
+            return (Requirement(Key("platform"), Labelled(frozenset(), why), origin),)
 
     def _declared(self, candidate: Candidate, release: PackageRelease) -> tuple[Requirement, ...]:
         extras = extras_of(candidate.key)
@@ -302,6 +307,9 @@ class PackageWorld:
             # A file by URL must not be met by another file that an index happens to have under the same name.
             holder = next(one for one in self.candidates(subject) if one.label == label)
             return self._named.required(key, needed, holder=holder, origin=origin)
+        if key.is_package and not self._named.is_given(name):
+            self._early.look(name, needed.specifier, lambda: self.candidates(Key(name, PACKAGE)))
+            origin = origin._replace(text=f"{text}{self._early.remark(name, needed.specifier)}")
         return Requirement(key, Matching(needed.specifier), origin)
 
     def _blocked(self, candidate: Candidate, release: PackageRelease) -> Requirement:

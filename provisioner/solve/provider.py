@@ -9,6 +9,7 @@ from resolvelib import AbstractProvider, BaseReporter
 from resolvelib.resolvers import RequirementInformation, Resolution, ResolutionImpossible, ResolutionTooDeep
 
 from provisioner.solve.requirement import TORCH, Candidate, Key, Matching, Requirement
+from provisioner.solve.universe import spelling_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -17,11 +18,16 @@ if TYPE_CHECKING:
 
     from provisioner.solve.universe import Universe
 
+Preference = tuple[bool, int, bool, bool, str]
+"""What is decided first is least: facts and names, then components, then causes of the last step back, then what is pinned."""
+
 SYSTEM_ROUNDS = 60
 PACKAGE_ROUNDS = 1_500
 """Several times what the largest solvable problems need (a round pins one key or steps back from one). A search longer than
 this is hard, not large: the complete search decides those in milliseconds, while resolvelib may wander for minutes."""
 
+OFTEN = 6
+"""How often a requirement is asked of versions one by one, until one fits, before it is asked of all of its project's."""
 
 ROUNDS_OF_ALL_STARTS = 10_000
 """How long the engine goes on starting again without versions that turned out to be dead: mostly after a dozen rounds."""
@@ -38,6 +44,12 @@ class UniverseProvider(AbstractProvider[Requirement, Candidate, Key]):
         self._accepted: dict[tuple[Requirement, Candidate], bool] = {}
         self._dead: set[Candidate] = set()
         self._dead_keys: set[Key] = set()
+        self._count: dict[Requirement, int] = {}
+        self._witnesses: dict[Requirement, Candidate] = {}
+        """Of requirements that are not hopeless one candidate that shows it."""
+        self._standings: dict[Key, tuple[object, tuple[Preference, Preference]]] = {}
+        self.criteria: Callable[[], Mapping[Key, Criterion[Requirement, Candidate]] | None] = lambda: None
+        """What the engine knows of each key, where it tells."""
 
     def identify(self, requirement_or_candidate: Requirement | Candidate) -> Key:
         return requirement_or_candidate.key
@@ -49,7 +61,7 @@ class UniverseProvider(AbstractProvider[Requirement, Candidate, Key]):
         candidates: Mapping[Key, Iterator[Candidate]],
         information: Mapping[Key, Iterator[RequirementInformation[Requirement, Candidate]]],
         backtrack_causes: Sequence[RequirementInformation[Requirement, Candidate]],
-    ) -> tuple[bool, int, bool, bool, str]:
+    ) -> Preference:
         del resolutions, candidates
         return self._preference(identifier, information, _keys(backtrack_causes))
 
@@ -64,14 +76,26 @@ class UniverseProvider(AbstractProvider[Requirement, Candidate, Key]):
         """The most preferred key alone: what the engine would choose by `get_preference`, in half the time."""
         del resolutions, candidates
         causes = _keys(backtrack_causes)
-        return [min(identifiers, key=lambda key: self._preference(key, information, causes))]
+        criteria = self.criteria()
+        if criteria is None:
+            return [min(identifiers, key=lambda key: self._preference(key, information, causes))]
+        return [min(identifiers, key=lambda key: self._standing(key, criteria[key])[key in causes])]
+
+    def _standing(self, key: Key, criterion: Criterion[Requirement, Candidate]) -> tuple[Preference, Preference]:
+        """How much a key is preferred, plainly and as a cause of the last step back; known until more is asked of it."""
+        known = self._standings.get(key)
+        if known is None or known[0] is not criterion:
+            information = {key: iter(criterion.information)}
+            plain = self._preference(key, information, ())
+            known = self._standings[key] = (criterion, (plain, plain if plain[2] is False else (*plain[:2], False, *plain[3:])))
+        return known[1]
 
     def _preference(
         self,
         key: Key,
         information: Mapping[Key, Iterator[RequirementInformation[Requirement, Candidate]]],
         causes: Collection[Key],
-    ) -> tuple[bool, int, bool, bool, str]:
+    ) -> Preference:
         """Facts and names first, then what the user asked for, then components, then everything else.
 
         Distributions the user named come before components because they pin frameworks, not the other way round.
@@ -98,20 +122,33 @@ class UniverseProvider(AbstractProvider[Requirement, Candidate, Key]):
     ) -> Callable[[], Iterator[Candidate]]:
         """The allowed candidates as the engine walks them: it mostly wants the first, and a project has a thousand."""
         candidates = self._universe.candidates(identifier)
-        wanted = list(requirements[identifier])
+        wanted = dict.fromkeys(requirements[identifier])
         refused = frozenset(incompatibilities[identifier])
 
+        known = {one for one in wanted if self._is_known(one)}
+
         def matches() -> Iterator[Candidate]:
-            found = filterfalse(_is_blocked, candidates) if identifier.is_package else iter(candidates)
+            found: Iterator[Candidate] = filterfalse(refused.__contains__, candidates)
             if identifier in self._dead_keys:
                 found = filterfalse(self._dead.__contains__, found)
+            for one in known:  # what these sets leave is asked about the rest
+                found = filter(self._universe.allowed(one).__contains__, found)
+            if identifier.is_package:
+                found = filterfalse(_is_blocked, found)
             if not self._universe.bounds.is_empty:
                 found = filterfalse(self._universe.bounds.excludes, found)
             for one in wanted:
-                found = self._universe.among(one, found)
-            return filterfalse(refused.__contains__, found)
+                found = found if one in known else self._universe.among(one, found)
+            return found
 
         return matches
+
+    def _is_known(self, requirement: Requirement) -> bool:
+        """Whether everything that a requirement allows is worth to be known, because it is asked often, or known at once."""
+        count = self._count[requirement] = self._count.get(requirement, 0) + 1
+        if count == 1 and spelling_of(requirement):
+            count = self._count[requirement] = OFTEN
+        return count >= OFTEN
 
     def judge(self, candidate: Candidate | None, requirements: Iterable[Requirement] = ()) -> bool:
         """Whether a distribution's version can never be chosen, because of what it requires or of some of that; remembered."""
@@ -128,9 +165,17 @@ class UniverseProvider(AbstractProvider[Requirement, Candidate, Key]):
         """Whether no candidate of its key that could ever be chosen meets a requirement."""
         if not requirement.key.is_package or requirement.key == TORCH:
             return False
-        offered = filterfalse(_is_blocked, self._universe.candidates(requirement.key))
-        met = self._universe.among(requirement, filterfalse(self._dead.__contains__, offered))
-        return next(met, None) is None
+        witness = self._witnesses.get(requirement)
+        if witness is not None and witness not in self._dead:
+            return False
+        if witness is not None or spelling_of(requirement):
+            offered: Iterable[Candidate] = self._universe.allowed(requirement)
+        else:
+            offered = self._universe.among(requirement, self._universe.candidates(requirement.key))
+        witness = next((one for one in offered if one not in self._dead and not _is_blocked(one)), None)
+        if witness is not None:
+            self._witnesses[requirement] = witness
+        return witness is None
 
     def is_satisfied_by(self, requirement: Requirement, candidate: Candidate) -> bool:
         question = (requirement, candidate)
@@ -198,6 +243,7 @@ class _Resolution(Resolution[Requirement, Candidate, Key]):
     def __init__(self, provider: UniverseProvider, reporter: Course) -> None:
         super().__init__(provider, reporter)
         self._adapter, self._course = provider, reporter
+        provider.criteria = lambda: self.state.criteria
         self._holds: dict[Key, tuple[Criterion[Requirement, Candidate], Candidate, bool]] = {}
 
     def _extract_causes(
@@ -217,7 +263,7 @@ class _Resolution(Resolution[Requirement, Candidate, Key]):
         return super()._extract_causes(criteron)
 
     def _is_current_pin_satisfying(self, name: Key, criterion: Criterion[Requirement, Candidate]) -> bool:
-        pin = self.state.mapping.get(name)
+        pin = self._states[-1].mapping.get(name)
         if pin is None:
             return False
         known = self._holds.get(name)

@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING
 
 from provisioner.solve.coverage import Target as Compiled
 from provisioner.solve.coverage import capability, compiles_for, coverage
-from provisioner.solve.cpu_only import cpu_only
 from provisioner.solve.devices import FRAMEWORKS
 from provisioner.solve.drivers import RunsCuda
 from provisioner.solve.facts import FACTS, stated
-from provisioner.solve.gate import gate_relaxations
+from provisioner.solve.gate_answer import gate_relaxations
 from provisioner.solve.kernels import KernelSupport
-from provisioner.solve.named_files import file_relaxations
-from provisioner.solve.overrides import overridden
 from provisioner.solve.own_cuda import mixed_cuda
+from provisioner.solve.package_relaxations import cpu_only, file_relaxations, overridden
 from provisioner.solve.policy import DATED, avoided
 from provisioner.solve.requirement import SHARED_FILE, TORCH, Key
 from provisioner.solve.shared_files import shared_file_relaxations

@@ -27,7 +27,8 @@ from provisioner.versions import Version
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from provisioner.matrix.model import Build, Need
+    from provisioner.matrix.model import Build
+    from provisioner.matrix.need import Need
     from provisioner.solve.coverage import Capability
     from provisioner.solve.problem import Problem
     from provisioner.solve.requirement import Candidate, Key

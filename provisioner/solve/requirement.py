@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from packaging.specifiers import SpecifierSet
 
-    from provisioner.matrix.model import Need
+    from provisioner.matrix.need import Need
     from provisioner.versions import Range, Version
 
 _pep440 = lru_cache(maxsize=4096)(PackageVersion)
@@ -253,7 +253,7 @@ class Candidate:
 
     @property
     def is_yanked(self) -> bool:
-        """Whether this is a release of a distribution that its publisher withdrew (PEP 592)."""
+        """Whether this is a release for who names it alone: its publisher withdrew it (PEP 592), or it is a pre-release."""
         return self.key.is_package and self.key != TORCH and self.subject.file is not None and not self.subject.is_usable
 
     def __repr__(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from provisioner.matrix.model import Need
+from provisioner.matrix.need import Need
 from provisioner.solve.facts import is_chosen
 from provisioner.solve.requirement import Candidate, Key, Labelled, Origin, Requirement, Within
 from provisioner.versions import Range, Version

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from packaging.specifiers import SpecifierSet
 
 from provisioner.solve.bounds import Bounds, is_exact
+from provisioner.solve.early import is_met_without, names_prerelease
 from provisioner.solve.requirement import PYTORCH, Candidate, Key, Labelled, Matching, Origin, Requirement, Test, Within
 from provisioner.versions import Range
 
@@ -25,11 +26,13 @@ class Universe:
         self.packages = packages
         self.roots = (*problem.roots, *(packages.roots if packages else ()))
         """Everything required from the start."""
-        self.bounds = Bounds(problem, packages.markers if packages else None)
+        self.bounds = Bounds(problem.constraints, problem.wish, packages.markers if packages else None)
         """What constraints and hashes rule out, which searches need not find out by choosing it."""
         self._requirements: dict[Candidate, tuple[Requirement, ...]] = {}
         self._allowed: dict[Requirement, frozenset[Candidate]] = {}
+        self._early: dict[Requirement, bool] = {}
         self._allowed_by_test: dict[tuple[Key, Test], frozenset[Candidate]] = {}
+        self._spelled: dict[Key, dict[str, list[Candidate]]] = {}
 
     def relaxed(
         self, *, without: Collection[str] = (), given: Collection[Candidate] = (), present: Collection[Key] = ()
@@ -75,10 +78,19 @@ class Universe:
             question = (requirement.key, requirement.test)
             found = self._allowed_by_test.get(question)
             if found is None:
-                chosen = self.among(requirement, self.candidates(requirement.key))
-                found = self._allowed_by_test[question] = frozenset(chosen)
+                spelling = spelling_of(requirement)
+                offered = self._written(requirement.key, spelling) if spelling else self.candidates(requirement.key)
+                found = self._allowed_by_test[question] = frozenset(self.among(requirement, offered))
             self._allowed[requirement] = found
         return found
+
+    def _written(self, key: Key, spelling: str) -> Iterable[Candidate]:
+        """The versions of a distribution that are written in one way; `===` compares text, version by version."""
+        if key not in self._spelled:
+            spelled = self._spelled[key] = {}
+            for candidate in self.candidates(key):
+                spelled.setdefault(str(candidate.pep440).lower(), []).append(candidate)
+        return self._spelled[key].get(spelling, ())
 
     def among(self, requirement: Requirement, candidates: Iterable[Candidate]) -> Iterator[Candidate]:
         """Those of some candidates that a requirement allows, one by one as they are wanted."""
@@ -93,10 +105,25 @@ class Universe:
         return is_offered and requirement.allows(candidate)
 
     def _may_be_yanked(self, requirement: Requirement, candidate: Candidate) -> bool:
-        """A yanked release is for who pins it (PEP 592): this requirement itself, or the spec, and then for everybody."""
+        """A yanked release is for who pins it (PEP 592): this requirement itself, or the spec, and then for everybody.
+
+        A pre-release beside final versions is for a requirement that names one where no final version meets it.
+        """
+        if candidate.subject.is_early:
+            return self._takes_early(requirement)
         name = candidate.subject.name
         pins = (root for root in self.roots if root.key.name.partition("[")[0] == name and _pins(root))
         return _pins(requirement) or any(root.allows(candidate) for root in pins) or self.bounds.pins(candidate)
+
+    def _takes_early(self, requirement: Requirement) -> bool:
+        if not isinstance(requirement.test, Matching):
+            return True
+        found = self._early.get(requirement)
+        if found is None:
+            specifier = requirement.test.specifier
+            is_early = names_prerelease(specifier) and not is_met_without(specifier, self.candidates(requirement.key))
+            found = self._early[requirement] = is_early
+        return found
 
     def _compute(self, candidate: Candidate) -> Iterable[Requirement]:
         if candidate.key.is_package:
@@ -124,6 +151,14 @@ def violations(universe: Universe, pins: dict[Key, Candidate]) -> list[Requireme
 def _holds(universe: Universe, requirement: Requirement, pins: dict[Key, Candidate]) -> bool:
     pinned = pins.get(requirement.key)
     return pinned is not None and universe.accepts(requirement, pinned)
+
+
+def spelling_of(requirement: Requirement) -> str:
+    """What a requirement such as `===1.0` compares the text of versions with, "" for any other requirement."""
+    if not requirement.key.is_package or not isinstance(requirement.test, Matching) or len(requirement.test.specifier) != 1:
+        return ""
+    (only,) = requirement.test.specifier
+    return only.version.lower() if only.operator == "===" else ""
 
 
 def _pins(requirement: Requirement) -> bool:

@@ -11,7 +11,7 @@ from provisioner.solve.devices import FRAMEWORKS
 from provisioner.solve.drivers import RunsCuda
 from provisioner.solve.environment import overrides
 from provisioner.solve.facts import DRIVER_KINDS, NOT_WSL, WSL, has_driver_of_some_version, stated, to_settle, virtualizations
-from provisioner.solve.gate import gate_unverified
+from provisioner.solve.gate_answer import gate_unverified
 from provisioner.solve.guards import Verdict
 from provisioner.solve.kernels import KernelSupport
 from provisioner.solve.needs import NOBODY
@@ -21,7 +21,7 @@ from provisioner.versions import Version
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from provisioner.matrix.model import Need
+    from provisioner.matrix.need import Need
     from provisioner.solve.needs import Unstated
     from provisioner.solve.requirement import Candidate
     from provisioner.solve.universe import Universe
@@ -46,7 +46,6 @@ def unverified(universe: Universe, pins: Mapping[Key, Candidate]) -> tuple[str, 
         *gate_unverified(universe, pins),
         *_unstated(universe, pins),
         *_limited(universe, pins),
-        *_unreached(universe),
     ]
     return tuple(dict.fromkeys(found))
 
@@ -204,14 +203,6 @@ def _limited(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[str]
                 fact = undecided[0].component
                 missing = f"{fact}: {target.label} does not state it, so whether limit {row.name} holds is unknown"
                 yield f"{missing}: {row.because}{to_settle(fact, target.host)}"
-
-
-def _unreached(universe: Universe) -> Iterator[str]:
-    """Indexes of framework builds that would have been asked: a build there may be more wanted than what was chosen."""
-    unreached = universe.packages.variants.unreached if universe.packages is not None else {}
-    for error in dict.fromkeys(unreached.values()):
-        names = ", ".join(sorted(index for index, one in unreached.items() if one is error))
-        yield f"pytorch: what {names} may have was left out: {error.message}"
 
 
 def _driver_versions(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[str]:

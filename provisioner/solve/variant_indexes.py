@@ -41,6 +41,19 @@ class VariantIndexes:
             self.unreached[index] = error
             return ()
 
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """What was not looked at, a line for each error: something more wanted than what was chosen may be there.
+
+        A warning, no doubt: what was chosen was verified. So a lock that is solved again, and keeps its choice without asking
+        that index, is the same lock.
+        """
+        found = []
+        for error in dict.fromkeys(self.unreached.values()):
+            names = ", ".join(sorted(index for index, one in self.unreached.items() if one is error))
+            found.append(f"pytorch: what {names} may have was left out: {error.message}")
+        return tuple(found)
+
     def why_not(self, index: str) -> str:
         """Why an index has no file of a build."""
         return f"index {index} is out of reach" if index in self.unreached else f"index {index} has no such file"

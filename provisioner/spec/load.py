@@ -37,7 +37,7 @@ def load_spec(path: Path) -> tuple[Spec, Document]:
     if not path.exists():
         raise FileError(f"{KIND} `{path}` does not exist", hints=(_INIT,))
     gathered = _of_project(path) if path.suffix == ".toml" else gather(load_document(path, kind=KIND))
-    return _validated(gathered), without_paths(gathered.document)
+    return parse_spec(gathered), without_paths(gathered.document)
 
 
 def _of_project(path: Path) -> Gathered:
@@ -64,12 +64,8 @@ def _named(document: Document, project: Document) -> Document:
     return replace(document, data={**document.data, "name": re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-_")}, keys=keys)
 
 
-def parse_spec(document: Document) -> Spec:
-    """Validate a spec that has been read; raises `InvalidDocumentError`."""
-    return _validated(Gathered(document))
-
-
-def _validated(gathered: Gathered) -> Spec:
+def parse_spec(gathered: Gathered) -> Spec:
+    """Validate a spec that has been read, with what its files say; raises `InvalidDocumentError`."""
     document = gathered.document
     if document.data is None:
         raise InvalidDocumentError(KIND, (Mistake(document.file, 1, 1, "", "the file is empty"),), hints=(_INIT,))

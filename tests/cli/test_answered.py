@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
+from zipfile import ZipFile
+from zlib import crc32
 
 import pytest
 
@@ -145,3 +149,68 @@ def test_a_failure_is_found_anew_each_time(settled: Project) -> None:
     first, second = (run(settled, *OFFLINE) for _ in range(2))
     assert first == second
     assert (first[0], first[3]) == (1, "solved")
+
+
+def test_a_target_whose_lock_is_gone_is_missed(settled: Project) -> None:
+    settled.write(changed("targets: {one: {}, two: {}}"))
+    assert run(settled, "solve")[0] == 0
+    one, two = (settled.folder / name / LOCK for name in ("one", "two"))
+    assert [run(settled, "check", f"one/{LOCK}")[::3] for _ in range(2)] == [(0, "solved"), (0, "at hand")]
+    two.unlink()
+    code, out, _, how = run(settled, "check", str(one.relative_to(settled.folder)))
+    assert (code, how) == (1, "solved")
+    assert "the spec wants target two, which has no lock beside this one" in out
+
+
+def test_the_machine_itself_is_looked_at_in_every_run(settled: Project) -> None:
+    settled.write(changed("target: {host: auto}"))
+    found = [run(settled, *OFFLINE) for _ in range(4)]
+    assert [(code, how) for code, _, _, how in found] == [(0, "solved")] * 4
+
+
+def test_a_clock_that_was_set_back_ends_an_answer(settled: Project) -> None:
+    run(settled, *OFFLINE)
+    assert run(settled, *OFFLINE)[3] == "at hand"
+    path = next(Path(os.environ["XDG_CACHE_HOME"]).rglob("answers/*.json"))
+    body = json.loads(path.read_bytes().partition(b"\n")[2])
+    body["inputs"]["since"] += 3600
+    text = json.dumps(body).encode()
+    path.write_bytes(b"%d\n" % crc32(text) + text)
+    assert run(settled, *OFFLINE)[3] == "solved"
+
+
+def test_a_library_that_lies_elsewhere_may_change(settled: Project, tmp_path_factory: pytest.TempPathFactory) -> None:
+    libraries = tmp_path_factory.mktemp("libraries")
+    path = os.pathsep.join([str(libraries), os.environ.get("PYTHONPATH", "")])
+    hows = []
+    for name in ("", "one-1.dist-info"):
+        (libraries / name).mkdir(exist_ok=True)
+        hows.append([run(settled, *OFFLINE, PYTHONPATH=path)[3] for _ in range(2)])
+    assert hows == [["solved", "at hand"], ["solved", "at hand"]]
+
+
+def test_a_wheel_that_was_rebuilt_within_its_times_has_its_new_hash(settled: Project) -> None:
+    """What `cp -p` and `rsync -t` do: other bytes, as many of them, and the time of before."""
+    wheel = built_wheel(settled.folder, "delta", "1.0", b"x = 1\n")
+    settled.write(changed("packages: ['delta @ file:./delta-1.0-py3-none-any.whl']"))
+    before = run(settled, "solve")
+    status = wheel.stat()
+    old = settled.read(LOCK)
+    built_wheel(settled.folder, "delta", "1.0", b"x = 2\n")
+    os.utime(wheel, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert wheel.stat().st_size == status.st_size
+    assert (before[0], run(settled, "solve")[0]) == (0, 0)
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    assert digest not in old
+    assert digest in settled.read(LOCK)
+
+
+def built_wheel(folder: Path, name: str, version: str, code: bytes) -> Path:
+    """A wheel with one module, stored uncompressed, so that equally long modules make equally large wheels."""
+    path = folder / f"{name}-{version}-py3-none-any.whl"
+    info = f"{name}-{version}.dist-info"
+    with ZipFile(path, "w") as archive:
+        archive.writestr(f"{name}.py", code)
+        archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+    return path

@@ -151,6 +151,28 @@ def test_a_lock_that_contradicts_itself_is_named_with_both_sides(project: Projec
     assert "  no: requires-python is ==3.11.*, the stack has python 3.12  [contradiction]\n" in outcome.out
 
 
+def test_the_wheel_of_another_build_than_the_stacks_is_a_contradiction(project: Project) -> None:
+    """As in locks of an earlier version: the wheel of PyPI, which has CUDA, where the stack has the CPU build."""
+    project.index.status = None
+    project.index.add_wheel("torch", "2.7.1", tag="cp312-cp312-manylinux_2_28_x86_64")
+    project.write(
+        changed("accelerator: cuda", 'requires: {pytorch: "==2.7.1+cu126"}', "packages: [torch]", "image: {base: slim}")
+    )
+    assert project.run("solve", "--upgrade").code == 0
+    path = project.folder / LOCK
+    text = path.read_text(encoding="utf-8").replace("torch-2.7.1-cp312", "torch-2.7.1+cpu-cp312")
+    path.write_text(
+        text.replace('name = "torch"\nversion = "2.7.1"', 'name = "torch"\nversion = "2.7.1+cpu"'), encoding="utf-8"
+    )
+    outcome = project.run("check")
+    assert outcome.code == 1
+    assert (
+        "  no: the stack has pytorch 2.7.1+cu126, whose wheel is torch 2.7.1; "
+        "the packages have torch 2.7.1+cpu  [contradiction]\n"
+        "    hint: `provision solve` locks the wheel of the build\n"
+    ) in outcome.out
+
+
 def test_a_gate_that_says_something_else_than_the_stack_is_told_with_what_to_do(project: Project) -> None:
     """As that of a lock of an earlier version, which computed it otherwise."""
     path = project.folder / LOCK

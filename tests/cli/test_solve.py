@@ -308,7 +308,20 @@ def test_an_image_whose_registry_does_not_answer_is_unverified_and_says_so_the_s
     outcome = project.run("solve")
     assert outcome.code == 0
     assert "warning: image 127.0.0.1:9/base:1.0: registry `127.0.0.1:9` cannot be reached" in outcome.err
+    assert project.run("check").out.count("is not pinned by digest") == 1
     online = project.files()
     offline = project.run("solve", "--offline", "--format", "json")
     assert offline.json["unverified"][-1] == "image: 127.0.0.1:9/base:1.0 is not pinned by digest"
     assert project.files() == online
+
+
+def test_what_several_platforms_have_in_common_is_said_once(project: Project) -> None:
+    project.index.add_wheel("uv", "0.9.11", tag="py3-none-manylinux_2_17_aarch64", upload_time="2025-11-20T10:00:00Z")
+    project.write(changed('image: {base: "127.0.0.1:9/base:1.0"}', "target: {platform: [linux/amd64, linux/arm64]}"))
+    outcome = project.run("solve")
+    assert outcome.code == 0, outcome.err
+    assert outcome.err.count("warning: image 127.0.0.1:9/base:1.0: registry") == 1
+    checked = project.run("check", "--changes")
+    assert checked.code == 3
+    assert checked.out.count("is not pinned by digest") == 1
+    assert checked.err.count("warning: image 127.0.0.1:9/base:1.0: registry") == 1

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.built_files import build_wheel
 from tests.project import LOCK
 from tests.unit.index.test_build import add_sdist
 
@@ -270,10 +271,18 @@ def test_what_was_found_by_building_is_said_and_stays_unverified(project: Projec
     outcome = project.run("solve")
     assert outcome.code == 1
     assert "demo 1.0: only a source distribution; policy `allow: [sdist]` would take it" in outcome.err
+    assert outcome.err.endswith("\n\nhint: not tried: `allow: [sdist]` in policy would read the source distributions too\n")
     project.spec("[demo]", *HOST, "policy: {allow: [sdist]}")
     outcome = project.run("solve")
     assert outcome.code == 1
-    assert "dependencies are decided when it is built; policy `allow: [build]` would build it to find out" in outcome.err
+    assert (
+        "  demo 1.0: a source distribution whose dependencies are decided when it is built; "
+        "policy `allow: [build]` would build it to find out  (the package index)\n"
+    ) in outcome.err
+    assert outcome.err.endswith(
+        "\n\nhint: not tried: `allow: [build]` in policy would build the source distributions to find out what they require, "
+        "which runs their code on this machine\n"
+    )
     project.spec("[demo]", *HOST, "policy: {allow: [build]}")
     outcome = project.run("solve")
     assert outcome.code == 0, outcome.err
@@ -311,3 +320,23 @@ def test_two_installers_install_the_archives_of_a_lock(project: Project, install
     code = "import importlib.metadata as m; print(sorted((d.name, d.version) for d in m.distributions()))"
     done = subprocess.run([interpreter, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout == "[('beta', '2.0'), ('delta', '3.0'), ('omega', '1.0')]\n"
+
+
+def test_find_links_in_the_place_of_an_index_out_of_reach_prove_nothing(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One build lies in a folder; that another is not there says nothing while its index does not answer."""
+    filename, content = build_wheel("torch", "2.6.0+cpu")
+    (project.folder / "links").mkdir()
+    (project.folder / "links" / filename).write_bytes(content)
+    monkeypatch.setenv("PIP_FIND_LINKS", str(project.folder / "links"))
+    project.index.statuses["/whl/cpu/torch/"] = 503
+    template = f"{project.index.root}/whl/{{variant}}"
+    indexes = f'indexes: [{{name: local, url: "INDEX/simple"}}, {{name: pytorch, url: "{template}"}}]'
+    project.spec("['torch==2.7.1']", "accelerator: cpu", indexes)
+    outcome = project.run("solve")
+    assert outcome.code == 3, outcome.err
+    message = "index `pytorch-cpu` answers 503 (Service Unavailable)"
+    assert outcome.err.startswith(
+        f"warning: {message}; `torch` is taken from find-links alone\nerror: {message}  [unavailable]\n"
+    )

@@ -24,7 +24,8 @@ from tests.random_wishes import wishes
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from provisioner.matrix.model import Build, Matrix, Need, Release
+    from provisioner.matrix.model import Build, Matrix, Release
+    from provisioner.matrix.need import Need
     from provisioner.solve.stack import Conflict, Reason
 
 pytestmark = pytest.mark.property

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import provisioner.render
-from provisioner.gate.evaluate import GateFacts, GateGpu, judge
+from provisioner.gate.evaluate import GateFacts, GateGpu
 from provisioner.gate.grammar import GateError, parse
+from provisioner.gate.judge import judge
 from provisioner.matrix.load import load_matrix
 
 if TYPE_CHECKING:

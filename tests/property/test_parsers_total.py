@@ -25,6 +25,7 @@ from provisioner.lock.file import parse_lock, write_lock
 from provisioner.matrix.check import check
 from provisioner.matrix.files import KIND, MatrixFiles, Parsed, read_files
 from provisioner.matrix.location import default_directory
+from provisioner.spec.gather import Gathered
 from provisioner.spec.load import parse_spec
 from provisioner.versions import Range, Version
 from tests.lock_examples import cuda_stack, lock_of
@@ -62,7 +63,7 @@ def mutated(text: str, seed: int) -> str:
 
 
 def read_spec(text: str) -> object:
-    return parse_spec(parse_document(text, file="provision.yaml", kind="spec"))
+    return parse_spec(Gathered(parse_document(text, file="provision.yaml", kind="spec")))
 
 
 def read_host(text: str) -> object:

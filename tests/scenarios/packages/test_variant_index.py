@@ -132,3 +132,24 @@ def test_torchvision_by_url_is_for_the_build_that_its_version_names(index: Loopb
         f"torchvision 0.16.2+cu121 @ {index.root}/files/hidden/{other} is compiled for the PyTorch build that "
         "its local version cu121 names"
     ) in said
+
+
+@pytest.mark.parametrize(("version", "python"), [("2.15.0", "3.12"), ("2.10.0", "3.12")])
+def test_a_cpu_build_is_the_wheel_of_the_cpu_index_and_not_the_default_one(
+    index: LoopbackIndex, tmp_path: Path, version: str, python: str
+) -> None:
+    """Builds of several platforms are called cpu; that of macOS or arm64 is on PyPI, where x86_64 has the CUDA build."""
+    index.add_wheel("torch", version, requires=["nvidia-cublas"])
+    index.add_wheel("torch", f"{version}+cpu", index="whl/cpu")
+    index.add_wheel("torchvision", "0.30.0")
+    index.add_wheel("torchvision", "0.30.0+cpu", index="whl/cpu")
+    index.add_wheel("nvidia-cublas", "13.4")
+    locations = (IndexLocation(name="pypi", url=index.url), IndexLocation(name="pytorch", url=index.template))
+    settings = IndexSettings(indexes=locations, cache_directory=tmp_path / "cache", fresh_seconds=0)
+    wish = small.wish({"python": f"=={python}", "pytorch": f"=={version}"}, {"gpus": []}, packages=("torchvision",))
+    stack = solve_joint(join(load_matrix(), wish), lambda environment: PackageIndex(settings, environment))
+    assert stack.components["pytorch_build"] == "cpu"
+    assert {package.name: (package.version, package.file.index) for package in stack.packages} == {
+        "torch": (f"{version}+cpu", "pytorch-cpu"),
+        "torchvision": ("0.30.0+cpu", "pytorch-cpu"),
+    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import subprocess
@@ -57,6 +58,34 @@ def test_data_goes_to_stdout_and_ends_in_one_newline(capsys: pytest.CaptureFixtu
 def test_json_keeps_the_order_of_keys_and_the_spelling_of_text(capsys: pytest.CaptureFixture[str]) -> None:
     display.json_data({"status": "solved", "because": "≥ 2.6", "a": []})
     assert capsys.readouterr() == ('{\n  "status": "solved",\n  "because": "≥ 2.6",\n  "a": []\n}\n', "")
+
+
+HOSTILE = "a\x1b[2Jb\x1b]0;title\x07c\x9b1md\re\u202ef"
+
+
+def test_what_a_terminal_would_obey_is_shown_instead(capsys: pytest.CaptureFixture[str]) -> None:
+    display.data(HOSTILE)
+    display.talk(HOSTILE)
+    display.failure(UsageError(HOSTILE, causes=("kept\tas it is: ≥ é \u4e2d",)))
+    display.table(("name",), [(HOSTILE,)])
+    shown = r"a\x1b[2Jb\x1b]0;title\x07c\x9b1md\re\u202ef"
+    out, err = capsys.readouterr()
+    assert out == f"{shown}\nname\n{shown}\n"
+    assert err == f"{shown}\nerror: {shown}  [{UsageError.code}]\n  kept\tas it is: ≥ é \u4e2d\n"
+
+
+def test_json_spells_what_a_terminal_would_obey(capsys: pytest.CaptureFixture[str]) -> None:
+    display.json_data({"why": HOSTILE, "≥": 1})
+    out = capsys.readouterr().out
+    assert json.loads(out) == {"why": HOSTILE, "≥": 1}
+    assert out == '{\n  "why": "a\\u001b[2Jb\\u001b]0;title\\u0007c\\u009b1md\\re\\u202ef",\n  "≥": 1\n}\n'
+
+
+def test_our_own_colours_reach_a_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    display.warn("a\x1b[8mb")
+    assert capsys.readouterr().err == "\x1b[1;33mwarning:\x1b[0m a\\x1b[8mb\n"
 
 
 def test_talk_and_warnings_go_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,7 +17,6 @@ from provisioner.document import write_together
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 
 @pytest.fixture
@@ -39,16 +39,23 @@ def seen(folder: Path, run: Callable[[], object]) -> tuple[Observation, dict[str
     return observation, observation.inputs()
 
 
+def sees_nothing(inputs: dict[str, Any] | None) -> bool:
+    return inputs is not None and not any(inputs[what] for what in ("files", "folders", "pages", "records"))
+
+
 def test_a_file_that_is_read_is_an_input_with_its_hash(folder: Path) -> None:
     path = folder / "spec.yaml"
     _, inputs = seen(folder, path.read_text)
+    assert inputs is not None
     assert inputs == {
         "files": {str(path): file_digest(str(path))},
         "folders": {},
         "pages": [],
         "records": [],
+        "since": inputs["since"],
         "until": sys.float_info.max,
     }
+    assert 0 < time.time() - inputs["since"] < 60
 
 
 def test_so_is_one_that_is_not_there(folder: Path) -> None:
@@ -144,7 +151,7 @@ def test_a_pipe_is_no_input(folder: Path) -> None:
 def test_nothing_is_seen_after_the_end(folder: Path) -> None:
     observation, _ = seen(folder, lambda: None)
     (folder / "spec.yaml").read_text()
-    assert observation.inputs() == {"files": {}, "folders": {}, "pages": [], "records": [], "until": sys.float_info.max}
+    assert sees_nothing(observation.inputs())
 
 
 def test_the_first_moment_at_which_something_is_asked_again_counts(folder: Path) -> None:
@@ -166,4 +173,49 @@ def test_code_that_is_imported_belongs_to_the_program(folder: Path) -> None:
 
     sys.modules.pop("colorsys", None)
     _, inputs = seen(folder, run)
-    assert inputs == {"files": {}, "folders": {}, "pages": [], "records": [], "until": sys.float_info.max}
+    assert sees_nothing(inputs)
+
+
+def test_what_comes_into_a_folder_after_it_was_listed_is_a_change(folder: Path) -> None:
+    def run() -> None:
+        assert os.listdir(folder) == ["spec.yaml"]  # noqa: PTH208 - the event of this very function
+        os.mkdir(folder / "new")  # noqa: PTH102
+
+    before = folder_digest(str(folder))
+    _, inputs = seen(folder, run)
+    assert inputs is not None
+    assert inputs["folders"] == {str(folder): before}
+    assert before != folder_digest(str(folder))
+
+
+def test_a_folder_below_the_environment_is_listed_like_any_other(folder: Path) -> None:
+    prefix = Path(sys.prefix)
+    _, inputs = seen(folder, lambda: list(prefix.iterdir()))
+    assert inputs is not None
+    assert list(inputs["folders"]) == [str(prefix)]
+
+
+def test_of_a_link_what_it_leads_to_belongs_to_the_folder(folder: Path) -> None:
+    wheels = folder / "wheels"
+    wheels.mkdir()
+    (wheels / "one.whl").symlink_to("../one.whl")
+    digests = [folder_digest(str(wheels))]
+    for text in ("x", "yy"):
+        (folder / "one.whl").write_text(text, encoding="utf-8")
+        digests.append(folder_digest(str(wheels)))
+    assert len({*digests}) == 3
+
+
+def test_only_its_own_writing_is_what_a_run_wrote(folder: Path) -> None:
+    path = folder / "lock.toml"
+    observation, _ = seen(folder, lambda: write_together({path: b"x = 1\n"}))
+    assert observation.wrote({str(path): b"x = 1\n"})
+    assert not observation.wrote({str(path): b"x = 2\n"})
+
+
+def test_what_a_run_takes_away_cannot_be_said_again(folder: Path) -> None:
+    assert seen(folder, (folder / "spec.yaml").unlink)[1] is None
+
+
+def test_a_machine_cannot_be_looked_up_again(folder: Path) -> None:
+    assert seen(folder, lambda: sys.audit("provision.unrepeatable"))[1] is None

@@ -130,6 +130,7 @@ def test_find_links_answer_for_a_variant_whose_index_is_out_of_reach_and_say_so(
     client = open_index(indexes={"main": served.url, "pytorch": served.template}, find_links=(tmp_path.as_uri(),))
     assert versions(client, "torch", index="pytorch-cpu") == ["2.2+cpu"]
     assert client.notes == ("index `pytorch-cpu` answers 503 (Service Unavailable); `torch` is taken from find-links alone",)
+    assert [error.message for error in client.passed_over] == ["index `pytorch-cpu` answers 503 (Service Unavailable)"]
 
 
 def test_an_index_that_is_not_configured_is_named(open_index: OpenIndex) -> None:

@@ -12,7 +12,8 @@ import pytest
 from packaging.utils import canonicalize_name
 
 from provisioner.errors import UnavailableError
-from provisioner.index.credentials import Credentials, logins_from, variable_prefix
+from provisioner.index.credentials import Credentials
+from provisioner.index.logins import logins_from, variable_prefix
 from provisioner.index.settings import IndexLocation, IndexSettings, InstallerConfigurationError, settings_from_pip
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from packaging.utils import canonicalize_name
 
 from provisioner.errors import ProvisionError, UnavailableError
 from provisioner.index.client import PackageIndex
-from provisioner.index.routing import route
+from provisioner.index.routing import normalized_pattern, route
 from provisioner.index.settings import IndexLocation, IndexSettings
 from tests.loopback_index import LoopbackIndex
 from tests.unit.index.conftest import TARGET
@@ -145,3 +145,18 @@ def test_a_folder_of_wheels_adds_to_an_index_unless_that_claims_the_name(
     assert [str(one.version) for one in plain.releases(DEMO)] == ["9.0", "1.0"]
     own = claiming(IndexLocation(name="main", url=served.url, packages=("demo",)), find_links=(tmp_path.as_uri(),))
     assert [str(one.version) for one in own.releases(DEMO)] == ["1.0"]
+
+
+@pytest.mark.parametrize(
+    ("written", "normalized"),
+    [
+        ("Acme_Tools", "acme-tools"),
+        ("NVIDIA_*", "nvidia-*"),
+        ("*_CU1?", "*-cu1?"),
+        ("acme._-core", "acme-core"),
+        ("a?*", "a?*"),
+        ("*", "*"),
+    ],
+)
+def test_a_pattern_is_spelled_as_names_of_indexes_are(written: str, normalized: str) -> None:
+    assert normalized_pattern(written) == normalized

@@ -120,6 +120,15 @@ def test_metadata_that_cannot_be_had_is_the_reason_then() -> None:
     assert held.causes == (Cause(kind="index", text="six 2.0 cannot be taken: no metadata of six"),)
 
 
+def test_what_the_spec_bounds_without_requiring_it_holds_back() -> None:
+    lock = replace(lock_with("1.17.0"), asked={"constraints.six": "<2", "overrides.six": "==1.17.0", "constraints.idna": "<2"})
+    [held] = held_back(lock, Shelf((release("six", "2.0"),)), ENVIRONMENT)
+    assert [cause.text for cause in held.causes] == [
+        "the spec constrains it to `six<2`",
+        "the spec overrides it with `six==1.17.0`",
+    ]
+
+
 def test_what_nothing_explains_is_unknown() -> None:
     [held] = held_back(lock_with("1.17.0"), Shelf((release("six", "2.0"),)), ENVIRONMENT)
     assert held.causes == (Cause(kind="unknown", text="unknown: nothing in the answer rules it out by itself"),)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provisioner.lock.fresh import Finding
+from provisioner.lock.finding import Finding
 from provisioner.lock.offered import offer_findings, offers
 from tests.lock_examples import DATEUTIL, SIX, cpu_stack, lock_of
 

@@ -81,6 +81,17 @@ def test_a_conflict_names_the_line_of_a_constraint_and_a_hint_leaves_it_out() ->
     ]
 
 
+def test_each_of_two_constraints_on_one_distribution_is_a_way_out() -> None:
+    assert refused(["core"], constraints=("core<3", "core>=3")) == [
+        "you constrain core<3  (spec:constraints:0)",
+        "you constrain core>=3  (spec:constraints:1)",
+        "you require core  (spec:packages:0)",
+        "so no core is left",
+        "hint: leaving out the constraint `core<3` would do: gives core 3, python 3.11",
+        "hint: leaving out the constraint `core>=3` would do: gives core 2, python 3.11",
+    ]
+
+
 def test_an_override_stands_in_the_place_of_what_anybody_requires() -> None:
     stack = solved(["app"], overrides=("core==1",))
     assert versions(stack) == {"app": "2", "core": "1"}

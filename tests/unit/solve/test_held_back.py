@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from provisioner.errors import UnavailableError
+from provisioner.solve.explain import stack_rows
 from provisioner.solve.held_back import held_back
+from provisioner.solve.joint import solve_joint
+from provisioner.solve.requirement import PYTORCH
 from provisioner.solve.resolve import decide
 from provisioner.solve.stack import HeldBack
 from tests.unit.solve.test_packages import Shelf, universe
@@ -42,3 +46,32 @@ def test_what_the_spec_asks_for_is_not_held_back() -> None:
 def test_a_release_that_the_gpu_does_not_run_would_not_be_had_anyway() -> None:
     shelf = Shelf(WHEELS, {"torch@pytorch-cu118": {"2.1.0+cu118": []}})
     assert found(shelf, ["serving"], "7.5") == []
+
+
+def test_what_an_index_out_of_reach_may_have_is_no_packages_doing() -> None:
+    world = universe(Shelf(WHEELS), ["serving"])
+    pins = decide(world)
+    assert pins is not None
+    assert world.packages is not None
+    assert list(held_back(world, pins)), "2.4.0 would do, were it not for the package"
+    newest = (one.subject[1].index for one in world.candidates(PYTORCH) if one.label.startswith("2.4"))
+    world.packages.variants.unreached.update(dict.fromkeys(newest, UnavailableError("no route")))
+    assert list(held_back(world, pins)) == []
+
+
+def test_the_package_that_holds_a_framework_back_is_its_reason() -> None:
+    """The first requirement on it is `torch` alone, which explains nothing."""
+    wheels: dict[str, dict[str, list[str] | str]] = {**WHEELS, "any": {"1": ["torch"]}}
+    world = universe(Shelf(wheels), ["any", "serving"])
+    rows = {name: because for name, _, because in stack_rows(solve_joint(world.problem, lambda _: Shelf(wheels)))}
+    assert rows["pytorch"] == "serving 1 needs torch<2.2  (metadata of serving 1)"
+
+
+def test_a_companion_that_moves_along_holds_nothing_back() -> None:
+    """Both stay where an earlier lock has them: the older torchvision is as little the reason as the older torch."""
+    wheels: dict[str, dict[str, list[str] | str]] = {**WHEELS, "vision": {"2": ["torch==2.4.0"], "1": ["torch==2.1.0"]}}
+    asked, free = universe(Shelf(wheels), ["vision==1"]), universe(Shelf(wheels), ["vision"])
+    pins = decide(asked)
+    assert pins is not None
+    assert [one.text for one in held_back(asked, pins)] == ["pytorch 2.1.0 rather than 2.4.0: vision 1 needs torch==2.1.0"]
+    assert list(held_back(free, pins)) == []

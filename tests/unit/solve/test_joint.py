@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from provisioner.matrix.model import Need, Release, Rule
+from provisioner.matrix.model import Release, Rule
+from provisioner.matrix.need import Need
 from provisioner.solve.joint import NoStackError, solve_system
 from provisioner.solve.problem import UnknownGpuError, join
 from provisioner.versions import Range, Version

@@ -9,6 +9,7 @@ import pytest
 
 from provisioner.document import FileError, parse_document
 from provisioner.errors import InvalidDocumentError
+from provisioner.spec.gather import Gathered
 from provisioner.spec.load import check_components, host_paths, load_spec, parse_spec
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ outputs: [dockerfile, sbom]
 
 
 def read(text: str) -> Spec:
-    return parse_spec(parse_document(text, file="provision.yaml", kind="spec"))
+    return parse_spec(Gathered(parse_document(text, file="provision.yaml", kind="spec")))
 
 
 def mistakes(text: str) -> list[str]:
@@ -273,7 +274,7 @@ KNOWN = ("cuda", "cudnn", "driver", "kernel", "python", "pytorch")
 
 def unknown(name: str, known: tuple[str, ...] = KNOWN) -> str:
     document = parse_document(f'requires:\n  {name}: "1"\n', file="provision.yaml", kind="spec")
-    spec = parse_spec(document)
+    spec = parse_spec(Gathered(document))
     with pytest.raises(InvalidDocumentError) as caught:
         check_components(document, spec, known)
     return str(caught.value.mistakes[0])
@@ -291,7 +292,7 @@ def test_a_component_is_answered_with_the_nearest_known_one() -> None:
 
 def test_known_components_pass() -> None:
     document = parse_document("requires: {cuda: '12.*', pytorch_build: cu126}\n", file="provision.yaml", kind="spec")
-    check_components(document, parse_spec(document), KNOWN)
+    check_components(document, parse_spec(Gathered(document)), KNOWN)
 
 
 @pytest.mark.parametrize(

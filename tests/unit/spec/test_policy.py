@@ -8,6 +8,7 @@ import pytest
 
 from provisioner.document import parse_document
 from provisioner.errors import InvalidDocumentError
+from provisioner.spec.gather import Gathered
 from provisioner.spec.interval import Interval, interval_of_range
 from provisioner.spec.load import check_components, parse_spec
 from provisioner.versions import Range
@@ -21,13 +22,13 @@ KNOWN = ("pytorch", "python", "cuda", "driver", "driver_module", "kernel", "jax"
 def mistakes(policy: str) -> list[str]:
     document = parse_document(f"policy:\n{policy}", file="spec.yaml", kind="spec")
     with pytest.raises(InvalidDocumentError) as caught:
-        check_components(document, parse_spec(document), KNOWN)
+        check_components(document, parse_spec(Gathered(document)), KNOWN)
     return [str(mistake).removeprefix("spec.yaml:") for mistake in caught.value.mistakes]
 
 
 def read(policy: str, packages: str = "[]") -> Spec:
     document = parse_document(f"policy:\n{policy}packages: {packages}\n", file="spec.yaml", kind="spec")
-    spec = parse_spec(document)
+    spec = parse_spec(Gathered(document))
     check_components(document, spec, KNOWN)
     return spec
 

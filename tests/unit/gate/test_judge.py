@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from provisioner.gate.evaluate import GateFacts, GateGpu, Judgement, judge
+from provisioner.gate.evaluate import GateFacts, GateGpu
 from provisioner.gate.grammar import parse
+from provisioner.gate.judge import Judgement, judge
 from provisioner.matrix.load import load_matrix
 
 H100 = GateGpu(arch="9.0", brands=("nvidia",), label="gpu 9.0 (NVIDIA H100)")
