@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from provisioner.browse.axes import PLATFORMS, Device, devices, newest_of_branches, open_wish, wish_for
 from provisioner.browse.stacks import LABEL, frameworks
 from provisioner.host.model import Host
+from provisioner.solve.candidates import preference
 from provisioner.solve.complete import CompleteSearch
 from provisioner.solve.coverage import capability, coverage
 from provisioner.solve.drivers import RunsCuda
@@ -96,12 +97,14 @@ def _builds(matrix: Matrix, known: Sequence[Device]) -> list[tuple[str, Release,
     for device in (next((one for one in known if one.is_amd is is_amd), None) for is_amd in (False, True)):
         if device is None:
             continue
-        wish = wish_for(device, PLATFORMS[0])
-        problem = join(matrix, wish)
+        wishes = [wish_for(device, platform) for platform in PLATFORMS]
+        domains = [join(matrix, wish).domains for wish in wishes]
         for name in frameworks(matrix):
-            for candidate in problem.domains.get(Key(name), ()):
+            # Each platform leaves out the other's builds of a label that it has itself.
+            offered = {id(one.subject[1]): one for domain in domains for one in domain.get(Key(name), ())}
+            for candidate in sorted(offered.values(), key=preference, reverse=True):
                 release, build = candidate.subject
-                if build is not None and build.accelerator == wish.accelerator:
+                if build is not None and build.accelerator == wishes[0].accelerator:
                     found.setdefault((name, str(release.version)), []).append((name, release, build))
     rank = {name: index for index, name in enumerate(matrix.order)}
     groups = sorted(found.values(), key=lambda group: group[0][1].version, reverse=True)

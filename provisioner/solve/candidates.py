@@ -54,7 +54,7 @@ def candidates_of(component: Component, wish: Wish, key: Key | None = None) -> t
     found = _of_own_platform(component, found, wish.platform)
     if not component.is_named:
         is_oldest = wish.spec.policy.strategy == "oldest" and not component.is_virtual
-        found.sort(key=_preference, reverse=True)
+        found.sort(key=preference, reverse=True)
         if is_oldest:
             found.sort(key=lambda candidate: candidate.version)
     return arranged(found, wish, component.name)
@@ -126,7 +126,7 @@ def _is_named(component: Component, build: Build, wish: Wish) -> bool:
     return named or (component.name == "pytorch" and requires.get("pytorch_build") == build.name)
 
 
-def _preference(candidate: Candidate) -> tuple[Version, bool, Version]:
+def preference(candidate: Candidate) -> tuple[Version, bool, Version]:
     """Newest release first; of its builds the index default first (one index, what everybody tests), then newer CUDA, ROCm."""
     release, build = candidate.subject
     number = _NUMBER.search(build.name) if build is not None else None

@@ -23,7 +23,7 @@ from provisioner.solve.stack import AT_ONCE
 from provisioner.solve.universe import Universe, violations
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from provisioner.solve.complete import CompleteSearch
     from provisioner.solve.problem import Problem
@@ -39,6 +39,11 @@ MOST = 40
 MOST_ROUNDS = 3_000
 """How many rounds of the engine are spent on that; a way out of a large conflict takes some hundreds. Rounds, and not seconds
 or what a cache lacks, so that the same conflict has the same hints everywhere."""
+
+
+MOST_READS, MOST_READS_OF_ONE = 1_000, 400
+"""How many versions' metadata all ways out of a conflict, and one of them, may read besides what its proof has read: a way out
+of a large conflict takes some hundreds, and what needs thousands is nothing a person would want to wait for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +65,7 @@ def hints(
     """
     if settle is None and universe.packages is None:
         settle = partial(_settle_system, universe.problem)
+    universe.patience.end_after(MOST_READS)
     found = _Ways(universe, search, settle).found(groups)
     if settle is not None:
         found.extend(_others(universe, chain(other_ways(universe, groups), fewer_hosts(universe, search, groups)), settle))
@@ -95,15 +101,24 @@ def _others(universe: Universe, tried: Iterable[tuple[Change, ...]], settle: Set
     """Those of some changes of the inputs that help; none that does more than another."""
     wish = universe.problem.wish
     found: list[Way] = []
-    for changes in tried:
+    for changes in _answered_in_time(tried):
         said = {_told(change) for change in changes}
         if any({_told(one) for one in way.changes} <= said for way in found):
             continue
+        universe.patience.share(MOST_READS_OF_ONE)
         given = _settled(settle, wish, changes)
         if given is not None:
             told = tuple(_exact(change, given) for change in changes)
             found.append(Way(changes=told, costs=tuple(cost_of(change.component) for change in told), gives=given))
     return found
+
+
+def _answered_in_time(ways: Iterable[tuple[Change, ...]]) -> Iterator[tuple[Change, ...]]:
+    """The ways that can be named before too much was read, or an index is out of reach."""
+    try:
+        yield from ways
+    except UnavailableError:
+        return
 
 
 def _told(change: Change) -> tuple[str, str, str, str]:
@@ -140,6 +155,7 @@ class _Ways:
             if any(other <= dropped for other in done):
                 continue
             tried += 1
+            self._universe.patience.share(MOST_READS_OF_ONE)
             way = self._way(levers)
             if way is not None:
                 ways.append(way)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from provisioner.errors import RefusedError, UnavailableError
@@ -19,6 +19,7 @@ from provisioner.solve.facts import stated
 from provisioner.solve.least import least_moved
 from provisioner.solve.named_files import MetFiles
 from provisioner.solve.packages import PackageWorld
+from provisioner.solve.patience import Patience
 from provisioner.solve.requirement import PYTORCH, Candidate, Key, Labelled, Origin, Requirement
 from provisioner.solve.resolve import decide, pins_or_refutation
 from provisioner.solve.stack import AT_ONCE
@@ -115,31 +116,31 @@ def choose(problem: Problem, source_for: SourceFor | None) -> Chosen:
 
             raise NoStackError(explain_conflict(universe, found))
         return universe, found
-    read = cache(source_for)
+    read, patience = cache(source_for), Patience()
     failed: list[tuple[Universe, CompleteSearch]] = []
     try:
         for attempt in attempts:
-            universe, found = _decided(attempt, read)
+            universe, found = _decided(attempt, read, patience)
             if not isinstance(found, CompleteSearch):
                 return universe, least_moved(universe, found)
             failed.append((universe, found))
         for universe, _ in failed:
             for error in universe.packages.variants.unreached.values() if universe.packages else ():
                 raise error  # what it has might have been the answer
-        raise NoStackError(_explained(problem, failed, attempts, read))
+        raise NoStackError(_explained(problem, failed, attempts, partial(settled, source_for=read, patience=patience)))
     finally:
         for _, search in failed:
             search.close()
 
 
-def settled(problem: Problem, source_for: SourceFor | None) -> Chosen | None:
-    """What `choose` would choose, without a word where there is nothing."""
+def settled(problem: Problem, source_for: SourceFor | None, patience: Patience | None = None) -> Chosen | None:
+    """What `choose` would choose, without a word where there is nothing; raises `UnavailableError` when patience ends."""
     if source_for is None:
         universe = Universe(_system_half(problem))
         pins = decide(universe)
         return None if pins is None else (universe, pins)
     for attempt in _attempts(problem):
-        universe, found = _decided(attempt, source_for)
+        universe, found = _decided(attempt, source_for, patience or Patience())
         if not isinstance(found, CompleteSearch):
             return universe, found
         found.close()
@@ -152,14 +153,17 @@ def _system_half(problem: Problem) -> Problem:
 
 
 def _explained(
-    problem: Problem, failed: list[tuple[Universe, CompleteSearch]], attempts: list[Attempt], source_for: SourceFor
+    problem: Problem,
+    failed: list[tuple[Universe, CompleteSearch]],
+    attempts: list[Attempt],
+    settled_anew: Callable[[Problem], Chosen | None],
 ) -> Conflict:
     """Of the attempts the first whose conflict does not merely say that its Python was the wrong one to try."""
     from provisioner.solve.conflict import explain_conflict
     from provisioner.solve.hints import gives, rejoined
 
     def settle(wish: Wish) -> Mapping[str, str] | None:
-        found = settled(rejoined(problem, wish), source_for)
+        found = settled_anew(rejoined(problem, wish))
         return None if found is None else gives(*found)
 
     chosen = 0
@@ -219,12 +223,14 @@ def _fix_python(problem: Problem, candidate: Candidate) -> Requirement:
     return Requirement(PYTHON, Labelled(frozenset({candidate.label}), candidate.label), origin)
 
 
-def _decided(attempt: Attempt, source_for: SourceFor) -> tuple[Universe, dict[Key, Candidate] | CompleteSearch]:
+def _decided(
+    attempt: Attempt, source_for: SourceFor, patience: Patience
+) -> tuple[Universe, dict[Key, Candidate] | CompleteSearch]:
     """Decide one attempt; again from the start while it meets files that metadata names, for they are candidates too."""
     met = MetFiles()
     while True:
         met.has_grown = False
-        universe = _universe(attempt, source_for, met)
+        universe = _universe(attempt, source_for, met=met, patience=patience)
         found = pins_or_refutation(universe)
         if isinstance(found, CompleteSearch) and not met.has_grown:
             _look_around(universe)
@@ -243,14 +249,14 @@ def _look_around(universe: Universe) -> None:
                 _ = universe.requirements(first) if first is not None else ()
 
 
-def _universe(attempt: Attempt, source_for: SourceFor, met: MetFiles) -> Universe:
+def _universe(attempt: Attempt, source_for: SourceFor, *, met: MetFiles, patience: Patience) -> Universe:
     environment = Environment(
         platform=attempt.problem.wish.platform, python=attempt.python, glibc=_glibc(attempt), macos=_macos(attempt)
     )
     framework = attempt.system.get(PYTORCH)
     variant = framework.subject[1].index if framework is not None else ""
     world = PackageWorld(attempt.problem, source_for(environment), environment, variant, met=met)
-    return Universe(attempt.problem, world)
+    return Universe(attempt.problem, world, patience)
 
 
 def _glibc(attempt: Attempt) -> tuple[int, int] | None:

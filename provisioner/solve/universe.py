@@ -8,7 +8,8 @@ from packaging.specifiers import SpecifierSet
 
 from provisioner.solve.bounds import Bounds, is_exact
 from provisioner.solve.early import is_met_without, names_prerelease
-from provisioner.solve.requirement import PYTORCH, Candidate, Key, Labelled, Matching, Origin, Requirement, Test, Within
+from provisioner.solve.patience import Patience
+from provisioner.solve.requirement import PYTORCH, TORCH, Candidate, Key, Labelled, Matching, Origin, Requirement, Test, Within
 from provisioner.versions import Range
 
 if TYPE_CHECKING:
@@ -21,9 +22,11 @@ if TYPE_CHECKING:
 class Universe:
     """One environment's world. Without `packages` it is the system stack alone and needs no index."""
 
-    def __init__(self, problem: Problem, packages: PackageWorld | None = None) -> None:
+    def __init__(self, problem: Problem, packages: PackageWorld | None = None, patience: Patience | None = None) -> None:
         self.problem = problem
         self.packages = packages
+        self.patience = patience or Patience()
+        """How many versions' metadata may still be read."""
         self.roots = (*problem.roots, *(packages.roots if packages else ()))
         """Everything required from the start."""
         self.bounds = Bounds(problem.constraints, problem.wish, packages.markers if packages else None)
@@ -38,7 +41,7 @@ class Universe:
         self, *, without: Collection[str] = (), given: Collection[Candidate] = (), present: Collection[Key] = ()
     ) -> Universe:
         """The same world without what some groups require from the start, but with some candidates and keys required."""
-        found = Universe(self.problem, self.packages)
+        found = Universe(self.problem, self.packages, self.patience)
         found._requirements = self._requirements
         found.bounds = self.bounds
         origin = Origin("request", "", "tried", "a change was tried")
@@ -128,6 +131,8 @@ class Universe:
     def _compute(self, candidate: Candidate) -> Iterable[Requirement]:
         if candidate.key.is_package:
             assert self.packages is not None
+            if candidate.key != TORCH:
+                self.patience.ask(candidate)
             return self.packages.requirements(candidate)
         needs = self.problem.needs.of(candidate)
         if self.packages is not None and not candidate.key.world and candidate.key.name in self.problem.components:
