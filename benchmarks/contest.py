@@ -122,7 +122,7 @@ def _stack_only(programs: Programs, plain: dict[str, str]) -> Contest:
         name="stack",
         title="Solving the system stack alone: kernel, driver, CUDA, cuDNN, NCCL, PyTorch, Python",
         rounds=11,
-        environment=plain,
+        environment={**plain, "PROVISION_NO_ANSWER_CACHE": "1"},
         contenders=(Contender(name="`provision solve --stack-only`", command=command, unmeasured=1), _floor(programs)),
     )
 
