@@ -115,8 +115,8 @@ class Universe:
         if candidate.subject.is_early:
             return self._takes_early(requirement)
         name = candidate.subject.name
-        pins = (root for root in self.roots if root.key.name.partition("[")[0] == name and _pins(root))
-        return _pins(requirement) or any(root.allows(candidate) for root in pins) or self.bounds.pins(candidate)
+        pins = (root for root in self.roots if root.key.name.partition("[")[0] == name and is_exact(root.test))
+        return is_exact(requirement.test) or any(root.allows(candidate) for root in pins) or self.bounds.pins(candidate)
 
     def _takes_early(self, requirement: Requirement) -> bool:
         if not isinstance(requirement.test, Matching):
@@ -164,8 +164,3 @@ def spelling_of(requirement: Requirement) -> str:
         return ""
     (only,) = requirement.test.specifier
     return only.version.lower() if only.operator == "===" else ""
-
-
-def _pins(requirement: Requirement) -> bool:
-    """Whether a requirement names one exact version, which `==1.*` does not."""
-    return is_exact(requirement.test)

@@ -122,9 +122,13 @@ class _Gathering:
 
     def _is_nothing(self, name: str, path: KeyPath) -> bool:
         """Whether a text can be no path, which is a mistake."""
-        if name.strip() and "\0" not in name:
+        if "://" in name:
+            fault = f"`{name}` names an address; save what is there, and name the file"
+        elif not name.strip() or "\0" in name:
+            fault = "names no file"
+        else:
             return False
-        self._mistakes.append(self._document.mistake(path, "names no file"))
+        self._mistakes.append(self._document.mistake(path, fault))
         return True
 
     def _file(self, name: str, path: KeyPath, *, into: str) -> None:

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import os
-import pty
 import re
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.project import LOCK
+from tests.pseudo_terminal import on_a_terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.project import Project
 
 OFTEN = "from provisioner.cli import display\ndisplay.PATIENCE_SECONDS, display._PLAIN_PAUSE_SECONDS = 0.2, 0.25"
@@ -57,7 +53,7 @@ def test_a_quick_solve_says_nothing_of_it(project: Project) -> None:
 
 @pytest.mark.parametrize("variables", [{}, {"NO_COLOR": "1"}], ids=["colour", "no colour"])
 def test_a_terminal_shows_one_line_that_is_gone_in_the_end(slow: Project, variables: dict[str, str]) -> None:
-    shown = on_a_terminal(slow, variables)
+    shown = solve_on_a_terminal(slow, variables)
     assert "waiting for alpha from 127.0.0.1" in ESCAPE.sub("", shown)
     assert re.search(r"Solving: \d+ projects?, metadata of \d+ files?", ESCAPE.sub("", shown))
     assert bool(re.search(r"\x1b\[[0-9;]*m", shown.partition("wrote")[0])) is not bool(variables)
@@ -69,32 +65,9 @@ def test_a_terminal_shows_one_line_that_is_gone_in_the_end(slow: Project, variab
     assert shown.rstrip().endswith(f"wrote {LOCK}, Dockerfile")
 
 
-def on_a_terminal(project: Project, variables: dict[str, str]) -> str:
-    """What `solve` shows on a real pseudo-terminal 100 cells wide."""
-    main_end, program_end = pty.openpty()
+def solve_on_a_terminal(project: Project, variables: dict[str, str]) -> str:
+    """What `solve` shows on a terminal 100 cells wide."""
     code = f"{OFTEN}\nfrom provisioner.cli.app import main; main()"
     environment = {key: value for key, value in os.environ.items() if key not in {"NO_COLOR", "FORCE_COLOR", "CI"}}
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, "solve"],
-        cwd=project.folder,
-        stdin=program_end,
-        stdout=program_end,
-        stderr=program_end,
-        env={**environment, "TERM": "xterm", "COLUMNS": "100", **variables},
-    )
-    os.close(program_end)
-    shown = b"".join(_chunks(main_end)).decode()
-    os.close(main_end)
-    assert process.wait(timeout=60) == 0, shown
-    return shown.replace("\r\n", "\n")
-
-
-def _chunks(descriptor: int) -> Iterator[bytes]:
-    while True:
-        try:
-            chunk = os.read(descriptor, 4096)
-        except OSError:  # Linux reports the closed other end as an error
-            return
-        if not chunk:
-            return
-        yield chunk
+    environment |= {"TERM": "xterm", "COLUMNS": "100", **variables}
+    return on_a_terminal(code, "solve", variables=environment, cwd=project.folder, seconds=60)

@@ -44,34 +44,33 @@ def chosen(pins: Mapping[Key, Candidate]) -> dict[str, str]:
     return {"wheel" if key.name == "torch" else key.name: candidate.label for key, candidate in pins.items()}
 
 
+def judge(trial: Trial, pins: Mapping[Key, Candidate] | None) -> None:
+    """There is an answer exactly where the opinion finds one possible, and it agrees that this is one."""
+    opinion = Opinion(trial)
+    assert (pins is not None) == opinion.is_possible()
+    assert pins is None or opinion.is_valid(chosen(pins))
+
+
 @SETTINGS
 @given(trials())
 def test_1_valid_and_2_complete(trial: Trial) -> None:
     """An answer is found exactly when there is one, and the opinion agrees that it is one."""
-    opinion = Opinion(trial)
-    pins = decide(universe_of(trial))
-    assert (pins is not None) == opinion.is_possible()
-    assert pins is None or opinion.is_valid(chosen(pins))
+    judge(trial, decide(universe_of(trial)))
 
 
 @SETTINGS
 @given(trials())
 def test_1_valid_and_2_complete_of_the_complete_search_alone(trial: Trial) -> None:
-    opinion = Opinion(trial)
     complete = CompleteSearch(universe_of(trial))
     pins = complete.best()
     complete.close()
-    assert (pins is not None) == opinion.is_possible()
-    assert pins is None or opinion.is_valid(chosen(pins))
+    judge(trial, pins)
 
 
 @examples(300)
 @given(long_trials())
 def test_1_valid_and_2_complete_with_dozens_of_versions(trial: Trial) -> None:
-    opinion = Opinion(trial)
-    pins = decide(universe_of(trial))
-    assert (pins is not None) == opinion.is_possible()
-    assert pins is None or opinion.is_valid(chosen(pins))
+    judge(trial, decide(universe_of(trial)))
 
 
 @SETTINGS

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import subprocess
 import sys
-from typing import TYPE_CHECKING
 
 import pytest
 
 from provisioner.cli import display
 from provisioner.errors import InvalidDocumentError, Mistake, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from tests.pseudo_terminal import on_a_terminal
 
 
 @pytest.fixture(autouse=True)
@@ -24,29 +20,9 @@ def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
 
 
-def on_a_terminal(code: str, **environment: str) -> str:
-    """Run code with stdout and stderr on a real pseudo-terminal, and return what it showed."""
-    main_end, program_end = pty.openpty()
-    variables = {"PATH": os.environ["PATH"], "TERM": "xterm", "COLUMNS": "60", **environment}
-    process = subprocess.Popen(
-        [sys.executable, "-c", code], stdin=program_end, stdout=program_end, stderr=program_end, env=variables
-    )
-    os.close(program_end)
-    shown = b"".join(_chunks(main_end))
-    os.close(main_end)
-    assert process.wait(timeout=20) == 0, shown.decode()
-    return shown.decode().replace("\r\n", "\n")
-
-
-def _chunks(descriptor: int) -> Iterator[bytes]:
-    while True:
-        try:
-            chunk = os.read(descriptor, 4096)
-        except OSError:  # Linux reports the closed other end as an error
-            return
-        if not chunk:
-            return
-        yield chunk
+def shown_on_a_terminal(code: str, **environment: str) -> str:
+    """What code shows on a terminal 60 cells wide."""
+    return on_a_terminal(code, variables={"PATH": os.environ["PATH"], "COLUMNS": "60", **environment})
 
 
 def test_data_goes_to_stdout_and_ends_in_one_newline(capsys: pytest.CaptureFixture[str]) -> None:
@@ -151,12 +127,12 @@ COLOURED = "from provisioner.cli import display\nfrom provisioner.errors import 
 
 
 def test_a_terminal_gets_colour() -> None:
-    assert on_a_terminal(COLOURED) == "\x1b[1;31merror:\x1b[0m no  [bad-usage]\n"
+    assert shown_on_a_terminal(COLOURED) == "\x1b[1;31merror:\x1b[0m no  [bad-usage]\n"
 
 
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}, {"NO_COLOR": "1", "FORCE_COLOR": "1"}])
 def test_colour_can_be_switched_off(environment: dict[str, str]) -> None:
-    assert on_a_terminal(COLOURED, **environment) == "error: no  [bad-usage]\n"
+    assert shown_on_a_terminal(COLOURED, **environment) == "error: no  [bad-usage]\n"
 
 
 def test_colour_can_be_forced_where_there_is_no_terminal(
@@ -181,7 +157,7 @@ def test_long_work_is_named_once_in_plain_words_where_there_is_no_terminal() -> 
 
 def test_long_work_spins_on_a_terminal_and_leaves_no_line_behind() -> None:
     code = "import time\nfrom provisioner.cli import display\nwith display.step('asking the index'): time.sleep(1.6)"
-    shown = on_a_terminal(code)
+    shown = shown_on_a_terminal(code)
     assert "asking the index" in shown
     assert "\n" not in shown.rpartition("asking the index")[2].strip("\n")
     assert shown.endswith(("\x1b[2K", "\x1b[?25h\r\x1b[1A\x1b[2K"))
@@ -212,7 +188,7 @@ def test_work_of_many_parts_says_now_and_then_where_it_is() -> None:
 
 
 def test_a_terminal_shows_the_part_in_one_line_that_is_overwritten() -> None:
-    shown = on_a_terminal(PARTS)
+    shown = shown_on_a_terminal(PARTS)
     assert "reading: 3, jax: c.whl" in shown
     assert "torch: [b].whl" in shown
     assert "\n" not in shown.rpartition("jax: c.whl")[2].strip("\n")

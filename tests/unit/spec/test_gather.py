@@ -169,6 +169,22 @@ def test_what_can_be_no_path_is_a_mistake(tmp_path: Path) -> None:
     ]
 
 
+def test_an_address_is_no_path(tmp_path: Path) -> None:
+    files = {
+        "provision.yaml": (
+            "packages-from: [https://x.test/r.txt, {file: https://x.test/pyproject.toml}]\n"
+            "constraints: [git+https://x.test/y]\noverrides: [file:///c.txt]\n"
+        )
+    }
+    told = "names an address; save what is there, and name the file"
+    assert mistakes(tmp_path, files) == [
+        f"provision.yaml:1:17: packages-from[0]: `https://x.test/r.txt` {told}",
+        f"provision.yaml:1:39: packages-from[1]: `https://x.test/pyproject.toml` {told}",
+        f"provision.yaml:2:15: constraints[0]: `git+https://x.test/y` {told}",
+        f"provision.yaml:3:13: overrides[0]: `file:///c.txt` {told}",
+    ]
+
+
 def test_lines_that_contradict_each_other_from_file_to_file(tmp_path: Path) -> None:
     files = {
         "provision.yaml": "requires: {pytorch: '>=2.6'}\npackages: ['numpy<2', 'torch<3']\npackages-from: [r.txt]\n",
