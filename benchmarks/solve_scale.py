@@ -21,9 +21,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))

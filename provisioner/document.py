@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import tempfile
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec import Struct
 
 from provisioner.errors import InvalidDocumentError, Mistake, ProvisionError
 from provisioner.names import nearest
@@ -36,8 +37,7 @@ class FileError(ProvisionError):
     exit_code = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(Struct, frozen=True):
     """A place in a file, 1-based, as editors count; `file` is "" for the file of the document it belongs to."""
 
     line: int
@@ -45,8 +45,7 @@ class Position:
     file: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """Plain data read from one YAML file, with the position of every key and item and the text of every scalar."""
 
     file: str

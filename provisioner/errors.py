@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
+
+from msgspec import Struct
 
 
 class ProvisionError(Exception):
@@ -31,8 +32,7 @@ class UsageError(ProvisionError):
     exit_code = 2
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Mistake:
+class Mistake(Struct, frozen=True, order=True):
     """One mistake in one file: where (1-based line and column), the key path, and what is wrong there."""
 
     file: str

@@ -9,8 +9,9 @@ Python packages keep using `packaging`; this module is for components of the mat
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from functools import lru_cache, total_ordering
+from functools import lru_cache
+
+from msgspec import Struct
 
 _RELEASE = re.compile(r"v?(\d+(?:\.\d+)*)(.*)", re.DOTALL)
 _CLAUSE = re.compile(r"\s*(===|==|!=|<=|>=|~=|<|>)?\s*([^\s,<>=!~]+)\s*")
@@ -18,16 +19,14 @@ _LONGEST = 200
 _POST = re.compile(r"[.-]?post(\d+)")
 
 
-@total_ordering
-@dataclass(frozen=True, slots=True, eq=False)
-class Version:
+class Version(Struct, frozen=True, eq=False):
     """One published version: its spelling, the integers it is compared by, and its local label (`+cu126`), if any."""
 
     text: str
     release: tuple[int, ...]
     post: int = 0
     local: str = ""
-    _key: tuple[tuple[int, ...], int, str] = field(default=((), 0, ""), repr=False)
+    _key: tuple[tuple[int, ...], int, str] = ((), 0, "")
 
     @classmethod
     def parse(cls, text: str) -> Version:
@@ -49,6 +48,15 @@ class Version:
 
     def __lt__(self, other: Version) -> bool:
         return self._key < other._key
+
+    def __le__(self, other: Version) -> bool:
+        return self._key <= other._key
+
+    def __gt__(self, other: Version) -> bool:
+        return self._key > other._key
+
+    def __ge__(self, other: Version) -> bool:
+        return self._key >= other._key
 
     def __hash__(self) -> int:
         return hash(self._key)
@@ -74,8 +82,7 @@ def _parse_version(text: str) -> Version:
     return Version(text.strip(), release, number, local, (trimmed, number, ""))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Clause:
+class Clause(Struct, frozen=True, eq=False):
     """One comparison of a range, such as `>=525.60.13` or `==12.*`.
 
     Two are equal when they are spelled alike: the versions 13 and 13.0 are the same, but `==13.*` and `==13.0.*` are not.
@@ -130,8 +137,7 @@ class Clause:
         return f"{self.operator}{self.version}{star}"
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
+class Range(Struct, frozen=True):
     """A set of versions: every clause must hold. The empty range allows everything."""
 
     clauses: tuple[Clause, ...] = ()

@@ -23,6 +23,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, ClassVar, Self, TypedDict, Unpack
 from urllib.parse import unquote
 
+from msgspec import Struct
+
 from tests.built_files import build_sdist, build_wheel, metadata_text
 
 if TYPE_CHECKING:
@@ -50,8 +52,7 @@ class FileFields(TypedDict, total=False):
     provenance: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServedFile:
+class ServedFile(Struct, frozen=True, kw_only=True):
     """One file, the bytes it has, and what its index says of it."""
 
     filename: str

@@ -7,9 +7,10 @@ choice of everything that is reached. What `Opinion` shares with the solver is o
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+from msgspec.structs import replace
 from packaging.requirements import Requirement
 from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version as PackageVersion
@@ -36,8 +37,7 @@ INDEX = {"cu1": "pypi", "cu2": "pytorch-cu2"}
 NAMES = ("alpha", "beta", "gamma", "delta", "epsilon")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class Wanted(Struct, frozen=True, kw_only=True):
     """One requirement: `name[x] operator number`; `under` is the extra whose marker guards it, "" for none.
 
     `python` is a Python its marker asks for besides, "" for any.
@@ -71,24 +71,21 @@ class Wanted:
         return outcomes[self.operator]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entry(Struct, frozen=True, kw_only=True):
     """One version of a distribution. `state` is `usable`, `yanked`, `python` (no file for this Python) or `lost` (no file)."""
 
     requires: tuple[Wanted, ...] = ()
     state: str = "usable"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limit:
+class Limit(Struct, frozen=True, kw_only=True):
     """When a release of torch is chosen, a distribution is in a range, if it is there at all."""
 
     release: int
     wanted: Wanted
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
+class Trial(Struct, frozen=True, kw_only=True):
     """The whole random problem; versions are whole numbers. `driver` is what the host states, None when it is open."""
 
     packages: Mapping[str, Mapping[int, Entry]]
@@ -276,8 +273,7 @@ def _owner(wanted: Wanted) -> FileOwner:
     return FileOwner(distribution=wanted.name, versions=f"{wanted.operator}{wanted.number}" if wanted.operator else "")
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
+class Edge(Struct, frozen=True):
     """One label of `key` out of `allowed` must be chosen; `group` is the name of what a person could drop."""
 
     group: str

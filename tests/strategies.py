@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import os
 import random
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from provisioner.matrix.need import Need
 from provisioner.solve.problem import join
@@ -48,8 +49,7 @@ def examples(count: int) -> settings:
     return settings(max_examples=count * TIMES, deadline=None, suppress_health_check=list(HealthCheck))
 
 
-@dataclass(frozen=True, kw_only=True)
-class System:
+class System(Struct, frozen=True, kw_only=True):
     """A problem without packages."""
 
     matrix: Matrix

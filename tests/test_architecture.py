@@ -53,7 +53,6 @@ HOMES = {
     "pysat": "solve",
     "requests": "index",
     "keyring": "index",
-    "msgspec": "index",
     "docker": "validate",
     "elftools": "measure",
     "jinja2": "browse",

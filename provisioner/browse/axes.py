@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from provisioner.browse.stacks import LABEL
 from provisioner.host.model import Driver, Host, HostGpu
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
 PLATFORMS = ("linux/amd64", "linux/arm64")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Device:
+class Device(Struct, frozen=True, kw_only=True):
     """One kind of GPU: what its code is compiled for, the market it was made for, and a product that stands for it."""
 
     target: str

@@ -6,8 +6,9 @@ only, so they exclude nothing here; whoever asks is shown them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from provisioner.browse.summary import newest_first
 
@@ -22,8 +23,7 @@ WAYS = frozenset({"minor-version", "forward-compat"})
 BASES = ("native", "minor-version", "forward-compat", "")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Companion:
+class Companion(Struct, frozen=True, kw_only=True):
     """One release of another component and those of its builds that fit (none where it has none).
 
     `basis` is how a driver runs a CUDA, "" for other pairs.
@@ -35,8 +35,7 @@ class Companion:
     basis: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Party:
+class Party(Struct, frozen=True, kw_only=True):
     """One release and build of a component: one side of a pair."""
 
     component: str

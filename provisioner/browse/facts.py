@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from provisioner.browse.question import newest_of_series, product
 from provisioner.errors import UsageError
@@ -38,8 +39,7 @@ TEXT_FACTS = frozenset(
 """Facts that a profile spells under their own name."""
 
 
-@dataclass(slots=True)
-class Understood:
+class Understood(Struct):
     """What the facts of a question come to: a host profile, what a spec would require, and how each fact was read."""
 
     profile: Profile = field(default_factory=dict)

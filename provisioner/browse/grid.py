@@ -8,8 +8,9 @@ needed: where a build takes several CUDAs, it is native as soon as one of them i
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from provisioner.browse.axes import PLATFORMS, Device, devices, newest_of_branches, open_wish, wish_for
 from provisioner.browse.stacks import LABEL, frameworks
@@ -36,8 +37,7 @@ INSTALLED = ("driver needs kernel",)
 """Groups that say where a driver can be built: one that is loaded has been."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Code:
+class Code(Struct, frozen=True, kw_only=True):
     """One verdict: `n`ative, `m`inor-version, `f`orward-compat, `p`tx, `u`nmeasured or `x`, refused, and then by which groups.
 
     `basis` is how the driver runs the CUDA of an unmeasured build; `is_offered` is whether the solver takes such a build,
@@ -50,8 +50,7 @@ class Code:
     is_offered: bool = False
 
 
-@dataclass(slots=True)
-class Grid:
+class Grid(Struct):
     """Verdicts as numbers: `table[platform][device][build]` is a row of `rows`, -1 where the build is not for the platform.
 
     A row has a code for each driver, or a single one where the GPU's driver is not one of NVIDIA's.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from provisioner.browse.data import gpu_data, image_data, kept, needs_data, rule_data
 from provisioner.errors import UsageError
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
     from provisioner.matrix.model import Matrix
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class Row(Struct, frozen=True, kw_only=True):
     """One named row: its kind (`rule`, `source`, `gpu` …), its name and what it says."""
 
     kind: str

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from provisioner.errors import UsageError
 from provisioner.names import COMPONENT_OF_DISTRIBUTION, nearest
@@ -22,8 +24,7 @@ PLAIN_FACTS = ("platform", "accelerator", "runs", "virtualization")
 """What can be asked although it is no component: facts of a host or a wish that guards speak of."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fact:
+class Fact(Struct, frozen=True, kw_only=True):
     """One fact of a question. `is_exact` tells `driver=535` (a value) from `driver>=535` (a range)."""
 
     name: str
@@ -42,8 +43,7 @@ class Fact:
         return self.text.lstrip("=").removesuffix(".*").strip()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class Question(Struct, frozen=True, kw_only=True):
     """Facts, or one `name` of a row where the words are none."""
 
     facts: tuple[Fact, ...] = ()

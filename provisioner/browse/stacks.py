@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from provisioner.browse.facts import understand
 from provisioner.document import parse_document
@@ -32,8 +33,7 @@ LABEL = "host"
 _RULE = "rule "
 
 
-@dataclass(frozen=True, slots=True)
-class OfRelease:
+class OfRelease(Struct, frozen=True):
     """The candidate is a build of one release."""
 
     version: Version
@@ -46,8 +46,7 @@ class OfRelease:
         return str(self.version)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Running:
+class Running(Struct, frozen=True, kw_only=True):
     """One framework release that runs, with the stack the solver chose for it."""
 
     component: str
@@ -56,8 +55,7 @@ class Running:
     stack: Stack
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refused:
+class Refused(Struct, frozen=True, kw_only=True):
     """Framework releases that cannot run, newest first, and the minimal conflict of the newest of them."""
 
     component: str
@@ -66,8 +64,7 @@ class Refused:
     rules: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stacks:
+class Stacks(Struct, frozen=True, kw_only=True):
     """The answer: the facts as they were understood, what runs, what does not, and what nobody stated."""
 
     facts: tuple[tuple[str, str], ...]

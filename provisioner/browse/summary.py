@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -11,8 +12,7 @@ if TYPE_CHECKING:
     from provisioner.matrix.model import Component, Matrix, Release
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
+class Summary(Struct, frozen=True, kw_only=True):
     """One component: how many releases and builds it has, its newest, and how many of its rows were measured.
 
     `end_of_life` is the latest date any release of it states.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec import Struct
 
 from provisioner.cli.options import (
     ExcludeNewerOption,
@@ -53,8 +53,7 @@ SEVERITY = (0, 3, 1, 2)
 """Exit codes from best to worst: a file that cannot be used says less than a no, and somebody has to mend it first."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class Question(Struct, frozen=True, kw_only=True):
     """What was asked of every lock: on which hosts and by which matrix it should hold, and what solving again would change."""
 
     hosts: list[Path] | None
@@ -65,8 +64,7 @@ class Question:
     files: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(Struct, frozen=True):
     """What a check of one lock found, what solving it again would change where that was asked, and the error that ended it."""
 
     findings: tuple[Finding, ...]
@@ -293,12 +291,12 @@ def _worst(verdicts: list[str]) -> str:
 
 
 def _as_json(result: Result) -> dict[str, object]:
-    from dataclasses import asdict
+    from msgspec import to_builtins
 
     from provisioner.cli.display import failure_data
 
     findings = [
-        {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(finding).items()}
+        {key: list(value) if isinstance(value, tuple) else value for key, value in to_builtins(finding).items()}
         for finding in result.findings
     ]
     report: dict[str, object] = {"verdict": result.verdict, "findings": findings}

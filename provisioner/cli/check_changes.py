@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from provisioner.errors import UnavailableError
 
@@ -33,8 +35,7 @@ STALE_CODES = frozenset(
 """Findings that solving again would do something about."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Renewal:
+class Renewal(Struct, frozen=True, kw_only=True):
     """What solving again would change; None where that was not asked, or cannot be told.
 
     `system` is that of the system half alone. `least` keeps what the lock has where it may, as `provision solve` does;
@@ -50,8 +51,7 @@ class Renewal:
     findings: tuple[Finding, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Answer:
+class _Answer(Struct, frozen=True, kw_only=True):
     """A lock solved twice: keeping what it has where it may, and with the newest of everything; `held` is of the second."""
 
     kept: Lock
@@ -295,12 +295,13 @@ def _held_entry(held: Held) -> dict[str, object]:
 
 
 def _offer_entry(offer: Offer) -> dict[str, object]:
-    from dataclasses import asdict
+    from msgspec import to_builtins
 
-    return asdict(offer)
+    entry: dict[str, object] = to_builtins(offer)
+    return entry
 
 
 def _reason(cause: Cause) -> dict[str, object]:
-    from dataclasses import asdict
+    from msgspec import to_builtins
 
-    return {key: value for key, value in asdict(cause).items() if value}
+    return {key: value for key, value in to_builtins(cause).items() if value}

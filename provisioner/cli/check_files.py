@@ -47,7 +47,8 @@ def _records(
     """The RECORD of each package's wheel, and why some could not be read; source distributions have none."""
     import os
     from concurrent.futures import ThreadPoolExecutor
-    from dataclasses import replace
+
+    from msgspec.structs import replace
 
     from provisioner.curate.artefacts import Artefacts
     from provisioner.index.settings import settings_from_pip

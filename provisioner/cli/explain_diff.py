@@ -50,12 +50,12 @@ def _text(path: Path) -> str:
 
 
 def _as_json(comparison: Comparison) -> dict[str, object]:
-    from dataclasses import asdict
+    from msgspec import to_builtins
 
     changes = []
     for change in comparison.changes:
-        fields = {key: value for key, value in asdict(change).items() if value or key in {"old", "new", "is_breaking"}}
-        causes = [{key: value for key, value in asdict(cause).items() if value} for cause in change.causes]
+        fields = {key: value for key, value in to_builtins(change).items() if value or key in {"old", "new", "is_breaking"}}
+        causes = [{key: value for key, value in to_builtins(cause).items() if value} for cause in change.causes]
         fields["causes"] = causes
         fields["breaking"] = fields.pop("is_breaking")
         changes.append(fields)

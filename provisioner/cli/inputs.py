@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from provisioner.errors import UsageError
 
@@ -21,8 +23,7 @@ INLINE = "target.host"
 """What a host that stands in the spec itself is called."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Inputs:
+class Inputs(Struct, frozen=True, kw_only=True):
     """A validated spec, the document it came from, the hosts and the matrix.
 
     `target` is the name of the target, of a spec that names several, and `targets` are the names of all: `spec` and

@@ -46,7 +46,8 @@ def matrix_audit(
     was interrupted goes on where it stopped.
     """
     import os
-    from dataclasses import replace
+
+    from msgspec.structs import replace
 
     from provisioner.cli.display import json_data
     from provisioner.curate.artefacts import Artefacts
@@ -187,7 +188,7 @@ def _finding(found: Finding) -> list[str]:
 
 
 def _report(results: Sequence[Audited], *, status: str, unnamed: int, fetched: int) -> dict[str, object]:
-    from dataclasses import asdict
+    from msgspec import to_builtins
 
     return {
         "status": status,
@@ -202,7 +203,7 @@ def _report(results: Sequence[Audited], *, status: str, unnamed: int, fetched: i
                 "artefact": one.row.build.artefact,
                 "outcome": one.outcome,
                 "why_not": one.why_not,
-                "findings": [asdict(found) for found in one.findings],
+                "findings": [to_builtins(found) for found in one.findings],
             }
             for one in results
         ],

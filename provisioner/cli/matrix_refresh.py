@@ -41,8 +41,9 @@ def matrix_refresh(
     Leaves with 1 when the index has less than the matrix, when the matrix could not be loaded with what it has, and with
     --dry-run when anything would change.
     """
-    from dataclasses import replace
     from datetime import UTC, datetime
+
+    from msgspec.structs import replace
 
     from provisioner.cli.display import data, json_data, steps, talk, warn
     from provisioner.curate.refresh import refresh

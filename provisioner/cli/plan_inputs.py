@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from provisioner.errors import UsageError
 
@@ -30,8 +32,7 @@ CHANGED = ("os",)
 """What is left alone unless it is named: a new release of the operating system is a new machine."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Going:
+class Going(Struct, frozen=True, kw_only=True):
     """What `--to` says: a spec, a lock, or requirements laid over today's spec; `places` say where each was written."""
 
     inputs: Inputs

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from provisioner.cli.options import (
     DEFAULT_SPEC,
@@ -31,8 +32,7 @@ if TYPE_CHECKING:
     from provisioner.solve.stack import Move, Stack
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """The stacks of one target, one a platform, and the files that were written for it; `target` is "" of a spec with one."""
 
     target: str
@@ -40,8 +40,7 @@ class Answer:
     written: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class Run(Struct, frozen=True, kw_only=True):
     """How to lock: where to write, what may move away from an earlier lock (None: everything), and what may be done."""
 
     folder: Path

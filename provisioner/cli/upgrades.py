@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+from msgspec.structs import replace
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
 OPTION = "--upgrade-package"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Upgrades:
+class Upgrades(Struct, frozen=True, kw_only=True):
     """The names that may move, as they were written, and the ranges some of them were given."""
 
     names: tuple[str, ...] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 QUESTIONS = {
     "driver-floor": "the oldest Linux driver that runs a CUDA release",
@@ -22,8 +22,7 @@ QUESTIONS = {
 """Every question a claim may answer, in words."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class Claim(Struct, frozen=True, kw_only=True):
     """One line of somebody's table.
 
     `subject` is what it is about (`cuda 12.6`, `sm_90`), `says` the answer, `scope` the part of the question the whole table
@@ -37,8 +36,7 @@ class Claim:
     line: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class Table(Struct, frozen=True, kw_only=True):
     """A published table: its short name (`uv`), what it is, where it was published, and its claims."""
 
     name: str

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from provisioner.compare.judge import judge
 
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
     from provisioner.matrix.model import Matrix
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
+class Compared(Struct, frozen=True, kw_only=True):
     """One claim beside our judgement of it; `reason` is the written one, "" where there is none."""
 
     table: str
@@ -35,8 +35,7 @@ class Compared:
         return "explained" if self.reason else "unexplained"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class Comparison(Struct, frozen=True, kw_only=True):
     """All claims of some tables compared; `idle` are reasons that explain no difference any more."""
 
     compared: tuple[Compared, ...]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from provisioner.compare.judge_builds import JUDGES as BUILD_JUDGES
 from provisioner.compare.judgement import MAJORS, Judgement, evidence, in_series, majors_text, numbers, series
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
     from provisioner.matrix.model import Matrix, Release
 
 
-@dataclass(frozen=True, slots=True)
-class _Span:
+class _Span(Struct, frozen=True):
     """A closed range of somebody's table whose ends are series: `<=12.9` holds 12.9.2."""
 
     low: tuple[int, ...]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,8 +17,7 @@ _MOST_EVIDENCE = 3
 _MOST_CITATIONS = 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judgement:
+class Judgement(Struct, frozen=True, kw_only=True):
     """`silent`: this matrix has no row that could agree or differ. `ours` is what it says, `evidence` where and by whom."""
 
     verdict: Verdict

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from provisioner.matrix.model import Build, Component, Release
@@ -11,8 +12,7 @@ if TYPE_CHECKING:
 Outcome = Literal["confirmed", "refuted", "not measurable"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class Row(Struct, frozen=True, kw_only=True):
     """One row of the matrix that names an artefact: a build of a release. `place` is its `file:line`."""
 
     component: Component
@@ -27,8 +27,7 @@ class Row:
         return f"{self.component.name}=={self.release.version}+{self.build.name}{platforms}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Finding(Struct, frozen=True, kw_only=True):
     """One field of a row: what the row states, what was read, and what follows.
 
     `is_whole`: all of the artefact was read; otherwise `confirmed` means as far as it was read.
@@ -41,8 +40,7 @@ class Finding:
     is_whole: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Audited:
+class Audited(Struct, frozen=True, kw_only=True):
     """A row with what was found of it; `why_not` is set, and nothing found, where its artefact could not be measured."""
 
     row: Row

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from provisioner.measure.fatbin import FatBinaryReader, target_key
 
@@ -24,8 +25,7 @@ Measured: in libnccl 2.26.2 and libcudnn_ops 9.28 every target is in the first c
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class Reading(Struct, frozen=True, kw_only=True):
     """One kind of fact, and the source a build cites for it: `where` in wheels of `project` it is read.
 
     `fields` returns what is to be set in a build; nothing where the build has it already, or its artefact does not tell.

@@ -8,8 +8,10 @@ from __future__ import annotations
 import difflib
 import re
 from collections import Counter
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from provisioner.curate.derive import GENERATED, Sitting
 from provisioner.curate.derive_jax import JAX
@@ -52,8 +54,7 @@ class UnloadableMatrixError(RefusedError):
     code = "unloadable-matrix"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refreshed:
+class Refreshed(Struct, frozen=True, kw_only=True):
     """One generated file: its path, its text before and after, and what a person should hear of it."""
 
     component: str

@@ -7,9 +7,9 @@ What was read is kept by the wheel's hash, so an interrupted run goes on where i
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self, TypeVar, cast
 
+from msgspec import Struct
 from packaging.utils import canonicalize_name
 
 from provisioner.errors import UnavailableError
@@ -37,8 +37,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wheel:
+class Wheel(Struct, frozen=True, kw_only=True):
     """One wheel of an index. `text` is its version as its filename spells it; `build` orders wheels of equal tags."""
 
     project: str

@@ -6,8 +6,9 @@ then tells the hosts of other stacks apart by as little as does. Numbers are com
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from provisioner.fleet.affinity_needs import Absent, Bounds, integer
 from provisioner.fleet.affinity_terms import LAST_RESORT, Expansion, Population, fewest, point
@@ -24,8 +25,7 @@ _MOST_STARTS = 200
 """Hosts that a box is grown around whether or not another box holds them: more boxes to choose from, and more time."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Expression:
+class Expression(Struct, frozen=True, kw_only=True):
     """One comparison of a label: `In`, `Exists`, `DoesNotExist`, `Gt` or `Lt`, the last two with one integer."""
 
     key: str
@@ -47,16 +47,14 @@ Term = tuple[Expression, ...]
 """Expressions that must all hold."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unreached:
+class Unreached(Struct, frozen=True, kw_only=True):
     """Hosts of the stack that its affinity does not admit, because their labels do not show what the stack needs."""
 
     names: tuple[str, ...]
     lacking: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Inseparable:
+class Inseparable(Struct, frozen=True, kw_only=True):
     """Hosts that are not the stack's and are admitted all the same: their labels are those of hosts that are.
 
     `facts` are what differs between them and no label shows.
@@ -67,8 +65,7 @@ class Inseparable:
     facts: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Affinity:
+class Affinity(Struct, frozen=True, kw_only=True):
     """Terms of which one must hold, and what they cannot tell.
 
     `by_name` says that some term tells hosts apart by a name (product, machine, instance type), since no number differs.

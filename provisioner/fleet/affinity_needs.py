@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
 from math import inf
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from provisioner.fleet.labels import (
     AMD_DEVICE,
@@ -35,16 +37,14 @@ _LARGEST = 2**63 - 1
 _SHOWN = frozenset({"driver", "gpu", "kernel", "amdgpu", "platform"})
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(Struct, frozen=True):
     """An interval of integers, both ends included; None is no end."""
 
     low: int | None = None
     high: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Absent:
+class Absent(Struct, frozen=True):
     """The label must not be there."""
 
 
@@ -53,8 +53,7 @@ Box = dict[str, Constraint]
 """Labels that must all meet their constraint: one term of an affinity, before it is written out."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Alternative:
+class Alternative(Struct, frozen=True, kw_only=True):
     """One way for a node to do: labels with one of some `values`, one of the `capabilities`, and versions within ranges.
 
     `capabilities` None asks for no GPU of NVIDIA's; a range that is empty asks nothing of the version.
@@ -108,8 +107,7 @@ class Alternative:
                 yield f"{keys[0].removesuffix('.major')} is " + (f"{text}, not {wanted}" if text else "missing")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Needs:
+class Needs(Struct, frozen=True, kw_only=True):
     """The ways for a node to serve a stack; `unshown` are requirements no label shows, a sentence each."""
 
     alternatives: tuple[Alternative, ...]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from provisioner.solve.facts import FACTS, binds, stated
 from provisioner.solve.target import TargetHost, Wish
@@ -20,8 +22,7 @@ _GPUS = 16
 """For how many kinds of GPU in one machine a place is given; more do not fit into one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostClass:
+class HostClass(Struct, frozen=True, kw_only=True):
     """Hosts of which the same things are known; `members` are in the order of their names, `host` is the first's profile."""
 
     host: Host
@@ -47,8 +48,7 @@ class HostClass:
         return TargetHost(label=self.name, host=self.host, places=dict.fromkeys(facts, where) if where else {})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pool:
+class Pool(Struct, frozen=True, kw_only=True):
     """Classes that one stack may serve together: of one platform and one accelerator. `wish` is for the first of them."""
 
     wish: Wish
@@ -59,8 +59,7 @@ class Pool:
         return replace(self.wish, hosts=tuple(targets))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fleet:
+class Fleet(Struct, frozen=True, kw_only=True):
     """All hosts: pools to cover, and classes whose platform the spec does not name or that have no GPU beside hosts that do."""
 
     pools: tuple[Pool, ...]

@@ -8,9 +8,10 @@ there are too many sets to list, what was listed is covered, and a lower bound i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from provisioner.solve.devices import FRAMEWORKS
 from provisioner.solve.sets import Clauses, Members, apart, covers, fewest
@@ -31,8 +32,7 @@ MOST_COVERS = 60
 """How many covers of the smallest size are compared by what they give."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bound:
+class Bound(Struct, frozen=True, kw_only=True):
     """How many stacks are proved to be needed, and how many were found."""
 
     lower: int

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from provisioner.fleet.classes import pools_of
 from provisioner.fleet.cover import Bound, Coverage

@@ -8,8 +8,9 @@ word: see `cover`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from provisioner.fleet.local import Choice, Demand, Local, Want
 from provisioner.solve.problem import join
@@ -32,8 +33,7 @@ NEVER: frozenset[Demand] = frozenset({("never",)})
 """What a class demands that no stack of its pool serves: it states that it has no GPU, and an accelerator is asked for."""
 
 
-@dataclass(slots=True, kw_only=True)
-class Shared:
+class Shared(Struct, kw_only=True):
     """The part all hosts share: candidates of each key, and what choosing one requires of the others."""
 
     sizes: dict[str, int] = field(default_factory=dict)
@@ -43,8 +43,7 @@ class Shared:
     needs: set[tuple[Choice, str, frozenset[int]]] = field(default_factory=set)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Effects:
+class Effects(Struct, frozen=True, kw_only=True):
     """The shared part of a pool, and the demands of each of its classes."""
 
     shared: Shared

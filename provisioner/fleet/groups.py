@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from provisioner.fleet.arrangement import Arranging
 from provisioner.solve.problem import join
@@ -27,8 +29,7 @@ _FIRST = -2
 """Before every component, and before names, which have no place in the order."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class Group(Struct, frozen=True, kw_only=True):
     """Kinds served by one stack, the chiefs among them, and the stack: the places of what was chosen among the candidates."""
 
     kinds: frozenset[int]

@@ -10,8 +10,9 @@ GPU: `blackwell` is two incompatible generations, and a newer GPU than feature d
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from provisioner.host.products import product_label
 
@@ -53,8 +54,7 @@ KNOWN = (
 """Every label an affinity may speak of."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LabelSet:
+class LabelSet(Struct, frozen=True, kw_only=True):
     """Hosts whose labels are alike, as far as an affinity may speak of them; `hosts` are their different facts."""
 
     labels: Mapping[str, str]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from provisioner.fleet.classes import HostClass
@@ -12,16 +13,14 @@ if TYPE_CHECKING:
     from provisioner.solve.stack import Conflict, Stack
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
+class Note(Struct, frozen=True, kw_only=True):
     """Something to say about some of the hosts a stack serves, in words about one of them; no classes: about the stack."""
 
     text: str
     classes: tuple[HostClass, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FleetStack:
+class FleetStack(Struct, frozen=True, kw_only=True):
     """One stack and the classes of hosts that it was verified on.
 
     `stack.components` holds what the hosts share; `unverified` names missing facts once for all hosts that lack them; `chosen`
@@ -51,8 +50,7 @@ class FleetStack:
         return "unverified" if self.unverified else "yes"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unserved:
+class Unserved(Struct, frozen=True, kw_only=True):
     """Classes no stack can serve, because the same requests and rules stand against them.
 
     The conflict is that of the first class, for which its hints were solved again; it was proved for each of the others, with
@@ -69,8 +67,7 @@ class Unserved:
         return sum(one.nodes for one in self.classes)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FleetAnswer:
+class FleetAnswer(Struct, frozen=True, kw_only=True):
     """Everything decided about a fleet."""
 
     stacks: tuple[FleetStack, ...]

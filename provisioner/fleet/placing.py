@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from provisioner.fleet.affinity import Affinity, node_affinity
 from provisioner.fleet.affinity_needs import needs_of

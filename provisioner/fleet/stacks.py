@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from provisioner.errors import UnavailableError
 from provisioner.fleet.effects import marked
@@ -36,8 +38,7 @@ INSTALLED = ("driver", "amdgpu", "webdriver", "cuda_driver")
 """What a host may leave open because somebody can install it."""
 
 
-@dataclass(slots=True)
-class _Notes:
+class _Notes(Struct):
     """Texts about single hosts, folded: the same words about several are one note."""
 
     found: dict[str, dict[int, None]] = field(default_factory=dict)

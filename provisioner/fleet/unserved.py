@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from provisioner.fleet.model import Unserved
 from provisioner.solve.complete import CompleteSearch

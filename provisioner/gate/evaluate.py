@@ -11,9 +11,10 @@ CSV mode, on Jetson, asks for the first GPU only; a Jetson has one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from provisioner.gate.grammar import Clause, Numbers, numbers_of
 
@@ -32,8 +33,7 @@ OF_GPU = ("arch", "brand")
 _ANOTHER = "a brand nobody mentions"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GateGpu:
+class GateGpu(Struct, frozen=True, kw_only=True):
     """One visible GPU. `arch` is its compute capability, "" when unknown; `brands` those it may be of, none when unknown."""
 
     arch: str = ""
@@ -41,8 +41,7 @@ class GateGpu:
     label: str = "the GPU"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GateFacts:
+class GateFacts(Struct, frozen=True, kw_only=True):
     """What a runtime would know of a host: driver, the CUDA it reports, and the GPUs. "" and None are unknown; () is none."""
 
     driver: str = ""

@@ -13,8 +13,9 @@ error here, but for properties neither knows: the toolkit skips them, and so do 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from provisioner.errors import ProvisionError
 
@@ -54,8 +55,7 @@ class GateError(ProvisionError):
         self.reason = reason
 
 
-@dataclass(frozen=True, slots=True)
-class Clause:
+class Clause(Struct, frozen=True):
     """One comparison, such as `driver>=535`; `numbers` is the value of a version without trailing zeros."""
 
     name: str
@@ -88,8 +88,7 @@ class Clause:
         return f"{self.name}{self.operator}{self.value}"
 
 
-@dataclass(frozen=True, slots=True)
-class Expression:
+class Expression(Struct, frozen=True):
     """One requirement: any of `terms` is enough, and all clauses of a term must hold. No terms: nothing is required.
 
     `skipped` are the clauses about properties no runtime knows; a term of nothing else is no term.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from provisioner.gate.evaluate import (
     NO,
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
     from provisioner.gate.grammar import Expression
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(Struct, frozen=True):
     """The answer. `unmet` are the clauses at fault, in words; `unknown` the properties that would settle it."""
 
     verdict: str

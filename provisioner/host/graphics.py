@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import lzma
 from collections import Counter
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from provisioner.host.model import Driver, HostGpu
 from provisioner.host.nvml import NvmlAnswer, ask_nvml
@@ -47,8 +49,7 @@ _MODULE_PLACES = ("updates/dkms", "extra", "extra/nvidia", "updates", "kernel/dr
 _QUERIES = ("name,driver_version,pci.device_id,compute_cap", "name,driver_version,pci.device_id")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Graphics:
+class Graphics(Struct, frozen=True, kw_only=True):
     """What drives the GPUs and which they are; None is unknown. `notes` say what could not be learned, and why."""
 
     driver: Driver | None = None

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
+
+from msgspec import Struct
 
 from provisioner.errors import UsageError
 from provisioner.host import macos
@@ -53,8 +54,7 @@ _LIBC_DIRECTORIES = (
 _HEADER_BYTES = 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Inspection:
+class Inspection(Struct, frozen=True, kw_only=True):
     """A host profile, and one sentence for each fact that could not be learned or that contradicts another."""
 
     host: Host

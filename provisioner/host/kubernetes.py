@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from provisioner.host.model import Driver, Host, HostGpu, OperatingSystem
 from provisioner.host.parse import parse_kernel_release
@@ -46,8 +47,7 @@ _PRETTY = (
 """`status.nodeInfo.osImage` is the PRETTY_NAME of /etc/os-release: `Ubuntu 22.04.5 LTS`, `Amazon Linux 2023.5.20240916`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
+class Node(Struct, frozen=True, kw_only=True):
     """One node: its name, facts, the labels that tell of hardware and software, and what else is worth knowing about it."""
 
     name: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from provisioner.host.parse_nvidia import SeenGpu, parse_nvml_version
 
@@ -36,8 +37,7 @@ class _PciInfo(ctypes.Structure):
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NvmlAnswer:
+class NvmlAnswer(Struct, frozen=True, kw_only=True):
     """What the library said. `gpus` is None when it could not be asked; `is_missing` when it is not installed at all."""
 
     driver: str | None = None

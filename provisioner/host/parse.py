@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import struct
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _KERNEL = re.compile(r"\d+\.\d+[\w.+~-]*")
 _GLIBC_BANNER = re.compile(rb"GNU C Library [^\n]{0,200}?release version (\d+\.\d+)")
@@ -18,8 +19,7 @@ GPU_HOLDERS = ("nouveau", "nova_core", "nvidiafb", "rivafb", "vfio_pci")
 """Kernel modules that bind an NVIDIA GPU in place of NVIDIA's own: while one holds it, the driver cannot."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PciDevice:
+class PciDevice(Struct, frozen=True, kw_only=True):
     """One device of the PCI bus: upper-case hexadecimal ids, and the kernel's driver that holds it, if any."""
 
     vendor: str

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 Flavour = Literal["open", "proprietary"]
 
@@ -13,8 +14,7 @@ _VERSION = r"\d{2,4}(?:\.\d+){1,2}"
 _MODINFO = re.compile(rb"\0(license|version)=([^\0]{1,80})(?=\0)")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KernelModule:
+class KernelModule(Struct, frozen=True, kw_only=True):
     """The loaded NVIDIA kernel module: its version, flavour, and the architecture it was built for (None: not said)."""
 
     version: str
@@ -22,8 +22,7 @@ class KernelModule:
     machine: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeenGpu:
+class SeenGpu(Struct, frozen=True, kw_only=True):
     """One GPU as a tool named it; `pci_device_id` is four upper-case hexadecimal digits."""
 
     name: str | None = None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from provisioner.document import parse_document, read_text
 from provisioner.errors import UsageError
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
 _DIRECTORY = Path(__file__).parent / "profiles"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Profile:
+class Profile(Struct, frozen=True, kw_only=True):
     """A shipped profile: what it stands for in words, and its facts."""
 
     name: str

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from provisioner.document import Document, Position, dotted, parse_document, read_text
 from provisioner.errors import InvalidDocumentError, Mistake, UsageError
@@ -28,8 +30,7 @@ _MOST_MISTAKES = 20
 """Mistakes of one file that are looked for: a table made by a script has the same one ten thousand times."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListedHost:
+class ListedHost(Struct, frozen=True, kw_only=True):
     """One host of a roster, or `count` identical ones. `labels` are its Kubernetes labels, none elsewhere.
 
     `where` is its place: a file, with the line or the item. Hosts that state the same share one `Host`, and nodes labelled

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 import re
-from dataclasses import dataclass
 from io import StringIO
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from provisioner.document import Document, KeyPath, Position
 from provisioner.errors import InvalidDocumentError, Mistake
@@ -50,8 +51,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f]")
 _GPU = re.compile(r"(?:(\d+) ?x ?)?(.*?)(?: \((\d+\.\d+|gfx[0-9a-f]+)\))?")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class Row(Struct, frozen=True, kw_only=True):
     """One row: the host it describes, how many there are, and its line."""
 
     name: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 _MOST_LINKS = 40
 """As many symbolic links as Linux follows in one path (path_resolution(7))."""
@@ -12,8 +13,7 @@ _MOST_LINKS = 40
 _MOST_BYTES = 256 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Tree:
+class Tree(Struct, frozen=True):
     """Files below `root`. What is missing, not permitted or not readable is None: a fact that stays unknown."""
 
     root: Path

@@ -10,8 +10,9 @@ import sqlite3
 import sys
 import threading
 import zlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from provisioner.index.bodies import Bodies
 
@@ -38,8 +39,7 @@ CREATE TABLE IF NOT EXISTS record (key TEXT PRIMARY KEY, content BLOB);
 _PAGE = "url, sha256, etag, modified, fetched, fresh, content_type, answered, encoding"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredPage:
+class StoredPage(Struct, frozen=True, kw_only=True):
     """What is known of one URL: the hash of its body as it was sent ("" when there is no such page) and how to ask again.
 
     `fetched` is a POSIX time, `fresh` the seconds from then in which nobody needs to ask. `answered` is the URL where redirects

@@ -7,9 +7,10 @@ whoever can upload a name there could then supply the files of a private project
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Self
+
+from msgspec.structs import replace
 
 from provisioner import __version__
 from provisioner.errors import ProvisionError, UnavailableError

@@ -6,10 +6,10 @@ Source: PyPA specifications, "Core metadata" and "Binary distribution format", r
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import IO, TYPE_CHECKING, Any, cast
 
+from msgspec import Struct
 from packaging.markers import InvalidMarker, Marker
 from packaging.requirements import InvalidRequirement, Requirement
 
@@ -41,8 +41,7 @@ class UnusableMetadataError(RefusedError):
         self.is_build_needed = is_build_needed
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CoreMetadata:
+class CoreMetadata(Struct, frozen=True, kw_only=True):
     """What one distribution says of itself, as it spells it. `dynamic` are lower-case field names.
 
     `is_built`: a build on this machine said so, and on another machine it may say something else.

@@ -10,9 +10,10 @@ import importlib.util
 import json
 import os
 import threading
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from provisioner.index.address import credentials_in, is_remote, origin, public_url
 from provisioner.index.logins import variable_prefix
@@ -27,8 +28,7 @@ KEYRING_SECONDS = 30.0
 """A keyring may have to be unlocked by hand, which nobody is there for in a build."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Place:
+class _Place(Struct, frozen=True, kw_only=True):
     """An address that credentials belong to, and what is known of them without asking anybody."""
 
     name: str

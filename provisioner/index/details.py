@@ -11,8 +11,9 @@ import math
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from provisioner.errors import UnavailableError
 from provisioner.index.local_wheel import with_python
@@ -37,8 +38,7 @@ DEEPEST = 8
 Identity = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileDetails:
+class FileDetails(Struct, frozen=True, kw_only=True):
     """What is known of one file. `size` is in bytes, None where nobody says; `missing` names what was not to be had.
 
     `identities` are the publishers that attest the file as their index states them: nothing here was verified.

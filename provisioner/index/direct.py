@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+from msgspec.structs import replace
 from packaging.utils import canonicalize_name
 
 from provisioner.index.core_metadata import CoreMetadata, UnusableMetadataError
@@ -29,8 +30,7 @@ if TYPE_CHECKING:
     from provisioner.index.transport import Transport
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Read:
+class _Read(Struct, frozen=True, kw_only=True):
     """What was read of one direct reference: the file, its own metadata, and under which key more of it is kept."""
 
     file: IndexFile

@@ -6,9 +6,11 @@ Source: PEP 508, "Grammar" (`urlspec`); PyPA specifications, "Direct URL Data St
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlsplit, urlunsplit
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from provisioner.errors import ProvisionError
 from provisioner.index.address import is_remote, public_url
@@ -25,8 +27,7 @@ class DirectReferenceError(ProvisionError):
     exit_code = 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DirectReference:
+class DirectReference(Struct, frozen=True, kw_only=True):
     """One file as a requirement names it. `url` has neither credentials nor fragment; `path` is set for a file of this machine.
 
     `sha256` is what the fragment says the file must have, "" for nothing.

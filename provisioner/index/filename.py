@@ -6,9 +6,9 @@ Source: PyPA specifications, "Binary distribution format" and "Source distributi
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 
+from msgspec import Struct
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
@@ -18,8 +18,7 @@ _PLATFORM = re.compile(r"any|win32|\w+_[\w.]+")
 _SDIST_ENDINGS = (".tar.gz", ".zip")
 
 
-@dataclass(frozen=True, slots=True)
-class Filename:
+class Filename(Struct, frozen=True):
     """A filename taken apart. `tag` is "" for a source distribution; `build` orders wheels of equal tags."""
 
     version: Version

@@ -6,8 +6,9 @@ of their parts, and only the chosen ones become an `IndexFile`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct
 
 from provisioner.index.model import IndexFile
 
@@ -45,8 +46,7 @@ def as_it_is(file: Listed) -> IndexFile:
     return file
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listing:
+class Listing(Struct, frozen=True, kw_only=True):
     """The files of a page in its order, and how one of them is read to its end."""
 
     files: Sequence[Listed]

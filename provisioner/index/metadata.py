@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
+from msgspec import Struct
 from packaging.utils import canonicalize_name
 
 from provisioner.errors import RefusedError, UnavailableError
@@ -42,8 +42,7 @@ class HashMismatchError(RefusedError):
     code = "hash-mismatch"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Adopted:
+class _Adopted(Struct, frozen=True, kw_only=True):
     """What is known of a file that a requirement names by URL or path, and the hashes that requirements state."""
 
     core: CoreMetadata

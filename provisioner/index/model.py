@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,8 +20,7 @@ DIRECT_URL, DIRECT_PATH = "url", "path"
 """The index names of files that a requirement names itself (`name @ https://…`, `name @ file:./name-1.0.whl`)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Environment:
+class Environment(Struct, frozen=True, kw_only=True):
     """Where packages must install: the *target*, never the machine this program runs on.
 
     `platform` is `linux/amd64` and the like; `python` is `3.12`; `glibc` is the newest glibc symbol version the target has
@@ -33,8 +33,7 @@ class Environment:
     macos: tuple[int, int] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexFile:
+class IndexFile(Struct, frozen=True, kw_only=True):
     """One file of a project as its index lists it. `sha256` is lower-case hex, "" when the index gives none.
 
     `path` is set instead of a usable `url` for a local file (`find-links`, `file://`). `upload_time` is as the index
@@ -61,8 +60,7 @@ EARLY = "a pre-release, for requirements that name one"
 """Why a pre-release that `EarlySource` tells of is not for everybody."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PackageRelease:
+class PackageRelease(Struct, frozen=True, kw_only=True):
     """One version of one project with the file an installer would pick for the environment (None: nothing fits, and why).
 
     `why_not` is one reason in words: no wheel for cp314 on linux/amd64 (has cp310, cp311); only a source distribution; needs

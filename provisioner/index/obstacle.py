@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from provisioner.index.filename import is_variant
 from provisioner.index.tags import ANY_GLIBC, expanded, glibc_of, platform_of, platform_tags, python_release, tag_ranks
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
 _MAC = re.compile(r"macosx_(\d+)_(\d+)_\w+")
 
 
-@dataclass(frozen=True, slots=True)
-class Obstacle:
+class Obstacle(Struct, frozen=True):
     """One reason in words; `component` is `python`, `glibc`, `platform`, or "" when the file itself is the reason."""
 
     text: str
@@ -62,8 +62,7 @@ def _platform_obstacle(singles: list[list[str]], environment: Environment) -> Ob
     return Obstacle(f"no wheel for {environment.platform} (has {', '.join(platforms)})", "platform")
 
 
-@dataclass(frozen=True, slots=True)
-class _Accepted:
+class _Accepted(Struct, frozen=True):
     """What the target takes, part by part of a tag; `names` are those of the platforms whose wheels are for its machine."""
 
     pythons: frozenset[str]

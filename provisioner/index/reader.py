@@ -6,8 +6,10 @@ import hashlib
 import re
 import sys
 import time
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from provisioner.errors import UnavailableError
 from provisioner.index.address import is_remote, local_path, origin, project_url, public_url
@@ -36,8 +38,7 @@ FORBIDDEN_MEANS_ABSENT = frozenset({"download.pytorch.org"})
 _MAX_AGE = re.compile(r"(?:^|[\s,])(?:s-maxage|max-age)=(\d+)", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class Page(Struct, frozen=True, kw_only=True):
     """A project page that exists: what it lists, the answer that was not read yet, or else where the cache keeps it.
 
     An answer is read when somebody needs what it lists, for read it takes several times its size.

@@ -7,7 +7,8 @@ colon or is `localhost`.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from provisioner.errors import ProvisionError
 
@@ -27,8 +28,7 @@ class ImageReferenceError(ProvisionError):
     exit_code = 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImageReference:
+class ImageReference(Struct, frozen=True, kw_only=True):
     """A reference taken apart; `text` is how the user wrote it. `digest` is "" when the reference has none."""
 
     text: str

@@ -7,9 +7,10 @@ to one supplies what was meant to come from another; here the first index that k
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+from msgspec.structs import replace
 from packaging.utils import canonicalize_name
 
 from provisioner.errors import ProvisionError
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
     from provisioner.index.settings import IndexSettings
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Route:
+class Route(Struct, frozen=True, kw_only=True):
     """The indexes to ask, in order. With `local_label`, find-links files count only when their version carries it."""
 
     locations: tuple[IndexLocation, ...]

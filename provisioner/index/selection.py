@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from msgspec import Struct
 from packaging.specifiers import SpecifierSet
 
 from provisioner.errors import ProvisionError, UnavailableError
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 ONLY_SDIST = Obstacle("only a source distribution; policy `allow: [sdist]` would take it")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
+class Selection(Struct, frozen=True, kw_only=True):
     """What is wanted of every project: for which environment, up to which day, and what is allowed."""
 
     environment: Environment

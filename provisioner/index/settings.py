@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from provisioner.errors import ProvisionError
 from provisioner.index.address import as_url, origin
@@ -32,8 +33,7 @@ class InstallerConfigurationError(ProvisionError):
     exit_code = 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexLocation:
+class IndexLocation(Struct, frozen=True, kw_only=True):
     """One package index. A URL with `{variant}` stands for one index per framework build: `pytorch-cu126` and so on.
 
     With `packages`, normalized names or globs (`nvidia-*`), these projects come from this index alone, and it offers no other.
@@ -60,8 +60,7 @@ def default_cache_directory() -> Path:
     return Path(user_cache_dir("provision"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexSettings:
+class IndexSettings(Struct, frozen=True, kw_only=True):
     """Where packages are looked up, in order, and how.
 
     `exclude_newer` is a day (`2026-09-01`, that day included, UTC) or an RFC 3339 time (excluded); with `accepts_undated` files
@@ -89,12 +88,16 @@ class IndexSettings:
     prerelease_names: frozenset[str] = frozenset()
     allow_sdist: bool = False
     allow_build: bool = False
-    direct_urls: tuple[str, ...] = field(default=(), repr=False)
+    direct_urls: tuple[str, ...] = ()
     direct_folder: Path = Path()
-    logins: Mapping[str, tuple[str, str]] = field(default_factory=dict, repr=False)
+    logins: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     keyring_provider: str = "auto"
     fresh_seconds: int = 600
     cache_directory: Path = field(default_factory=default_cache_directory)
+
+    def __repr__(self) -> str:
+        # addresses and logins may hold secrets, and what is printed of a value ends in logs
+        return f"{type(self).__name__}(indexes={[one.name for one in self.indexes]})"
 
 
 def settings_from_pip(environ: Mapping[str, str]) -> IndexSettings:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass
 from http import HTTPStatus
 from itertools import count
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from provisioner.errors import ProvisionError, UnavailableError
 from provisioner.index.activity import Activity
@@ -34,8 +35,7 @@ _DIGITS = 18
 """Of a length in bytes; Python refuses to read numbers of thousands of digits."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Response:
+class Response(Struct, frozen=True, kw_only=True):
     """One complete answer. `headers` are looked up without regard to case; `url` is where redirects ended.
 
     `content` is the body as it was sent, `encoding` its compression ("" for none). `looked_at` says of a refusal where

@@ -6,9 +6,10 @@ withdrawn and vanished files to explain it, and what is not the newest has somet
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
+from msgspec import Struct
+from msgspec.structs import replace
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion
 from packaging.version import Version as PackageVersion
@@ -46,8 +47,7 @@ class Releases(Protocol):
         """What a release requires, markers not evaluated."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class Held(Struct, frozen=True, kw_only=True):
     """A package of an answer that is not the newest its index offers for this environment, and what holds it back."""
 
     name: str
@@ -58,8 +58,7 @@ class Held:
     causes: tuple[Cause, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Answered:
+class _Answered(Struct, frozen=True, kw_only=True):
     """An answer on one platform and the indexes it was made from."""
 
     side: Side

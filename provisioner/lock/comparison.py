@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -15,8 +16,7 @@ MIRRORED = {"added": "removed", "upgraded": "downgraded", "tightened": "loosened
 """Each kind of change and what it is the other way round; `changed` is its own mirror image."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cause:
+class Cause(Struct, frozen=True, kw_only=True):
     """Why something changed, as far as the two locks say.
 
     `kind` is `spec` (what was asked for changed), `follows` (a consequence of the change of `subject`), `matrix` (the same part
@@ -29,8 +29,7 @@ class Cause:
     where: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Change(Struct, frozen=True, kw_only=True):
     """One thing that is not the same in both locks.
 
     `subject` is a component, a distribution or a key of the spec; `old` and `new` are "" where it is absent. `change` is one of
@@ -62,8 +61,7 @@ def differences(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[tupl
             yield key, "added" if said is None else "removed" if says is None else "changed", said or "", says or ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class Comparison(Struct, frozen=True, kw_only=True):
     """Every change between two locks, those that matter most first.
 
     `platforms` are those that both have; `unchanged` counts the packages that are the same; `notes` say what the comparison

@@ -5,8 +5,10 @@ Everything a lock says about one platform stands in a `LockedStack`; packages ar
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from provisioner.errors import UsageError
 
@@ -17,8 +19,7 @@ if TYPE_CHECKING:
     from provisioner.solve.stack import BaseImage, Reason
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LockedFile:
+class LockedFile(Struct, frozen=True, kw_only=True):
     """One wheel, source distribution or other file. `sha256` is lower-case hex and never empty; `size` is in bytes.
 
     Exactly one of `url` (without credentials) and `path` (relative to the lock file, with forward slashes) is set.
@@ -32,8 +33,7 @@ class LockedFile:
     upload_time: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LockedPackage:
+class LockedPackage(Struct, frozen=True, kw_only=True):
     """One Python package of the lock, for the platforms named; `marker` (PEP 508) says the same to installers.
 
     `index` is the name of the index it comes from and `index_url` its base URL, without credentials ("" for one on this
@@ -54,9 +54,13 @@ class LockedPackage:
     sdist: LockedFile | None = None
     archive: LockedFile | None = None
     variants: LockedFile | None = None
-    attestations: tuple[Mapping[str, Any], ...] = field(default=(), hash=False)
+    attestations: tuple[Mapping[str, Any], ...] = ()
     requires: tuple[str, ...] = ()
     dependencies: tuple[str, ...] = ()
+
+    def __hash__(self) -> int:
+        # attestations are mappings, which have none
+        return hash((self.name, self.version, self.platforms, self.marker))
 
     @property
     def files(self) -> tuple[LockedFile, ...]:
@@ -64,8 +68,7 @@ class LockedPackage:
         return (*self.wheels, *(file for file in (self.sdist, self.archive) if file is not None))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Installer:
+class Installer(Struct, frozen=True, kw_only=True):
     """The program that installs this lock inside an image: its version and the one file it comes from."""
 
     name: str
@@ -73,8 +76,7 @@ class Installer:
     file: LockedFile
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LockedPin:
+class LockedPin(Struct, frozen=True, kw_only=True):
     """The choice for one component, and the requests and rules that led to it (host facts stay out of a lock)."""
 
     component: str
@@ -83,8 +85,7 @@ class LockedPin:
     reasons: tuple[Reason, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LockedStack:
+class LockedStack(Struct, frozen=True, kw_only=True):
     """What was decided for one platform, without the facts of the machine it was solved for.
 
     `components` holds what an image or installer brings; what the host must bring stands as ranges in `host_requirements`.
@@ -110,8 +111,7 @@ class LockedStack:
     pins: tuple[LockedPin, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lock:
+class Lock(Struct, frozen=True, kw_only=True):
     """A stack made reproducible. `stacks` is never empty and holds one entry a platform, sorted by platform.
 
     `requires_python` is a PEP 440 specifier and `environments` are PEP 508 markers, one a platform, as in PEP 751.

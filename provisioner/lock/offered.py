@@ -5,10 +5,10 @@ An index promises that a file never changes; a lock that pins hashes is where a 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from packaging.utils import canonicalize_name
 
 from provisioner.index.model import DIRECT_PATH, DIRECT_URL, FIND_LINKS
@@ -35,8 +35,7 @@ _ALIKE = timedelta(seconds=1)
 _VERDICTS = {"vanished": "no", "exchanged": "no"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
+class Offer(Struct, frozen=True, kw_only=True):
     """What an index says today of one locked file that is not what the lock relies on.
 
     `kind` is `vanished` (no longer listed), `exchanged` (listed with another sha256), `yanked` (withdrawn, but still served:

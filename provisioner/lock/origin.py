@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from provisioner.index.details import in_order
 from provisioner.lock.artifact import public_url
@@ -16,8 +18,7 @@ if TYPE_CHECKING:
     Identities = tuple[Mapping[str, Any], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Origins:
+class Origins(Struct, frozen=True, kw_only=True):
     """`urls`: the base URL of each index by its name. `identities`: who attests a file, by the file's sha256."""
 
     urls: Mapping[str, str] = field(default_factory=dict)

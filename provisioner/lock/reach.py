@@ -7,9 +7,10 @@ words that only the matrix understands. Of the last kind nothing is claimed beyo
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from provisioner.gate.evaluate import GateFacts, GateGpu, completions, completions_of_gpu, is_met
 from provisioner.gate.grammar import GateError, parse
@@ -23,8 +24,7 @@ _SEPARATOR = re.compile(r", | or ")
 _COMPARISON = re.compile(r"[<>=~!]")
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """The versions between two ends; an end is a version and whether it is itself outside. None: no end."""
 
     floor: tuple[Version, bool] | None = None

@@ -6,9 +6,10 @@ A lock that another program wrote has packages and nothing else; everything else
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from msgspec import Struct, field
+from msgspec.structs import replace
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
@@ -27,8 +28,7 @@ if TYPE_CHECKING:
 _TRIED = re.compile(r" \([^()]* tried\)$")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
+class Side(Struct, frozen=True, kw_only=True):
     """What one lock says of one platform. `asked` is None where the lock does not record what was asked for."""
 
     packages: Packages

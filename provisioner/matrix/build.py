@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from provisioner.matrix.build_distributions import distributions, limits, shared_files
 from provisioner.matrix.guards import ABSENT, NAMED_GUARDS, SAME

@@ -1,6 +1,6 @@
 """A matrix as plain JSON values and back, without pydantic or ruamel: what makes a warm start fast.
 
-A row is the list of a dataclass's fields in their order, cut after the last one that differs from its default. How a field is
+A row is the list of a class's fields in their order, cut after the last one that differs from its default. How a field is
 written follows from its annotation, so a new field of the model needs no line here. The format is private to one version of
 this program: `FORMAT` names it, and a reader that finds another one reads the YAML again.
 """
@@ -8,7 +8,6 @@ this program: `FORMAT` names it, and a reader that finds another one reads the Y
 from __future__ import annotations
 
 import json
-from dataclasses import MISSING, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +44,7 @@ _ROWS = (
     model.Failure,
     model.DriverPackage,
 )
-"""The dataclasses of the model, each after those its fields hold."""
+"""The classes of the model, each after those its fields hold."""
 
 _EAGER = ("order", "digest")
 _RELEASES = "releases of "
@@ -58,18 +57,18 @@ Sections = dict[str, str]
 def encode(matrix: Matrix) -> Sections:
     """The matrix as parts that can be read one by one: its fields, and the releases of each component."""
     plain: dict[str, Plain] = {}
-    for field in fields(Matrix):
-        value = getattr(matrix, field.name)
-        if field.name == "components":
+    for field in Matrix.__struct_fields__:
+        value = getattr(matrix, field)
+        if field == "components":
             plain["components"] = [[one.name, one.title, one.is_virtual, one.is_named] for one in value.values()]
             for one in value.values():
                 plain[f"{_RELEASES}{one.name}"] = _plain(one.releases)
-        elif field.name == "citations":
-            plain[field.name] = [_plain(one) for one in value.values()]
-        elif field.name == "positions":
-            plain[field.name] = dict(value)
+        elif field == "citations":
+            plain[field] = [_plain(one) for one in value.values()]
+        elif field == "positions":
+            plain[field] = dict(value)
         else:
-            plain[field.name] = _plain(value)
+            plain[field] = _plain(value)
     return {name: json.dumps(value, separators=(",", ":")) for name, value in plain.items()}
 
 
@@ -79,11 +78,11 @@ def decode(read: Callable[[str], str]) -> Matrix:
     Raises `ValueError`, `KeyError`, `TypeError` or `IndexError` for anything else, some of it only then.
     """
     rest: dict[str, Any] = {}
-    for field in fields(Matrix):
-        if field.name in _EAGER:
-            rest[field.name] = _reader(str(field.type))(json.loads(read(field.name)))
-        elif field.name not in {"components", "citations", "positions"}:
-            rest[field.name] = LazyRows(partial(_rows, read, field.name, str(field.type)))
+    for field, annotation in Matrix.__annotations__.items():
+        if field in _EAGER:
+            rest[field] = _reader(annotation)(json.loads(read(field)))
+        elif field not in {"components", "citations", "positions"}:
+            rest[field] = LazyRows(partial(_rows, read, field, annotation))
     components = {
         name: Component(
             name=name,
@@ -126,10 +125,11 @@ def _plain(value: object) -> Plain:
     return value
 
 
-def _row(value: Any) -> list[Plain]:  # noqa: ANN401 - any dataclass of the model
-    names = fields(value)
-    row = [getattr(value, field.name) for field in names]
-    while row and names[len(row) - 1].default is not MISSING and names[len(row) - 1].default == row[-1]:
+def _row(value: Any) -> list[Plain]:  # noqa: ANN401 - any row of the model
+    defaults = value.__struct_defaults__
+    row = [getattr(value, field) for field in value.__struct_fields__]
+    required = len(row) - len(defaults)
+    while len(row) > required and defaults[len(row) - 1 - required] == row[-1]:
         row.pop()
     return [_plain(item) for item in row]
 
@@ -173,9 +173,9 @@ def _reader(annotation: str) -> Callable[[Plain], Any]:
 
 
 def _row_reader(row: type[Any]) -> Callable[[Plain], Any]:
-    reads = [(field.name, _reader(str(field.type))) for field in fields(row)]
+    reads = [(field, _reader(annotation)) for field, annotation in row.__annotations__.items()]
 
-    def read(values: Plain) -> Any:  # noqa: ANN401 - any dataclass of the model
+    def read(values: Plain) -> Any:  # noqa: ANN401 - any row of the model
         return row(**{name: one(value) for (name, one), value in zip(reads, values, strict=False)})
 
     return read

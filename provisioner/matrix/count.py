@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -12,8 +13,7 @@ if TYPE_CHECKING:
     from provisioner.matrix.model import Matrix
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Counts:
+class Counts(Struct, frozen=True, kw_only=True):
     """`kinds` counts rows by what they are about: a component, `rules`, `gpus`, `images` ….
 
     A row counts as measured when one of its citations says that the artefact itself was read.

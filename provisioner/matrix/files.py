@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TypeVar
+
+from msgspec import Struct, field
 
 from provisioner.document import FileError, load_document, parse_model
 from provisioner.errors import InvalidDocumentError, Mistake
@@ -33,8 +34,7 @@ Content = TypeVar("Content", bound="BaseModel", covariant=True)  # noqa: PLC0105
 Model = TypeVar("Model", bound="BaseModel")
 
 
-@dataclass(frozen=True, slots=True)
-class Parsed(Generic[Content]):
+class Parsed(Struct, Generic[Content], frozen=True):
     """One file: its document, for positions, and its validated content."""
 
     name: str
@@ -59,8 +59,7 @@ class Parsed(Generic[Content]):
             lines.setdefault(name, self.line((key, index)))
 
 
-@dataclass(slots=True)
-class MatrixFiles:
+class MatrixFiles(Struct):
     """Every file of one matrix that could be read; `mistakes` holds what was wrong with the others."""
 
     directory: Path

@@ -6,8 +6,9 @@ that have no effect, which are mostly slips.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from provisioner.matrix.count import rows
 from provisioner.versions import Version
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
     from provisioner.matrix.need import Need
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Finding(Struct, frozen=True, kw_only=True):
     """One thing that has no effect: its kind (kebab-case), where it stands, and a sentence."""
 
     kind: str

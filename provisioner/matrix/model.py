@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -13,8 +14,7 @@ if TYPE_CHECKING:
     from provisioner.versions import Range, Version
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Citation:
+class Citation(Struct, frozen=True, kw_only=True):
     """Where a fact was read: document, place in it, date read, and whether it was measured from the artefact itself."""
 
     key: str
@@ -28,8 +28,7 @@ class Citation:
         return f"{self.title}, {self.where}" if self.where else self.title
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Build:
+class Build(Struct, frozen=True, kw_only=True):
     """One variant of a release with exact needs of its own (`cu126` on linux/amd64).
 
     `sass` and `ptx` are the compiled targets (`sm_90`, `compute_90`); None means nobody measured them, which is not the
@@ -58,8 +57,7 @@ class Build:
     sources: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PatchedKernels:
+class PatchedKernels(Struct, frozen=True, kw_only=True):
     """Kernels a driver release builds on with the patches some distribution carries (`by`), never without them."""
 
     kernel: Range
@@ -67,8 +65,7 @@ class PatchedKernels:
     sources: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DriverMinimum:
+class DriverMinimum(Struct, frozen=True, kw_only=True):
     """The three different "minimum drivers" of one CUDA release, kept apart.
 
     `toolkit`: the driver its release notes list beside it (not a floor for running programs). `minor_version`: the floor
@@ -81,8 +78,7 @@ class DriverMinimum:
     forward_compat: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Release:
+class Release(Struct, frozen=True, kw_only=True):
     """One published version of a component, spelled as its vendor spells it.
 
     `prerelease` says what it is where it is no final release (`Vulkan beta`) and its version does not tell.
@@ -101,8 +97,7 @@ class Release:
     prerelease: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Component:
+class Component(Struct, frozen=True, kw_only=True):
     """A named part of the stack. `is_virtual`: the host provides it. `is_named`: its values are names, not versions."""
 
     name: str
@@ -112,8 +107,7 @@ class Component:
     is_named: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class Rule(Struct, frozen=True, kw_only=True):
     """When `when` is in range (on hosts where every guard holds), every need holds too, because of the citation."""
 
     name: str
@@ -124,8 +118,7 @@ class Rule:
     sources: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DriverBranch:
+class DriverBranch(Struct, frozen=True, kw_only=True):
     """One driver branch: the newest CUDA it runs natively (which also bounds the PTX it can compile), and its life."""
 
     branch: str
@@ -135,8 +128,7 @@ class DriverBranch:
     sources: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gpu:
+class Gpu(Struct, frozen=True, kw_only=True):
     """One GPU product. `kind`: datacenter, workstation, geforce or jetson; forward compatibility depends on it.
 
     NVIDIA's has a compute capability, AMD's (`kind` also radeon, apu) a gfx target; the other is "".
@@ -153,8 +145,7 @@ class Gpu:
     sources: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GfxOverride:
+class GfxOverride(Struct, frozen=True, kw_only=True):
     """AMD targets that run the code of another one when `variables` are set, without anybody's support.
 
     `when` are the ROCm releases it works with, () for all.
@@ -169,8 +160,7 @@ class GfxOverride:
     sources: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImageFacts:
+class ImageFacts(Struct, frozen=True, kw_only=True):
     """What a base image holds: its glibc, its Python if any, and what its NVIDIA_REQUIRE_CUDA demands of the host."""
 
     reference: str
@@ -187,8 +177,7 @@ class ImageFacts:
     sources: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Variables:
+class Variables(Struct, frozen=True, kw_only=True):
     """Environment variables a stack needs when `when` is in range (on hosts where every guard holds)."""
 
     name: str
@@ -199,8 +188,7 @@ class Variables:
     sources: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
+class Failure(Struct, frozen=True, kw_only=True):
     """A failure people met: texts it shows in logs, the component at fault, its cause, and what to do."""
 
     name: str
@@ -213,8 +201,7 @@ class Failure:
     sources: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DriverPackage:
+class DriverPackage(Struct, frozen=True, kw_only=True):
     """One way a distribution ships a driver; `signed` is None where nobody says. See `schema.DriverPackageEntry`."""
 
     name: str
@@ -229,8 +216,7 @@ class DriverPackage:
     sources: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Matrix:
+class Matrix(Struct, frozen=True, kw_only=True):
     """All components, rules, driver branches, GPUs, base images and distributions of one set of files; validated and frozen."""
 
     order: tuple[str, ...]

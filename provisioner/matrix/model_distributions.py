@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from provisioner.matrix.need import Need
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImpliedNeed:
+class ImpliedNeed(Struct, frozen=True, kw_only=True):
     """What some versions of a distribution need although their metadata does not say so.
 
     `versions` is a PEP 440 specifier, "" for every version. `served_by` is `default` or `variant-index` when the row is about
@@ -28,8 +28,7 @@ class ImpliedNeed:
     brings: tuple[Need, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Distribution:
+class Distribution(Struct, frozen=True, kw_only=True):
     """What is known of a Python distribution beyond its metadata.
 
     `compiled_against` is the component whose CUDA build its wheels are compiled for, for the releases in `versions` (a PEP
@@ -46,8 +45,7 @@ class Distribution:
     gpu_twin: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DistributionLimit:
+class DistributionLimit(Struct, frozen=True, kw_only=True):
     """When `when` is in range (and every guard holds), a distribution is in `specifier` (PEP 440) if it is there at all."""
 
     name: str
@@ -59,8 +57,7 @@ class DistributionLimit:
     sources: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileOwner:
+class FileOwner(Struct, frozen=True, kw_only=True):
     """A distribution whose wheels have a file that another one's have too, in `versions` (PEP 440, "" for all).
 
     `artefact` is the wheel it was read from and `sha256` its hash; `content` is the file's own hash as the wheel's RECORD
@@ -74,8 +71,7 @@ class FileOwner:
     content: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SharedFile:
+class SharedFile(Struct, frozen=True, kw_only=True):
     """A path that wheels of several distributions write, with different content: whoever is installed last is in effect.
 
     `is_refused`: no two of the owners may be in one environment. Otherwise such an answer is named, and a policy may forbid it.

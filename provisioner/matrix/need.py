@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from provisioner.versions import Range, Version
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Need:
+class Need(Struct, frozen=True, kw_only=True):
     """What a release or build needs of another component: a range, or one of a few exact versions (`one_of`).
 
     `is_same`: the very version of the subject; such a need is judged beside the subject, never alone.

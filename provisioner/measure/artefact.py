@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field, to_builtins
 
 from provisioner.index.core_metadata import parse_metadata
 from provisioner.measure import texts
@@ -36,8 +37,7 @@ IN_MEMORY = 64 * MEBIBYTE
 LARGEST_TEXT = 4 * MEBIBYTE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Library:
+class Library(Struct, frozen=True, kw_only=True):
     """One shared library of a wheel. `is_whole`: it was read to its end, so that what is not named here is not in it.
 
     `sass` and `ptx` count the entries for each target (`sm_90` -> 476), `gfx` the bundles; `packed_bundles` could not be read.
@@ -57,8 +57,7 @@ class Library:
     packed_bundles: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measurement:
+class Measurement(Struct, frozen=True, kw_only=True):
     """What one wheel holds. `is_whole`: every library was read to its end.
 
     `versions` are those the wheel states itself (`cuda`, `cudnn`, `nccl`, `nccl_cuda`, `torch`), `arch_flags` the targets its
@@ -220,7 +219,7 @@ def _targets(reader: FatBinaryReader, bundles: OffloadReader) -> dict[str, Any]:
 
 def encoded(measurement: Measurement) -> dict[str, Any]:
     """A measurement as plain data, to be kept."""
-    return {"version": VERSION, **asdict(measurement)}
+    return {"version": VERSION, **to_builtins(measurement)}
 
 
 def decoded(content: object) -> Measurement | None:
@@ -228,7 +227,7 @@ def decoded(content: object) -> Measurement | None:
     if not isinstance(content, dict) or content.get("version") != VERSION:
         return None
     try:
-        values = {one.name: content[one.name] for one in fields(Measurement)}
+        values = {one: content[one] for one in Measurement.__struct_fields__}
         libraries = tuple(Library(**{**one, "needed": tuple(one["needed"])}) for one in values["libraries"])
         listed = {key: tuple(values[key]) for key in ("arch_flags", "requires")}
         return Measurement(**{**values, **listed, "libraries": libraries})

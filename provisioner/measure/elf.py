@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ from elftools.common.exceptions import ELFError
 from elftools.elf.dynamic import DynamicSection, DynamicSegment
 from elftools.elf.elffile import ELFFile
 from elftools.elf.gnuversions import GNUVerNeedSection
+from msgspec import Struct
 
 from provisioner.measure.error import UnreadableArtefactError
 
@@ -33,8 +33,7 @@ _GLIBC_NAME = re.compile(rb"(?:GLIBC|GLIBCXX)_(\d+(?:\.\d+)+)\0")
 _OVERLAP = 64
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SharedLibrary:
+class SharedLibrary(Struct, frozen=True, kw_only=True):
     """One library. `glibc` and `glibcxx` are the newest symbol versions it asks for, "" when it asks for none.
 
     `has_executable_stack`: newer glibc refuses to load such a library into a running program. `cxx11_abi` is None where no

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,8 +36,7 @@ _ENTRY = struct.Struct("<HHIQIIHHIIIQ")
 _ARCHITECTURES = range(10, 1000)
 
 
-@dataclass(slots=True)
-class _Container:
+class _Container(Struct):
     """A container that is being read: where it ends, and where its next entry begins, from the start of the stream."""
 
     end: int

@@ -6,7 +6,8 @@ The conditions count, not the text of the messages: from 12.2 on the text lags b
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _GCC = re.compile(r"^#if\s+__GNUC__\s*>\s*(\d+)\s*$\s*^#error\b[^\n]*GNU", re.MULTILINE)
 _CLANG = re.compile(
@@ -15,8 +16,7 @@ _CLANG = re.compile(
 _RSQRT = re.compile(r"rsqrt\s*\(\s*double[^;]*?\)\s*([^;]*);")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostCompilers:
+class HostCompilers(Struct, frozen=True, kw_only=True):
     """The first major version of each compiler that is refused; None where the header has no such check."""
 
     gcc: int | None = None

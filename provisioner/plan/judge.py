@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from provisioner.host.model import OperatingSystem
 from provisioner.plan.machine import FOLLOWERS, PREPARED, REBUILT, Facts, Machine
@@ -30,8 +32,7 @@ TOOLKIT_MISSING = "container-toolkit-missing"
 """The failure of the matrix that containers meet on a machine without the toolkit."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Aim:
+class Aim(Struct, frozen=True, kw_only=True, eq=False):
     """One side of a plan: a spec and where its keys stand, and what a lock fixes of the components all hosts share.
 
     `accelerator` is the fleet's, whatever a single host would call for.
@@ -73,8 +74,7 @@ class Aim:
         return problem.with_roots(*fixed) if fixed else problem
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Software:
+class Software(Struct, frozen=True, kw_only=True, eq=False):
     """What all hosts share and an image or an installer brings: the aim it is for, and the choices made."""
 
     aim: Aim

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from provisioner.host.model import Driver, Host, OperatingSystem, SecureBoot
 from provisioner.solve.facts import ABSENT, FACTS, stated
@@ -39,8 +40,7 @@ PREPARED = ("secure_boot", "loaded_modules", "kernel_headers", "gcc", *FOLLOWERS
 """Facts that stand in a change's way and can be put right beside it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Machine:
+class Machine(Struct, frozen=True, kw_only=True, eq=False):
     """Identical hosts: one of them with the places of its facts, the names of all, and what they state."""
 
     target: TargetHost

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -13,8 +14,7 @@ if TYPE_CHECKING:
     from provisioner.solve.target import TargetHost
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class Question(Struct, frozen=True, kw_only=True):
     """What is asked: the hosts of one platform (each may stand for several), today's aim, the wanted one, and what may change.
 
     `base` is the spec without what is newly wanted, for hosts that stay; `today` fixes what a lock has, nothing where there is
@@ -34,8 +34,7 @@ FIND_OUT = "find-out"
 """The kind of a step that changes nothing: it finds a fact that the plan lacks."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Step(Struct, frozen=True, kw_only=True):
     """One thing to do, after which the machine works again.
 
     `before` and `after` are the values of `component`, "" where there is none. `changes` lists everything that moves in this
@@ -57,8 +56,7 @@ class Step:
     state: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FallsOut:
+class FallsOut(Struct, frozen=True, kw_only=True):
     """Why hosts cannot follow, and the last stack that serves them: None where the spec has none for them at all.
 
     `text` says what `last` means for the machines as they are; `until` when the driver of that stack ends, "" where unknown.
@@ -70,8 +68,7 @@ class FallsOut:
     until: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostPlan:
+class HostPlan(Struct, frozen=True, kw_only=True):
     """What identical hosts have to do. `hosts` are their names, `count` how many machines they are."""
 
     hosts: tuple[str, ...]
@@ -88,8 +85,7 @@ class HostPlan:
         return any(step.kind == FIND_OUT for step in self.steps)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(Struct, frozen=True, kw_only=True):
     """The plan of one platform: the one stack that is wanted, None where no host can have it, and what each class does."""
 
     platform: str

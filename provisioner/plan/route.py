@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from provisioner.plan.machine import BROUGHT, FOLLOWERS, followed
 from provisioner.solve.requirement import Key
@@ -35,8 +36,7 @@ STOPS = ("kernel", "driver")
 """What may be something else on the way, even where it ends as it was."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class State:
+class State(Struct, frozen=True, kw_only=True):
     """The facts of a machine, and whether the new software runs on it already."""
 
     facts: tuple[tuple[str, str], ...]
@@ -48,8 +48,7 @@ class State:
         return cls(facts=tuple(sorted(facts.items())), is_new=is_new)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Leg:
+class Leg(Struct, frozen=True, kw_only=True):
     """One step of a way: what moves in it, several things only where no order of them works, and the facts afterwards."""
 
     moves: tuple[str, ...]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from provisioner.plan.judge import Software
 from provisioner.plan.machine import open_host, unprepared
@@ -35,8 +37,7 @@ LEADS = ("pytorch", "tensorflow", "jax", "cuda", "rocm")
 """What a stack is built around, in this order: its releases and builds decide what the machines must be."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Wanted:
+class Wanted(Struct, frozen=True, kw_only=True, eq=False):
     """The software that is wanted, and the facts of each machine that can follow; None for one that cannot."""
 
     software: Software | None

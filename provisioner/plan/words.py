@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from provisioner.plan.machine import FOLLOWERS
 from provisioner.plan.route import MOVES, SOFTWARE
@@ -40,8 +41,7 @@ REBOOTS = frozenset({"os", "kernel", "driver", "secure_boot", "loaded_modules", 
 MOST_PACKAGES = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class Said(Struct, frozen=True, kw_only=True):
     """One move in words: the component it is known by, its values before and after, the sentence, and what goes with it."""
 
     component: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from provisioner.errors import ProvisionError
 
@@ -22,8 +23,7 @@ class UnrenderableError(ProvisionError):
     exit_code = 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Base:
+class Base(Struct, frozen=True, kw_only=True):
     """An image to build on: `python` is the command that starts the locked series there (`python3.12`).
 
     `packages` are what the distribution must add to have that command, `builder_packages` what it must add to make virtual

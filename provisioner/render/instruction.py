@@ -7,7 +7,8 @@ Only what BuildKit of a 20.10 engine, newer ones and Podman 4.3 all build withou
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from provisioner.errors import ProvisionError
 
@@ -21,8 +22,7 @@ class UnwritableValueError(ProvisionError):
     exit_code = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Comment:
+class Comment(Struct, frozen=True):
     """Words for the reader of the file; one `#` line for each line of text."""
 
     text: str
@@ -31,8 +31,7 @@ class Comment:
         return "\n".join(f"# {line}".rstrip() for line in self.text.splitlines())
 
 
-@dataclass(frozen=True, slots=True)
-class From:
+class From(Struct, frozen=True):
     """The start of a stage: from an image, with its digest when there is one, or from an earlier stage."""
 
     image: str
@@ -44,8 +43,7 @@ class From:
         return f"FROM {reference} AS {self.stage}"
 
 
-@dataclass(frozen=True, slots=True)
-class Env:
+class Env(Struct, frozen=True):
     """Environment variables, one a line, in the order given; `expands`: a `$NAME` in a value is the variable so far."""
 
     variables: tuple[tuple[str, str], ...]
@@ -55,8 +53,7 @@ class Env:
         return "ENV " + _assignments(self.variables, expands=self.expands)
 
 
-@dataclass(frozen=True, slots=True)
-class Label:
+class Label(Struct, frozen=True):
     """Labels, one a line, in the order given."""
 
     labels: tuple[tuple[str, str], ...]
@@ -65,8 +62,7 @@ class Label:
         return "LABEL " + _assignments(self.labels)
 
 
-@dataclass(frozen=True, slots=True)
-class Mount:
+class Mount(Struct, frozen=True):
     """What one `RUN` sees besides the image: `bind` (from the build context), `cache` or `secret`; options in order."""
 
     kind: str
@@ -77,8 +73,7 @@ class Mount:
         return f"--mount=type={self.kind}{options}"
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """Shell commands that must all succeed, joined by `&&`, with what is mounted while they run."""
 
     commands: tuple[str, ...]
@@ -93,8 +88,7 @@ class Run:
         return "RUN " + _CONTINUATION.join(parts)
 
 
-@dataclass(frozen=True, slots=True)
-class Copy:
+class Copy(Struct, frozen=True):
     """A path of an earlier stage, copied to the same place in this one."""
 
     path: str
@@ -104,8 +98,7 @@ class Copy:
         return f"COPY --from={self.stage} {self.path} {self.path}"
 
 
-@dataclass(frozen=True, slots=True)
-class User:
+class User(Struct, frozen=True):
     """Who runs what follows: `root`, or numbers, which orchestrators can check without reading the image."""
 
     user: str
@@ -114,8 +107,7 @@ class User:
         return f"USER {self.user}"
 
 
-@dataclass(frozen=True, slots=True)
-class Workdir:
+class Workdir(Struct, frozen=True):
     """The working directory of what follows."""
 
     path: str
@@ -124,8 +116,7 @@ class Workdir:
         return f"WORKDIR {self.path}"
 
 
-@dataclass(frozen=True, slots=True)
-class Cmd:
+class Cmd(Struct, frozen=True):
     """What runs when the container is given nothing else to do, without a shell in between."""
 
     arguments: tuple[str, ...]
@@ -134,8 +125,7 @@ class Cmd:
         return f"CMD {json.dumps(list(self.arguments))}"
 
 
-@dataclass(frozen=True, slots=True)
-class Entrypoint:
+class Entrypoint(Struct, frozen=True):
     """What every command is given to, as its arguments, without a shell in between."""
 
     arguments: tuple[str, ...]

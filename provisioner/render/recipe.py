@@ -7,9 +7,10 @@ architecture that is built for chooses among them.
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote as quote_path
+
+from msgspec import Struct
 
 from provisioner.lock.file import lock_digest
 from provisioner.lock.platform import package_marker
@@ -73,8 +74,7 @@ def stages(lock: Lock, lock_file_name: str) -> tuple[Stage, ...]:
     return (*apart, (From("runtime-${TARGETARCH}", "runtime"),))
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
+class _Plan(Struct, frozen=True):
     """What one sequence of stages is made of: `stacks` share a base image and differ in nothing a Dockerfile fixes."""
 
     lock: Lock

@@ -6,9 +6,9 @@ and so needs no seat in any search: the searches know beforehand that it is out,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from packaging.utils import canonicalize_name
 
 from provisioner.names import DISTRIBUTION_OF_COMPONENT
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from provisioner.solve.target import Wish
 
 
-@dataclass(frozen=True, slots=True)
-class Hashed:
+class Hashed(Struct, frozen=True):
     """The candidate's file has one of some sha256 digests."""
 
     digests: frozenset[str]
@@ -41,8 +40,7 @@ class Hashed:
         return "a file with a known hash"
 
 
-@dataclass(frozen=True, slots=True)
-class ForPython:
+class ForPython(Struct, frozen=True):
     """The candidate is a Python series of which the newest patch release is in a range."""
 
     specifier: SpecifierSet

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+from msgspec.structs import replace
 from packaging.requirements import Requirement as Pep508
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
@@ -36,8 +37,7 @@ SECURE_BOOT = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Change(Struct, frozen=True, kw_only=True):
     """One thing a person would change.
 
     `text` is the new range (`==12.6.3`), bound (`>=525.60.13`) or line of a policy, or `left out`; `host` names the host whose

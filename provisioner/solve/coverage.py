@@ -10,7 +10,8 @@ any capability >= X.y, except `a` (exact) and `f` (family) PTX. Desktop cubins d
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 TARGET = re.compile(r"(?:sm|compute)_(\d+)(\d)([af]?)")
 
@@ -20,8 +21,7 @@ TEGRA = frozenset({(5, 3), (6, 2), (7, 2), (8, 7)})
 Capability = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """One compiled target: capability and its suffix (`a`, `f` or "")."""
 
     capability: Capability

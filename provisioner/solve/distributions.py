@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from packaging.specifiers import SpecifierSet
 
 from provisioner.index.model import DIRECT_PATH, DIRECT_URL
@@ -46,8 +46,7 @@ VARIANT_INDEX, DEFAULT = "variant-index", "default"
 NO_VERSION = Version.named("")
 
 
-@dataclass(frozen=True, slots=True)
-class Seat:
+class Seat(Struct, frozen=True):
     """The subject of a candidate of a limit's key: a place only one of the two that exclude each other can take.
 
     `holder` is the version of the distribution, or the framework's wheel, that takes it. It passes for its holder's file, so
@@ -72,8 +71,7 @@ class Seat:
         return True
 
 
-@dataclass(frozen=True, slots=True)
-class _Limit:
+class _Limit(Struct, frozen=True):
     """One limit that holds on the target, with its specifier parsed and a key of its own."""
 
     row: DistributionLimit

@@ -6,8 +6,9 @@ a host profile is which component; a component without a row here cannot be stat
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from provisioner.host.parse import parse_wsl
 
@@ -27,8 +28,7 @@ COMPILERS = frozenset({"gcc", "clang", "xcode"})
 """Host compilers: one of them is used, so that a need of another is no need at all."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FactSource:
+class FactSource(Struct, frozen=True, kw_only=True):
     """How one virtual component is read from a host.
 
     `read` returns its value, or None when the host does not say; `place` is the key of the profile that says it. It matters to

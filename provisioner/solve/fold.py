@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from provisioner.solve.devices import FRAMEWORKS
 from provisioner.solve.proof import Member
@@ -27,8 +28,7 @@ RUNS = 4
 ACCELERATORS = {"cuda": "CUDA", "rocm": "ROCm", "mps": "MPS", "cpu": "CPU"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Saying:
+class Saying(Struct, frozen=True, kw_only=True):
     """What some subjects have in common: `name` and their labels before it, `need` after.
 
     `alike` are the needs it stands for: whoever has one of them says the same.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from provisioner.errors import ProvisionError, UnavailableError
 from provisioner.solve.change import LEFT_OUT, Change, changed
@@ -46,8 +47,7 @@ MOST_READS, MOST_READS_OF_ONE = 1_000, 400
 of a large conflict takes some hundreds, and what needs thousands is nothing a person would want to wait for."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
+class Way(Struct, frozen=True, kw_only=True):
     """Changes that work, what they cost, and what they give."""
 
     changes: tuple[Change, ...]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from provisioner.errors import RefusedError, UnavailableError
 from provisioner.index.model import Environment, PackageSource
@@ -82,8 +84,7 @@ def _untried(conflict: Conflict) -> tuple[str, ...]:
     return tuple(f"not tried: `allow: [{word}]` in policy {UNTRIED[word]}" for word in named)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class Attempt(Struct, frozen=True, kw_only=True):
     """One Python to try: the universe with it fixed, and the best system stack there, None when there is none."""
 
     python: str

@@ -8,8 +8,9 @@ branch, which is the careful side: drivers of a branch only ever learn newer ker
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from provisioner.matrix.model import Matrix, PatchedKernels
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
     from provisioner.versions import Range, Version
 
 
-@dataclass(frozen=True, slots=True)
-class BuildsOn:
+class BuildsOn(Struct, frozen=True):
     """Kernels a driver builds on as it is published, and those it builds on with patches that somebody carries."""
 
     documented: Range | None

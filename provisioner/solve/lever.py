@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from provisioner.solve.answer import TRIED
 from provisioner.solve.change import LEFT_OUT, Change
@@ -33,8 +34,7 @@ LEFT_OUT_ONLY = frozenset({"constraints", "overrides", "hashes", "requires-pytho
 """Lines of the spec of which no other value is proposed: without them the inputs are joined again (`other_ways`)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lever:
+class Lever(Struct, frozen=True):
     """One request or one fact: the group of its requirements, the key it is about and what it says now."""
 
     group: str

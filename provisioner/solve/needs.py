@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from provisioner.host.model import Host
 from provisioner.solve.devices import Devices
@@ -43,8 +45,7 @@ NOBODY = TargetHost(label="the target", host=Host())
 """Stands for the target of a wish without hosts: rules without guards hold on it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unstated:
+class Unstated(Struct, frozen=True):
     """A requirement nobody can judge: a host does not state `component`.
 
     `requirement` is the one at stake, None when what it needs is not stated either (`need` names that). `guards` are the

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
 from packaging.requirements import Requirement as Pep508
 from packaging.utils import canonicalize_name
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+from msgspec.structs import replace
 from packaging.requirements import Requirement as Pep508
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
@@ -56,8 +57,7 @@ ACCELERATORS = ("cuda", "rocm", "mps", "cpu")
 PLATFORMS = ("linux/amd64", "linux/arm64", "macos/x86_64", "macos/arm64")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class Problem(Struct, frozen=True, kw_only=True):
     """Everything the search needs.
 
     `domains` lists the candidates of every key that is not a package, most wanted first; `roots` is what is required from

@@ -11,9 +11,10 @@ same fact read from libcuda, which in an image with a forward-compatibility libc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from provisioner.host.model import Host
 from provisioner.solve.coverage import Target, compiles_for, runs_natively
@@ -44,8 +45,7 @@ Interval = tuple[Version | None, Version | None]
 """Drivers from the first on and below the second; None: no bound on this side."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Demand:
+class _Demand(Struct, frozen=True):
     """One thing the image's parts need of `gpu` or `driver`: on hosts where every guard on these two holds."""
 
     guards: tuple[Need, ...]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from msgspec import Struct
 from packaging.version import Version as PackageVersion
 
 if TYPE_CHECKING:
@@ -90,8 +90,7 @@ class Test(Protocol):
         """Whether `candidate` passes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Within:
+class Within(Struct, frozen=True):
     """The candidate's version is in a range of the matrix's kind."""
 
     range: Range
@@ -104,8 +103,7 @@ class Within:
         return str(self.range)
 
 
-@dataclass(frozen=True, slots=True)
-class OneOf:
+class OneOf(Struct, frozen=True):
     """The candidate's version is one of a few."""
 
     versions: tuple[Version, ...]
@@ -119,8 +117,7 @@ class OneOf:
         return " or ".join(str(version) for version in self.versions)
 
 
-@dataclass(frozen=True, slots=True)
-class OfBuild:
+class OfBuild(Struct, frozen=True):
     """The candidate is one of some builds of its release."""
 
     builds: frozenset[str]
@@ -133,8 +130,7 @@ class OfBuild:
         return " or ".join(sorted(self.builds))
 
 
-@dataclass(frozen=True, slots=True)
-class Unless:
+class Unless(Struct, frozen=True):
     """What a rule asks of the very component its guard is about, where that is still to be chosen."""
 
     guard: Need
@@ -148,8 +144,7 @@ class Unless:
         return f"{self.test} where {self.guard}"
 
 
-@dataclass(frozen=True, slots=True)
-class SameAs:
+class SameAs(Struct, frozen=True):
     """The candidate is of the very version of another one: the same spelling, or the same numbers where both are plain."""
 
     label: str
@@ -164,8 +159,7 @@ class SameAs:
         return self.label
 
 
-@dataclass(frozen=True, slots=True)
-class OfSystem:
+class OfSystem(Struct, frozen=True):
     """The operating system is one of some families or releases: `rhel`, `rhel 9` and `rhel 9.4` all hold for `rhel 9.4`."""
 
     names: tuple[str, ...]
@@ -183,8 +177,7 @@ def is_of_system(system: str, names: Iterable[str]) -> bool:
     return any(system == name or system.startswith((f"{name} ", f"{name}.")) for name in names)
 
 
-@dataclass(frozen=True, slots=True)
-class Matching:
+class Matching(Struct, frozen=True):
     """The candidate's version satisfies a PEP 440 specifier, as installers read it."""
 
     specifier: SpecifierSet
@@ -201,8 +194,7 @@ class Matching:
         return str(self.specifier) or "any version"
 
 
-@dataclass(frozen=True, slots=True)
-class Labelled:
+class Labelled(Struct, frozen=True):
     """The candidate is one of these exact releases and builds, by label (`2.7.1+cu126`)."""
 
     labels: frozenset[str]
@@ -216,8 +208,7 @@ class Labelled:
         return self.text
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Requirement:
+class Requirement(Struct, frozen=True, eq=False):
     """One key must be chosen such that `test` allows it, because of `origin`."""
 
     key: Key
@@ -233,8 +224,7 @@ class Requirement:
         return self.test.among(candidates) if isinstance(self.test, Matching) else filter(self.test.allows, candidates)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Candidate:
+class Candidate(Struct, frozen=True, eq=False):
     """A thing that can be chosen: a release and build, a host fact, or one version of a distribution.
 
     `label` is how it is shown (`2.7.1+cu126`); `subject` is what is behind it: (release, build) of the matrix, the index's

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -12,8 +13,7 @@ if TYPE_CHECKING:
     from provisioner.versions import Version
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reason:
+class Reason(Struct, frozen=True, kw_only=True):
     """Why a pin is what it is: a request, a rule or a host fact, in words, with `file:line` or a citation."""
 
     component: str
@@ -22,8 +22,7 @@ class Reason:
     where: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pin:
+class Pin(Struct, frozen=True, kw_only=True):
     """The choice for one component. `build` is "" where the release has no builds; `host` names the host it belongs to."""
 
     component: str
@@ -33,8 +32,7 @@ class Pin:
     reasons: tuple[Reason, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PackagePin:
+class PackagePin(Struct, frozen=True, kw_only=True):
     """One Python package of the answer. `requires` are the requirements that apply in this environment (PEP 508 text)."""
 
     name: str
@@ -44,8 +42,7 @@ class PackagePin:
     dependencies: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BaseImage:
+class BaseImage(Struct, frozen=True, kw_only=True):
     """The base image of a container: reference (tag as given), digest when a registry was asked, and what it holds."""
 
     reference: str
@@ -56,8 +53,7 @@ class BaseImage:
     require_cuda: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Relaxation:
+class Relaxation(Struct, frozen=True, kw_only=True):
     """What a policy allowed and the answer used: its name (`minor-version`), for what, in words, and where that is written."""
 
     name: str
@@ -66,8 +62,7 @@ class Relaxation:
     where: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeldBack:
+class HeldBack(Struct, frozen=True, kw_only=True):
     """A component that is older than the spec, the host and the matrix would have it, and the package that keeps it back."""
 
     component: str
@@ -77,8 +72,7 @@ class HeldBack:
     where: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Move:
+class Move(Struct, frozen=True, kw_only=True):
     """What became of one version of an earlier lock where some of it was to be upgraded, and why; `before` may be `after`."""
 
     name: str
@@ -88,8 +82,7 @@ class Move:
     where: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stack:
+class Stack(Struct, frozen=True, kw_only=True):
     """Everything decided for one platform.
 
     `components` maps component names to what is printed for them (host facts included, `pytorch_build` too); `basis` is how
@@ -128,8 +121,7 @@ AT_ONCE = 3
 """How many different things one hint may change; the same thing on several hosts is one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hint:
+class Hint(Struct, frozen=True, kw_only=True):
     """One complete change that was re-solved and works, and what it would give.
 
     `hosts` names, for each of `changes`, the host to change, "" for the spec and where there is only one host.
@@ -141,8 +133,7 @@ class Hint:
     hosts: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Conflict:
+class Conflict(Struct, frozen=True, kw_only=True):
     """A minimal set of requests, rules and facts that cannot hold together, in order, what follows, and the ways out."""
 
     members: tuple[Reason, ...]

@@ -7,10 +7,11 @@ same spec would be answered differently tomorrow.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,8 +30,7 @@ DISTRIBUTED = frozenset({"gcc", "clang"})
 _PRERELEASE = re.compile(r"v?\d+(?:\.\d+)*[.-]?(?:a|alpha|b|beta|c|rc|pre|preview|dev)\.?\d*(?:\+.*)?")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fact:
+class Fact(Struct, frozen=True, kw_only=True):
     """One thing that is known of a candidate: the `word` policies use for it, the sentence, and where it was read."""
 
     word: str

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -12,8 +14,7 @@ if TYPE_CHECKING:
     from provisioner.spec.model import Spec
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TargetHost:
+class TargetHost(Struct, frozen=True, kw_only=True):
     """One host of the target. `label` tells hosts apart in messages; `places` maps a fact (`driver`) to `file:line`."""
 
     label: str
@@ -49,8 +50,7 @@ def _one_of(targets: Sequence[TargetHost]) -> TargetHost:
     return replace(first, label=label, names=tuple(target.label for target in targets))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class Wish(Struct, frozen=True, kw_only=True):
     """The spec, where its keys stand (`requires.cuda` -> `provision.yaml:7`), and the hosts it must run on."""
 
     spec: Spec

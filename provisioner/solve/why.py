@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+from msgspec.structs import replace
 from packaging.utils import canonicalize_name
 
 from provisioner.errors import UsageError
@@ -29,8 +30,7 @@ QUESTION = "your question"
 KINDS = ("fact", "request", "rule")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Why:
+class Why(Struct, frozen=True, kw_only=True):
     """The chosen release, the requirements on it, and the newest release that was passed over with what stands in its way.
 
     `held_by` are those of the requirements that the newest release breaks by itself; `order` says why a newer release that

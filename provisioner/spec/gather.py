@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from msgspec import Struct, field
+from msgspec.structs import replace
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
@@ -40,8 +41,7 @@ def is_path(text: str) -> bool:
     return _PATH.fullmatch(text.strip()) is not None
 
 
-@dataclass(slots=True)
-class Gathered:
+class Gathered(Struct):
     """A spec's document with the lines of the files it names, what only those say, and the mistakes in them.
 
     `hashes` are by distribution; `pythons` are ranges of Python versions, of which `document` knows the places under

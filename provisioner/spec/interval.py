@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from packaging.version import InvalidVersion
 from packaging.version import Version as PackageVersion
 
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 Numbers = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
+class Interval(Struct, frozen=True):
     """From `lower` (included) to `upper`, by release numbers without trailing zeros; None is unbounded.
 
     Wider than what it stands for where that is simpler (`!=`, `>`, pre-releases): `is_empty` is a proof, its absence is not.

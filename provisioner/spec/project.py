@@ -6,9 +6,9 @@ Source: PyPA specifications, "pyproject.toml" and "Dependency groups", read 2026
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct, field
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 KIND = "project file"
 
 
-@dataclass(slots=True)
-class ProjectLines:
+class ProjectLines(Struct):
     """What was read of a project: requirements and what is asked of Python, with their places, and every mistake."""
 
     requirements: list[tuple[str, Position]] = field(default_factory=list)

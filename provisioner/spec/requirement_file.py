@@ -11,9 +11,10 @@ import codecs
 import os
 import re
 import shlex
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from provisioner.document import FileError, Position, read_text
 from provisioner.errors import Mistake
@@ -51,8 +52,7 @@ _REFUSED = {
 """Options that pip knows and this does not follow, each with what to do instead."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequirementLine:
+class RequirementLine(Struct, frozen=True, kw_only=True):
     """One requirement (PEP 508 text) with its place, the sha256 digests it allows, and whether it only bounds."""
 
     text: str
@@ -61,8 +61,7 @@ class RequirementLine:
     is_constraint: bool = False
 
 
-@dataclass(slots=True)
-class Reading:
+class Reading(Struct):
     """What was read of some files, in order, and every mistake; `done` are those files, and whether they were constraints."""
 
     lines: list[RequirementLine] = field(default_factory=list)

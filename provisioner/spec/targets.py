@@ -5,8 +5,9 @@ Each target is locked in a folder of its name, with the files rendered from it; 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from provisioner.errors import UsageError
 from provisioner.names import nearest

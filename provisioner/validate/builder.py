@@ -11,9 +11,10 @@ import re
 import shutil
 import subprocess
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from provisioner.validate.engine import BuildFailedError, Built, EngineError
 from provisioner.validate.process import stream
@@ -37,8 +38,7 @@ _OUT_OF_REACH = re.compile(
 """Signs that a build stopped for want of network, trust, disk or engine: nothing is then known about the lock."""
 
 
-@dataclass(frozen=True, slots=True)
-class CommandBuilder:
+class CommandBuilder(Struct, frozen=True):
     """Builds with a program that takes `docker build`'s options. `environment` is added to this process's own."""
 
     method: str

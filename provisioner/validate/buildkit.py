@@ -14,8 +14,9 @@ import io
 import json
 import re
 import tarfile
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from provisioner.validate.builder import build_failure
 from provisioner.validate.engine import Built, EngineError
@@ -33,8 +34,7 @@ _CHUNK = 1 << 16
 _OPTIONAL_SECRET = re.compile(r"--mount=type=secret(?!\S*required=true)\S*[ \t]+(?:\\\n[ \t]*)?")
 
 
-@dataclass(frozen=True, slots=True)
-class ApiBuilder:
+class ApiBuilder(Struct, frozen=True):
     """Builds through the HTTP API of the engine a client is connected to."""
 
     client: DockerClient
@@ -105,8 +105,7 @@ def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
     return member
 
 
-@dataclass(slots=True)
-class Progress:
+class Progress(Struct):
     """What a build has said so far: the lines, the image's id once there is one, and the error that ended it."""
 
     lines: list[str] = field(default_factory=list)

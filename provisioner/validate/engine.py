@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct, field
 
 from provisioner.errors import RefusedError, UnavailableError
 
@@ -39,8 +40,7 @@ class BuildFailedError(RefusedError):
     code = "build-failed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BuildRequest:
+class BuildRequest(Struct, frozen=True, kw_only=True):
     """Build `dockerfile` (a path) over the files below `context` and tag the image.
 
     `secrets` maps BuildKit secret ids to files: they are mounted for single steps and never reach a layer. `network` is
@@ -55,8 +55,7 @@ class BuildRequest:
     network: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Built:
+class Built(Struct, frozen=True, kw_only=True):
     """A finished build: the image's content id (`sha256:…`), its tag, and what built it, in words. All "" without a build."""
 
     image: str = ""
@@ -64,8 +63,7 @@ class Built:
     method: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunRequest:
+class RunRequest(Struct, frozen=True, kw_only=True):
     """Run `command` (program first) in `image`, without its entrypoint.
 
     `gpus` is "" for none, `all`, device numbers (`0,1`), or `rocm`. `mounts` maps host folders to container folders,
@@ -81,8 +79,7 @@ class RunRequest:
     network: str = "none"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finished:
+class Finished(Struct, frozen=True, kw_only=True):
     """A container that ended: exit code (128 + n after signal n; -1 when the time ran out) and what it printed."""
 
     exit_code: int

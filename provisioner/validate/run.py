@@ -6,9 +6,10 @@ import os
 import shutil
 import tempfile
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from provisioner.document import FileError
 from provisioner.errors import UsageError
@@ -39,8 +40,7 @@ _CERTIFICATES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "PIP_CERT", "CURL_CA_BUN
 _KILLED = 128 + 9
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class Options(Struct, frozen=True, kw_only=True):
     """How to validate. `gpus` is `auto`, `none`, `all` or device numbers; `timeout` bounds the run, in seconds."""
 
     level: int = 2
@@ -51,8 +51,7 @@ class Options:
     timeout: float = 900.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class Outcome(Struct, frozen=True, kw_only=True):
     """What came of a run: the comparison, and the measurement where there is one."""
 
     fields: tuple[FieldReport, ...]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 
 from provisioner.lock.file import read_lock, write_lock
 from tests.built_files import build_wheel
@@ -35,7 +35,7 @@ def locked(project: Project) -> None:
 def exchange(project: Project, served: ServedFile, **fields: object) -> None:
     """What the index says of a file, or the file itself, as something else."""
     page = project.index.pages["simple"][served.filename.partition("-")[0]]
-    page[page.index(served)] = replace(served, **fields)  # type: ignore[arg-type]
+    page[page.index(served)] = replace(served, **fields)
 
 
 def served(project: Project, filename: str) -> ServedFile:

@@ -11,12 +11,12 @@ import os
 import shutil
 import subprocess
 import sys
-from dataclasses import replace
 from hashlib import sha256
 from importlib.metadata import distribution, version
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 from uv import find_uv_bin

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import random
-from dataclasses import dataclass, replace
 from itertools import combinations, product
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec import Struct
+from msgspec.structs import replace
 
 from provisioner.cli.fleet_report import as_json, lines
 from provisioner.fleet.covering import cover_fleet
@@ -42,8 +43,7 @@ Guarded = tuple[str, str, str, str, tuple[str, ...]]
 """A rule on some hosts: component, its version, the system it holds on, and the versions of another component it needs."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Trial:
+class Trial(Struct, frozen=True, kw_only=True):
     """A random matrix and hosts: what each shared release needs, and what each host states; a kernel of None is chosen."""
 
     table: Table

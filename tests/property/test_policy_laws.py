@@ -61,7 +61,7 @@ def matrix_of(seed: random.Random, *, is_cyclic: bool) -> Matrix:
 
 
 def _read_on(matrix: Matrix, day: str) -> Matrix:
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     return replace(matrix, citations={"invented": Citation(key="invented", title="an invented table", read=day)})
 
@@ -97,7 +97,7 @@ def requires_of(seed: random.Random, matrix: Matrix) -> dict[str, str]:
 
 
 def wish_of(requires: dict[str, str], policy: dict[str, Any], locked: dict[str, str]) -> Wish:
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     return replace(small.wish(requires, policy=policy), preferred=locked)
 

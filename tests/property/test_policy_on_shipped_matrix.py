@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import json
 import random
-from dataclasses import replace
 from datetime import date, timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.structs import replace
 
 from provisioner.matrix.load import load_matrix
 from provisioner.solve.problem import join

@@ -6,13 +6,14 @@ integers, and knows constraints and overrides by their definition alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import assume, event, given
 from hypothesis import strategies as st
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from provisioner.solve.joint import NoStackError, solve_joint
 from provisioner.solve.problem import join
@@ -34,8 +35,7 @@ SIGNS = {"==": int.__eq__, "<=": int.__le__, ">=": int.__ge__, "!=": int.__ne__}
 Choice = dict[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """A range of one name; without a sign any version."""
 
     name: str
@@ -50,8 +50,7 @@ class Wanted:
         return self.name in choice and (not self.sign or SIGNS[self.sign](choice[self.name], self.number))
 
 
-@dataclass(frozen=True, slots=True)
-class World:
+class World(Struct, frozen=True):
     """What each version of each name requires; a spec's packages, constraints and overrides."""
 
     requires: Mapping[tuple[str, int], tuple[Wanted, ...]]

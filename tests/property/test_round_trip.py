@@ -6,11 +6,11 @@ Locks of invented stacks, with every field a stack may have, are in tests/unit/l
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
+from msgspec.structs import replace
 
 from provisioner.lock.file import parse_lock, write_lock
 from provisioner.solve.answer import answer

@@ -8,12 +8,12 @@ what nobody states in test_three_valued.py, of locks in test_round_trip.py, of p
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from provisioner.solve.complete import CompleteSearch
 from provisioner.solve.conflict import explain_conflict

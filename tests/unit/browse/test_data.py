@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from provisioner.browse.data import build_data, cited, driver_data, needs_data, release_data
 from provisioner.matrix.model import DriverMinimum

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from provisioner.browse.lookup import citing_index, row_named
 from provisioner.errors import UsageError

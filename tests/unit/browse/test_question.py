@@ -32,7 +32,7 @@ def small() -> Matrix:
         Gpu(name="Tesla T4", compute_capability="7.5"),
         Gpu(name="AMD Instinct MI300X", compute_capability="", gfx="gfx942"),
     )
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     return replace(made, gpus=gpus)
 

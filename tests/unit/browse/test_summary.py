@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from provisioner.browse.summary import newest_first, sources_of, summaries
 from provisioner.matrix.model import Citation

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from provisioner.fleet.affinity_needs import Alternative, Bounds, Box, integer, needs_of
 from provisioner.fleet.labels import COMPUTE, DRIVER, KERNEL, OLD_DRIVER, LabelSet

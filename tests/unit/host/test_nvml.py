@@ -21,9 +21,9 @@ ROOT = Path(__file__).parents[3]
 SOURCE = ROOT / "tests/fixtures/nvml/fake_nvml.c"
 
 SCRIPT = """
-import json, dataclasses
+import json, msgspec
 from provisioner.host.nvml import ask_nvml
-print(json.dumps(dataclasses.asdict(ask_nvml())))
+print(json.dumps(msgspec.to_builtins(ask_nvml())))
 """
 
 INSPECT = """

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
+from msgspec.structs import replace
 
 from provisioner.index.client import PackageIndex
 from provisioner.index.model import Environment

@@ -7,11 +7,11 @@ pylock.toml specification (the keys of a GitHub publisher). The index these test
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.structs import replace
 from packaging.utils import canonicalize_name
 
 from provisioner.index.details import FileDetails, identities_in

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.structs import replace
 from packaging.utils import canonicalize_name
 
 from provisioner.errors import ProvisionError, UnavailableError

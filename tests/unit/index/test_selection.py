@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from packaging.tags import Tag, parse_tag
 from packaging.utils import canonicalize_name
 from packaging.version import Version
@@ -21,7 +20,7 @@ DEMO = canonicalize_name("demo")
 
 def listed(*filenames: str, **fields: str | None) -> list[IndexFile]:
     plain = IndexFile(filename="", url="", index="pypi")
-    return [replace(plain, filename=name, url=f"https://f.example/{name}", **fields) for name in filenames]  # type: ignore[arg-type]
+    return [replace(plain, filename=name, url=f"https://f.example/{name}", **fields) for name in filenames]
 
 
 def select(*filenames: str, environment: Environment = LINUX, **wishes: bool) -> tuple[PackageRelease, ...]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import gzip
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 
 from provisioner.errors import UnavailableError
 from provisioner.index import session
@@ -41,7 +41,7 @@ def opened(settings: IndexSettings) -> Iterator[Callable[..., Transport]]:
     made: list[Transport] = []
 
     def make(**changes: object) -> Transport:
-        made.append(Transport(replace(settings, **changes)))  # type: ignore[arg-type]
+        made.append(Transport(replace(settings, **changes)))
         return made[-1]
 
     yield make

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.structs import replace
 
 from provisioner.errors import InvalidDocumentError
 from provisioner.lock.compare import compare, compare_texts
@@ -631,7 +631,7 @@ OTHER: dict[str, Any] = {
 """Another value for every field of a stack that a comparison must see."""
 
 
-@pytest.mark.parametrize("name", [field.name for field in fields(LockedStack)])
+@pytest.mark.parametrize("name", LockedStack.__struct_fields__)
 def test_every_field_of_a_stack_is_compared(name: str) -> None:
     """But for the platform, by which stacks are paired, and the reasons, which are what causes are read from."""
     if name in {"platform", "pins", "host_reasons"}:
@@ -655,7 +655,7 @@ def test_every_field_of_a_package_is_compared(field: str, other: Any) -> None:  
     """But for its name and platforms, by which packages are paired, and the marker and dependencies, which repeat others."""
     compared = {"version", "index", "index_url", "wheels", "sdist", "archive", "requires"}
     compared |= set(RECORDED)
-    assert {one.name for one in fields(LockedPackage)} - compared == {"name", "platforms", "marker", "dependencies"}
+    assert set(LockedPackage.__struct_fields__) - compared == {"name", "platforms", "marker", "dependencies"}
     assert compare(lock(package("alpha")), lock(package("alpha", **{field: other}))).of("packages")
 
 

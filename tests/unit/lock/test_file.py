@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 
 from provisioner.document import FileError
 from provisioner.errors import InvalidDocumentError, ProvisionError

@@ -6,10 +6,10 @@ import platform
 import shutil
 import subprocess
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 from uv import find_uv_bin
 
 from provisioner.index.model import IndexFile

@@ -3,13 +3,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from provisioner.errors import ProvisionError
 from provisioner.index.details import identities_in
@@ -59,7 +59,7 @@ def stacks(draw: st.DrawFn, platform: str) -> Stack:
     texts = st.dictionaries(WORDS, LINES, max_size=3)
     reason = st.builds(Reason, component=WORDS, kind=st.sampled_from(["request", "rule", "fact"]), text=LINES, where=WORDS)
     pins = st.builds(
-        Pin,
+        lambda **fields: Pin(**fields),  # noqa: PLW0108 - the signature of `Pin` names types that only the type checker has
         component=WORDS,
         version=st.just(Version.parse("1.2")),
         build=WORDS,

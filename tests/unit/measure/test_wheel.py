@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import random
 import struct
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 
 from provisioner.errors import UnavailableError
 from provisioner.index.model import IndexFile

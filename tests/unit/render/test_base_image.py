@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from provisioner.lock.model import LockedStack
 from provisioner.render.base_image import Base, UnrenderableError, base_of

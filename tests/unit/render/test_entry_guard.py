@@ -8,10 +8,11 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from provisioner.render.entry_guard import GUARD, REFUSED, entrypoint, guard_script, has_guard, install_guard, refusal
 from tests.lock_examples import cuda_stack, lock_of

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from packaging.markers import Marker
 
 from provisioner.index.markers import darwin, marker_environment

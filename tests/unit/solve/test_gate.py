@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.structs import replace
 
 from provisioner.matrix.model import DriverBranch, Gpu, ImageFacts, Matrix
 from provisioner.solve.gate_facts import brands_of, cuda_of, facts_of

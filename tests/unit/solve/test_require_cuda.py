@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from provisioner.matrix.model import DriverBranch
 from provisioner.solve.joint import solve_system

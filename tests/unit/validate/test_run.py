@@ -6,6 +6,7 @@ import venv
 from pathlib import Path
 
 import pytest
+from msgspec.structs import force_setattr
 
 from provisioner.document import FileError
 from provisioner.errors import UsageError
@@ -113,7 +114,7 @@ def test_the_context_holds_the_lock_and_the_files_it_names_and_nothing_else(tmp_
     lock = lock_of({"demo": "1.2"})
     local = LockedFile(filename="demo.whl", sha256="3" * 64, path="wheels/demo.whl")
     (package,) = lock.packages
-    object.__setattr__(package, "wheels", (local,))
+    force_setattr(package, "wheels", (local,))
     copy_context(lock, source / "pylock.trial.toml", context)
     found = sorted(path.relative_to(context).as_posix() for path in context.rglob("*") if path.is_file())
     assert found == ["pylock.trial.toml", "wheels/demo.whl"]
