@@ -23,7 +23,7 @@ from answers import answered
 from contest import Contest, contests
 from loopback_proxy import LoopbackIndex, load_snapshot, save_snapshot
 from measure import TIMED_OUT
-from programs import REQUIREMENTS, Programs, install
+from programs import REQUIREMENTS, Programs, install, install_own
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -58,7 +58,9 @@ def main() -> None:
     options = _options()
     begun = perf_counter()
     scratch = ROOT / "build" / "benchmarks"
-    programs = Programs(python=sys.executable, provision=options.provision, home=scratch / "tools", scratch=scratch / "scratch")
+    tools = scratch / "tools"
+    own = options.provision or install_own(tools / "provision", ROOT)
+    programs = Programs(python=sys.executable, provision=own, home=tools, scratch=scratch / "scratch")
     install(programs)
     shutil.rmtree(programs.scratch, ignore_errors=True)
     sections = []
@@ -86,7 +88,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", action="append", metavar="WORD", help="contests whose name holds WORD; writes no file")
     parser.add_argument("--runs", type=int, metavar="N", help="most runs of a contender; default: each contest its own number")
     parser.add_argument("--index", default=os.environ.get("PIP_INDEX_URL", "https://pypi.org/simple"), metavar="URL")
-    parser.add_argument("--provision", default=str(Path(sys.executable).parent / "provision"), metavar="FILE")
+    parser.add_argument(
+        "--provision", metavar="FILE", help="measure this one; default: a wheel of this tree, built and installed"
+    )
     parser.add_argument("--output", type=Path, default=ROOT / "docs" / "benchmarks.md", metavar="FILE")
     return parser.parse_args()
 
@@ -242,6 +246,8 @@ def _head(programs: Programs) -> str:
 # Benchmarks
 
 Written by `make bench`; not edited by hand. {machine}; provision {own}, {versions}.
+
+Each program is installed in an environment of its own as its manual says, `provision` from a wheel of this tree.
 
 Whole processes, all commands of a table in one go and in rotating order. *Ratio* is the median wall time as a multiple of that
 of the first row with a result. *Peak* is the largest resident memory of the process and everything it started (pages that

@@ -1,8 +1,13 @@
-"""A matrix kept decoded between runs, under the hash of its YAML, so that most commands never parse YAML."""
+"""A matrix kept decoded, under the hash of its YAML, so that most commands never parse YAML.
+
+A wheel brings it along (`hatch_build.py`); what has none, a checkout or a matrix of the user's own, is kept in the user's cache
+once it was read.
+"""
 
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zlib import crc32
@@ -14,22 +19,38 @@ if TYPE_CHECKING:
     from provisioner.matrix.model import Matrix
 
 
-def cached_matrix(directory: Path | None = None) -> Matrix:
-    """Return the matrix of a directory (the shipped one by default): from the cache when the YAML is unchanged.
+SHIPPED = "matrix.decoded"
+"""The name of the decoded matrix in the folder of its YAML."""
 
-    Raises what `load_matrix` raises. A cache that is damaged, of another version or not writable is as good as none.
+
+def cached_matrix(directory: Path | None = None) -> Matrix:
+    """Return the matrix of a directory (the shipped one by default): as it was decoded before when the YAML is unchanged.
+
+    Raises what `load_matrix` raises. A file that is damaged, of another version or not writable is as good as none.
     """
     directory = directory if directory is not None else default_directory()
     digest = content_digest(directory)
+    found = _read(directory / SHIPPED, digest)
+    if found is not None:
+        return found
     path = _cache_file(directory, digest)
     found = _read(path, digest)
     if found is not None:
         return found
+    from provisioner.document import FileError
     from provisioner.matrix.load import load_matrix
 
     matrix = load_matrix(directory)
-    _write(path, matrix)
+    with suppress(FileError):
+        _write(path, matrix)
     return matrix
+
+
+def ship(directory: Path, path: Path) -> None:
+    """Write the decoded matrix of a directory for a wheel to bring along; raises what `load_matrix` raises, and `FileError`."""
+    from provisioner.matrix.load import load_matrix
+
+    _write(path, load_matrix(directory))
 
 
 def _cache_file(directory: Path, digest: str) -> Path:
@@ -57,7 +78,7 @@ def _read(path: Path, digest: str) -> Matrix | None:
 
 
 def _write(path: Path, matrix: Matrix) -> None:
-    from provisioner.document import FileError, write_text
+    from provisioner.document import write_text
 
     spans, parts, start = {}, [], 0
     for name, text in encode(matrix).items():
@@ -66,7 +87,4 @@ def _write(path: Path, matrix: Matrix) -> None:
         start += len(text)
     body = "".join(parts)
     header = {"format": FORMAT, "checksum": crc32(body.encode("ascii")), "sections": spans}
-    try:
-        write_text(path, f"{json.dumps(header, separators=(',', ':'))}\n{body}")
-    except FileError:
-        return
+    write_text(path, f"{json.dumps(header, separators=(',', ':'))}\n{body}")

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provisioner.matrix.cache import cached_matrix
+from provisioner.errors import InvalidDocumentError
+from provisioner.matrix.cache import SHIPPED, cached_matrix, ship
 from provisioner.matrix.codec import FORMAT, decode, encode
 from provisioner.matrix.load import load_matrix
 
@@ -63,6 +64,33 @@ def test_a_second_run_reads_the_cache_and_not_the_yaml(directory: Path, monkeypa
 
     monkeypatch.setattr("provisioner.matrix.load.load_matrix", fail)
     assert cached_matrix(directory) == first
+
+
+def test_a_matrix_that_was_shipped_decoded_is_not_read_from_yaml_and_not_kept_again(
+    directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ship(directory, directory / SHIPPED)
+    first = load_matrix(directory)
+
+    def fail(_: Path) -> Matrix:
+        raise AssertionError("the YAML was read again")
+
+    monkeypatch.setattr("provisioner.matrix.load.load_matrix", fail)
+    assert cached_matrix(directory) == first
+    assert not (tmp_path / "cache").exists()
+
+
+def test_a_matrix_that_was_shipped_is_left_alone_where_the_yaml_is_another_by_now(directory: Path) -> None:
+    ship(directory, directory / SHIPPED)
+    (directory / "cuda.yaml").write_text(CUDA.replace("12.6.3", "12.8.1"), encoding="utf-8")
+    assert str(cached_matrix(directory).components["cuda"].releases[0].version) == "12.8.1"
+
+
+def test_a_matrix_with_mistakes_is_not_shipped(directory: Path) -> None:
+    (directory / "cuda.yaml").write_text(CUDA.replace("12.6.3", "no version"), encoding="utf-8")
+    with pytest.raises(InvalidDocumentError):
+        ship(directory, directory / SHIPPED)
+    assert not (directory / SHIPPED).exists()
 
 
 def test_a_changed_file_is_read_again(directory: Path) -> None:
