@@ -6,7 +6,8 @@ as constraints, and provision with theirs as further requirements. An answer tha
 preference; one that it refuses is a mistake of one of the two.
 
 What was answered is kept in `build/comparison/answers`, so that a run that was interrupted goes on where it was; `--again`
-asks about the chosen sets anew, `--fresh` about all of them and with empty caches.
+asks about the chosen sets anew, `--fresh` about all of them and with empty caches. `--ours` asks provision alone anew, for a
+change of its own: where its answer is what it was, so is what the others made of it, and elsewhere all are asked anew.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ def main() -> None:
     chosen = [wish for wish in chosen if not options.kept or _kept(wish).exists()]
     comparisons = []
     for wish in chosen:
-        comparison = _compared(wish, asked, () if options.kept else options.tool or OTHERS, is_anew=options.again)
+        is_anew = options.again or (options.ours and not _is_ours_still(wish, asked))
+        comparison = _compared(wish, asked, () if options.kept else options.tool or OTHERS, is_anew=is_anew)
         sys.stderr.write(f"{'; '.join(row(comparison))}\n")
         for line in details(comparison, SCRATCH):
             sys.stderr.write(f"    {line}\n")
@@ -62,6 +64,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--tool", action="append", choices=OTHERS, help="ask this tool only; others may follow in another run")
     parser.add_argument("--kept", action="store_true", help="ask nobody: write the page of the sets that were answered")
     parser.add_argument("--again", action="store_true", help="ask about the chosen sets although there are answers")
+    parser.add_argument("--ours", action="store_true", help="ask provision anew, and the others where it answers otherwise")
     parser.add_argument("--fresh", action="store_true", help="forget all answers and all that the tools have cached")
     parser.add_argument("--index", default=os.environ.get("PIP_INDEX_URL", "https://pypi.org/simple"), metavar="URL")
     parser.add_argument("--provision", default=str(Path(sys.executable).parent / "provision"), metavar="FILE")
@@ -92,6 +95,16 @@ def _compared(wish: RequirementSet, asked: Tools, others: Sequence[str], *, is_a
         kept.parent.mkdir(parents=True, exist_ok=True)
         kept.write_text(json.dumps(asdict(found), indent=1), encoding="utf-8")
     return found
+
+
+def _is_ours_still(wish: RequirementSet, asked: Tools) -> bool:
+    """Whether provision answers as it did when the answers that were kept were given."""
+    kept = _kept(wish)
+    found = _read(kept.read_text(encoding="utf-8"), wish) if kept.exists() else None
+    if found is None:
+        return False
+    ours = asked.ask("provision", wish, {})
+    return (ours.code, ours.pins) == (found.ours.code, found.ours.pins)
 
 
 def _completed(known: Comparison, absent: Sequence[str], asked: Tools) -> Comparison:
