@@ -24,6 +24,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import convert
+from msgspec.json import decode
 from msgspec.structs import replace
 
 ROOT = Path(__file__).parent.parent
@@ -187,7 +189,7 @@ def _problem(axis: str, size: int, question: str) -> tuple[Matrix, Wish]:
         matrix = replace(matrix, gpus=(*matrix.gpus, *others))
     hosts = _hosts(size if axis == "hosts" else 1, size if axis == "kinds" else 1, is_old=question == "conflict")
     wanted = {"pytorch": ">=2.8" if question == "conflict" else ">=2.4", "python": "3.11"}
-    spec = Spec.model_validate({"requires": wanted, "policy": {"allow": ("minor-version",)}})
+    spec = convert({"requires": wanted, "policy": {"allow": ("minor-version",)}}, Spec)
     return matrix, Wish(spec=spec, hosts=tuple(hosts), platform="linux/amd64")
 
 
@@ -217,7 +219,7 @@ def _hosts(count: int, kinds: int, *, is_old: bool) -> Iterator[TargetHost]:
             "gpus": [{"compute_capability": one, "count": 1} for one in gpus],
             "container_toolkit": "1.17.4",
         }
-        yield TargetHost(label=f"host {number + 1}", host=Host.model_validate_json(json.dumps(facts)))
+        yield TargetHost(label=f"host {number + 1}", host=decode(json.dumps(facts), type=Host))
 
 
 def _scenarios(rounds: int) -> list[tuple[str, str, float]]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, ValidationError
 
 from provisioner.errors import InvalidDocumentError, Mistake, ProvisionError
 from provisioner.names import nearest
+from provisioner.strict_model import known_keys, plainly, read, twin
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +22,8 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
     from ruamel.yaml.nodes import MappingNode, Node, SequenceNode
 
-    Model = TypeVar("Model", bound=BaseModel)
+    Model = TypeVar("Model", bound=BaseModel | Struct)
+    Told = TypeVar("Told", bound=BaseModel)
 
 KeyPath = tuple[str | int, ...]
 
@@ -244,24 +247,55 @@ class _Reader:
 
 
 def parse_model(document: Document, model: type[Model], *, kind: str, besides: tuple[Mistake, ...] = ()) -> Model:
-    """Validate a document against a pydantic model; raises `InvalidDocumentError` with every mistake at its line and column.
+    """Validate a document against a model; raises `InvalidDocumentError` with every mistake at its line and column.
 
     `besides` are mistakes that a model cannot see; they are reported with the others, but not twice for one place.
     """
-    from pydantic import ValidationError
-
     if not isinstance(document.data, dict):
         raise InvalidDocumentError(kind, (Mistake(document.file, 1, 1, "", "the file must hold a mapping of keys to values"),))
-    try:
-        valid = model.model_validate(document.data)
-    except ValidationError as error:
-        found = _mistakes(document, model, error.errors(include_url=False))
-        places = {(one.file, one.line, one.column) for one in found}
-        others = (one for one in besides if (one.file, one.line, one.column) not in places)
-        raise InvalidDocumentError(kind, (*found, *others)) from None
-    if besides:
-        raise InvalidDocumentError(kind, besides)
+    valid, found = _validated(document, model)
+    places = {(one.file, one.line, one.column) for one in found}
+    mistakes = (*found, *(one for one in besides if (one.file, one.line, one.column) not in places))
+    if valid is None or mistakes:
+        raise InvalidDocumentError(kind, mistakes)
     return valid
+
+
+def _validated(document: Document, model: type[Model]) -> tuple[Model | None, tuple[Mistake, ...]]:
+    """The document as a model, or everything that is wrong with it."""
+    if not issubclass(model, Struct):
+        return _by_pydantic(document, model)
+    try:
+        return read(document.data, model), _halves(document)
+    except ValidationError as error:
+        return None, _by_pydantic(document, twin(model))[1] or (_only_mistake(document, str(error)),)
+
+
+def _only_mistake(document: Document, text: str) -> Mistake:
+    """What msgspec alone takes for one, such as `true` where 1 is meant: "Expected `int`, got `bool` - at `$.build.count`"."""
+    found, _, place = text.partition(" - at `$")
+    parts = re.findall(r"[^.\[\]`]+", place)
+    return document.mistake(
+        tuple(int(part) if part.isdigit() else part for part in parts), found.replace("Expected", "must be")
+    )
+
+
+_HALF = re.compile("[\ud800-\udfff]")
+
+
+def _halves(document: Document) -> tuple[Mistake, ...]:
+    """Halves of characters (surrogates of UTF-16), which YAML can escape and no file can hold."""
+    text = "holds half of a character, which nothing can be written with; write the whole one"
+    return tuple(document.mistake(path, text) for path, said in document.texts.items() if _HALF.search(said))
+
+
+def _by_pydantic(document: Document, model: type[Told]) -> tuple[Told | None, tuple[Mistake, ...]]:
+    from pydantic import ValidationError as PydanticError
+
+    try:
+        return model.model_validate(document.data), ()
+    except PydanticError as error:
+        return None, _mistakes(document, model, error.errors(include_url=False))
 
 
 def _mistakes(document: Document, model: type[BaseModel], details: list[ErrorDetails]) -> tuple[Mistake, ...]:
@@ -294,31 +328,11 @@ def _mistake(document: Document, model: type[BaseModel], details: ErrorDetails) 
         return document.mistake(path, f'{text} is not quoted; write "{text}" (12.10 is not 12.1)')
     if details["input"] is None:
         return document.mistake(path, "has no value; write one, or leave the key out")
-    plain, shown = _plainly(details), document.texts.get(path)
+    plain, shown = plainly(details), document.texts.get(path)
     message = plain or details["msg"].removeprefix("Value error, ")
     if shown is not None and f"`{shown}`" not in message:
         message = f"`{shown}` {message}" if plain else f"`{shown}`: {message}"
     return document.mistake(path, message)
-
-
-_PLAIN = {
-    "bool_type": "must be true or false",
-    "dict_type": "must be a mapping of keys to values",
-    "int_type": "must be a whole number",
-    "model_type": "must be a mapping of keys to values",
-    "string_type": "must be text",
-    "tuple_type": "must be a list",
-}
-
-
-def _plainly(details: ErrorDetails) -> str:
-    """What pydantic found, in words that need no knowledge of Python; "" where its own words will do."""
-    kind, context = details["type"], details.get("ctx", {})
-    if kind == "literal_error":
-        return f"must be {str(context['expected']).replace(chr(39), '')}"
-    if kind == "string_pattern_mismatch":
-        return f"is not spelled right; it must match {context['pattern']}"
-    return _PLAIN.get(kind, "")
 
 
 def _path_in(document: Document, location: tuple[str | int, ...]) -> KeyPath:
@@ -328,22 +342,3 @@ def _path_in(document: Document, location: tuple[str | int, ...]) -> KeyPath:
         if (*path, part) in document.keys:
             path = (*path, part)
     return path
-
-
-def known_keys(model: type[BaseModel], path: KeyPath) -> tuple[str, ...]:
-    """The keys a model knows at `path`, for suggesting the nearest one to a typo."""
-    models = [model]
-    for part in path:
-        if isinstance(part, int):
-            continue
-        fields = [pair for current in models for pair in current.model_fields.items()]
-        models = [one for name, field in fields if part in {name, field.alias} for one in _models_in(field.annotation)]
-    return tuple(field.alias or name for current in models for name, field in current.model_fields.items())
-
-
-def _models_in(annotation: Any) -> list[type[BaseModel]]:  # noqa: ANN401 - any type annotation
-    from typing import get_args
-
-    if hasattr(annotation, "model_fields"):
-        return [annotation]
-    return [model for argument in get_args(annotation) for model in _models_in(argument)]

@@ -19,7 +19,7 @@ _LONGEST = 200
 _POST = re.compile(r"[.-]?post(\d+)")
 
 
-class Version(Struct, frozen=True, eq=False):
+class Version(Struct, frozen=True, eq=False, array_like=True, gc=False):
     """One published version: its spelling, the integers it is compared by, and its local label (`+cu126`), if any."""
 
     text: str
@@ -82,7 +82,7 @@ def _parse_version(text: str) -> Version:
     return Version(text.strip(), release, number, local, (trimmed, number, ""))
 
 
-class Clause(Struct, frozen=True, eq=False):
+class Clause(Struct, frozen=True, eq=False, array_like=True, gc=False):
     """One comparison of a range, such as `>=525.60.13` or `==12.*`.
 
     Two are equal when they are spelled alike: the versions 13 and 13.0 are the same, but `==13.*` and `==13.0.*` are not.
@@ -137,7 +137,7 @@ class Clause(Struct, frozen=True, eq=False):
         return f"{self.operator}{self.version}{star}"
 
 
-class Range(Struct, frozen=True):
+class Range(Struct, frozen=True, array_like=True, gc=False):
     """A set of versions: every clause must hold. The empty range allows everything."""
 
     clauses: tuple[Clause, ...] = ()

@@ -10,6 +10,8 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from msgspec.json import decode
+
 from provisioner.host.model import Host
 from provisioner.solve.problem import join
 from provisioner.solve.requirement import Labelled, Origin, Requirement
@@ -200,9 +202,9 @@ class Case:
 
     def wish(self, *, hosts: Sequence[Profile] | None = None, preferred: Mapping[str, str] | None = None) -> Wish:
         """What is wished for, on these hosts or on others."""
-        spec = Spec.model_validate_json(json.dumps(self.spec, default=str))
+        spec = decode(json.dumps(self.spec, default=str), type=Spec)
         targets = tuple(
-            TargetHost(label=f"host {number}", host=Host.model_validate_json(json.dumps(profile)))
+            TargetHost(label=f"host {number}", host=decode(json.dumps(profile), type=Host))
             for number, profile in enumerate(self.hosts if hosts is None else hosts, start=1)
         )
         return Wish(spec=spec, hosts=targets, platform=str(spec.target.platform), preferred=preferred or {})

@@ -7,6 +7,7 @@ import random
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec.json import decode
 from ruamel.yaml import YAML
 
 from provisioner.host.model import Host
@@ -42,10 +43,10 @@ def wishes(matrix: Matrix, *, seed: int, count: int) -> Iterator[Wish]:
             "policy": {"strategy": draw.choice(("newest", "newest", "newest", "oldest"))},
         }
         targets = tuple(
-            TargetHost(label=f"host {number}", host=Host.model_validate_json(json.dumps(facts)))
+            TargetHost(label=f"host {number}", host=decode(json.dumps(facts), type=Host))
             for number, facts in enumerate(hosts, start=1)
         )
-        yield Wish(spec=Spec.model_validate_json(json.dumps(spec)), hosts=targets, platform=platform)
+        yield Wish(spec=decode(json.dumps(spec), type=Spec), hosts=targets, platform=platform)
 
 
 def _aged(facts: dict[str, Any], draw: random.Random) -> dict[str, Any]:

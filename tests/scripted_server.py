@@ -9,6 +9,7 @@ The last answer of a path is given again and again.
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 import time
 from dataclasses import dataclass, field
@@ -17,11 +18,15 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """One answer. `cut` closes the connection after that many bytes of the body, `silence` waits before the rest of it."""
+    """One answer. `cut` closes the connection after that many bytes of the body, `silence` waits before the rest of it.
+
+    `drip` waits that long before each `drop` bytes of the body, with `drips_head` of the head after its first line, too.
+    """
 
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -30,6 +35,9 @@ class Answer:
     reset: bool = False
     silence: float = 0.0
     delay: float = 0.0
+    drip: float = 0.0
+    drop: int = 1
+    drips_head: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +52,8 @@ class Seen:
 class ScriptedServer:
     """Use as a context manager."""
 
-    def __init__(self, script: Mapping[str, Sequence[Answer]] | None = None) -> None:
+    def __init__(self, script: Mapping[str, Sequence[Answer]] | None = None, *, certificate: Path | None = None) -> None:
+        """`certificate` is a file with a key and a certificate for `https`."""
         self.script = {path: list(answers) for path, answers in (script or {}).items()}
         self.seen: list[Seen] = []
         self.at_once = 0
@@ -53,6 +62,12 @@ class ScriptedServer:
         self._now = 0
         handler = type("Handler", (_Handler,), {"scripted": self})
         self._server = _Server(("127.0.0.1", 0), handler)
+        self._scheme = "http" if certificate is None else "https"
+        if certificate is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate)
+            # The handshake is for the thread that answers: one client that refuses it must not keep the others waiting.
+            self._server.socket = context.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
 
     def __enter__(self) -> Self:
@@ -71,7 +86,7 @@ class ScriptedServer:
 
     def url(self, path: str, *, host: str = "127.0.0.1") -> str:
         """The address of a path; `host` may be another name of this machine."""
-        return f"http://{host}:{self._server.server_port}{path}"
+        return f"{self._scheme}://{host}:{self._server.server_port}{path}"
 
     def paths(self) -> list[str]:
         """The paths that were asked for, in their order."""
@@ -125,20 +140,31 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(key, value)
         if "Content-Length" not in answer.headers:
             self.send_header("Content-Length", str(len(answer.body)))
-        self.end_headers()
+        if answer.drips_head:
+            self.flush_headers()
+            self._drip(b"X-Filler: " + b"." * 400 + b"\r\n\r\n", answer)
+        else:
+            self.end_headers()
         first = answer.body if answer.cut is None else answer.body[: answer.cut]
         if answer.silence:
             self.wfile.write(first[:1])
             self.wfile.flush()
             time.sleep(answer.silence)
             first = first[1:]
-        self.wfile.write(first)
-        self.wfile.flush()
+        self._drip(first, answer)
         if answer.reset:
             # Linger 0: the rest is not sent, the client gets a reset.
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
         if answer.cut is not None or answer.reset:
             self.close_connection = True
+
+    def _drip(self, content: bytes, answer: Answer) -> None:
+        drop = answer.drop if answer.drip else max(1, len(content))
+        for place in range(0, len(content), drop):
+            piece = content[place : place + drop]
+            time.sleep(answer.drip)
+            self.wfile.write(piece)
+            self.wfile.flush()
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name in the base class
         """Say nothing."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from msgspec.json import decode
+
 from provisioner.host.model import Host
 from provisioner.matrix.build import need as built_need
 from provisioner.matrix.model import Build, Citation, Component, DriverBranch, DriverMinimum, Matrix, Release, Rule
@@ -132,9 +134,9 @@ def wish(
     **spec: Any,  # noqa: ANN401 - any key of a spec
 ) -> Wish:
     """A wish for one platform, on hosts given as profiles."""
-    made = Spec.model_validate_json(_json({"requires": dict(requires), "packages": list(packages), **spec}))
+    made = decode(_json({"requires": dict(requires), "packages": list(packages), **spec}), type=Spec)
     targets = tuple(
-        TargetHost(label=f"host{index}", host=Host.model_validate_json(_json(profile))) for index, profile in enumerate(hosts)
+        TargetHost(label=f"host{index}", host=decode(_json(profile), type=Host)) for index, profile in enumerate(hosts)
     )
     return Wish(spec=made, hosts=targets, platform=platform)
 

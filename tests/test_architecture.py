@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent / "provisioner"
 
-BASE = frozenset({"errors", "names", "versions", "document"})
+BASE = frozenset({"errors", "names", "versions", "strict_model", "document"})
 INPUTS = frozenset({"matrix", "host", "spec", "index"})
 DOWN_TO_RENDER = BASE | INPUTS | {"gate", "solve", "lock", "render"}
 
@@ -25,6 +25,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "errors": frozenset(),
     "names": frozenset({"errors"}),
     "versions": frozenset({"errors", "names"}),
+    "strict_model": frozenset(),
     "document": BASE,
     "matrix": BASE,
     "host": BASE,

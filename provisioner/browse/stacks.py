@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import Struct, convert
 
 from provisioner.browse.facts import understand
 from provisioner.document import parse_document
@@ -17,7 +17,7 @@ from provisioner.solve.problem import join
 from provisioner.solve.requirement import Key, Origin, Requirement
 from provisioner.solve.target import TargetHost, Wish
 from provisioner.solve.universe import Universe
-from provisioner.spec.model import Policy, Spec
+from provisioner.spec.model import Spec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,15 +81,16 @@ def which_stacks(matrix: Matrix, facts: Sequence[Fact], allow: Sequence[str] = (
     understood = understand(matrix, facts)
     host = host_from_document(parse_document(understood.profile_text(), file="the question", kind="question"))
     platform = host.platform or "linux/amd64"
-    spec = Spec.model_validate(
+    spec = convert(
         {
             "requires": understood.requires,
-            "policy": Policy.model_validate({"allow": tuple(allow)}),
+            "policy": {"allow": tuple(allow)},
             "target": {"platform": platform},
             "image": {"cuda_compat": "any"} if "forward-compat" in allow else {},
             "runs": understood.settings.get("runs", "container"),
             "accelerator": understood.settings.get("accelerator"),
-        }
+        },
+        Spec,
     )
     wish = Wish(spec=spec, hosts=(TargetHost(label=LABEL, host=host),), platform=platform)
     problem = join(matrix, wish)

@@ -59,6 +59,10 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
         "Browse, lint, measure and compare the compatibility matrix",
         ("provision matrix check",),
     ),
+    "cache": (
+        "Say what the cache holds, and take old things from it, or all",
+        ("provision cache", "provision cache prune --days 30", "provision cache clean --format json"),
+    ),
 }
 """For each command, in the order in which a user meets them: its summary and its examples."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from itertools import zip_longest
 from pathlib import Path
@@ -175,7 +176,7 @@ def _inputs(path: Path, lock: Lock, question: Question, found: list[Finding]) ->
     from provisioner.cli.inputs import read_inputs, require_available_outputs
     from provisioner.lock.finding import Finding
 
-    spec_path = path.parent / lock.spec_file
+    spec_path = _straight(path.parent / lock.spec_file)
     if not spec_path.is_file():
         text = f"its spec `{lock.spec_file}` is not there, so nothing can be said about what was asked for"
         found.append(Finding(code="no-spec", verdict="unverified", text=text, where=str(path)))
@@ -187,6 +188,12 @@ def _inputs(path: Path, lock: Lock, question: Question, found: list[Finding]) ->
     require_available_outputs(inputs)
     found.extend(_missing_targets(path, inputs))
     return inputs
+
+
+def _straight(path: Path) -> Path:
+    """A path without `grace/..`, as long as it leads to the same file: `grace` may be a link."""
+    straight = Path(os.path.normpath(path))
+    return straight if straight.is_file() and path.is_file() and straight.samefile(path) else path
 
 
 def _shared_files(path: Path, lock: Lock, inputs: Inputs, question: Question) -> Iterator[Finding]:
@@ -303,7 +310,7 @@ def _as_json(result: Result) -> dict[str, object]:
     if result.error is not None:
         report["error"] = {key: value for key, value in failure_data(result.error).items() if key != "status"}
     if result.renewal is not None:
-        from provisioner.cli.check_changes import renewal_data
+        from provisioner.cli.changes_report import renewal_data
 
         report["changes"] = renewal_data(result.renewal)
     return report
@@ -325,7 +332,7 @@ def _tell(results: dict[Path, Result]) -> None:
             for hint in finding.hints:
                 data(f"    hint: {hint}")
         if result.renewal is not None:
-            from provisioner.cli.check_changes import renewal_lines
+            from provisioner.cli.changes_report import renewal_lines
 
             for line in renewal_lines(result.renewal):
                 data(f"  {line}")

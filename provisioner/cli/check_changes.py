@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from provisioner.errors import UnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator
     from pathlib import Path
 
     from packaging.utils import NormalizedName
@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from provisioner.cli.locking import Locking
     from provisioner.index.model import IndexFile
     from provisioner.lock.changes import Held
-    from provisioner.lock.comparison import Cause, Change, Comparison
+    from provisioner.lock.comparison import Comparison
     from provisioner.lock.finding import Finding
     from provisioner.lock.model import Installer, Lock
     from provisioner.lock.offered import Offer
     from provisioner.solve.joint import NoStackError
+    from provisioner.solve.problem import Problem
     from provisioner.solve.stack import Stack
 
 STALE_CODES = frozenset(
@@ -62,28 +63,43 @@ class _Answer(Struct, frozen=True, kw_only=True):
 def renewed_system(path: Path, lock: Lock, inputs: Inputs) -> Renewal | None:
     """What solving the system half of a stale lock again would change; asks no index. None where nothing fits.
 
-    Frameworks that packages brought along stay wanted as long as the locked packages still lead to them.
+    The locked packages stay that the spec still leads to, with the frameworks they bring along and what they need of hosts.
     """
     from provisioner.cli.locking import Locking
-    from provisioner.lock.changes import brought_along
+    from provisioner.lock.asked_places import asked_places
     from provisioner.lock.compare import compare
-    from provisioner.solve.joint import NoStackError, solve_system
+    from provisioner.lock.kept import kept
+    from provisioner.solve.joint import NoStackError
 
     locking = Locking(inputs, path.parent, offline=True, keep=set(), earlier=lock)
     try:
-        problems = (locking.problem(platform) for platform in inputs.platforms)
-        stacks = [_with_known_image(solve_system(one.with_roots(*brought_along(lock, one))), lock) for one in problems]
+        problems = [locking.problem(platform) for platform in inputs.platforms]
+        stacks = [_system_beside(lock, problem) for problem in problems]
     except NoStackError:  # the finding that the lock is stale has the conflict
         return None
     new = locking.lock(stacks, installer={})
-    new = replace(new, stacks=tuple(replace(one, installer=_installer(lock, one.platform)) for one in new.stacks))
-    found = compare(lock, new)
+    staying = {(package.name, one.wish.platform) for one in problems for package in kept(lock, one)}
+    new = replace(
+        new,
+        stacks=tuple(replace(one, installer=_installer(lock, one.platform)) for one in new.stacks),
+        packages=tuple(package for package in lock.packages if staying & {(package.name, one) for one in package.platforms}),
+    )
+    found = compare(lock, new, places=asked_places(inputs.spec, inputs.document))
     # What is unverified is a finding already, and packages may have their say in it.
     told = (one for one in found.changes if one.section in {"hosts", "system"} and one.subject != "unverified")
     # Nor has the system half an override, a prerelease or a source distribution of a package.
     packages = tuple(f"({package.name})" for package in lock.packages)
     told = (one for one in told if one.subject != "relaxations" or not (one.old or one.new).endswith(packages))
     return Renewal(system=replace(found, changes=tuple(told)))
+
+
+def _system_beside(lock: Lock, problem: Problem) -> Stack:
+    """The system half of one platform beside the locked packages that stay."""
+    from provisioner.lock.kept import brought_along, chosen, kept
+    from provisioner.solve.joint import solve_system
+
+    wanted = problem.with_roots(*brought_along(lock, problem))
+    return _with_known_image(solve_system(wanted, beside=chosen(kept(lock, problem))), lock)
 
 
 def _with_known_image(stack: Stack, lock: Lock) -> Stack:
@@ -103,6 +119,7 @@ def renewed(path: Path, lock: Lock, inputs: Inputs, *, offline: bool) -> Renewal
 
     What cannot be told, and that nothing fits any more, are findings.
     """
+    from provisioner.lock.asked_places import asked_places
     from provisioner.lock.changes import successor_changes
     from provisioner.lock.finding import Finding
     from provisioner.lock.offered import offer_findings
@@ -125,9 +142,10 @@ def renewed(path: Path, lock: Lock, inputs: Inputs, *, offline: bool) -> Renewal
     findings = tuple(offer_findings(found, where=str(path)))
     if isinstance(answer, NoStackError):
         return Renewal(offers=found, findings=(*findings, _impossible(answer, path)))
+    places = asked_places(inputs.spec, inputs.document)
     return Renewal(
-        least=successor_changes(lock, answer.kept, found),
-        upgrade=successor_changes(lock, answer.upgraded, found, is_upgrade=True),
+        least=successor_changes(lock, answer.kept, found, places=places),
+        upgrade=successor_changes(lock, answer.upgraded, found, is_upgrade=True, places=places),
         held=answer.held,
         offers=found,
         findings=findings,
@@ -185,123 +203,10 @@ def _offers(lock: Lock, inputs: Inputs, *, offline: bool) -> tuple[Offer, ...]:
 
 
 def _held(lock: Lock, locking: Locking, inputs: Inputs) -> Iterator[Held]:
+    from provisioner.lock.asked_places import asked_places
     from provisioner.lock.changes import held_back
 
+    places = asked_places(inputs.spec, inputs.document)
     for platform in inputs.platforms:
         source = locking.answering(platform)
-        yield from held_back(lock, source, source.environment)
-
-
-def renewal_lines(renewal: Renewal) -> Iterator[str]:
-    """A renewal in words, below the findings of its lock."""
-    yield from (f"news: {offer.text}  [{offer.kind}-file]" for offer in renewal.offers if not offer.is_alarm)
-    if renewal.system is not None:
-        told = _told(renewal.system)
-        yield from _block("solving the system half again", told)
-        yield "`provision check --changes` asks the indexes which packages would move"
-    if renewal.least is not None and renewal.upgrade is not None:
-        least, upgrade = _told(renewal.least), _told(renewal.upgrade)
-        yield from _block("solving again", least)
-        yield from _block("solving again with --upgrade", upgrade, is_same=bool(least) and least == upgrade)
-        yield from (f"the new lock would record: {change.text}" for change in renewal.least.of("inputs"))
-    if renewal.held:
-        lines = list(_held_lines(renewal.held))
-        yield f"{len(lines)} package{' is' if len(lines) == 1 else 's are'} held back even so:"
-        yield from (f"  {line}" for line in lines)
-
-
-def _held_lines(held: Sequence[Held]) -> Iterator[str]:
-    """What holds on every platform that has something held back is said once; of the rest the platform is named."""
-    platforms = {one.platform for one in held}
-    found: dict[str, list[str]] = {}
-    for one in held:
-        found.setdefault(_held_line(one), []).append(one.platform)
-    for line, on in found.items():
-        yield line if len(on) == len(platforms) else f"on {' and '.join(on)}: {line}"
-
-
-def _told(comparison: Comparison) -> list[str]:
-    """A line for each change and indented ones for its reasons, as `explain --diff` words them."""
-    from provisioner.lock.compare_words import because, where_words
-
-    lines = []
-    for change in _changes(comparison):
-        lines.append(f"{change.text}{where_words(change, comparison)}")
-        lines += [f"  {line}" for line in because(change)]
-    return lines
-
-
-def _changes(comparison: Comparison) -> list[Change]:
-    return [change for change in comparison.changes if change.section != "inputs"]
-
-
-def _block(what: str, told: list[str], *, is_same: bool = False) -> Iterator[str]:
-    if is_same:
-        yield f"{what} would change the same"
-    elif told:
-        count = sum(not line.startswith(" ") for line in told)
-        yield f"{what} would change {count} thing{'' if count == 1 else 's'}:"
-        yield from (f"  {line}" for line in told)
-    else:
-        yield f"{what} would change nothing"
-
-
-def _held_line(held: Held) -> str:
-    out = f", out since {held.uploaded}" if held.uploaded else ""
-    first, *others = held.causes
-    place = f"  ({first.where})" if first.where else ""
-    more = f", and {len(others)} more such reason{'' if len(others) == 1 else 's'}" if others else ""
-    return f"{held.name} {held.version}, not {held.newest}{out}: {first.text}{place}{more}"
-
-
-def renewal_data(renewal: Renewal) -> dict[str, object]:
-    """A renewal as JSON; null for what was asked and cannot be told, because an index is out of reach or nothing fits."""
-    if renewal.system is not None:
-        return {"system": [_entry(change) for change in _changes(renewal.system)]}
-    least, upgrade = renewal.least, renewal.upgrade
-    return {
-        "least": None if least is None else [_entry(change) for change in _changes(least)],
-        "upgrade": None if upgrade is None else [_entry(change) for change in _changes(upgrade)],
-        "held": [_held_entry(held) for held in renewal.held],
-        "offers": [_offer_entry(offer) for offer in renewal.offers],
-        "inputs": None if least is None else [_entry(change) for change in least.of("inputs")],
-    }
-
-
-def _entry(change: Change) -> dict[str, object]:
-    return {
-        "name": change.subject,
-        "section": change.section,
-        "kind": change.change,
-        "aspect": change.aspect,
-        "from": change.old,
-        "to": change.new,
-        "text": change.text,
-        "platforms": list(change.platforms),
-        "breaking": change.is_breaking,
-        "reasons": [_reason(cause) for cause in change.causes],
-    }
-
-
-def _held_entry(held: Held) -> dict[str, object]:
-    return {
-        "name": held.name,
-        "version": held.version,
-        "newest": held.newest,
-        "uploaded": held.uploaded,
-        "platform": held.platform,
-        "reasons": [_reason(cause) for cause in held.causes],
-    }
-
-
-def _offer_entry(offer: Offer) -> dict[str, object]:
-    from msgspec import to_builtins
-
-    entry: dict[str, object] = to_builtins(offer)
-    return entry
-
-
-def _reason(cause: Cause) -> dict[str, object]:
-    from msgspec import to_builtins
-
-    return {key: value for key, value in to_builtins(cause).items() if value}
+        yield from held_back(lock, source, source.environment, places=places)

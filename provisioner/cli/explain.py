@@ -74,15 +74,13 @@ def explain(
     on = _platform(inputs, platform)
     try:
         if stack_only or not inputs.spec.packages:
-            _answer_system(inputs, on, component, format)
-        else:
-            _answer_joint(inputs, on, component, format=format, is_offline=offline)
+            return _answer_system(inputs, on, component, format)
+        return _answer_joint(inputs, on, component, format=format, is_offline=offline)
     except NoStackError as error:
         if format is OutputFormat.JSON:
             json_data(report.no_stack(error.conflict))
         failure(error)
         return error.exit_code
-    return 0
 
 
 def _platform(inputs: Inputs, wanted: str | None) -> str:
@@ -98,17 +96,16 @@ def _platform(inputs: Inputs, wanted: str | None) -> str:
     return wanted
 
 
-def _answer_system(inputs: Inputs, platform: str, component: str | None, format: OutputFormat) -> None:  # noqa: A002
-    """The system stack alone: nothing is asked of an index."""
+def _answer_system(inputs: Inputs, platform: str, component: str | None, format: OutputFormat) -> int:  # noqa: A002
+    """The system stack alone: nothing is asked of an index. Returns the exit code."""
     from provisioner.solve.joint import solve_system
     from provisioner.solve.problem import join
     from provisioner.solve.why import why
 
     problem = join(inputs.matrix, inputs.wish(platform))
     if component is None:
-        _tell_stack(solve_system(problem), format)
-    else:
-        _tell_component(inputs, why(problem, component), format)
+        return _tell_stack(solve_system(problem), format)
+    return _tell_component(inputs, why(problem, component), format)
 
 
 def _answer_joint(
@@ -118,8 +115,11 @@ def _answer_joint(
     *,
     format: OutputFormat,  # noqa: A002
     is_offline: bool,
-) -> None:
-    """System and packages as `solve` solves them, for a package may hold back what the system half alone would not."""
+) -> int:
+    """System and packages as `solve` solves them, for a package may hold back what the system half alone would not.
+
+    Returns the exit code.
+    """
     from provisioner.cli.display import step
     from provisioner.cli.locking import Locking
     from provisioner.errors import UnavailableError
@@ -138,13 +138,10 @@ def _answer_joint(
     finally:
         if not isinstance(sys.exception(), KeyboardInterrupt):  # who interrupts does not wait for requests under way
             locking.close()
-    if isinstance(found, tuple):
-        _tell_component(inputs, found, format)
-    else:
-        _tell_stack(found, format)
+    return _tell_component(inputs, found, format) if isinstance(found, tuple) else _tell_stack(found, format)
 
 
-def _tell_stack(stack: Stack, format: OutputFormat) -> None:  # noqa: A002
+def _tell_stack(stack: Stack, format: OutputFormat) -> int:  # noqa: A002
     from provisioner.cli import report
     from provisioner.cli.display import json_data, table
     from provisioner.solve.explain import package_rows, stack_rows
@@ -153,13 +150,17 @@ def _tell_stack(stack: Stack, format: OutputFormat) -> None:  # noqa: A002
         json_data(report.solved([stack], []))
     else:
         table(("component", "chosen", "because"), [*stack_rows(stack), *package_rows(stack)])
+    return 0
 
 
-def _tell_component(inputs: Inputs, whys: Sequence[Why], format: OutputFormat) -> None:  # noqa: A002
+def _tell_component(inputs: Inputs, whys: Sequence[Why], format: OutputFormat) -> int:  # noqa: A002
+    """Tell why; 3 where it cannot be told whether the newest would work."""
     from provisioner.cli.display import data, json_data
     from provisioner.cli.why_report import why_data, why_lines
+    from provisioner.errors import UnavailableError
 
     if format is OutputFormat.JSON:
         json_data({"status": "solved", **why_data(whys)})
     else:
         data("\n".join(why_lines(whys, names_platform=len(inputs.platforms) > 1)))
+    return UnavailableError.exit_code if any(why.is_unknown for why in whys) else 0

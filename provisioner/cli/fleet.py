@@ -14,6 +14,7 @@ from provisioner.cli.options import (
     MatrixOption,
     OutputFormat,
     SpecArgument,
+    TargetOption,
 )
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def fleet(
     hosts: HostsOption = None,
     host: OneHostOption = None,
     *,
+    target: TargetOption = None,
     out: PlacesOption = None,
     exclude_newer: ExcludeNewerOption = None,
     matrix: MatrixOption = None,
@@ -63,7 +65,7 @@ def fleet(
 
     with step("Covering"):
         # The hosts of a fleet are read here, and may be of platforms the spec does not name: these are told, not refused.
-        inputs = read_without_hosts(spec, exclude_newer=exclude_newer, matrix=matrix)
+        inputs = read_without_hosts(spec, exclude_newer=exclude_newer, matrix=matrix, target=target)
         listed = _listed(inputs, [*(hosts or ()), *(host or ())])
         platforms = inputs.platforms if ("target", "platform") in inputs.document.keys else ()
         answer = cover_fleet(inputs.matrix, inputs.wish(inputs.platforms[0]), listed, platforms=platforms)

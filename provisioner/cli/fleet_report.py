@@ -9,6 +9,7 @@ from provisioner.cli.report import no_stack
 from provisioner.fleet.classes import natural
 from provisioner.fleet.names import folded
 from provisioner.solve.explain import conflict_lines, hint_line, summary
+from provisioner.strict_model import plain_data
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -235,8 +236,7 @@ def _note(note: Note) -> dict[str, Any]:
 
 
 def _class(one: HostClass) -> dict[str, Any]:
-    profile = one.host.model_dump(mode="json", exclude_none=True)
-    return {"name": one.name, "count": one.nodes, "profile": profile}
+    return {"name": one.name, "count": one.nodes, "profile": plain_data(one.host)}
 
 
 def _unserved(left: Unserved) -> dict[str, Any]:

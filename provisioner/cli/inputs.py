@@ -62,12 +62,14 @@ def read_inputs(
     exclude_newer: str | None = None,
     matrix: Path | None = None,
     target: str | None = None,
+    is_target_optional: bool = False,
 ) -> Inputs:
     """Read the spec, the hosts it names (or those given instead) and the matrix; all mistakes of a file at once.
 
-    Of a spec with several targets, `target` is the one wanted.
+    Of a spec with several targets, `target` is the one wanted; of a spec with one it must be None, unless it is optional.
     """
-    return with_hosts(_only(_read(spec_path, exclude_newer=exclude_newer, matrix=matrix), target), hosts)
+    found = _read(spec_path, exclude_newer=exclude_newer, matrix=matrix)
+    return with_hosts(_only(found, None if is_target_optional and not found.spec.targets else target), hosts)
 
 
 def read_targets(
@@ -95,9 +97,11 @@ def with_hosts(found: Inputs, hosts: Sequence[Path] | None = None) -> Inputs:
     return replace(found, hosts=targets)
 
 
-def read_without_hosts(spec_path: Path, *, exclude_newer: str | None = None, matrix: Path | None = None) -> Inputs:
-    """Read the spec and the matrix; hosts are read by who knows better where they are."""
-    return _only(_read(spec_path, exclude_newer=exclude_newer, matrix=matrix), None)
+def read_without_hosts(
+    spec_path: Path, *, exclude_newer: str | None = None, matrix: Path | None = None, target: str | None = None
+) -> Inputs:
+    """Read the spec, of several targets the one wanted, and the matrix; hosts are read by who knows better where they are."""
+    return _only(_read(spec_path, exclude_newer=exclude_newer, matrix=matrix), target)
 
 
 def _only(found: Inputs, target: str | None) -> Inputs:
@@ -123,7 +127,7 @@ def _read(spec_path: Path, *, exclude_newer: str | None, matrix: Path | None) ->
 
     spec, document = load_spec(spec_path)
     if exclude_newer is not None:
-        spec = spec.model_copy(update={"policy": spec.policy.model_copy(update={"exclude_newer": _day(exclude_newer)})})
+        spec = replace(spec, policy=replace(spec.policy, exclude_newer=_day(exclude_newer)))
     loaded = cached_matrix(matrix)
     check_components(document, spec, [*loaded.components, "pytorch_build"])
     return Inputs(spec=spec, document=document, path=spec_path, hosts=(), matrix=loaded)

@@ -43,6 +43,7 @@ def inspect(
     """
     from provisioner.cli.display import data, json_data
     from provisioner.host.load import host_document
+    from provisioner.strict_model import plain_data
 
     if nodes is not None:
         if root != Path("/"):
@@ -53,7 +54,7 @@ def inspect(
         raise UsageError("--node picks one of the nodes of --nodes, which is not given", hints=("add --nodes FILE",))
     host = inspected(root).host
     if output_format is ProfileFormat.JSON:
-        json_data(host.model_dump(mode="json", exclude_none=True))
+        json_data(plain_data(host))
     else:
         data(host_document(host))
 
@@ -103,6 +104,7 @@ def _chosen(path: Path, name: str | None) -> tuple[ListedHost, ...]:
 def _print_nodes(listed: tuple[ListedHost, ...], output_format: ProfileFormat) -> None:
     from provisioner.cli.display import data, json_data, warn
     from provisioner.host.load import host_document
+    from provisioner.strict_model import plain_data
 
     if output_format is ProfileFormat.YAML and len(listed) != 1:
         raise UsageError(
@@ -115,4 +117,4 @@ def _print_nodes(listed: tuple[ListedHost, ...], output_format: ProfileFormat) -
     if output_format is ProfileFormat.YAML:
         data(host_document(listed[0].host))
     else:
-        json_data([{"name": one.name, "host": one.host.model_dump(mode="json", exclude_none=True)} for one in listed])
+        json_data([{"name": one.name, "host": plain_data(one.host)} for one in listed])

@@ -12,9 +12,11 @@ from packaging.utils import canonicalize_name
 
 from provisioner.cli.direct import direct_urls, locations, require_files
 from provisioner.cli.inputs import require_available_outputs, require_other_outputs
+from provisioner.cli.outputs import require_own_files
 from provisioner.cli.upgrades import read_upgrades
 from provisioner.errors import UnavailableError
 from provisioner.index.reference import ImageReference
+from provisioner.lock.another_index import moved_to_another
 from provisioner.lock.describing import Describing
 
 if TYPE_CHECKING:
@@ -58,6 +60,10 @@ class Locking:
         self._answering: dict[str, PackageIndex] = {}
         self.warned: set[str] = set()
 
+    def require_own_files(self) -> None:
+        """Raise `UsageError` where `write` would take a file from another spec."""
+        require_own_files(self._inputs, self._folder, self._earlier)
+
     def _read_earlier(self) -> Lock | None:
         """The lock this run replaces; one that cannot be read is replaced without a word of its content."""
         from provisioner.cli.display import warn
@@ -86,7 +92,7 @@ class Locking:
                     raise error from None  # what it has might have been the answer
                 raise
             self._answering[platform] = self._sources[-1]
-            stacks.append(self._with_digest(self._described(stack)))
+            stacks.append(self._with_digest(self._with_doubts(self._described(stack))))
         self._mention_strangers(stacks)
         return stacks
 
@@ -126,6 +132,14 @@ class Locking:
         files = self._describing.files([package.file for package in stack.packages], self._sources[-1])
         packages = (replace(package, file=file) for package, file in zip(stack.packages, files, strict=True))
         return replace(stack, packages=tuple(packages))
+
+    def _with_doubts(self, stack: Stack) -> Stack:
+        """Say which packages are where they are by the order of the indexes alone, and which have another index than before."""
+        source = self._sources[-1]
+        files = {canonicalize_name(package.name): package.file for package in stack.packages}
+        chosen = source.unclaimed(files)
+        lines = (*moved_to_another(chosen, self._earlier, stack.platform), *source.doubts(chosen))
+        return replace(stack, warnings=(*stack.warnings, *lines))
 
     def source(self, environment: Environment) -> PackageIndex:
         """Open the indexes for one environment; `close` closes them."""
@@ -270,6 +284,8 @@ class Locking:
         locked = self._locked_installer(stack)
         release: PackageRelease = next((one for one in usable if str(one.version) == locked), usable[0])
         assert release.file is not None
+        for doubt in source.doubts(source.unclaimed({release.name: release.file})):
+            self._warn(doubt)
         return self._describing.files([release.file], source)[0]
 
     def _locked_installer(self, stack: Stack) -> str:
@@ -301,9 +317,11 @@ def index_settings(inputs: Inputs, *, is_offline: bool) -> IndexSettings:
     spec = inputs.spec
     wanted = [Requirement(text) for text in (*spec.packages, *spec.constraints, *spec.overrides)]
     early = frozenset(canonicalize_name(one.name) for one in wanted if one.specifier.prereleases)
+    own = locations(inputs)
     return replace(
         settings,
-        indexes=locations(inputs) or settings.indexes,
+        indexes=own or settings.indexes,
+        main_index="" if own else settings.main_index,
         offline=is_offline,
         exclude_newer=uploads_until(inputs.matrix, policy),
         accepts_undated=policy.exclude_newer is None,
@@ -320,5 +338,7 @@ def spec_digest(inputs: Inputs) -> str:
     """`sha256:` and the hash of what the spec says, whatever its layout and comments."""
     import hashlib
 
-    canonical = inputs.spec.model_dump_json(by_alias=True)
+    from provisioner.spec.model import canonical_text
+
+    canonical = canonical_text(inputs.spec)
     return f"sha256:{hashlib.sha256(canonical.encode()).hexdigest()}"

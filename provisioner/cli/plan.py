@@ -15,6 +15,7 @@ from provisioner.cli.options import (
     MatrixOption,
     OutputFormat,
     SpecArgument,
+    TargetOption,
 )
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def plan(
     host: HostOption = None,
     *,
     hosts: HostsOption = None,
+    target: TargetOption = None,
     keep: KeepOption = None,
     may_change: MayChangeOption = None,
     exclude_newer: ExcludeNewerOption = None,
@@ -67,7 +69,7 @@ def plan(
 
     if host and hosts:
         raise UsageError("--host and --hosts cannot be given together", hints=("put the profile into the roster",))
-    inputs = read_inputs(spec, hosts=host, exclude_newer=exclude_newer, matrix=matrix)
+    inputs = read_inputs(spec, hosts=host, exclude_newer=exclude_newer, matrix=matrix, target=target)
     going = read_going(to or (), inputs)
     today = read_today(spec, inputs, lock)
     asked = questions(inputs, going, lock=today, hosts=read_hosts(inputs, hosts))

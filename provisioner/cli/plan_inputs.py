@@ -56,7 +56,7 @@ def _read_file(path: Path, today: Inputs) -> Going:
 
     if path.suffix == _LOCK:
         return Going(inputs=today, lock=read_lock(path), lock_path=path, places={})
-    wanted = read_inputs(path)
+    wanted = read_inputs(path, target=today.target or None, is_target_optional=True)
     return Going(inputs=replace(wanted, hosts=today.hosts, matrix=today.matrix), places={})
 
 
@@ -77,7 +77,7 @@ def _laid_over(going: Going, texts: Sequence[str]) -> Going:
     named = {_component_of(one) for one in kept} & requires.keys()
     kept = [one for one in kept if _component_of(one) not in named]
     update = {"requires": {**spec.requires, **requires}, "packages": (*kept, *packages.values())}
-    return replace(going, inputs=replace(going.inputs, spec=spec.model_copy(update=update)), places=places)
+    return replace(going, inputs=replace(going.inputs, spec=replace(spec, **update)), places=places)
 
 
 def _lay(text: str, inputs: Inputs, requires: dict[str, str], packages: dict[str, str]) -> None:
@@ -140,10 +140,13 @@ def _component_of(text: str) -> str:
 
 
 def read_today(spec_path: Path, inputs: Inputs, given: Path | None) -> tuple[Lock | None, Path]:
-    """Today's lock: the one named, or the one beside the spec, None where there is neither. Raises what `read_lock` raises."""
+    """Today's lock: the one named, or the one that `solve` writes for the spec and its target; None where there is neither.
+
+    Raises what `read_lock` raises.
+    """
     from provisioner.lock.file import lock_path, read_lock
 
-    path = given if given is not None else spec_path.parent / lock_path(inputs.spec.name)
+    path = given if given is not None else spec_path.parent / inputs.target / lock_path(inputs.spec.name)
     if given is None and not path.exists():
         return None, path
     return read_lock(path), path
@@ -222,7 +225,7 @@ def _aim(inputs: Inputs, spec: Spec, platform: str, accelerator: str) -> Aim:
 
 def _today(inputs: Inputs, lock: tuple[Lock | None, Path], platform: str, accelerator: str) -> Aim:
     """What runs today needs what the matrix says of it, and nothing of what the spec may ask by now."""
-    spec = inputs.spec.model_copy(update={"requires": {}, "packages": ()})
+    spec = replace(inputs.spec, requires={}, packages=())
     found, path = lock
     if found is None or platform not in found.platforms:
         return _aim(inputs, spec, platform, accelerator)
@@ -237,9 +240,8 @@ def _wanted(going: Going, platform: str, accelerator: str) -> Aim:
         return aim
     lock = going.lock.on(platform)
     names = {"pytorch_build", *lock.stack}
-    spec = inputs.spec.model_copy(
-        update={"requires": {name: text for name, text in inputs.spec.requires.items() if name not in names}, "packages": ()}
-    )
+    requires = {name: text for name, text in inputs.spec.requires.items() if name not in names}
+    spec = replace(inputs.spec, requires=requires, packages=())
     return _fixed(replace(aim, spec=spec, accelerator=lock.accelerator), lock, going.lock_path)
 
 
@@ -250,8 +252,8 @@ def _fixed(aim: Aim, lock: Lock, path: Path) -> Aim:
         labels["pytorch"] = f"{labels['pytorch']}+{lock.stack['pytorch_build']}"
     update: dict[str, object] = {"runs": lock.runs}
     if lock.image is not None:
-        update["image"] = aim.spec.image.model_copy(update={"base": lock.image.reference})
-    return replace(aim, spec=aim.spec.model_copy(update=update), fixed=labels, fixed_by=path.name)
+        update["image"] = replace(aim.spec.image, base=lock.image.reference)
+    return replace(aim, spec=replace(aim.spec, **update), fixed=labels, fixed_by=path.name)
 
 
 def with_changes(question: Question, *, keep: Sequence[str] | None, may_change: Sequence[str] | None) -> Question:

@@ -17,7 +17,9 @@ OutOption = Annotated[
 def render(lock: LockArgument, to: ToOption = "dockerfile", out: OutOption = None) -> None:
     """Write a Dockerfile, or a sibling of it, from a lock alone."""
     from provisioner.cli import display
+    from provisioner.cli.outputs import other_lock
     from provisioner.document import read_text, write_text
+    from provisioner.errors import UsageError
     from provisioner.lock.file import KIND, parse_lock, verify_digest
     from provisioner.render.formats import FORMATS, require_format
     from provisioner.render.formats import render as render_lock
@@ -31,5 +33,10 @@ def render(lock: LockArgument, to: ToOption = "dockerfile", out: OutOption = Non
         display.data(text)
         return
     path = out / FORMATS[to] if out.is_dir() else out
+    if out.is_dir() and (other := other_lock(path, lock.name)):
+        raise UsageError(
+            f"`{path}` was rendered from {other}, which lies beside it",
+            hints=(f"name the file: --out {out / lock.stem.removeprefix('pylock.')}.{FORMATS[to]}",),
+        )
     write_text(path, text)
     display.talk(f"wrote {path}")

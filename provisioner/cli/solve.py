@@ -109,6 +109,7 @@ def _lock(targets: Sequence[Inputs], answers: list[Answer], run: Run) -> None:
         for inputs in targets:
             locking = Locking(inputs, run.folder / inputs.target, offline=run.is_offline, keep=run.keep)
             lockings.append(locking)
+            locking.require_own_files()
             locking.warned = lockings[0].warned
             with step("Solving", locking.progress):
                 answers.append(Answer(inputs.target, locking.solve()))
@@ -141,6 +142,7 @@ def _tell(answer: Answer, *, heading: str, is_dry_run: bool) -> None:
     from provisioner.cli.display import table, talk, warn
     from provisioner.solve.explain import stack_rows, summary
 
+    told: dict[str, None] = {}
     for stack in answer.stacks:
         names = [*([f"target {heading}"] if heading else []), *([stack.platform] if len(answer.stacks) > 1 else [])]
         if names:
@@ -154,7 +156,9 @@ def _tell(answer: Answer, *, heading: str, is_dry_run: bool) -> None:
         for text in stack.unverified:
             warn(f"unverified: {text}")
         for text in stack.warnings:
-            warn(text)
+            if text not in told:  # what is true of the packages of several platforms
+                warn(text)
+        told.update(dict.fromkeys(stack.warnings))
         for move in stack.moves:
             talk(_moved(move))
         talk(summary(stack))

@@ -41,7 +41,7 @@ class Upgrades(Struct, frozen=True, kw_only=True):
         ranges = {f"constraints.{len(wish.spec.constraints) + index}": OPTION for index in range(len(self.ranges))}
         return replace(
             wish,
-            spec=wish.spec.model_copy(update={"constraints": (*wish.spec.constraints, *self.ranges)}),
+            spec=replace(wish.spec, constraints=(*wish.spec.constraints, *self.ranges)),
             places={**wish.places, **ranges},
             upgraded={name: earlier.get(name, "") for name in sorted(self.moving)},
         )

@@ -9,6 +9,7 @@ from provisioner.cli.report import no_stack
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from provisioner.solve.freed import Freed, Moved
     from provisioner.solve.stack import Reason
     from provisioner.solve.why import Why
 
@@ -27,11 +28,11 @@ def why_lines(whys: Sequence[Why], *, names_platform: bool) -> list[str]:
 
 
 def _lines(why: Why, where: str) -> Iterator[str]:
-    from provisioner.solve.explain import conflict_lines, hint_line, reason_line
+    from provisioner.solve.explain import hint_line, reason_line
     from provisioner.solve.joint import NO_WAY
 
     verb = "is what the host states" if why.is_fact else "is chosen"
-    yield f"{why.component} {why.chosen} {verb}{where}"
+    yield f"{why.component} {why.chosen} {verb}{f' for {why.slot}' if why.slot else ''}{where}"
     told = sorted(why.reasons, key=lambda reason: reason not in why.held_by)
     for reason in told[:FEW]:
         yield f"  {reason_line(reason)}{'  <- holds it back' if reason in why.held_by else ''}"
@@ -44,9 +45,55 @@ def _lines(why: Why, where: str) -> Iterator[str]:
     elif why.conflict is None:
         yield f"not {why.component} {why.newer}: {why.order}"
     else:
+        yield from _what_holds(why)
+        found = [hint_line(hint) for hint in why.conflict.hints] or [*_further(why)] or [NO_WAY]
+        yield from (f"hint: {text}" for text in found)
+
+
+def _what_holds(why: Why) -> Iterator[str]:
+    """What is in the way of the newest: a conflict; or only what the spec says of it, and then what it would come with."""
+    from provisioner.solve.explain import conflict_lines
+
+    assert why.conflict is not None, "something holds it"
+    if why.freed is None:
         yield f"not {why.component} {why.newer}, because these cannot hold together:"
         yield from (f"  {line}" for line in conflict_lines(why.conflict))
-        yield from (f"hint: {text}" for text in [hint_line(hint) for hint in why.conflict.hints] or [NO_WAY])
+        return
+    lines = " and ".join(f"`{_said(one)}`  ({one.where})" for one in why.freed.lines)
+    asked, verb = f"{why.component} {why.newer}", "holds" if len(why.freed.lines) == 1 else "hold"
+    if why.freed.conflict is not None:
+        them = "it" if len(why.freed.lines) == 1 else "them"
+        yield f"not {asked}: {lines} {verb} it back, and without {them} these cannot hold together:"
+        yield from (f"  {line}" for line in conflict_lines(why.freed.conflict))
+    else:
+        yield f"not {asked}: only {lines} {verb} it back"
+        yield f"  {asked} would come with {_moves(why.freed)}" if why.freed.moved else "  nothing else would change with it"
+
+
+def _further(why: Why) -> Iterator[str]:
+    """Ways out that were found only once the spec's own lines about it were gone."""
+    from provisioner.solve.explain import hint_line
+
+    if why.freed is not None and why.freed.conflict is not None:
+        lines = " and ".join(f"`{_said(one)}`" for one in why.freed.lines)
+        yield from (f"with {lines} gone, {hint_line(hint)}" for hint in why.freed.conflict.hints)
+
+
+def _said(line: Reason) -> str:
+    """What a line of the spec asks for, without the words around it."""
+    return line.text.removeprefix("you require ").removeprefix("you constrain ").partition(" (")[0]
+
+
+def _moves(freed: Freed) -> str:
+    told = [_move(one) for one in freed.moved[:FEW]]
+    more = len(freed.moved) - len(told)
+    return "; ".join([*told, *([f"and {more} more changes, listed under --format json"] if more > 0 else [])])
+
+
+def _move(one: Moved) -> str:
+    if not one.new:
+        return f"no {one.name}"
+    return f"{one.name} {one.new} instead of {one.old}" if one.old else f"{one.name} {one.new}, which is new"
 
 
 def why_data(whys: Sequence[Why]) -> dict[str, object]:
@@ -63,6 +110,8 @@ def _data(why: Why) -> dict[str, object]:
     found: dict[str, object] = {"component": why.component, "chosen": why.chosen, "platform": why.platform}
     if why.host:
         found["host"] = why.host
+    if why.slot:
+        found["slot"] = why.slot
     found["is_fact"] = why.is_fact
     found["reasons"] = [reason_line(reason) for reason in why.reasons]
     if why.newer is not None:
@@ -72,7 +121,17 @@ def _data(why: Why) -> dict[str, object]:
         found["order"] = why.order
     if why.conflict is not None:
         found["conflict"] = no_stack(why.conflict)["conflict"]
+    if why.freed is not None:
+        found["without"] = _without(why.freed)
     return found
+
+
+def _without(freed: Freed) -> dict[str, object]:
+    """What the newest would need without the spec's own lines about it."""
+    found: dict[str, object] = {"lines": [_reason(line) for line in freed.lines]}
+    if freed.conflict is not None:
+        return {**found, "conflict": no_stack(freed.conflict)["conflict"]}
+    return {**found, "changes": [{"component": one.name, "from": one.old, "to": one.new} for one in freed.moved]}
 
 
 def _reason(reason: Reason) -> dict[str, str]:

@@ -13,6 +13,7 @@ from msgspec import Struct
 from provisioner.fleet.affinity_needs import Absent, Bounds, integer
 from provisioner.fleet.affinity_terms import LAST_RESORT, Expansion, Population, fewest, point
 from provisioner.fleet.labels import DRIVER, KNOWN, OLD_DRIVER, LabelSet, drivers_named, with_newer_driver
+from provisioner.strict_model import plain_data
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -217,7 +218,7 @@ def _unlike(one: LabelSet, other: LabelSet) -> tuple[str, ...]:
 
 
 def _facts(host: Host) -> Iterator[tuple[str, str]]:
-    for key, value in host.model_dump(mode="json", exclude_none=True).items():
+    for key, value in plain_data(host).items():
         if isinstance(value, dict):
             yield from ((f"{key}.{part}", str(item)) for part, item in value.items())
         elif isinstance(value, list):

@@ -52,11 +52,11 @@ class _Named:
         key = (id(host), "" if host.platform else platform)
         if key not in self._hosts:
             gpus = tuple(
-                gpu.model_copy(update={"compute_capability": self._capabilities.get(gpu.name or "")})
+                replace(gpu, compute_capability=self._capabilities.get(gpu.name or ""))
                 if gpu.compute_capability is None and gpu.gfx is None
                 else gpu
                 for gpu in host.gpus or ()
             )
             update = {"platform": host.platform or platform, **({"gpus": gpus} if host.gpus else {})}
-            self._hosts[key] = (host, host.model_copy(update=update))
+            self._hosts[key] = (host, replace(host, **update))
         return self._hosts[key][1]

@@ -112,7 +112,7 @@ class Explaining:
             Reason(component="gpu", kind="fact", text=f"the fleet's GPUs call for {names}", where=wish.place("accelerator")),
             Reason(component="gpu", kind="fact", text="the host has no GPU", where=first.target.place("gpus")),
         )
-        spec = wish.spec.model_copy(update={"accelerator": "cpu"})
+        spec = replace(wish.spec, accelerator="cpu")
         tried = replace(wish, spec=spec, hosts=(first.target,), platform=first.host.platform or wish.platform)
         text = "accelerator cpu, in a spec of their own, would do"
         hints = self._hint(tried, ("accelerator", "cpu"), text)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from provisioner.document import KeyPath, load_document, parse_model
 from provisioner.host.model import Host
+from provisioner.strict_model import plain_data
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def host_from_document(document: Document) -> Host:
 def host_document(host: Host) -> str:
     """Return a profile as YAML in the order of its keys; unknown facts are left out, and `load_host` reads it back."""
     lines = []
-    for key, value in host.model_dump(exclude_none=True, mode="json").items():
+    for key, value in plain_data(host).items():
         if key == "gpus" and value:
             lines.append("gpus:")
             lines += [f"  - {_flow(gpu)}" for gpu in value]

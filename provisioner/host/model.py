@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from msgspec import Meta
+
+from provisioner.strict_model import StrictModel, spelled
 
 
-class StrictModel(BaseModel):
-    """Frozen, strict, and unknown keys are errors."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
-
-
-class OperatingSystem(StrictModel):
+class OperatingSystem(StrictModel, frozen=True, kw_only=True):
     """As /etc/os-release (`id`, `version`) or macOS (`version`, `build`) states it."""
 
     id: str
@@ -21,7 +17,7 @@ class OperatingSystem(StrictModel):
     build: str | None = None
 
 
-class Driver(StrictModel):
+class Driver(StrictModel, frozen=True, kw_only=True):
     """The loaded GPU driver. `module` is the flavour of NVIDIA's kernel module."""
 
     version: str | None = None
@@ -29,24 +25,24 @@ class Driver(StrictModel):
     kind: Literal["nvidia", "amdgpu", "webdriver"] = "nvidia"
 
 
-class HostGpu(StrictModel):
+class HostGpu(StrictModel, frozen=True, kw_only=True):
     """One kind of GPU in the machine, `count` of them."""
 
     name: str | None = None
-    compute_capability: Annotated[str, Field(pattern=r"^\d+\.\d+$")] | None = None
-    gfx: Annotated[str, Field(pattern=r"^gfx[0-9a-f]+$")] | None = None
+    compute_capability: Annotated[str, spelled(r"^\d+\.\d+$")] | None = None
+    gfx: Annotated[str, spelled(r"^gfx[0-9a-f]+$")] | None = None
     pci_device_id: str | None = None
-    count: Annotated[int, Field(ge=1)] = 1
+    count: Annotated[int, Meta(ge=1)] = 1
 
 
-class SecureBoot(StrictModel):
+class SecureBoot(StrictModel, frozen=True, kw_only=True):
     """Whether firmware verifies what it loads, and whether a machine-owner key is enrolled for self-built modules."""
 
     enabled: bool
     mok_enrolled: bool | None = None
 
 
-class Libraries(StrictModel):
+class Libraries(StrictModel, frozen=True, kw_only=True):
     """System copies of libraries that would shadow a wheel's own."""
 
     cudnn: str | None = None
@@ -55,14 +51,14 @@ class Libraries(StrictModel):
     on_path: tuple[str, ...] = ()
 
 
-class Jetson(StrictModel):
+class Jetson(StrictModel, frozen=True, kw_only=True):
     """A Jetson's Linux-for-Tegra and JetPack releases."""
 
     l4t: str | None = None
     jetpack: str | None = None
 
 
-class Host(StrictModel):
+class Host(StrictModel, frozen=True, kw_only=True):
     """Everything `inspect` can see and a rule can use."""
 
     platform: Literal["linux/amd64", "linux/arm64", "macos/x86_64", "macos/arm64"] | None = None

@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 
     from provisioner.index.model import Environment, PackageRelease
 
-WORKERS = 16
-"""Requests under way at once, beside that of the caller; most are to one host, which bounds them, too."""
-
 PATIENCE = 4
 """Versions of one project that a search tries before more of them are read at once: twice as many as were tried, then."""
 
@@ -105,10 +102,12 @@ class ReadAhead:
         releases: Callable[[NormalizedName], tuple[PackageRelease, ...]],
         requirements: Callable[[PackageRelease], tuple[Requirement, ...]],
         is_at_hand: Callable[[NormalizedName], bool],
+        at_once: Callable[[], int],
     ) -> None:
         self._releases = releases
         self._requirements = requirements
         self._is_at_hand = is_at_hand
+        self._at_once = at_once
         self._expectations = Expectations(environment)
         self._lock = threading.Lock()
         self._pool: ThreadPoolExecutor | None = None
@@ -182,9 +181,9 @@ class ReadAhead:
         """The threads that read."""
         with self._lock:
             if self._pool is None:
-                from concurrent.futures import ThreadPoolExecutor
+                from provisioner.index.crew import Crew
 
-                self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="index")
+                self._pool = Crew(self._at_once)
             return self._pool
 
     def close(self) -> None:

@@ -47,7 +47,12 @@ class Bodies:
             _remove(draft)
 
     def _path(self, url: str) -> Path:
-        return self._directory / hashlib.sha256(url.encode()).hexdigest()[:40]
+        return self._directory / body_name(url)
+
+
+def body_name(url: str) -> str:
+    """What the file of a page's body is called."""
+    return hashlib.sha256(url.encode()).hexdigest()[:40]
 
 
 def unpacked(content: bytes, encoding: str) -> bytes | None:

@@ -1,7 +1,9 @@
 """What a source distribution requires, found by building it: in isolation, for a limited time, and only where policy allows.
 
 A build runs the distribution's own code on this machine. PyPA `build` makes the isolated environment, installs what the build
-requires with pip, and asks the backend for the metadata alone where it can (PEP 517, `prepare_metadata_for_build_wheel`).
+requires with pip, and asks the backend for the metadata alone where it can (PEP 517, `prepare_metadata_for_build_wheel`). That
+code gets few variables, no login, no input and no home directory; it is no sandbox: it is this user's process and may read
+what the user may read.
 """
 
 from __future__ import annotations
@@ -21,13 +23,19 @@ from provisioner.errors import ProvisionError, UnavailableError
 from provisioner.index.address import credentials_in, public_url
 from provisioner.index.core_metadata import CoreMetadata, UnusableMetadataError
 from provisioner.index.logins import variable_prefix
+from provisioner.index.routing import default_index
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from subprocess import Popen
 
     from provisioner.index.cache import Cache
+    from provisioner.index.logins import Login
     from provisioner.index.model import IndexFile
     from provisioner.index.settings import IndexLocation, IndexSettings
+
+SCRIPT = Path(__file__).parent / "scripts" / "build_metadata.py"
+"""What runs `build`, a process of its own."""
 
 SECONDS = 600.0
 """How long one build may take, with what it downloads."""
@@ -52,8 +60,11 @@ class BuildToolError(ProvisionError):
 class MetadataBuilder:
     """Builds metadata, once for each source distribution, Python and machine; what came out is kept by the file's hash."""
 
-    def __init__(self, settings: IndexSettings, cache: Cache) -> None:
+    def __init__(
+        self, settings: IndexSettings, cache: Cache, *, login_for: Callable[[str], Login | None] | None = None
+    ) -> None:
         self._settings = settings
+        self._login_for = login_for
         self._cache = cache
         self._built: set[str] = set()
         self._failed: Counter[str] = Counter()
@@ -118,18 +129,25 @@ class MetadataBuilder:
     def _build(self, file: IndexFile, content: bytes) -> CoreMetadata:
         import tempfile
 
+        login = self._login()
         with tempfile.TemporaryDirectory(prefix="provision-build-") as folder:
             source = _unpacked(content, file.filename, Path(folder) / "source")
-            command = [sys.executable, "-m", "build", "--metadata", "--installer", "pip", str(source)]
-            code, out, err = _run(command, environment(self._settings, folder), Path(folder))
+            # -P: the folder of the script is no place to import from.
+            command = [sys.executable, "-P", str(SCRIPT), str(source)]
+            code, out, err = _run(command, environment(self._settings, folder, login=login), Path(folder))
         if code is None:
             raise UnusableMetadataError(f"the build of `{file.filename}` was stopped after {SECONDS:g} s")
         if code:
             raise UnusableMetadataError(
-                f"the build of `{file.filename}` fails: {_told(err, self._settings)}",
+                f"the build of `{file.filename}` fails: {_told(err, self._settings, login)}",
                 hints=(self._where_from(), "build a wheel where it builds, and name its directory in find-links"),
             )
         return _metadata(out, file.filename)
+
+    def _login(self) -> Login | None:
+        """What the index of the build is asked with, of whatever tells it: a build has no netrc to look into."""
+        location = build_index(self._settings)
+        return None if location is None or self._login_for is None else self._login_for(location.url)
 
     def _where_from(self) -> str:
         location = build_index(self._settings)
@@ -141,16 +159,37 @@ def _key(file: IndexFile) -> str:
     return f"built:{sys.platform}-{os.uname().machine}-{sys.version_info[0]}.{sys.version_info[1]}:{file.sha256}"
 
 
-def environment(settings: IndexSettings, folder: str) -> dict[str, str]:
-    """The variables of a build: pip in it asks the first index of this run alone, and no login but that one's is there.
+# fmt: off
+KEPT = frozenset({
+    "PATH", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "SYSTEMROOT", "LD_LIBRARY_PATH", "PKG_CONFIG_PATH",
+    "CC", "CXX", "CPP", "AR", "LD", "CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "ARCHFLAGS", "SDKROOT",
+    "CUDA_HOME", "CUDA_PATH", "ROCM_PATH", "MAX_JOBS", "MAKEFLAGS", "SOURCE_DATE_EPOCH", "MACOSX_DEPLOYMENT_TARGET",
+    "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY",
+    "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE",
+})
+# fmt: on
+"""The variables that a build may see. Everything else (tokens, keys, the home directory) is nobody's business there."""
+
+
+def environment(settings: IndexSettings, folder: str, *, login: Login | None = None) -> dict[str, str]:
+    """The variables of a build: pip in it asks the default index of this run alone, with `login` if that is what it has.
 
     pip takes the highest version of all its indexes, which would let any of them supply what a build runs. The installer's own
-    configuration is left out: what it says of indexes, certificates and proxies is in `settings` already.
+    configuration is left out: what it says of indexes, certificates and proxies is in `settings` already. So is the home
+    directory: `folder` stands in its place.
     """
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("PROVISION_", "PIP_", "UV_", "PYTHONPATH"))}
+    import site
+
+    kept = {name: value for name, value in os.environ.items() if name.upper() in KEPT}
     location = build_index(settings)
-    url = "" if location is None else _with_login(location.url, settings.logins.get(variable_prefix(location.name)))
+    stated = None if location is None else login or settings.logins.get(variable_prefix(location.name))
+    url = "" if location is None else _with_login(location.url, stated)
     own = {
+        "HOME": folder,
+        "USERPROFILE": folder if os.name == "nt" else "",
+        "TMPDIR": folder,
+        "PYTHONUSERBASE": site.getuserbase(),  # `build` may be installed there; code of the distribution is not told
+        "PYTHONNOUSERSITE": os.environ.get("PYTHONNOUSERSITE", ""),
         "PIP_CONFIG_FILE": os.devnull,
         "PIP_INDEX_URL": url,
         "PIP_NO_INDEX": "" if url else "1",
@@ -160,15 +199,15 @@ def environment(settings: IndexSettings, folder: str) -> dict[str, str]:
         "PIP_PROXY": settings.proxy,
         "PIP_TRUSTED_HOST": " ".join(settings.trusted_hosts),
         "PIP_NO_INPUT": "1",
+        "PIP_KEYRING_PROVIDER": "disabled",
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-        "TMPDIR": folder,
     }
     return {key: value for key, value in (kept | own).items() if value}
 
 
 def build_index(settings: IndexSettings) -> IndexLocation | None:
-    """The index that what a build requires is taken from: the first that is for any name."""
-    return next((one for one in settings.indexes if not one.is_template and not one.packages), None)
+    """The index that what a build requires is taken from: the default one, which must be for any name."""
+    return default_index(settings)
 
 
 def _with_login(url: str, login: tuple[str, str] | None) -> str:
@@ -235,11 +274,11 @@ def _stop(process: Popen[str]) -> None:
     process.communicate()
 
 
-def _told(text: str, settings: IndexSettings) -> str:
+def _told(text: str, settings: IndexSettings, used: Login | None) -> str:
     """What a failed build says in one line; its last lines are told under -v."""
     import logging
 
-    lines = [line.strip("|<>* \t") for line in _without_logins(text, settings).splitlines()]
+    lines = [line.strip("|<>* \t") for line in _without_logins(text, settings, used).splitlines()]
     lines = [line for line in lines if line and not line.startswith("TIP ")]
     logging.getLogger("provisioner.build").info("the last lines of the build:\n%s", "\n".join(lines[-LINES:]))
     missing = next((match[1] for line in reversed(lines) if (match := _MISSING.match(line))), "")
@@ -249,13 +288,13 @@ def _told(text: str, settings: IndexSettings) -> str:
     return (found or lines or ["it says nothing"])[-1]
 
 
-def _without_logins(text: str, settings: IndexSettings) -> str:
+def _without_logins(text: str, settings: IndexSettings, used: Login | None) -> str:
     for url in (*(location.url for location in settings.indexes), *settings.find_links, settings.proxy):
         found = credentials_in(url)
         for secret in found or ():
             text = text.replace(secret, "***") if secret else text
         text = text.replace(url, public_url(url)) if url else text
-    for secret in (part for login in settings.logins.values() for part in login):
+    for secret in (part for login in (*settings.logins.values(), *((used,) if used else ())) for part in login):
         text = text.replace(secret, "***") if secret else text
     return text
 

@@ -1,5 +1,7 @@
 """What has been read from indexes before: one SQLite file, shared by concurrent runs; a damaged one is begun anew.
 
+What nobody has used for long goes (`pruning`).
+
 Nothing here is worth an error: where the disk is full, read-only or not ours, everything is a miss and reading goes on.
 """
 
@@ -9,6 +11,7 @@ import json
 import sqlite3
 import sys
 import threading
+import time
 import zlib
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +20,6 @@ from msgspec import Struct
 from provisioner.index.bodies import Bodies
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
 FILE = "index-5.sqlite3"
@@ -33,8 +35,23 @@ CREATE TABLE IF NOT EXISTS page (
 CREATE TABLE IF NOT EXISTS selection (
     url TEXT, wish TEXT, sha256 TEXT, releases BLOB, PRIMARY KEY (url, wish));
 CREATE TABLE IF NOT EXISTS record (key TEXT PRIMARY KEY, content BLOB);
+CREATE TABLE IF NOT EXISTS used_selection (url TEXT, wish TEXT, day INTEGER, PRIMARY KEY (url, wish));
+CREATE TABLE IF NOT EXISTS used_record (key TEXT PRIMARY KEY, day INTEGER);
 """
-"""Not WITHOUT ROWID: such a table compares keys by reading whole rows, and a row here may be long."""
+"""Not WITHOUT ROWID: such a table compares keys by reading whole rows, and a row here may be long.
+
+The days (of the Julian calendar) on which something was used last stand apart, so that an older program, which knows nothing
+of them, shares the file, and rows as long as these are not written anew for a day. What is stored has none until `pruning`
+comes by.
+"""
+
+_SELECTION = "SELECT releases, {} FROM selection {} WHERE selection.url = ? AND selection.wish = ? AND sha256 = ?"
+_RECORD = "SELECT content, {} FROM record {} WHERE record.key = ?"
+_USED_SELECTION = "LEFT JOIN used_selection AS used ON used.url = selection.url AND used.wish = selection.wish"
+_USED_RECORD = "LEFT JOIN used_record AS used ON used.key = record.key"
+
+USE_DAYS = 7
+"""That something is used is written down again after so many days: reading should not write."""
 
 _PAGE = "url, sha256, etag, modified, fetched, fresh, content_type, answered, encoding"
 
@@ -68,6 +85,7 @@ class Cache:
         self._path = directory / FILE
         self.bodies = Bodies(directory / PAGES)
         self._lock = threading.Lock()
+        self._is_writable = True
         self._connection = self._open()
 
     @property
@@ -84,25 +102,28 @@ class Cache:
         """Remember a page in place of what was known of its URL."""
         self._write("REPLACE INTO page VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", _columns(page))
 
-    def selection(self, page: StoredPage, wish: str) -> Any | None:  # noqa: ANN401 - plain JSON data
+    def selection(self, page: StoredPage, wish: str) -> bytes | None:
         """What was selected from exactly this page for a wish; None when nothing was, or it is damaged."""
-        query = "SELECT releases FROM selection WHERE url = ? AND wish = ? AND sha256 = ?"
-        row = self._row(query, (page.url, wish, page.sha256))
-        return None if row is None else _decoded(row[0])
+        row = self._row(self._query(_SELECTION, _USED_SELECTION), (page.url, wish, page.sha256))
+        if row is not None and _is_long_ago(row[1]):
+            self._write("REPLACE INTO used_selection VALUES (?, ?, ?)", (page.url, wish, julian_day(time.time())))
+        return None if row is None else _checked(row[0])
 
-    def store_selection(self, page: StoredPage, wish: str, releases: Sequence[Any]) -> None:
+    def store_selection(self, page: StoredPage, wish: str, releases: bytes) -> None:
         """Remember what was selected from a page for a wish."""
-        self._write("REPLACE INTO selection VALUES (?, ?, ?, ?)", (page.url, wish, page.sha256, _encoded(releases)))
+        self._write("REPLACE INTO selection VALUES (?, ?, ?, ?)", (page.url, wish, page.sha256, _with_checksum(releases)))
 
     def record(self, key: str) -> Any | None:  # noqa: ANN401 - plain JSON data
         """The record kept under a key; None when there is none, or it is damaged."""
-        row = self._row("SELECT content FROM record WHERE key = ?", (key,))
+        row = self._row(self._query(_RECORD, _USED_RECORD), (key,))
         check = row[0][:4].hex() if row is not None and isinstance(row[0], bytes) else None
         sys.audit("provision.record", str(self._path), key, check)
+        if row is not None and _is_long_ago(row[1]):
+            self._write("REPLACE INTO used_record VALUES (?, ?)", (key, julian_day(time.time())))
         return None if row is None else _decoded(row[0])
 
     def store_record(self, key: str, content: object) -> None:
-        """Keep a record for ever: its key names content that cannot change."""
+        """Keep a record for as long as it is used: its key names content that cannot change."""
         self._write("REPLACE INTO record VALUES (?, ?)", (key, _encoded(content)))
 
     def __del__(self) -> None:
@@ -113,6 +134,10 @@ class Cache:
         """Close the file."""
         with self._lock:
             self._connection.close()
+
+    def _query(self, query: str, use: str) -> str:
+        """A query with the day of the last use; 0 where it cannot be written down, in a file that may not have the table."""
+        return query.format("used.day", use) if self._is_writable else query.format("0", "")
 
     def _row(self, query: str, values: tuple[Any, ...]) -> tuple[Any, ...] | None:
         with self._lock:
@@ -149,7 +174,9 @@ class Cache:
                 self._remove()
             except OSError:
                 break
-        return _read_only(self._path) or _connected(":memory:")
+        found = _read_only(self._path)
+        self._is_writable = found is None
+        return found or _connected(":memory:")
 
     def _remove(self) -> None:
         for ending in ("", "-wal", "-shm"):
@@ -157,6 +184,16 @@ class Cache:
                 self._path.with_name(self._path.name + ending).unlink(missing_ok=True)
             except OSError:
                 return
+
+
+def julian_day(moment: float) -> int:
+    """The day of a POSIX time as the tables of use have it: SQLite's `julianday`, which begins at noon."""
+    return int(moment / 86400 + 2440587.5)
+
+
+def _is_long_ago(day: object) -> bool:
+    """Whether a use is long enough ago to be written down again; one of the future is, too."""
+    return isinstance(day, int) and day > 0 and not 0 <= julian_day(time.time()) - day < USE_DAYS
 
 
 def _is_damage(error: Exception) -> bool:
@@ -219,14 +256,20 @@ def _columns(page: StoredPage) -> tuple[Any, ...]:
 
 def _encoded(content: object) -> bytes:
     """JSON after its checksum: a row that a crash or a bad disk changed must not be taken for what was kept."""
-    text = json.dumps(content, separators=(",", ":")).encode()
+    return _with_checksum(json.dumps(content, separators=(",", ":")).encode())
+
+
+def _with_checksum(text: bytes) -> bytes:
     return zlib.crc32(text).to_bytes(4, "big") + text
 
 
+def _checked(blob: object) -> bytes | None:
+    return blob[4:] if isinstance(blob, bytes) and zlib.crc32(blob[4:]).to_bytes(4, "big") == blob[:4] else None
+
+
 def _decoded(blob: object) -> Any | None:  # noqa: ANN401 - plain JSON data
-    if not isinstance(blob, bytes) or zlib.crc32(blob[4:]).to_bytes(4, "big") != blob[:4]:
-        return None
+    text = _checked(blob)
     try:
-        return json.loads(blob[4:])
+        return None if text is None else json.loads(text)
     except ValueError:
         return None

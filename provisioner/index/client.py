@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Self
 
 from msgspec.structs import replace
 
-from provisioner import __version__
 from provisioner.errors import ProvisionError, UnavailableError
 from provisioner.index.address import public_url
 from provisioner.index.ahead import ReadAhead
 from provisioner.index.cache import Cache
-from provisioner.index.compact import decode_releases, encode_releases
+from provisioner.index.compact import FORMAT, decode_releases, encode_releases
 from provisioner.index.core_metadata import UnusableMetadataError, parsed_requirement
 from provisioner.index.details import DetailReader
 from provisioner.index.direct import DirectReader
@@ -27,13 +26,16 @@ from provisioner.index.memo import Memo
 from provisioner.index.metadata import MetadataReader
 from provisioner.index.model import EARLY, FIND_LINKS
 from provisioner.index.offline import NotCachedError, all_missing
+from provisioner.index.pruning import prune_if_due
 from provisioner.index.reader import PageReader
+from provisioner.index.rivals import Rivals
 from provisioner.index.routing import locate, route
 from provisioner.index.selection import Selection, takes_python
+from provisioner.index.shared_names import doubts, unclaimed
 from provisioner.index.transport import Transport
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from packaging.requirements import Requirement
     from packaging.utils import NormalizedName
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
     from provisioner.index.model import Environment, IndexFile, PackageRelease
     from provisioner.index.reader import Page
     from provisioner.index.routing import Route
-    from provisioner.index.settings import IndexSettings
+    from provisioner.index.settings import IndexLocation, IndexSettings
 
 
 class PackageIndex:
@@ -69,8 +71,15 @@ class PackageIndex:
             settings, environment, cache=self._cache, transport=self._transport, metadata=self._metadata
         )
         self._selecting = threading.Lock()
-        self._ahead = ReadAhead(environment, releases=self._listed, requirements=self._stated, is_at_hand=self._is_at_hand)
+        self._ahead = ReadAhead(
+            environment,
+            releases=self._listed,
+            requirements=self._stated,
+            is_at_hand=self._is_at_hand,
+            at_once=lambda: self._transport.pace.at_once,
+        )
         self._notes: dict[str, None] = {}
+        self._found: dict[tuple[NormalizedName, str], Page] = {}
         self.passed_over: list[UnavailableError] = []
         """Indexes out of reach in whose place find-links were taken: nothing is proved impossible without them."""
 
@@ -81,10 +90,12 @@ class PackageIndex:
         self.close()
 
     def close(self) -> None:
-        """Give up reading ahead and close connections and the cache."""
+        """Give up reading ahead, close connections and the cache, and take from it what nobody has used for long."""
         self._ahead.close()
         self._transport.close()
         self._cache.close()
+        if not self._settings.offline:
+            prune_if_due(self._settings.cache_directory)
 
     @property
     def environment(self) -> Environment:
@@ -152,6 +163,20 @@ class PackageIndex:
         rest = iter(self._ahead.workers().map(read, absent) if len(absent) > 1 else map(read, absent))
         return tuple(next(rest) if found is None else found for found in known)
 
+    def unclaimed(self, files: Mapping[NormalizedName, IndexFile]) -> dict[NormalizedName, IndexLocation]:
+        """Of files by their projects, the indexes of those that came from where they are by the order of the indexes alone."""
+        named = {name for name, file in files.items() if (name, file.index) in self._releases}
+        return unclaimed({name: file.index for name, file in files.items() if name not in named}, self._settings)
+
+    def doubts(self, chosen: Mapping[NormalizedName, IndexLocation]) -> tuple[str, ...]:
+        """What a user should hear of where unclaimed projects came from, one line each; asks indexes that were not asked."""
+        rivals = Rivals(self._pages, self._cache, self._selecting)
+
+        def has_others(index: IndexLocation, name: NormalizedName) -> bool:
+            return rivals.has_others(index, name, self._found[name, chosen[name].name])
+
+        return doubts(chosen, self._settings, has_others, workers=self._ahead.workers)
+
     def direct(self, name: NormalizedName, url: str) -> PackageRelease:
         """The release that a requirement names by URL or path (`name @ url`); `why_not` says what is in the way on the target.
 
@@ -203,10 +228,15 @@ class PackageIndex:
 
     def _is_at_hand(self, name: NormalizedName) -> bool:
         try:
-            first = route(name, "", self._settings).locations[:1]
+            locations = route(name, "", self._settings).locations
         except ProvisionError:  # whoever needs the project meets it
             return True
-        return all(self._pages.is_at_hand(location, name) for location in first)
+        for location in locations[:-1]:
+            if not self._pages.is_at_hand(location, name):
+                return False
+            if self._settings.offline or self._pages.is_kept(location, name):
+                return True
+        return all(self._pages.is_at_hand(location, name) for location in locations[-1:])
 
     def _read(self, name: NormalizedName, route: Route, selection: Selection) -> tuple[PackageRelease, ...]:
         local = self._find_links.files(name, local_label=route.local_label) if route.takes_find_links else ()
@@ -216,8 +246,8 @@ class PackageIndex:
             return selection.releases(name, local)
         if local or page.stored is None:
             return selection.releases(name, (*local, *self._pages.files(page, name)))
-        wish = f"{__version__} {selection!r}"
-        found = decode_releases(self._cache.selection(page.stored, wish), name, page.location.name)
+        wish = f"{FORMAT} {page.location.name} {selection!r}"
+        found = decode_releases(self._cache.selection(page.stored, wish))
         if found is None:
             # One at a time: more threads would not be faster, and each page takes several times its size while it is read.
             with self._selecting:
@@ -240,6 +270,7 @@ class PackageIndex:
                 self.passed_over.append(error)
                 return None
             if page is not None:
+                self._found[name, location.name] = replace(page, answer=None)  # an answer is as long as its page
                 return page
         return None
 

@@ -1,87 +1,58 @@
-"""Releases <-> the plain lists the cache keeps: rows without keys, for a project may have a thousand of them."""
+"""Releases <-> the bytes the cache keeps: rows without keys, for a project may have a thousand of them.
+
+msgspec makes the objects from the bytes, and a version is taken apart only when somebody compares it: most never are.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from provisioner.index.filename import parsed_version
-from provisioner.index.model import IndexFile, PackageRelease
+from msgspec import MsgspecError
+from msgspec.json import Decoder, Encoder
+from packaging.version import Version
+
+from provisioner.index.model import PackageRelease
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from packaging.utils import NormalizedName
+FORMAT = "2"
+"""What these bytes are called where they are kept: those of another format are not looked at."""
 
 
-def encode_releases(releases: Iterable[PackageRelease]) -> list[list[Any]]:
-    """Releases as rows, in their order."""
-    return [
-        [
-            str(release.version),
-            release.why_not,
-            release.blocked_by,
-            release.requires_python,
-            None if release.file is None else _row(release.file),
-        ]
-        for release in releases
-    ]
+class _KeptVersion(Version):
+    """A version as it was written down, in the normal spelling: its parts are there as soon as one is asked for."""
+
+    __slots__ = ("_kept",)
+
+    def __init__(self, kind: type[Any], text: Any) -> None:  # noqa: ANN401 - what JSON holds in the place of a version
+        if type(text) is not str:
+            raise TypeError(f"a {kind.__name__} is written as text")  # which the decoder makes an error of its own
+        self._kept = text
+
+    def __str__(self) -> str:
+        return self._kept
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever a part of a version is
+        # Only what nothing has been assigned to yet is asked for here: the parts, before the text is taken apart.
+        Version.__init__(self, self._kept)
+        return object.__getattribute__(self, name)
 
 
-def decode_releases(
-    rows: Any,  # noqa: ANN401 - plain JSON data
-    name: NormalizedName,
-    index: str,
-) -> tuple[PackageRelease, ...] | None:
-    """The releases of rows; None for anything that is not what `encode_releases` writes."""
-    try:
-        return tuple(_release(row, name, index) for row in rows)
-    except (TypeError, ValueError):
+_ENCODER = Encoder(enc_hook=str)
+_DECODER = Decoder(tuple[PackageRelease, ...], dec_hook=_KeptVersion)
+
+
+def encode_releases(releases: Iterable[PackageRelease]) -> bytes:
+    """Releases as bytes, in their order."""
+    return _ENCODER.encode(tuple(releases))
+
+
+def decode_releases(kept: bytes | None) -> tuple[PackageRelease, ...] | None:
+    """The releases that `encode_releases` made bytes of; None for nothing, and for anything else."""
+    if kept is None:
         return None
-
-
-def _row(file: IndexFile) -> list[Any]:
-    # The index's name stays out, for the same page may be configured under another one.
-    return [
-        file.filename,
-        file.url,
-        file.sha256,
-        file.size,
-        file.requires_python,
-        file.upload_time,
-        file.yanked,
-        int(file.has_metadata),
-        file.metadata_sha256,
-        file.provenance,
-    ]
-
-
-def _file(row: list[Any], index: str) -> IndexFile:
-    filename, url, sha256, size, requires_python, upload_time, yanked, has_metadata, metadata_sha256, provenance = row
-    return IndexFile(
-        filename=filename,
-        url=url,
-        index=index,
-        sha256=sha256,
-        size=size,
-        requires_python=requires_python,
-        upload_time=upload_time,
-        yanked=yanked,
-        has_metadata=bool(has_metadata),
-        metadata_sha256=metadata_sha256,
-        provenance=provenance,
-    )
-
-
-def _release(row: list[Any], name: NormalizedName, index: str) -> PackageRelease:
-    text, why_not, blocked_by, requires_python, file = row
-    version = parsed_version(text)
-    if version is None:
-        raise ValueError(text)
-    return PackageRelease(
-        name=name,
-        version=version,
-        file=None if file is None else _file(file, index),
-        why_not=why_not,
-        blocked_by=blocked_by,
-        requires_python=requires_python,
-    )
+    try:
+        return _DECODER.decode(kept)
+    except MsgspecError:
+        return None

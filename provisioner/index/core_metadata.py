@@ -14,7 +14,7 @@ from packaging.markers import InvalidMarker, Marker
 from packaging.requirements import InvalidRequirement, Requirement
 
 from provisioner.errors import RefusedError
-from provisioner.index.requirement_text import read_requirement
+from provisioner.index.requirement_text import read_marker, read_requirement
 
 if TYPE_CHECKING:
     from io import RawIOBase
@@ -225,4 +225,4 @@ def parsed_requirement(text: str) -> Requirement:
 
 @lru_cache(maxsize=16384)
 def _marker(text: str) -> Marker:
-    return Marker(text)
+    return read_marker(text)

@@ -42,6 +42,10 @@ def split_filename(filename: str, name: str) -> tuple[str, str, str] | None:
     The version of a wheel may still be none: a page lists many files of few versions, so each is for the caller to parse once.
     """
     if filename.endswith(".whl"):
+        parts = filename[:-4].split("-", 2)
+        # Nearly every file of nearly every page is such a wheel, so it is not taken apart any further.
+        if len(parts) == 3 and parts[2].count("-") == 2:
+            return (parts[1], parts[2], "") if parts[0] == name or _normalized(parts[0]) == name else None
         return _wheel(filename[:-4].split("-"), name)
     for ending in _SDIST_ENDINGS:
         if filename.endswith(ending):
@@ -51,8 +55,7 @@ def split_filename(filename: str, name: str) -> tuple[str, str, str] | None:
 
 
 def _wheel(parts: list[str], name: str) -> tuple[str, str, str] | None:
-    if len(parts) == 5:
-        return None if _normalized(parts[0]) != name else (parts[1], f"{parts[2]}-{parts[3]}-{parts[4]}", "")
+    """The same of a wheel with a build number or a variant label."""
     if len(parts) in {6, 7} and _has_label(parts) and _normalized(parts[0]) == name:
         return parts[1], "-".join(parts[-4:]), parts[2] if len(parts) == 7 else ""
     if len(parts) != 6 or _normalized(parts[0]) != name or _BUILD.fullmatch(parts[2]) is None:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 _STARTS = ("https://", "http://", "/")
 _HOSTS = ("ht", "//")
 _CONTROL = re.compile("%(?:[01][0-9a-f]|7f)", re.IGNORECASE)
-_UNUSUAL = ("[", "?", "#", "@", "\\", " ")
-"""What makes a link that has to be taken apart before it can be trusted."""
+_UNUSUAL = ("[", "?", "#", "@", "\\")
+"""What makes a link that has to be taken apart before it can be trusted; and a blank does."""
 
 
 class Digest(msgspec.Struct, gc=False):
@@ -81,14 +81,28 @@ def listing(body: bytes, *, url: str, index: str) -> Listing | None:
 
 def _are_plain(entries: list[Entry]) -> bool:
     """Whether each link can be followed and ends in a filename; signs are looked for in all links at once, which is faster."""
-    urls = [entry.url for entry in entries]
-    # From the ninth sign on, `https://` and `http://x` lie behind: a slash there begins a path. Lists are built, for a page of
-    # thousands of files is gone through faster so than by a generator.
-    placed = [url.startswith(_STARTS) and (url.find("/", 8) > 0 or url[:2] not in _HOSTS) and url[-1] != "/" for url in urls]
-    named = [bool(entry.filename) for entry in entries]
-    links = "".join(urls)
-    is_clean = links.isascii() and links.isprintable() and not any(sign in links for sign in _UNUSUAL)
-    return is_clean and not ("%" in links and _CONTROL.search(links)) and all(placed) and all(named)
+    if "" in [entry.filename for entry in entries]:
+        return False
+    # A blank begins and ends each link here: one that holds a blank itself makes one more than there are links.
+    links = "".join([f" {entry.url}" for entry in entries]) + " "
+    if links.count(" ") != len(entries) + 1 or not links.isascii() or not links.isprintable():
+        return False
+    if any(sign in links for sign in _UNUSUAL) or "/ " in links or ("%" in links and _CONTROL.search(links)):
+        return False
+    return _begin_alike(links, len(entries)) or all(_is_placed(entry.url) for entry in entries)
+
+
+def _begin_alike(links: str, number: int) -> bool:
+    """Whether all links begin with one scheme, host and slash, or all with a slash, as on most pages."""
+    if links.startswith(" /"):
+        return " //" not in links and links.count(" /") == number
+    # From the ninth sign of a link on, `https://` and `http://x` lie behind: a slash there begins a path.
+    stop = links.find("/", 9) + 1 if links.startswith((" https://", " http://")) else 0
+    return stop > 0 and links.count(links[:stop]) == number
+
+
+def _is_placed(url: str) -> bool:
+    return url.startswith(_STARTS) and (url.find("/", 8) > 0 or url[:2] not in _HOSTS)
 
 
 def _finisher(start: str, index: str) -> Callable[[Listed], IndexFile]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
@@ -11,7 +13,8 @@ from urllib.parse import urlsplit, urlunsplit
 from msgspec import Struct
 from packaging.utils import canonicalize_name
 
-from provisioner.errors import RefusedError, UnavailableError
+from provisioner.errors import ProvisionError, RefusedError, UnavailableError
+from provisioner.index.address import origin
 from provisioner.index.build import MetadataBuilder
 from provisioner.index.core_metadata import (
     LARGEST,
@@ -34,6 +37,12 @@ if TYPE_CHECKING:
 
 LARGEST_SOURCE = 512 * 1024 * 1024
 """Bytes of a source distribution, which is read as a whole."""
+
+LARGE = 64 * 1024 * 1024
+"""Bytes. A mirror may have to fetch a wheel whole before it can send a part of it, so of these a part is asked for last."""
+
+VAIN = 3
+"""Metadata files that a host turned out not to have before it is asked for the wheel first."""
 
 
 class HashMismatchError(RefusedError):
@@ -72,8 +81,11 @@ class MetadataReader:
         self._settings = settings
         self._cache = cache
         self._transport = transport
-        self._builder = MetadataBuilder(settings, cache)
+        self._builder = MetadataBuilder(settings, cache, login_for=transport.login_for)
         self._adopted: dict[str, _Adopted] = {}
+        self._absent: Counter[tuple[str, str]] = Counter()
+        self._present: Counter[tuple[str, str]] = Counter()
+        """How often a host that announces no metadata file had none, and one."""
 
     def requires(self, file: IndexFile) -> tuple[str, ...]:
         """The Requires-Dist of a file, as it spells them.
@@ -202,8 +214,23 @@ class MetadataReader:
             content = self._whole(file)
             _verify(file.filename, wanted=file.sha256, content=content)
             return self._of_source(file, content)
+        return parse_metadata(self._of_wheel(file))
+
+    def _of_wheel(self, file: IndexFile) -> bytes:
+        """The METADATA of a remote wheel, by the way that will likely take one request.
+
+        Many mirrors have metadata files without saying so, hence one is asked for whatever the page says. Where that is mostly
+        in vain the wheel is asked first, and the file beside it should the wheel not tell.
+        """
+        host = origin(file.url)
+        is_small = file.size is not None and file.size <= LARGE
+        if not file.has_metadata and is_small and self._absent[host] >= max(VAIN, self._present[host]):
+            with suppress(ProvisionError):
+                return self._from_wheel(file)
         beside = self._metadata_file(file)
-        return parse_metadata(self._from_wheel(file) if beside is None else beside)
+        if not file.has_metadata:
+            (self._absent if beside is None else self._present)[host] += 1
+        return self._from_wheel(file) if beside is None else beside
 
     def _whole(self, file: IndexFile) -> bytes:
         """A source distribution, which cannot be read in parts."""
@@ -228,7 +255,7 @@ class MetadataReader:
             raise NotCachedError(f"the {what} of `{file.filename}` ({_place(file)})")
 
     def _metadata_file(self, file: IndexFile) -> bytes | None:
-        """PEP 658's file beside the wheel. Many mirrors have it without saying so, hence it is always tried first."""
+        """PEP 658's file beside the wheel; None where there is none."""
         parts = urlsplit(file.url)
         url = urlunsplit(parts._replace(path=f"{parts.path}.metadata"))
         answer = self._transport.request(url, source=_source(file))
@@ -240,7 +267,7 @@ class MetadataReader:
         return answer.body
 
     def _from_wheel(self, file: IndexFile) -> bytes:
-        with RangedFile(self._transport, file.url, source=_source(file)) as stream:
+        with RangedFile(self._transport, file.url, source=_source(file), size=file.size) as stream:
             return wheel_metadata(stream, file.filename)
 
 

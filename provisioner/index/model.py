@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from msgspec import Struct
+from packaging.utils import NormalizedName  # noqa: TC002 - msgspec reads the annotation at run time
+from packaging.version import Version  # noqa: TC002 - as above
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from packaging.requirements import Requirement
-    from packaging.utils import NormalizedName
-    from packaging.version import Version
 
 FIND_LINKS = "find-links"
 """The index name of files found in a find-links place, which is no index."""
@@ -33,7 +33,7 @@ class Environment(Struct, frozen=True, kw_only=True):
     macos: tuple[int, int] | None = None
 
 
-class IndexFile(Struct, frozen=True, kw_only=True):
+class IndexFile(Struct, frozen=True, kw_only=True, array_like=True, gc=False):
     """One file of a project as its index lists it. `sha256` is lower-case hex, "" when the index gives none.
 
     `path` is set instead of a usable `url` for a local file (`find-links`, `file://`). `upload_time` is as the index
@@ -60,7 +60,7 @@ EARLY = "a pre-release, for requirements that name one"
 """Why a pre-release that `EarlySource` tells of is not for everybody."""
 
 
-class PackageRelease(Struct, frozen=True, kw_only=True):
+class PackageRelease(Struct, frozen=True, kw_only=True, array_like=True, gc=False):
     """One version of one project with the file an installer would pick for the environment (None: nothing fits, and why).
 
     `why_not` is one reason in words: no wheel for cp314 on linux/amd64 (has cp310, cp311); only a source distribution; needs

@@ -12,8 +12,6 @@ from provisioner.index.filename import is_variant
 from provisioner.index.tags import ANY_GLIBC, expanded, glibc_of, platform_of, platform_tags, python_release, tag_ranks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from provisioner.index.model import Environment
 
 _MAC = re.compile(r"macosx_(\d+)_(\d+)_\w+")
@@ -26,9 +24,12 @@ class Obstacle(Struct, frozen=True):
     component: str = ""
 
 
-def wheel_obstacle(tags: Iterable[str], environment: Environment) -> Obstacle:
-    """Why the target takes no wheel with any of these tags; at least one is given and none of them is accepted."""
-    tags = tuple(tags)
+@lru_cache(maxsize=1024)
+def wheel_obstacle(tags: frozenset[str], environment: Environment) -> Obstacle:
+    """Why the target takes no wheel with any of these tags; at least one is given and none of them is accepted.
+
+    Most versions of a project have the wheels of the version before.
+    """
     singles = [one.split("-") for tag in tags for one in expanded(tag)]
     labels = sorted({tag.split("-")[3] for tag in tags if is_variant(tag)})
     if labels and not singles:
@@ -80,6 +81,7 @@ def _accepted(environment: Environment) -> _Accepted:
     )
 
 
+@lru_cache(maxsize=1024)
 def _natural(text: str) -> list[tuple[int, str]]:
     """An order in which cp39 stands before cp310: the digits after the major number are one number."""
     match = re.fullmatch(r"(\D+)(\d)(\d*)(.*)", text)

@@ -14,8 +14,14 @@ from provisioner.index.transport import refusal
 if TYPE_CHECKING:
     from provisioner.index.transport import Response, Transport
 
-TAIL = 16 * 1024
+TAIL = 64 * 1024
 """Bytes asked for first: the end of a wheel holds its list of members, and mostly the METADATA too (PEP 427 puts it last)."""
+
+SMALL = 3 * TAIL
+"""Bytes of a file that is asked for as a whole: where METADATA comes first, the end would be a request too many."""
+
+STEP = 16 * 1024
+"""Bytes asked for at least, after the first part."""
 
 WHOLE = 4 * 1024 * 1024
 """Bytes. A server without ranges may send a file of this size whole; anything larger is never downloaded for its metadata."""
@@ -32,7 +38,8 @@ _LONGEST = 32 * 1024 * 1024
 class RangedFile(io.RawIOBase):
     """A read-only, seekable view of a remote file; each part is fetched once."""
 
-    def __init__(self, transport: Transport, url: str, *, source: str) -> None:
+    def __init__(self, transport: Transport, url: str, *, source: str, size: int | None = None) -> None:
+        """`size` is what the file is said to have, in bytes; None for what nobody says."""
         super().__init__()
         self._transport = transport
         self._url = url
@@ -41,10 +48,10 @@ class RangedFile(io.RawIOBase):
         self._position = 0
         self.fetched = 0
         """Bytes that came over the network for this file so far."""
-        self._length = self._first_part()
+        self._length = self._first_part(SMALL if size is not None and size <= SMALL else TAIL)
 
-    def _first_part(self) -> int:
-        answer = self._ask(f"bytes=-{TAIL}", limit=WHOLE)
+    def _first_part(self, tail: int) -> int:
+        answer = self._ask(f"bytes=-{tail}", limit=WHOLE)
         if answer.status == 200:
             return self._whole(answer)
         if answer.status in _DENIALS:
@@ -125,7 +132,7 @@ class RangedFile(io.RawIOBase):
         if kept is not None:
             return kept
         # zipfile reads a member in small steps: fetching a little ahead makes one request of them.
-        answer = self._fetched(start, min(self._length, max(stop, start + TAIL)))
+        answer = self._fetched(start, min(self._length, max(stop, start + STEP)))
         self._parts.append((start, answer.body))
         return answer.body[: stop - start]
 

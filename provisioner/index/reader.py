@@ -81,6 +81,11 @@ class PageReader:
         stored = self._cache.page(public_url(url))
         return stored is not None and stored.is_fresh(time.time())
 
+    def is_kept(self, location: IndexLocation, name: str) -> bool:
+        """Whether the cache has a page of the project, and not that there is none."""
+        stored = self._cache.page(public_url(project_url(location.url, name)))
+        return stored is not None and bool(stored.sha256)
+
     def listing(self, page: Page, name: str) -> Listing:
         """What a page lists, read again from the index when the cache has lost it.
 

@@ -14,11 +14,17 @@ from msgspec.structs import replace
 from packaging.utils import canonicalize_name
 
 from provisioner.errors import ProvisionError
+from provisioner.index.address import is_remote, origin
 from provisioner.index.model import FIND_LINKS
 from provisioner.index.settings import PYTORCH, IndexLocation
 
 if TYPE_CHECKING:
     from provisioner.index.settings import IndexSettings
+
+
+ASKED_LAST = frozenset({"pypi.org", "test.pypi.org", "download.pytorch.org"})
+"""Hosts of installers' configurations that others go before: on PyPI anybody may register the name of a private project, and
+PyTorch's index holds old releases of what its wheels require."""
 
 
 class Route(Struct, frozen=True, kw_only=True):
@@ -52,6 +58,29 @@ def route(name: str, index: str, settings: IndexSettings) -> Route:
     return Route(locations=(), takes_find_links=False)
 
 
+def open_indexes(settings: IndexSettings) -> tuple[IndexLocation, ...]:
+    """The indexes for names that nobody claims, in the order they are asked; one that claims names offers no others.
+
+    A spec lists them in its own order. Of pip's configuration extra indexes come before its main one, as in uv, so that nobody
+    takes a private project over by registering its name on PyPI; what is public, and folders of this machine, which mostly hold
+    a part of a mirror, come last. Source: uv documentation, "Package indexes", "`--index-url` and `--extra-index-url`".
+    """
+    found = [one for one in settings.indexes if not one.is_template and not one.packages]
+    if settings.main_index:
+        found.sort(key=lambda one: 2 if _comes_last(one) else int(one.name == settings.main_index))
+    return tuple(found)
+
+
+def _comes_last(index: IndexLocation) -> bool:
+    return not is_remote(index.url) or origin(index.url)[1] in ASKED_LAST
+
+
+def default_index(settings: IndexSettings) -> IndexLocation | None:
+    """The index that a name is expected in which nobody claims: pip's main one, or the first of a spec; None for none."""
+    found = open_indexes(settings)
+    return next((one for one in found if one.name == settings.main_index), found[0] if found else None)
+
+
 def normalized_pattern(pattern: str) -> str:
     """A name or glob in the spelling of indexes: `NVIDIA_*` is `nvidia-*`."""
     # The name of a project begins and ends with a letter, and what is between two wildcards need not.
@@ -67,8 +96,7 @@ def locate(index: str, settings: IndexSettings) -> Route:
     off. Raises `ProvisionError` naming the indexes there are.
     """
     if not index:
-        # An index that claims names offers no others.
-        return Route(locations=tuple(one for one in settings.indexes if not one.is_template and not one.packages))
+        return Route(locations=open_indexes(settings))
     if index == FIND_LINKS:
         return Route(locations=())
     for location in settings.indexes:

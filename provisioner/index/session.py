@@ -12,20 +12,21 @@ from typing import TYPE_CHECKING, Any
 
 from requests import PreparedRequest, Session
 from requests import Response as RequestsResponse
-from requests.adapters import HTTPAdapter
 from requests.utils import get_environ_proxies, get_netrc_auth
 from urllib3.exceptions import InsecureRequestWarning, InvalidHeader
 from urllib3.util import Retry
 
 from provisioner import __version__
 from provisioner.index.address import origin
+from provisioner.index.allocator import give_back_large_blocks
+from provisioner.index.connection import PacedAdapter
 
 if TYPE_CHECKING:
     from urllib3 import BaseHTTPResponse
 
     from provisioner.index.settings import IndexSettings
 
-POOL = 32
+POOL = 40
 """Connections kept open to one host; more than there are threads, so that none is opened twice."""
 
 RETRIED = (429, 500, 502, 503, 504)
@@ -48,7 +49,7 @@ class PatientRetry(Retry):
         return None if wanted is None else min(wanted, LONGEST_WAIT_SECONDS)
 
 
-class TrustingAdapter(HTTPAdapter):
+class TrustingAdapter(PacedAdapter):
     """For the hosts of pip's `trusted-host`: their certificates are not checked. A redirect elsewhere leaves it."""
 
     def send(self, request: PreparedRequest, *args: Any, **options: Any) -> RequestsResponse:  # noqa: ANN401 - as in the base class
@@ -93,10 +94,11 @@ class IndexSession(Session):
 
 
 def new_session(settings: IndexSettings) -> IndexSession:
-    """A session as the installer's configuration wants it."""
+    """A session as the installer's configuration wants it; the process is made ready for large answers."""
+    give_back_large_blocks()
     session = IndexSession(settings.proxy)
     for scheme in ("https://", "http://"):
-        session.mount(scheme, HTTPAdapter(pool_connections=POOL, pool_maxsize=POOL, max_retries=retries(settings)))
+        session.mount(scheme, PacedAdapter(pool_connections=POOL, pool_maxsize=POOL, max_retries=retries(settings)))
     for host in settings.trusted_hosts:
         trusting = TrustingAdapter(pool_connections=POOL, pool_maxsize=POOL, max_retries=retries(settings))
         for ending in ("/",) if ":" in host else ("/", ":"):

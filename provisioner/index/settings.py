@@ -61,12 +61,13 @@ def default_cache_directory() -> Path:
 
 
 class IndexSettings(Struct, frozen=True, kw_only=True):
-    """Where packages are looked up, in order, and how.
+    """Where packages are looked up, and how; `routing` says in which order.
 
     `exclude_newer` is a day (`2026-09-01`, that day included, UTC) or an RFC 3339 time (excluded); with `accepts_undated` files
     of which the index does not say when they were uploaded are taken all the same. `fresh_seconds` is how
     long a page without Cache-Control is used without asking again. `timeout` is in seconds. `prerelease_names` are the
     projects whose pre-releases are wanted though `allow_prerelease` is not set: their requirement names one.
+    `main_index` is the name of the one that pip's configuration calls `index-url`, where these indexes are pip's.
     `allow_build` is whether a source distribution may be built, in isolation, to find out what it requires.
     `direct_urls` are the addresses of files that requirements name, as written, `direct_folder` is what relative ones are
     relative to. `logins` are those of the environment (`PROVISION_INDEX_<NAME>_USERNAME`, `_PASSWORD`), `keyring_provider` is
@@ -74,6 +75,7 @@ class IndexSettings(Struct, frozen=True, kw_only=True):
     """
 
     indexes: tuple[IndexLocation, ...] = (IndexLocation(name="pypi", url=PYPI),)
+    main_index: str = ""
     find_links: tuple[str, ...] = ()
     ca_bundle: str = ""
     client_certificate: str = ""
@@ -111,6 +113,7 @@ def settings_from_pip(environ: Mapping[str, str]) -> IndexSettings:
     bundles = (options.get("cert"), *(environ.get(key) for key in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE")))
     return IndexSettings(
         indexes=indexes,
+        main_index=indexes[0].name if indexes else "",
         find_links=tuple(as_url(place) for place in options.get("find-links", "").split()),
         ca_bundle=next((bundle for bundle in bundles if bundle), ""),
         client_certificate=options.get("client-cert", ""),

@@ -1,6 +1,6 @@
 """HTTP for indexes and registries: one pooled session, retries, credentials kept to their host, every failure in words.
 
-Requests are bounded by the threads that send them (`ahead.WORKERS` and the caller's own), to all hosts together.
+Requests are bounded by the threads that send them (`pace.MOST` and the caller's own), to all hosts together.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from provisioner.index.activity import Activity
 from provisioner.index.address import origin, public_url
 from provisioner.index.bodies import LARGEST, unpacked
 from provisioner.index.credentials import Credentials
+from provisioner.index.pace import Pace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -66,6 +67,7 @@ class Transport:
         self._lock = threading.Lock()
         self._session: IndexSession | None = None
         self.activity = Activity()
+        self.pace = Pace()
         self.was_asked = False
         """Whether anything was requested so far."""
         self._credentials = Credentials(settings)
@@ -156,6 +158,10 @@ class Transport:
                 self._session.close()
                 self._session = None
 
+    def login_for(self, url: str) -> tuple[str, str] | None:
+        """What an address is asked with: the keyring's login too, once that was needed in this run."""
+        return self._credentials.for_url(url)
+
     def _looked_at(self, status: int, url: str) -> tuple[str, ...]:
         return self._credentials.looked_at(url) if status in DENIED else ()
 
@@ -172,17 +178,18 @@ class Transport:
     def _sent(self, url: str, method: str, headers: Mapping[str, str], login: tuple[str, str] | None) -> RequestsResponse:
         self.was_asked = True
         session = self._open()
-        return session.request(
-            method,
-            public_url(url),
-            headers=dict(headers),
-            auth=login,
-            timeout=self._settings.timeout,
-            proxies=session.proxies_for(url),
-            verify=self._settings.ca_bundle or True,
-            allow_redirects=True,
-            stream=True,
-        )
+        with self.pace.measured(origin(url)):
+            return session.request(
+                method,
+                public_url(url),
+                headers=dict(headers),
+                auth=login,
+                timeout=self._settings.timeout,
+                proxies=session.proxies_for(url),
+                verify=self._settings.ca_bundle or True,
+                allow_redirects=True,
+                stream=True,
+            )
 
     def _open(self) -> IndexSession:
         from provisioner.index.session import new_session
@@ -245,7 +252,11 @@ def _reason(error: RequestException | HTTPError, settings: IndexSettings) -> str
     from requests import exceptions
     from urllib3.exceptions import NameResolutionError, ReadTimeoutError
 
+    from provisioner.index.connection import SLOWEST, TooSlowError
+
     chain = tuple(_chain(error))
+    if any(isinstance(found, TooSlowError) for found in chain):
+        return f"it sends less than {SLOWEST} bytes a second"
     # A read that times out after retries arrives as a plain ConnectionError around urllib3's own.
     if isinstance(error, exceptions.Timeout) or any(isinstance(found, ReadTimeoutError) for found in chain):
         return f"no answer within {settings.timeout:g} s"

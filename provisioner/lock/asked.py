@@ -14,19 +14,20 @@ from packaging.utils import canonicalize_name
 
 from provisioner.index.direct_reference import shown_url
 from provisioner.lock.artifact import shared_url
+from provisioner.strict_model import without_defaults
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from provisioner.spec.model import Spec
 
-_DECIDES_NOTHING = {"name", "outputs"}
+_DECIDES_NOTHING = {"name", "outputs", "packages-from"}
 _LISTS = ("packages", "constraints", "overrides")
 
 
 def asked(spec: Spec) -> dict[str, str]:
     """The keys of a spec and what they say, sorted: `requires.pytorch`: `>=2.6`, `packages.numpy`: `<2`, `policy.strategy`."""
-    content = spec.model_dump(by_alias=True, exclude_defaults=True, exclude=_DECIDES_NOTHING)
+    content = {key: value for key, value in without_defaults(spec).items() if key not in _DECIDES_NOTHING}
     content.get("target", {}).pop("host", None)
     lists = {key: said for name in _LISTS for key, said in _requirements(name, content.pop(name, ())).items()}
     hashes = {f"hashes.{name}": _counted(digests) for name, digests in content.pop("hashes", {}).items()}
@@ -67,6 +68,6 @@ def _leaves(value: object, path: str) -> Iterator[tuple[str, str]]:
         yield path, str(value)
 
 
-def request_of(keys: Mapping[str, str], subject: str) -> str | None:
-    """What was asked for a component or a distribution; None where nothing was."""
-    return keys.get(f"requires.{subject}", keys.get(f"packages.{subject}"))
+def request_of(keys: Mapping[str, str], subject: str) -> tuple[str, str] | None:
+    """The key that asks for a component or a distribution and what it says; None where nothing was asked."""
+    return next(((key, keys[key]) for key in (f"requires.{subject}", f"packages.{subject}") if key in keys), None)

@@ -6,6 +6,7 @@ two things changed at once proves nothing.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from provisioner.lock.comparison import Cause
@@ -38,6 +39,8 @@ _OF_IMAGES = frozenset({"clang", "gcc", "glibc", "image", "installer", "nvcc"})
 
 _PLACES = {"container": "in a container", "host": "on the host itself"}
 
+_FLOOR = re.compile(r" needs driver >=([\d.]+)")
+
 _SENTENCES = frozenset({"relaxations", "unverified"})
 
 
@@ -53,6 +56,7 @@ def system_causes(change: Change, old: Side, new: Side) -> tuple[Cause, ...]:
         found = tuple(_of_image(change, old, new))
     elif not found:
         found = tuple(request_causes(change, old, new)) or tuple(_by_rules(change, old, new))
+        found = found or tuple(_by_image(change, old, new))
     return found or (unknown(old, new),)
 
 
@@ -105,7 +109,7 @@ def _asked_by_key(subject: str, old: Side, new: Side) -> Iterator[Cause]:
     for key in keys:
         said, says = old.asked.get(key), new.asked.get(key)
         if prefix is not None and key.startswith(prefix) and said != says:
-            yield Cause(kind="spec", text=f"the spec says {key_words(key, said, says)}", where=new.inputs.get("spec file", ""))
+            yield Cause(kind="spec", text=f"the spec says {key_words(key, said, says)}", where=new.place(key))
 
 
 def key_words(key: str, old: str | None, new: str | None) -> str:
@@ -154,15 +158,20 @@ def _rules_out(reason: Reason, subject: str, version: str) -> bool:
 def _of_rule(reason: Reason, old: Side, new: Side) -> Cause:
     """A rule that came: because its part changed, or because the matrix says something else of the same part."""
     part = reason.component
-    if old.labels.get(part) != new.labels.get(part):
+    if _label(part, old) != _label(part, new):
         return Cause(kind="follows", subject=part, text=reason.text, where=reason.where)
     return Cause(kind="matrix", text=f"the matrix says now: {reason.text}", where=reason.where)
 
 
+def _label(part: str, side: Side) -> str:
+    """The version of a component or of a package; "" where a lock has none."""
+    return side.labels.get(part) or side.version(part)
+
+
 def _of_rule_gone(reason: Reason, old: Side, new: Side) -> Cause:
     part = reason.component
-    if old.labels.get(part) != new.labels.get(part):
-        now = new.labels.get(part)
+    now = _label(part, new)
+    if _label(part, old) != now:
         text = f"{reason.text}, and {part} is {f'{now} now' if now else 'gone'}"
         return Cause(kind="follows", subject=part, text=text, where=reason.where)
     return Cause(kind="matrix", text=f"the matrix no longer says: {reason.text}", where=reason.where)
@@ -186,6 +195,14 @@ def _of_image(change: Change, old: Side, new: Side) -> Iterator[Cause]:
         yield Cause(kind="follows", subject="cuda", text=f"image {after.reference} is chosen for cuda {new.labels.get('cuda')}")
 
 
+def _by_image(change: Change, old: Side, new: Side) -> Iterator[Cause]:
+    """What only an image brings goes with it, and is not known of an image that the matrix does not know."""
+    before, after = (side.stack.image if side.stack else None for side in (old, new))
+    if change.subject in _OF_IMAGES and before and after and before.reference != after.reference and not change.new:
+        text = f"it came with image {before.reference}, and of {after.reference} the matrix does not know it"
+        yield Cause(kind="follows", subject="image", text=text)
+
+
 def _of_hosts(change: Change, old: Side, new: Side) -> Iterator[Cause]:
     """A host requirement: the recorded rules that came or went; without records, the part it is known to come from."""
     fact = change.subject
@@ -198,9 +215,24 @@ def _of_hosts(change: Change, old: Side, new: Side) -> Iterator[Cause]:
     for reason in () if came else gone:
         yield _of_rule_gone(reason, old, new)
     if not came and not gone:
-        for part in [one for one in _PARTS_BEHIND.get(fact, ()) if old.labels.get(one) != new.labels.get(one)][:1]:
-            labels = old.labels.get(part, "none"), new.labels.get(part, "none")
+        parts = [*_PARTS_BEHIND.get(fact, ()), *_packages_behind(change, old, new)]
+        for part in [one for one in parts if _label(one, old) != _label(one, new)][:1]:
+            labels = _label(part, old) or "none", _label(part, new) or "none"
             yield Cause(kind="follows", subject=part, text=f"it comes with {part}: {labels[0]} before, {labels[1]} now")
+
+
+def _packages_behind(change: Change, old: Side, new: Side) -> Iterator[str]:
+    """The packages whose own CUDA set the driver floor that only one of two NVIDIA_REQUIRE_CUDA has."""
+    for side, here, elsewhere in ((old, change.old, change.new), (new, change.new, change.old)):
+        for reason in _rules(side, "driver") if change.subject == "require_cuda" else ():
+            floor = _FLOOR.search(reason.text)
+            if reason.component in side.packages and floor and _has(here, floor[1]) and not _has(elsewhere, floor[1]):
+                yield reason.component
+
+
+def _has(gate: str, floor: str) -> bool:
+    """Whether a clause of NVIDIA_REQUIRE_CUDA names this driver floor."""
+    return any(f"driver>={floor}" in alternative.split(",") for alternative in gate.split())
 
 
 def unknown(old: Side, new: Side) -> Cause:

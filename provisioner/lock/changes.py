@@ -21,11 +21,10 @@ from provisioner.lock.compare import compare
 from provisioner.lock.comparison import Cause
 from provisioner.lock.offered import NO_INDEX
 from provisioner.lock.side import Side, side_of
-from provisioner.names import COMPONENT_OF_DISTRIBUTION, DISTRIBUTION_OF_COMPONENT
-from provisioner.solve.requirement import Key, Labelled, Origin, Requirement
+from provisioner.names import COMPONENT_OF_DISTRIBUTION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from packaging.requirements import Requirement as Pep508
     from packaging.utils import NormalizedName
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from provisioner.lock.comparison import Change, Comparison
     from provisioner.lock.model import Lock, LockedPackage
     from provisioner.lock.offered import Offer
-    from provisioner.solve.problem import Problem
 
 
 class Releases(Protocol):
@@ -66,12 +64,20 @@ class _Answered(Struct, frozen=True, kw_only=True):
     environment: Environment
 
 
-def successor_changes(old: Lock, new: Lock, found: Sequence[Offer] = (), *, is_upgrade: bool = False) -> Comparison:
+def successor_changes(
+    old: Lock,
+    new: Lock,
+    found: Sequence[Offer] = (),
+    *,
+    is_upgrade: bool = False,
+    places: Mapping[str, str] | None = None,
+) -> Comparison:
     """Everything that differs between a lock and the one that solving again gives; causes as far as lock and index know.
 
-    `is_upgrade` means that the new one was made without the old one as its preference.
+    `is_upgrade` means that the new one was made without the old one as its preference; `places` say where each key of the
+    spec stands.
     """
-    comparison = compare(old, new)
+    comparison = compare(old, new, places=places)
     changes = []
     for change in comparison.changes:
         causes = _causes(change, (old, new), found)
@@ -126,40 +132,16 @@ def _of_dates(change: Change, locks: tuple[Lock, Lock]) -> Iterator[Cause]:
             return
 
 
-def brought_along(lock: Lock, problem: Problem) -> Iterator[Requirement]:
-    """That a problem without packages still has the frameworks which the locked packages bring along, in any version."""
-    if problem.wish.platform not in lock.platforms:
-        return
-    one = lock.on(problem.wish.platform)
-    reached = _reached(one, [canonicalize_name(requirement.name) for requirement, _ in problem.packages])
-    for component, distribution in DISTRIBUTION_OF_COMPONENT.items():
-        domain = problem.domains.get(Key(component), ())
-        if distribution in reached and component in one.stack and domain:
-            labels = frozenset(candidate.label for candidate in domain)
-            origin = Origin("request", component, f"locked {component}", f"locked packages require {distribution}", "")
-            yield Requirement(Key(component), Labelled(labels, "any version"), origin)
-
-
-def _reached(lock: Lock, asked: list[NormalizedName]) -> set[str]:
-    """Every locked package that these lead to, themselves included."""
-    packages = {package.name: package for package in lock.packages}
-    reached: set[str] = set()
-    waiting: list[str] = [*asked]
-    while waiting:
-        name = waiting.pop()
-        if name in packages and name not in reached:
-            reached.add(name)
-            waiting += packages[name].dependencies
-    return reached
-
-
-def held_back(lock: Lock, source: Releases, environment: Environment) -> Iterator[Held]:
+def held_back(
+    lock: Lock, source: Releases, environment: Environment, *, places: Mapping[str, str] | None = None
+) -> Iterator[Held]:
     """What an answer does not take in its newest release, on the platform of `environment`, by name.
 
     `lock` is the answer, and `source` the indexes it was made from. Only releases an installer would take of its own accord
-    count. Components of the stack have the matrix to explain them. Raises `UnavailableError`.
+    count. Components of the stack have the matrix to explain them. `places` say where each key of the spec stands. Raises
+    `UnavailableError`.
     """
-    answered = _Answered(side=side_of(lock, environment.platform), source=source, environment=environment)
+    answered = _Answered(side=side_of(lock, environment.platform, places), source=source, environment=environment)
     for name, (package, *others) in answered.side.packages.items():
         if others or name in COMPONENT_OF_DISTRIBUTION or package.index in NO_INDEX:
             continue
@@ -208,7 +190,7 @@ def _requested(name: str, newest: PackageRelease, side: Side) -> Iterator[Cause]
     for key, words in (("constraints", "constrains it to"), ("overrides", "overrides it with")):
         bound = (side.asked or {}).get(f"{key}.{name}", "")
         if _rules_out(name, bound, newest):
-            yield Cause(kind="spec", text=f"the spec {words} `{name}{bound}`", where=side.inputs.get("spec file", ""))
+            yield Cause(kind="spec", text=f"the spec {words} `{name}{bound}`", where=side.place(f"{key}.{name}"))
 
 
 def _rules_out(name: str, said: str, newest: PackageRelease) -> bool:

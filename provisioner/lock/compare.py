@@ -19,7 +19,7 @@ from provisioner.lock.package_causes import package_causes
 from provisioner.lock.side import Side, inputs_of, side_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from provisioner.errors import Mistake
     from provisioner.lock.model import LockedPackage
@@ -27,13 +27,16 @@ if TYPE_CHECKING:
 _INPUT_WORDS = {"matrix": "the matrix", "provision": "the program"}
 
 
-def compare(old: Lock, new: Lock) -> Comparison:
-    """Everything that differs, platform by platform; what is alike on several platforms is told once."""
+def compare(old: Lock, new: Lock, *, places: Mapping[str, str] | None = None) -> Comparison:
+    """Everything that differs, platform by platform; what is alike on several platforms is told once.
+
+    `places` say where the keys of the new lock's spec stand, where it was made from that just now.
+    """
     shared = tuple(platform for platform in old.platforms if platform in new.platforms)
     found = list(_platform_changes(old, new))
     unchanged: set[str] = set()
     for platform in shared:
-        sides = side_of(old, platform), side_of(new, platform)
+        sides = side_of(old, platform), side_of(new, platform, places)
         changes = list(_side_changes(*sides))
         found += [replace(change, platforms=(platform,)) for change in changes]
         touched = {change.subject for change in changes if change.section == "packages"}

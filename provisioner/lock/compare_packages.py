@@ -45,6 +45,8 @@ def package_changes(old: Packages, new: Packages) -> Iterator[Change]:
         before, after = old.get(name, ()), new.get(name, ())
         if version_of(before) != version_of(after):
             yield _of_version(name, version_of(before), version_of(after))
+            if before and after:
+                yield from _of_other_files(f"{name} {version_of(after)}", before, after)
         else:
             yield from _of_same_version(name, before, after)
 
@@ -87,6 +89,8 @@ def _of_same_version(name: str, old: Sequence[LockedPackage], new: Sequence[Lock
         yield _same(name, "file", text, (", ".join(gone), ", ".join(come)))
     if not exchanged and before.keys() == after.keys():
         yield from _of_same_files(f"{name} {version}", old, new)
+    else:
+        yield from _of_other_files(f"{name} {version}", old, new)
 
 
 def _files_moved(gone: list[str], come: list[str]) -> str:
@@ -132,6 +136,15 @@ def _of_same_files(label: str, old: Sequence[LockedPackage], new: Sequence[Locke
         parts = [f"no longer requires `{text}`" for text in gone] + [f"requires `{text}` now" for text in come]
         text = f"{label} {' and '.join(parts)}"
         yield _same(name, "requires", text, (", ".join(gone), ", ".join(come)))
+
+
+def _of_other_files(label: str, old: Sequence[LockedPackage], new: Sequence[LockedPackage]) -> Iterator[Change]:
+    """Whether other files come from another index, too: who took a name over has other files, or another version."""
+    indexes = [", ".join(dict.fromkeys(entry.index for entry in entries if entry.index)) for entries in (old, new)]
+    urls = [_index_urls(old), _index_urls(new)]
+    if all(indexes) and indexes[0] != indexes[1] and not (urls[0] == urls[1] != ""):
+        text = f"{label} comes from index {indexes[1]}, it came from {indexes[0]}"
+        yield _same(new[0].name, "index", text, (indexes[0], indexes[1]))
 
 
 def _of_same_metadata(label: str, old: Sequence[LockedPackage], new: Sequence[LockedPackage]) -> Iterator[Change]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import asdict
 
 from provisioner.lock.artifact import name_in
 from provisioner.lock.model import Installer, Lock, LockedFile, LockedPackage, LockedPin, LockedStack
@@ -52,10 +54,16 @@ def _package(table: PackageTable) -> LockedPackage:
         sdist=_file(table.sdist) if table.sdist else None,
         archive=_nameless(table.archive) if table.archive else None,
         variants=_nameless(table.variants_json) if table.variants_json else None,
-        attestations=table.attestation_identities,
+        attestations=tuple(_frozen(identity) for identity in table.attestation_identities),
         requires=own.requires,
         dependencies=tuple(dict.fromkeys(dependency.name for dependency in table.dependencies)),
     )
+
+
+def _frozen(value: Any) -> Any:  # noqa: ANN401 - an identity holds what its index says
+    if isinstance(value, dict):
+        return {key: _frozen(below) for key, below in value.items()}
+    return tuple(_frozen(item) for item in value) if isinstance(value, list) else value
 
 
 def _file(table: FileTable) -> LockedFile:
@@ -101,7 +109,7 @@ def _stack(table: StackTable) -> LockedStack:
         arch_list=table.arch_list,
         environment=table.environment,
         unverified=table.unverified,
-        image=BaseImage(**table.image.model_dump()) if table.image else None,
+        image=BaseImage(**asdict(table.image)) if table.image else None,
         installer=_installer(table.installer) if table.installer else None,
         relaxations=table.relaxations,
         pins=pins,
@@ -110,7 +118,7 @@ def _stack(table: StackTable) -> LockedStack:
 
 
 def _reasons(tables: tuple[ReasonTable, ...]) -> tuple[Reason, ...]:
-    return tuple(Reason(**table.model_dump()) for table in tables)
+    return tuple(Reason(**asdict(table)) for table in tables)
 
 
 def _installer(table: InstallerTable) -> Installer:

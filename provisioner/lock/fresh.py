@@ -13,19 +13,20 @@ from packaging.version import Version as PackageVersion
 from provisioner.document import FileError
 from provisioner.index.direct_reference import direct_reference
 from provisioner.index.markers import marker_environment
-from provisioner.index.model import PackageRelease
 from provisioner.lock.finding import Finding
 from provisioner.lock.fresh_bounds import bound_findings
+from provisioner.lock.fresh_files import file_findings
+from provisioner.lock.kept import chosen
 from provisioner.names import COMPONENT_OF_DISTRIBUTION
 from provisioner.solve.answer import answer
+from provisioner.solve.beside import needs_beside
+from provisioner.solve.carried import CARRIED, as_carried
 from provisioner.solve.explain import conflict_lines, hint_line
 from provisioner.solve.frameworks import published_version
 from provisioner.solve.joint import NoStackError, choose
 from provisioner.solve.markers import Markers
-from provisioner.solve.own_cuda import own_cuda_roots
 from provisioner.solve.require_cuda import require_cuda
-from provisioner.solve.requirement import PACKAGE, PYTORCH, TORCH, Candidate, Key, Labelled, Origin, Requirement
-from provisioner.versions import Version
+from provisioner.solve.requirement import PYTORCH, TORCH, Key, Labelled, Origin, Requirement
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,13 +34,6 @@ if TYPE_CHECKING:
     from provisioner.index.direct_reference import DirectReference
     from provisioner.lock.model import Lock, LockedPackage
     from provisioner.solve.problem import Problem
-
-CARRIED = {
-    "cudnn": ("nvidia-cudnn-cu11", "nvidia-cudnn-cu12", "nvidia-cudnn-cu13"),
-    "nccl": ("nvidia-nccl-cu11", "nvidia-nccl-cu12", "nvidia-nccl-cu13"),
-    "triton": ("triton",),
-}
-"""Distributions that carry a component of the stack, so that their versions must agree with it."""
 
 
 def stack_findings(lock: Lock, problem: Problem, *, where: str) -> Iterator[Finding]:
@@ -65,8 +59,9 @@ def stack_findings(lock: Lock, problem: Problem, *, where: str) -> Iterator[Find
         origin = Origin("request", component, f"locked {component}", f"the lock has {component} {label}", where)
         fixed.append(Requirement(key, Labelled(frozenset({label}), label), origin))
     try:
-        packages = _chosen(lock)
-        universe, pins = choose(problem.with_roots(*fixed, *own_cuda_roots(problem, packages)), None)
+        packages = chosen(lock.packages)
+        universe, pins = choose(problem.with_roots(*fixed, *needs_beside(problem, packages)), None)
+        pins = as_carried(universe, pins, packages)
     except NoStackError as error:
         hints = tuple(hint_line(hint) for hint in error.conflict.hints)
         text = "the locked stack does not satisfy the spec, the matrix and the hosts"
@@ -74,22 +69,12 @@ def stack_findings(lock: Lock, problem: Problem, *, where: str) -> Iterator[Find
             code="stale-stack", verdict="no", text=text, where=where, details=conflict_lines(error.conflict), hints=hints
         )
         return
+    yield from file_findings(lock, universe, pins, where=where)
     for unverified in answer(universe, pins).unverified:
         yield Finding(code="unverified", verdict="unverified", text=unverified, where=where)
     gate = require_cuda(problem, {**pins, **packages})
     if gate != lock.require_cuda:
         yield _stale_gate(lock.require_cuda, gate, where)
-
-
-def _chosen(lock: Lock) -> dict[Key, Candidate]:
-    """The locked distributions as what was chosen, for what the matrix says of them."""
-    found = {}
-    for package in lock.packages:
-        key = Key(package.name, PACKAGE)
-        version = PackageVersion(package.version)
-        release = PackageRelease(name=canonicalize_name(package.name), version=version, file=None)
-        found[key] = Candidate(key, Version.named(""), package.version, release)
-    return found
 
 
 def _stale_gate(old: str, new: str, where: str) -> Finding:

@@ -8,6 +8,8 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version as PackageVersion
 
 from provisioner.lock.finding import Finding
+from provisioner.solve.distributions import has_abi
+from provisioner.solve.requirement import PYTORCH
 from provisioner.solve.shared_files import FORBIDDEN, place_of
 from provisioner.versions import Version
 
@@ -49,6 +51,7 @@ def _implied(lock: Lock, locked: Mapping[str, str], problem: Problem) -> Iterato
             subject = f"{known.name} {locked[known.name]}"
             place = matrix.positions.get(f"distribution:{known.name} {row.versions}", "the matrix")
             yield from (f"{text}: {row.because}  ({place})" for text in _unmet(subject, row, lock, locked))
+            yield from (f"{text}  ({place})" for text in _of_other_abi(subject, row, lock, problem))
 
 
 def _unmet(subject: str, row: ImpliedNeed, lock: Lock, locked: Mapping[str, str]) -> Iterator[str]:
@@ -60,6 +63,15 @@ def _unmet(subject: str, row: ImpliedNeed, lock: Lock, locked: Mapping[str, str]
         stated = lock.stack.get(need.component, "")
         if stated and "," not in stated and not need.allows(Version.parse(stated)):
             yield f"{subject} needs {need.component} {need}, and {need.component} {stated} is locked"
+
+
+def _of_other_abi(subject: str, row: ImpliedNeed, lock: Lock, problem: Problem) -> Iterator[str]:
+    """A wheel that calls a build of PyTorch of the other C++ ABI; one with a local version is of its build's."""
+    build = f"{lock.stack.get(PYTORCH.name)}+{lock.stack.get('pytorch_build')}"
+    locked = next((one for one in problem.domains.get(PYTORCH, ()) if one.label == build), None)
+    if locked is not None and "+" not in subject and not has_abi(locked.subject[1], row):
+        words = "new" if row.cxx11_abi else "old"
+        yield f"{subject} needs a build of the {words} C++ ABI of PyTorch, and {build} is locked"
 
 
 def _limited(lock: Lock, locked: Mapping[str, str], matrix: Matrix) -> Iterator[str]:

@@ -102,7 +102,7 @@ def _of_moved(change: Change, old: Side, new: Side) -> Iterator[Cause]:
             text = f"{entry.name} {entry.version} required `{requirement}` before"
             is_gone = new.version(entry.name) == ""
             found.append(Cause(kind="follows", subject=entry.name, text=f"{text}{' and is gone' if is_gone else ''}"))
-    yield from found or _of_index(change, old, new)
+    yield from found or [*_of_index(change, old, new)] or _of_freed(change, old, new)
 
 
 def _of_own_needs(name: str, old: Side, new: Side) -> Iterator[Cause]:
@@ -116,6 +116,22 @@ def _of_own_needs(name: str, old: Side, new: Side) -> Iterator[Cause]:
                 if not requirement.specifier.contains(one.version, prereleases=True):
                     said = f"{name} {entry.version} requires `{requirement}`, and {needed} is {one.version} now"
                     yield Cause(kind="follows", subject=needed, text=said)
+
+
+def _of_freed(change: Change, old: Side, new: Side) -> Iterator[Cause]:
+    """What the new version requires itself and the old spec ruled out, of another package."""
+    for entry in new.packages.get(change.subject, ()):
+        for text in entry.requires:
+            requirement = Requirement(text)
+            needed = canonicalize_name(requirement.name)
+            now, said = new.version(needed), (old.request(needed) or ("", ""))[0]
+            bound = (old.asked or {}).get(f"constraints.{needed}", "")
+            if not _is_moved(needed, old, new) or requirement.specifier.contains(old.version(needed) or "0", prereleases=True):
+                continue
+            if _fails(needed, said, now) or _fails(needed, bound, now):
+                before = f"asked for `{needed}{said}`" if _fails(needed, said, now) else f"constrained it to `{needed}{bound}`"
+                told = f"{entry.name} {entry.version} requires `{requirement}`, and the spec {before}"
+                yield Cause(kind="follows", subject=needed, text=told)
 
 
 def _of_request(change: Change, old: Side, new: Side) -> Iterator[Cause]:
@@ -142,7 +158,8 @@ def _of_bounds(change: Change, old: Side, new: Side) -> Iterator[Cause]:
         with_what = "it to" if key == "constraints" else "it with"
         before = f"the spec {then} {with_what} `{_asked(name, said)}` and does no longer"
         after = f"the spec {now} {with_what} `{_asked(name, says)}`{f', before `{_asked(name, said)}`' if said else ' now'}"
-        yield Cause(kind="spec", text=after if says else before)
+        place = (new if says else old).place(f"{key}.{name}")
+        yield Cause(kind="spec", text=after if says else before, where=place)
 
 
 def _asked(name: str, wanted: str) -> str:
@@ -182,7 +199,7 @@ def _of_index(change: Change, old: Side, new: Side) -> Iterator[Cause]:
     cutoffs = [(side.asked or {}).get("policy.exclude-newer") for side in (old, new)]
     if uploaded and cutoffs[0] and cutoffs[0] != cutoffs[1] and uploaded.date().isoformat() > cutoffs[0][:10]:
         text = f"the spec says {key_words('policy.exclude-newer', cutoffs[0], cutoffs[1])}; it was uploaded {_day(uploaded)}"
-        yield Cause(kind="spec", text=text)
+        yield Cause(kind="spec", text=text, where=new.place("policy.exclude-newer"))
     elif uploaded and before and uploaded > before:
         text = f"released since: uploaded {_day(uploaded)}, the newest file of the old lock {_day(before)}"
         yield Cause(kind="index", text=text)

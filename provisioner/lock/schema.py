@@ -5,160 +5,158 @@ Keys of PEP 751 that are not listed, and the tables of other tools, are left alo
 
 from __future__ import annotations
 
-from datetime import datetime  # noqa: TC003 - pydantic reads the annotation at run time
+from datetime import datetime  # noqa: TC003 - msgspec reads the annotation at run time
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from msgspec import Meta, Struct, field
+
+from provisioner.strict_model import StrictModel, spelled
 
 Platform = Literal["linux/amd64", "linux/arm64", "macos/x86_64", "macos/arm64"]
 # White space and control characters in a name, a version or an address would be lines of their own in what is rendered.
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$")]
-Version = Annotated[str, Field(pattern=r"^[A-Za-z0-9.!+_-]*$")]
-Url = Annotated[str, Field(pattern=r"^[^\x00-\x20\x7f]*$")]
-WheelPath = Annotated[str, Field(pattern=r"^wheels/[^/\\\x00-\x1f\x7f]+$")]
-Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
-VariableValue = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]*$")]
+Name = Annotated[str, spelled(r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$")]
+Version = Annotated[str, spelled(r"^[A-Za-z0-9.!+_-]*$")]
+Url = Annotated[str, spelled(r"^[^\x00-\x20\x7f]*$")]
+WheelPath = Annotated[str, spelled(r"^wheels/[^/\\\x00-\x1f\x7f]+$")]
+Sha256 = Annotated[str, spelled(r"^[0-9a-f]{64}$")]
+VariableName = Annotated[str, spelled(r"^[A-Za-z_][A-Za-z0-9_]*$")]
+VariableValue = Annotated[str, spelled(r"^[^\x00-\x1f\x7f]*$")]
 
 
-class StandardTable(BaseModel):
+class StandardTable(Struct, frozen=True, kw_only=True):
     """A table of PEP 751: other keys than ours are allowed."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", strict=True, defer_build=True)
 
-
-class OwnTable(BaseModel):
+class OwnTable(StrictModel, frozen=True, kw_only=True):
     """A table of ours: unknown keys are mistakes."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
-
-class HashesTable(StandardTable):
+class HashesTable(StandardTable, frozen=True, kw_only=True):
     sha256: Sha256
 
 
-class FileTable(StandardTable):
-    name: Annotated[str, Field(pattern=r"^[^/\\\s]+$")]
+class FileTable(StandardTable, frozen=True, kw_only=True):
+    name: Annotated[str, spelled(r"^[^/\\\s\x00-\x1f]+$")]
     url: Url = ""
     path: WheelPath | None = None
-    size: Annotated[int, Field(ge=0)] | None = None
-    upload_time: Annotated[datetime | None, Field(alias="upload-time")] = None
+    size: Annotated[int, Meta(ge=0)] | None = None
+    upload_time: datetime | None = field(default=None, name="upload-time")
     hashes: HashesTable
 
 
-class ArchiveTable(StandardTable):
+class ArchiveTable(StandardTable, frozen=True, kw_only=True):
     """A file without a name of its own: an archive, or the list of wheel variants of draft PEP 825."""
 
     url: Url = ""
     path: WheelPath | None = None
-    size: Annotated[int, Field(ge=0)] | None = None
-    upload_time: Annotated[datetime | None, Field(alias="upload-time")] = None
+    size: Annotated[int, Meta(ge=0)] | None = None
+    upload_time: datetime | None = field(default=None, name="upload-time")
     hashes: HashesTable
 
 
-class DependencyTable(StandardTable):
+class DependencyTable(StandardTable, frozen=True, kw_only=True):
     name: Name
 
 
-class OwnPackageTable(OwnTable):
+class OwnPackageTable(OwnTable, frozen=True, kw_only=True):
     index: str = ""
     platforms: tuple[Platform, ...]
     requires: tuple[str, ...] = ()
 
 
-class PackageToolTable(StandardTable):
+class PackageToolTable(StandardTable, frozen=True, kw_only=True):
     provision: OwnPackageTable
 
 
-class PackageTable(StandardTable):
+class PackageTable(StandardTable, frozen=True, kw_only=True):
     name: Name
     version: Version
     marker: str = ""
-    requires_python: Annotated[str, Field(alias="requires-python")] = ""
+    requires_python: str = field(default="", name="requires-python")
     dependencies: tuple[DependencyTable, ...] = ()
     archive: ArchiveTable | None = None
     index: str = ""
     sdist: FileTable | None = None
     wheels: tuple[FileTable, ...] = ()
-    variants_json: Annotated[ArchiveTable | None, Field(alias="variants-json")] = None
-    attestation_identities: Annotated[tuple[dict[str, Any], ...], Field(alias="attestation-identities")] = ()
+    variants_json: ArchiveTable | None = field(default=None, name="variants-json")
+    attestation_identities: tuple[dict[str, Any], ...] = field(default=(), name="attestation-identities")
     tool: PackageToolTable
 
 
-class ImageTable(OwnTable):
-    reference: Annotated[str, Field(pattern=r"^[^\s@]+$")]
-    digest: Annotated[str, Field(pattern=r"^(sha256:[0-9a-f]{64})?$")] = ""
+class ImageTable(OwnTable, frozen=True, kw_only=True):
+    reference: Annotated[str, spelled(r"^[^\s\x00-\x1f@]+$")]
+    digest: Annotated[str, spelled(r"^(sha256:[0-9a-f]{64})?$")] = ""
     glibc: str = ""
     python: str = ""
-    apt_python: Annotated[str, Field(alias="apt-python")] = ""
-    require_cuda: Annotated[VariableValue, Field(alias="require-cuda")] = ""
+    apt_python: str = field(default="", name="apt-python")
+    require_cuda: VariableValue = field(default="", name="require-cuda")
 
 
-class InstallerTable(OwnTable):
+class InstallerTable(OwnTable, frozen=True, kw_only=True):
     name: Name
     version: Version
     file: FileTable
 
 
-class ReasonTable(OwnTable):
+class ReasonTable(OwnTable, frozen=True, kw_only=True):
     component: str
     kind: str
     text: str
     where: str
 
 
-class PinTable(OwnTable):
+class PinTable(OwnTable, frozen=True, kw_only=True):
     component: str
     version: str
     build: str = ""
     reasons: tuple[ReasonTable, ...] = ()
 
 
-class HostReasonsTable(OwnTable):
+class HostReasonsTable(OwnTable, frozen=True, kw_only=True):
     fact: str
     reasons: tuple[ReasonTable, ...]
 
 
-class StackTable(OwnTable):
+class StackTable(OwnTable, frozen=True, kw_only=True):
     platform: Platform
     accelerator: Literal["cuda", "rocm", "mps", "cpu"]
     runs: Literal["container", "host"]
     basis: Literal["", "native", "minor-version", "forward-compat"] = ""
-    require_cuda: Annotated[VariableValue, Field(alias="require-cuda")] = ""
-    arch_list: Annotated[tuple[str, ...], Field(alias="arch-list")] = ()
+    require_cuda: VariableValue = field(default="", name="require-cuda")
+    arch_list: tuple[str, ...] = field(default=(), name="arch-list")
     unverified: tuple[str, ...] = ()
     relaxations: tuple[str, ...] = ()
     stack: dict[str, str]
-    host_requirements: Annotated[dict[str, str], Field(alias="host-requirements")] = {}
-    environment: dict[VariableName, VariableValue] = {}
+    host_requirements: dict[str, str] = field(default_factory=dict, name="host-requirements")
+    environment: dict[VariableName, VariableValue] = field(default_factory=dict)
     image: ImageTable | None = None
     installer: InstallerTable | None = None
     pins: tuple[PinTable, ...] = ()
-    host_reasons: Annotated[tuple[HostReasonsTable, ...], Field(alias="host-reasons")] = ()
+    host_reasons: tuple[HostReasonsTable, ...] = field(default=(), name="host-reasons")
 
 
-class ProvisionTable(OwnTable):
-    schema_version: Annotated[Literal[1], Field(alias="schema-version")]
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]
-    tool_version: Annotated[str, Field(alias="tool-version")]
-    matrix_digest: Annotated[str, Field(alias="matrix-digest")]
-    spec_digest: Annotated[str, Field(alias="spec-digest")]
-    spec_file: Annotated[str, Field(alias="spec-file")]
+class ProvisionTable(OwnTable, frozen=True, kw_only=True):
+    schema_version: Literal[1] = field(name="schema-version")
+    name: Annotated[str, spelled(r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]
+    tool_version: str = field(name="tool-version")
+    matrix_digest: str = field(name="matrix-digest")
+    spec_digest: str = field(name="spec-digest")
+    spec_file: str = field(name="spec-file")
     target: str = ""
-    digest: Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
-    asked: dict[str, str] = {}
+    digest: Annotated[str, spelled(r"^sha256:[0-9a-f]{64}$")]
+    asked: dict[str, str] = field(default_factory=dict)
     platforms: tuple[StackTable, ...]
 
 
-class ToolTable(StandardTable):
+class ToolTable(StandardTable, frozen=True, kw_only=True):
     provision: ProvisionTable
 
 
-class LockTable(StandardTable):
+class LockTable(StandardTable, frozen=True, kw_only=True):
     """The whole file."""
 
-    lock_version: Annotated[str, Field(alias="lock-version")]
-    requires_python: Annotated[str, Field(alias="requires-python")] = ""
+    lock_version: str = field(name="lock-version")
+    requires_python: str = field(default="", name="requires-python")
     environments: tuple[str, ...] = ()
     packages: tuple[PackageTable, ...]
     tool: ToolTable

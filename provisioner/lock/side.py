@@ -29,7 +29,10 @@ _TRIED = re.compile(r" \([^()]* tried\)$")
 
 
 class Side(Struct, frozen=True, kw_only=True):
-    """What one lock says of one platform. `asked` is None where the lock does not record what was asked for."""
+    """What one lock says of one platform. `asked` is None where the lock does not record what was asked for.
+
+    `places` say where the keys of its spec stand, for a lock that was made from it just now: no lock records that.
+    """
 
     packages: Packages
     stack: LockedStack | None = None
@@ -37,6 +40,11 @@ class Side(Struct, frozen=True, kw_only=True):
     reasons: Mapping[str, tuple[Reason, ...]] = field(default_factory=dict)
     asked: Mapping[str, str] | None = None
     inputs: Mapping[str, str] = field(default_factory=dict)
+    places: Mapping[str, str] = field(default_factory=dict)
+
+    def place(self, key: str) -> str:
+        """Where a key of the spec stands: its line, or the file where only that is known."""
+        return self.places.get(key) or self.inputs.get("spec file", "")
 
     def version(self, name: str) -> str:
         """The version of a distribution; "" where the lock has none."""
@@ -48,8 +56,8 @@ class Side(Struct, frozen=True, kw_only=True):
             before, _, said = reason.text.partition(f" require {subject} ")
             if reason.kind == "request" and reason.component == subject and before == "you":
                 return _TRIED.sub("", said), reason.where
-        said_now = request_of(self.asked or {}, subject)
-        return None if said_now is None else (said_now, self.inputs.get("spec file", ""))
+        found = request_of(self.asked or {}, subject)
+        return None if found is None else (found[1], self.place(found[0]))
 
     def requirements_of(self, name: str) -> Iterator[tuple[LockedPackage, Requirement]]:
         """Every recorded requirement on a distribution, and the package that has it."""
@@ -72,8 +80,8 @@ class Side(Struct, frozen=True, kw_only=True):
         return max((time for time in times if time is not None), default=None)
 
 
-def side_of(lock: Lock, platform: str) -> Side:
-    """A lock on one of its platforms, with only the files that fit it."""
+def side_of(lock: Lock, platform: str, places: Mapping[str, str] | None = None) -> Side:
+    """A lock on one of its platforms, with only the files that fit it; `places` as in `Side`."""
     one = lock.on(platform)
     stack = one.stacks[0]
     reasons = {pin.component: pin.reasons for pin in stack.pins}
@@ -84,6 +92,7 @@ def side_of(lock: Lock, platform: str) -> Side:
         reasons={**reasons, **stack.host_reasons},
         asked=lock.asked or None,
         inputs=inputs_of(lock),
+        places=places or {},
     )
 
 

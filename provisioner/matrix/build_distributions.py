@@ -42,6 +42,7 @@ def _distribution(entry: DistributionEntry, needs: ReadNeeds) -> Distribution:
                 needs=needs(row.require),
                 packages=tuple(row.packages.items()),
                 brings=needs(row.brings),
+                cxx11_abi=row.cxx11_abi,
                 because=row.because,
                 served_by=row.served_by,
                 sources=row.source,

@@ -71,20 +71,20 @@ def _read(path: Path, digest: str) -> Matrix | None:
         if header["checksum"] != crc32(body) or header["format"] != FORMAT:
             return None
         spans = header["sections"]
-        matrix = decode(lambda name: body[slice(*spans[name])].decode("ascii"))
+        matrix = decode(lambda name: body[slice(*spans[name])])
     except (OSError, ValueError, KeyError, TypeError, IndexError):
         return None
     return matrix if matrix.digest == digest else None
 
 
 def _write(path: Path, matrix: Matrix) -> None:
-    from provisioner.document import write_text
+    from provisioner.document import write_together
 
     spans, parts, start = {}, [], 0
     for name, text in encode(matrix).items():
         spans[name] = (start, start + len(text))
         parts.append(text)
         start += len(text)
-    body = "".join(parts)
-    header = {"format": FORMAT, "checksum": crc32(body.encode("ascii")), "sections": spans}
-    write_text(path, f"{json.dumps(header, separators=(',', ':'))}\n{body}")
+    body = b"".join(parts)
+    header = {"format": FORMAT, "checksum": crc32(body), "sections": spans}
+    write_together({path: b"\n".join((json.dumps(header, separators=(",", ":")).encode(), body))})

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
     Cited = Callable[[Parsed[BaseModel], KeyPath, Sequence[str], str], Iterator[Mistake]]
 
+PYTORCH = "pytorch"
+"""The component whose builds have a C++ ABI that extensions must share."""
+
 
 def check_distributions(
     files: MatrixFiles, file: Parsed[DistributionFile], *, needs: NeedChecker, cited: Cited
@@ -64,8 +67,10 @@ class _Checker:
 
     def _implied(self, path: KeyPath, name: str, row: ImpliedEntry) -> Iterator[Mistake]:
         yield from self._specifier((*path, "versions"), row.versions)
-        if not (row.require or row.packages or row.brings):
+        if not (row.require or row.packages or row.brings or row.cxx11_abi is not None):
             yield self.file.mistake((*path, "require"), f"`{name}` {row.versions} implies nothing")
+        if row.cxx11_abi is not None:
+            yield from self._framework((*path, "cxx11_abi"), PYTORCH)
         yield from self._in_a_container((*path, "require"), row.require)
         yield from self.needs.needs(self.file, (*path, "require"), row.require, subject="")
         for other, specifier in row.packages.items():

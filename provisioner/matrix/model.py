@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence  # noqa: TC003 - msgspec reads the annotations at run time
 
 from msgspec import Struct, field
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from provisioner.matrix.model_distributions import Distribution, DistributionLimit, SharedFile
-    from provisioner.matrix.need import Need
-    from provisioner.versions import Range, Version
+from provisioner.matrix.model_distributions import Distribution, DistributionLimit, SharedFile  # noqa: TC001 - as above
+from provisioner.matrix.need import Need  # noqa: TC001 - as above
+from provisioner.versions import Range, Version  # noqa: TC001 - as above
 
 
-class Citation(Struct, frozen=True, kw_only=True):
+class Citation(Struct, frozen=True, kw_only=True, array_like=True, gc=False):
     """Where a fact was read: document, place in it, date read, and whether it was measured from the artefact itself."""
 
     key: str
@@ -28,7 +25,7 @@ class Citation(Struct, frozen=True, kw_only=True):
         return f"{self.title}, {self.where}" if self.where else self.title
 
 
-class Build(Struct, frozen=True, kw_only=True):
+class Build(Struct, frozen=True, kw_only=True, array_like=True, gc=False):
     """One variant of a release with exact needs of its own (`cu126` on linux/amd64).
 
     `sass` and `ptx` are the compiled targets (`sm_90`, `compute_90`); None means nobody measured them, which is not the
@@ -57,7 +54,7 @@ class Build(Struct, frozen=True, kw_only=True):
     sources: tuple[str, ...] = ()
 
 
-class PatchedKernels(Struct, frozen=True, kw_only=True):
+class PatchedKernels(Struct, frozen=True, kw_only=True, array_like=True, gc=False):
     """Kernels a driver release builds on with the patches some distribution carries (`by`), never without them."""
 
     kernel: Range
@@ -65,7 +62,7 @@ class PatchedKernels(Struct, frozen=True, kw_only=True):
     sources: tuple[str, ...] = ()
 
 
-class DriverMinimum(Struct, frozen=True, kw_only=True):
+class DriverMinimum(Struct, frozen=True, kw_only=True, array_like=True, gc=False):
     """The three different "minimum drivers" of one CUDA release, kept apart.
 
     `toolkit`: the driver its release notes list beside it (not a floor for running programs). `minor_version`: the floor
@@ -78,7 +75,7 @@ class DriverMinimum(Struct, frozen=True, kw_only=True):
     forward_compat: tuple[str, ...] = ()
 
 
-class Release(Struct, frozen=True, kw_only=True):
+class Release(Struct, frozen=True, kw_only=True, array_like=True, gc=False):
     """One published version of a component, spelled as its vendor spells it.
 
     `prerelease` says what it is where it is no final release (`Vulkan beta`) and its version does not tell.
@@ -107,7 +104,7 @@ class Component(Struct, frozen=True, kw_only=True):
     is_named: bool = False
 
 
-class Rule(Struct, frozen=True, kw_only=True):
+class Rule(Struct, frozen=True, kw_only=True, array_like=True, gc=False):
     """When `when` is in range (on hosts where every guard holds), every need holds too, because of the citation."""
 
     name: str
@@ -118,7 +115,7 @@ class Rule(Struct, frozen=True, kw_only=True):
     sources: tuple[str, ...] = ()
 
 
-class DriverBranch(Struct, frozen=True, kw_only=True):
+class DriverBranch(Struct, frozen=True, kw_only=True, array_like=True, gc=False):
     """One driver branch: the newest CUDA it runs natively (which also bounds the PTX it can compile), and its life."""
 
     branch: str
@@ -128,7 +125,7 @@ class DriverBranch(Struct, frozen=True, kw_only=True):
     sources: tuple[str, ...] = ()
 
 
-class Gpu(Struct, frozen=True, kw_only=True):
+class Gpu(Struct, frozen=True, kw_only=True, array_like=True, gc=False):
     """One GPU product. `kind`: datacenter, workstation, geforce or jetson; forward compatibility depends on it.
 
     NVIDIA's has a compute capability, AMD's (`kind` also radeon, apu) a gfx target; the other is "".
@@ -145,7 +142,7 @@ class Gpu(Struct, frozen=True, kw_only=True):
     sources: tuple[str, ...] = ()
 
 
-class GfxOverride(Struct, frozen=True, kw_only=True):
+class GfxOverride(Struct, frozen=True, kw_only=True, array_like=True, gc=False):
     """AMD targets that run the code of another one when `variables` are set, without anybody's support.
 
     `when` are the ROCm releases it works with, () for all.
@@ -160,7 +157,7 @@ class GfxOverride(Struct, frozen=True, kw_only=True):
     sources: tuple[str, ...] = ()
 
 
-class ImageFacts(Struct, frozen=True, kw_only=True):
+class ImageFacts(Struct, frozen=True, kw_only=True, array_like=True, gc=False):
     """What a base image holds: its glibc, its Python if any, and what its NVIDIA_REQUIRE_CUDA demands of the host."""
 
     reference: str
@@ -177,7 +174,7 @@ class ImageFacts(Struct, frozen=True, kw_only=True):
     sources: tuple[str, ...] = ()
 
 
-class Variables(Struct, frozen=True, kw_only=True):
+class Variables(Struct, frozen=True, kw_only=True, array_like=True, gc=False):
     """Environment variables a stack needs when `when` is in range (on hosts where every guard holds)."""
 
     name: str
@@ -188,7 +185,7 @@ class Variables(Struct, frozen=True, kw_only=True):
     sources: tuple[str, ...] = ()
 
 
-class Failure(Struct, frozen=True, kw_only=True):
+class Failure(Struct, frozen=True, kw_only=True, array_like=True, gc=False):
     """A failure people met: texts it shows in logs, the component at fault, its cause, and what to do."""
 
     name: str
@@ -201,7 +198,7 @@ class Failure(Struct, frozen=True, kw_only=True):
     sources: tuple[str, ...] = ()
 
 
-class DriverPackage(Struct, frozen=True, kw_only=True):
+class DriverPackage(Struct, frozen=True, kw_only=True, array_like=True, gc=False):
     """One way a distribution ships a driver; `signed` is None where nobody says. See `schema.DriverPackageEntry`."""
 
     name: str

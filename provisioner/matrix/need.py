@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from msgspec import Struct
 
-if TYPE_CHECKING:
-    from provisioner.versions import Range, Version
+from provisioner.versions import Range, Version  # noqa: TC001 - msgspec reads the annotations at run time
 
 
-class Need(Struct, frozen=True, kw_only=True):
+class Need(Struct, frozen=True, kw_only=True, array_like=True, gc=False):
     """What a release or build needs of another component: a range, or one of a few exact versions (`one_of`).
 
     `is_same`: the very version of the subject; such a need is judged beside the subject, never alone.

@@ -17,13 +17,14 @@ class ImpliedEntry(StrictModel):
     """What some versions of a distribution need although their metadata does not say so.
 
     `require` is of components, `packages` of other distributions (name -> PEP 440 specifier), `brings` the CUDA runtime that
-    the distribution has for itself.
+    the distribution has for itself, `cxx11_abi` the C++ ABI that its wheels for Linux on the default index are compiled with.
     """
 
     versions: str
     require: Needs = Field(default_factory=dict)
     packages: dict[str, str] = Field(default_factory=dict)
     brings: Needs = Field(default_factory=dict)
+    cxx11_abi: bool | None = None
     because: str
     served_by: Literal["default", "variant-index", ""] = ""
     source: Cited = ()

@@ -108,7 +108,7 @@ class Fallen:
         named = {name: "*" for name in LEADS if name in base.spec.requires}
         if not named:
             return ()
-        spec = base.spec.model_copy(update={"requires": named, "packages": ()})
+        spec = replace(base.spec, requires=named, packages=())
         return (replace(base, spec=spec, fixed={}),)
 
     def _said(self, machine: Machine, facts: Facts) -> str:

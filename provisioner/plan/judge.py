@@ -50,7 +50,7 @@ class Aim(Struct, frozen=True, kw_only=True, eq=False):
         wish = Wish(spec=self.spec, hosts=tuple(targets), platform=self.platform, places=self.places)
         if wish.accelerator == self.accelerator:
             return wish
-        return replace(wish, spec=self.spec.model_copy(update={"accelerator": self.accelerator}))
+        return replace(wish, spec=replace(self.spec, accelerator=self.accelerator))
 
     def unlisted(self, matrix: Matrix) -> tuple[str, ...]:
         """What the lock has and the matrix does not list for this spec, such as `pytorch 9.9.9+cu999`."""
@@ -115,7 +115,7 @@ class Judge:
         if system:
             name, _, version = system.partition(" ")
             update["os"] = OperatingSystem(id=name, version=version or None)
-        return host.model_copy(update=update) if update else host
+        return replace(host, **update) if update else host
 
     def pins(self, machine: Machine, facts: Mapping[str, str], software: Software) -> dict[Key, Candidate]:
         """The choices of one state: the software's, and the facts of the machine as candidates."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from msgspec import Struct, field
+from msgspec import Struct, convert, field
+from msgspec.structs import replace
 
 from provisioner.host.model import Driver, Host, OperatingSystem, SecureBoot
 from provisioner.solve.facts import ABSENT, FACTS, stated
@@ -109,15 +110,15 @@ def open_host(machine: Machine, free: Sequence[str]) -> Host:
     if {"driver", "amdgpu", "webdriver"} & set(free):
         drops["driver"] = None
     elif "driver_module" in free and machine.host.driver is not None:
-        drops["driver"] = machine.host.driver.model_copy(update={"module": None})
+        drops["driver"] = replace(machine.host.driver, module=None)
     if "os" in free or "macos" in free:
         drops |= {"os": _family(machine.host), "glibc": None}
-    return machine.host.model_copy(update=drops)
+    return replace(machine.host, **drops)
 
 
 def unprepared(host: Host) -> Host:
     """The host without the facts that can be put right beside a change: no more is in its way than has to be."""
-    return host.model_copy(update=dict.fromkeys(PREPARED))
+    return replace(host, **dict.fromkeys(PREPARED))
 
 
 def _family(host: Host) -> OperatingSystem | None:
@@ -154,7 +155,7 @@ def changed_host(machine: Machine, facts: Mapping[str, str]) -> Host:
     for name in ("os", "macos"):
         if facts.get(name) != machine.facts.get(name) and facts.get(name):
             update["os"] = _system(name, facts[name])
-    return host.model_copy(update=update) if update else host
+    return replace(host, **update) if update else host
 
 
 def _driver(host: Host, facts: Mapping[str, str]) -> Driver | None:
@@ -162,7 +163,7 @@ def _driver(host: Host, facts: Mapping[str, str]) -> Driver | None:
     for component, kind in (("driver", "nvidia"), ("amdgpu", "amdgpu"), ("webdriver", "webdriver")):
         if component in facts:
             values = {"version": facts[component], "kind": kind, "module": module if kind == "nvidia" else None}
-            return Driver.model_validate(values)
+            return convert(values, Driver)
     return host.driver
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from packaging.utils import canonicalize_name
 
+from provisioner.solve.beside import needs_beside
 from provisioner.solve.devices import FRAMEWORKS
 from provisioner.solve.drivers import NativeDriver, RunsCuda
 from provisioner.solve.environment import environment
@@ -39,14 +41,17 @@ HIDDEN = frozenset({"accelerator", "platform", POLICY, SHARED_FILE})
 BASES = ("native", "minor-version", "forward-compat")
 
 
-def answer(universe: Universe, pins: Mapping[Key, Candidate]) -> Stack:
-    """Build the stack of a verified assignment."""
+def answer(
+    universe: Universe, pins: Mapping[Key, Candidate], *, beside: Mapping[Key, Candidate] = MappingProxyType({})
+) -> Stack:
+    """Build the stack of a verified assignment; `beside` are distributions that were chosen before it and stay with it."""
     problem = universe.problem
     pins = _in_order(problem, pins)
     image = _image(pins)
     unknown = {"glibc"} if image is not None and not image.glibc else set()
     system = {key: candidate for key, candidate in pins.items() if not key.is_package and key.component not in HIDDEN | unknown}
     wanted = [requirement for candidate in pins.values() for requirement in universe.requirements(candidate)]
+    wanted += needs_beside(problem, beside)
     rules = [requirement for requirement in wanted if requirement.key in system]
     build = _framework_build(pins)
     drivers = sorted((one for one in rules if isinstance(one.test, RunsCuda)), key=_floor, reverse=True)
@@ -58,7 +63,7 @@ def answer(universe: Universe, pins: Mapping[Key, Candidate]) -> Stack:
         pins=tuple(_pins(universe, system, rules)),
         basis=_basis(drivers, pins),
         host_requirements=_host_requirements(rules, problem),
-        require_cuda=require_cuda(problem, pins),
+        require_cuda=require_cuda(problem, {**pins, **beside}),
         arch_list=arch_list,
         environment=environment(universe, pins),
         unverified=(
@@ -67,7 +72,7 @@ def answer(universe: Universe, pins: Mapping[Key, Candidate]) -> Stack:
             *undated(universe, pins),
             *built_elsewhere(universe, pins),
         ),
-        relaxations=relaxations(universe, pins),
+        relaxations=relaxations(universe, pins, beside),
         held_back=tuple(held_back(universe, pins)),
         image=image,
         packages=tuple(_packages(universe.packages, pins)) if universe.packages else (),

@@ -78,32 +78,31 @@ def _with_request(spec: Spec, change: Change) -> Spec:
     if change.component == "policy":
         key, _, value = change.text.partition(": ")
         words: object = value if key == "strategy" else tuple(word for word in value.strip("[]").split(", ") if word)
-        return spec.model_copy(update={"policy": spec.policy.model_copy(update={key: words})})
+        return replace(spec, policy=replace(spec.policy, **{key: words}))
     if change.component == "accelerator":
-        return spec.model_copy(update={"accelerator": change.value})
+        return replace(spec, accelerator=change.value)
     if change.component == "image":
-        return spec.model_copy(update={"image": spec.image.model_copy(update={"base": change.value})})
+        return replace(spec, image=replace(spec.image, base=change.value))
     if change.component == "arch_list" and spec.build is not None:
         listed = tuple(change.value if one == change.instead else one for one in spec.build.arch_list)
-        return spec.model_copy(update={"build": spec.build.model_copy(update={"arch_list": listed})})
+        return replace(spec, build=replace(spec.build, arch_list=listed))
     key, _, name = change.component.partition(".")
     if key == "hashes":
-        return spec.model_copy(update={key: {other: digests for other, digests in spec.hashes.items() if other != name}})
+        return replace(spec, **{key: {other: digests for other, digests in spec.hashes.items() if other != name}})
     if key == "requires-python":
-        return spec.model_copy(update={"requires_python": ()})
+        return replace(spec, requires_python=())
     if key in LINES:
         kept = (text for text in getattr(spec, key) if not change.instead.endswith(f" `{text}`"))
-        return spec.model_copy(update={key: tuple(kept)})
+        return replace(spec, **{key: tuple(kept)})
     if change.package:
         lines = (_line(text, change) for text in spec.packages)
-        return spec.model_copy(update={"packages": tuple(line for line in lines if line)})
+        return replace(spec, packages=tuple(line for line in lines if line))
     if change.text == LEFT_OUT:
         rest = {name: text for name, text in spec.requires.items() if name != change.component}
-        return spec.model_copy(update={"requires": rest})
+        return replace(spec, requires=rest)
     is_name = change.component == "pytorch_build" or not change.value[:1].isdigit()
-    return spec.model_copy(
-        update={"requires": {**spec.requires, change.component: change.value if is_name else f"=={change.value}"}}
-    )
+    wanted = change.value if is_name else f"=={change.value}"
+    return replace(spec, requires={**spec.requires, change.component: wanted})
 
 
 def _line(text: str, change: Change) -> str:
@@ -122,12 +121,12 @@ def _with_fact(host: Host, change: Change) -> Host:
     name, value = change.component, change.value
     if name in KINDS:
         driver = host.driver or Driver(kind=KINDS[name])  # type: ignore[arg-type]
-        return host.model_copy(update={"driver": driver.model_copy(update={"version": value})})
+        return replace(host, driver=replace(driver, version=value))
     if name == "driver_module":
         driver = host.driver or Driver()
-        return host.model_copy(update={"driver": driver.model_copy(update={"module": value})})
+        return replace(host, driver=replace(driver, module=value))
     if name == "gpu":
-        return host.model_copy(update={"gpus": tuple(_gpu(gpu, change) for gpu in host.gpus or ())})
+        return replace(host, gpus=tuple(_gpu(gpu, change) for gpu in host.gpus or ()))
     made: dict[str, object] = {
         "macos": _macos(value),
         "os": OperatingSystem(id=value.partition(" ")[0], version=value.partition(" ")[2] or None),
@@ -135,7 +134,7 @@ def _with_fact(host: Host, change: Change) -> Host:
         "loaded_modules": () if value == "free" else (value,),
         "jetson": Jetson(l4t=value),
     }
-    return host.model_copy(update={FACTS[name].place: made.get(name, value)})
+    return replace(host, **{FACTS[name].place: made.get(name, value)})
 
 
 def _macos(value: str) -> OperatingSystem:

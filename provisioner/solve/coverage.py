@@ -10,6 +10,7 @@ any capability >= X.y, except `a` (exact) and `f` (family) PTX. Desktop cubins d
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -30,10 +31,15 @@ class Target(Struct, frozen=True):
     @classmethod
     def parse(cls, text: str) -> Target:
         """Read `sm_90a` or `compute_100f`; raises `ValueError` naming the text."""
-        match = TARGET.fullmatch(text)
-        if match is None:
-            raise ValueError(f"`{text}` is not a compiled target: write for example sm_90, sm_90a or compute_100f")
-        return cls((int(match[1]), int(match[2])), match[3])
+        return _target(text)
+
+
+@lru_cache(maxsize=1024)  # builds are compiled for the same few
+def _target(text: str) -> Target:
+    match = TARGET.fullmatch(text)
+    if match is None:
+        raise ValueError(f"`{text}` is not a compiled target: write for example sm_90, sm_90a or compute_100f")
+    return Target((int(match[1]), int(match[2])), match[3])
 
 
 def capability(text: str) -> Capability:

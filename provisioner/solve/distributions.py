@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -9,7 +10,7 @@ from packaging.specifiers import SpecifierSet
 
 from provisioner.index.model import DIRECT_PATH, DIRECT_URL
 from provisioner.solve.needs import NOBODY
-from provisioner.solve.own_cuda import own_cuda_needs
+from provisioner.solve.own_cuda import CUDA, own_cuda_needs
 from provisioner.solve.requirement import (
     PACKAGE,
     PYTORCH,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from packaging.version import Version as PackageVersion
 
     from provisioner.index.model import PackageRelease
+    from provisioner.matrix.model import Build
     from provisioner.matrix.model_distributions import Distribution, DistributionLimit, ImpliedNeed
     from provisioner.matrix.need import Need
     from provisioner.solve.problem import Problem
@@ -172,6 +174,9 @@ class DistributionFacts:
         labels = frozenset(one.label for one in self._problem.domains[PYTORCH] if one.subject[1].index == wanted)
         where = f"the {wanted} index"
         text = f"{release.name} {candidate.label} from {where} is compiled for the PyTorch build of {where}"
+        if not is_variant and known.served_by == DEFAULT and self._without_cuda:
+            labels = self._of_cuda
+            text = f"{text}, or for one with CUDA where that is a CPU build"
         local = release.version.local
         if release.file is not None and release.file.index in {DIRECT_PATH, DIRECT_URL} and local:
             # A file that is named by where it lies says by its local version which build it is for, as PyTorch's own do.
@@ -181,6 +186,31 @@ class DistributionFacts:
         place = self._place(f"distribution:{known.name}")
         origin = Origin("rule", release.name, f"{release.name} needs pytorch_build", text, place)
         return Requirement(PYTORCH, Labelled(labels, f"a build of {where}"), origin)
+
+    @cached_property
+    def _without_cuda(self) -> frozenset[Version]:
+        """The releases whose default build for the target is a CPU build, as on Arm until PyTorch 2.10.
+
+        What links CUDA and is on the default index alone was compiled for another build of these.
+        """
+        platform = self._problem.wish.platform
+        return frozenset(
+            release.version
+            for release in self._problem.matrix.components[PYTORCH.name].releases
+            for build in release.builds
+            if platform.startswith("linux/") and platform in build.platforms
+            if build.index == "pypi" and build.accelerator == "cpu"
+        )
+
+    @cached_property
+    def _of_cuda(self) -> frozenset[str]:
+        """The default build of each release, and of those without CUDA there the builds that have it."""
+        return frozenset(
+            one.label
+            for one in self._problem.domains[PYTORCH]
+            for build in [one.subject[1]]
+            if (build.accelerator == CUDA if one.version in self._without_cuda else build.index == "pypi")
+        )
 
     def _is_of_variant(self, release: PackageRelease) -> bool:
         return bool(self._variant_index) and release.file is not None and release.file.index == self._variant_index
@@ -194,7 +224,16 @@ class DistributionFacts:
                     keys = self._glibc if need.component == "glibc" else (Key(need.component),)
                     yield from (_need(candidate, row, need, place=place, key=key) for key in keys)
                 yield from (_package(candidate, row, needed, place=place) for needed in row.packages)
+                if row.cxx11_abi is not None and served_by == DEFAULT and _has_one_abi(release):
+                    yield self._of_its_abi(candidate, row, place=place)
                 yield from own_cuda_needs(self._problem, candidate, row, place=place)
+
+    def _of_its_abi(self, candidate: Candidate, row: ImpliedNeed, *, place: str) -> Requirement:
+        """PyTorch's functions that take strings or lists have other names in the other C++ ABI, so they are not found there."""
+        name, words = candidate.key.name, f"a build of the {'new' if row.cxx11_abi else 'old'} C++ ABI"
+        labels = frozenset(one.label for one in self._problem.domains[PYTORCH] if has_abi(one.subject[1], row))
+        text = f"{name} {candidate.label} needs {words} of PyTorch: its libraries call functions by their names in that ABI"
+        return Requirement(PYTORCH, Labelled(labels, words), Origin("rule", name, f"{name} needs pytorch_build", text, place))
 
     def _place(self, position: str) -> str:
         return self._problem.matrix.positions.get(position, "the matrix")
@@ -206,6 +245,17 @@ def _is_compiled(known: Distribution, release: PackageRelease) -> bool:
     if known.compiled_against != PYTORCH.name or not is_wheel:
         return False
     return SpecifierSet(known.versions).contains(release.version, prereleases=True)
+
+
+def has_abi(build: Build | None, row: ImpliedNeed) -> bool:
+    """Whether a build of PyTorch is of the C++ ABI of a row, where both are known; what is not known is held against nobody."""
+    return build is None or build.cxx11_abi is None or row.cxx11_abi in {None, build.cxx11_abi}
+
+
+def _has_one_abi(release: PackageRelease) -> bool:
+    """Whether the file is a wheel with code for Linux and for no build in particular: on macOS there is one ABI only."""
+    filename = release.file.filename if release.file is not None else ""
+    return filename.endswith(".whl") and "linux" in filename and not release.version.local
 
 
 def _need(candidate: Candidate, row: ImpliedNeed, need: Need, *, place: str, key: Key) -> Requirement:

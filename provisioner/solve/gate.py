@@ -10,6 +10,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from provisioner.gate.evaluate import NO, verdict_of
 from provisioner.gate.grammar import parse
 from provisioner.gate.judge import judge
@@ -88,7 +90,7 @@ class ImageGate:
             on_gpu = self._on_gpus(expression, target, image, where)
             refused = {one.key for one in on_gpu if not one.test.allows(_itself(one.key))}
             # A GPU that no driver helps is the GPU's conflict: the driver is judged as on a GPU that passes.
-            host = target.host.model_copy(update={"gpus": None}) if refused else target.host
+            host = replace(target.host, gpus=None) if refused else target.host
             yield from on_gpu
             for key in self._keys.get("driver", ()):
                 if key.world == target.label:
@@ -132,10 +134,10 @@ class ImageGate:
                 continue
             passing = []
             for text in dict.fromkeys((*known, device)):
-                host = target.host.model_copy(update={"gpus": (gpu.model_copy(update={"compute_capability": text}),)})
+                host = replace(target.host, gpus=(replace(gpu, compute_capability=text),))
                 if verdict_of([expression], facts_of(self._matrix, self._guards, host)) != NO:
                     passing.append(text)
-            alone = target.host.model_copy(update={"gpus": (gpu,)})
+            alone = replace(target.host, gpus=(gpu,))
             text = _says(image, expression, judge([expression], facts_of(self._matrix, self._guards, alone)))
             test = Labelled(frozenset(passing), f"let in by {_short(expression.text)}")
             found.append(Requirement(key, test, Origin("rule", "image", "image needs gpu", text, where)))

@@ -157,7 +157,7 @@ class _Ways:
             tried += 1
             self._universe.patience.share(MOST_READS_OF_ONE)
             way = self._way(levers)
-            if way is not None:
+            if way is not None and not _says_more(way, ways):
                 ways.append(way)
                 if not any(change.text == LEFT_OUT for change in way.changes):
                     done.append(dropped)
@@ -197,7 +197,7 @@ class _Ways:
         if chosen is None:
             return None
         pairs = [
-            change_of(self._universe, lever, candidate) if candidate is not None else left_out(lever)
+            change_of(self._universe, lever, candidate) if candidate is not None else left_out(self._universe, lever)
             for lever, candidate in zip(levers, chosen, strict=True)
         ]
         order = {target.label: place for place, target in enumerate(self._universe.problem.wish.hosts)}
@@ -307,6 +307,12 @@ class _Ways:
             if pins is not None and not violations(relaxed, pins):
                 return pins
         return self._search.best(without=without, given=given, present=present)
+
+
+def _says_more(way: Way, ways: Iterable[Way]) -> bool:
+    """Whether one of the ways does with some of the changes: a request that is left out frees what was changed beside it."""
+    said = {_told(change) for change in way.changes}
+    return any({_told(change) for change in other.changes} < said for other in ways)
 
 
 def _groups(levers: Sequence[Lever]) -> frozenset[str]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -14,6 +15,8 @@ from msgspec.structs import replace
 from provisioner.errors import RefusedError, UnavailableError
 from provisioner.index.model import Environment, PackageSource
 from provisioner.solve.answer import TRIED, answer
+from provisioner.solve.beside import needs_beside
+from provisioner.solve.carried import as_carried
 from provisioner.solve.complete import CompleteSearch
 from provisioner.solve.devices import FRAMEWORKS
 from provisioner.solve.explain import conflict_lines, hint_line
@@ -92,9 +95,13 @@ class Attempt(Struct, frozen=True, kw_only=True):
     system: dict[Key, Candidate]
 
 
-def solve_system(problem: Problem) -> Stack:
-    """Solve the system stack alone, with no index; raises `NoStackError`."""
-    return answer(*choose(problem, None))
+def solve_system(problem: Problem, *, beside: Mapping[Key, Candidate] = MappingProxyType({})) -> Stack:
+    """Solve the system stack alone, with no index; raises `NoStackError`.
+
+    `beside` are distributions that are chosen already: what the matrix says they need of hosts is required.
+    """
+    universe, pins = choose(problem.with_roots(*needs_beside(problem, beside)) if beside else problem, None)
+    return answer(universe, as_carried(universe, pins, beside), beside=beside)
 
 
 def solve_joint(problem: Problem, source_for: SourceFor) -> Stack:
@@ -123,7 +130,7 @@ def choose(problem: Problem, source_for: SourceFor | None) -> Chosen:
         for attempt in attempts:
             universe, found = _decided(attempt, read, patience)
             if not isinstance(found, CompleteSearch):
-                return universe, least_moved(universe, found)
+                return universe, as_carried(universe, least_moved(universe, found))
             failed.append((universe, found))
         for universe, _ in failed:
             for error in universe.packages.variants.unreached.values() if universe.packages else ():
@@ -251,13 +258,18 @@ def _look_around(universe: Universe) -> None:
 
 
 def _universe(attempt: Attempt, source_for: SourceFor, *, met: MetFiles, patience: Patience) -> Universe:
-    environment = Environment(
-        platform=attempt.problem.wish.platform, python=attempt.python, glibc=_glibc(attempt), macos=_macos(attempt)
-    )
+    environment = environment_of(attempt)
     framework = attempt.system.get(PYTORCH)
     variant = framework.subject[1].index if framework is not None else ""
     world = PackageWorld(attempt.problem, source_for(environment), environment, variant, met=met)
     return Universe(attempt.problem, world, patience)
+
+
+def environment_of(attempt: Attempt) -> Environment:
+    """Where the packages of an attempt must install: the oldest host's libraries, or those of the image."""
+    return Environment(
+        platform=attempt.problem.wish.platform, python=attempt.python, glibc=_glibc(attempt), macos=_macos(attempt)
+    )
 
 
 def _glibc(attempt: Attempt) -> tuple[int, int] | None:

@@ -91,7 +91,7 @@ def _is_out(candidate: Candidate) -> bool:
 
 def _name(key: Key) -> str:
     """The name of a key in a lock, "" for what a lock does not name on its own: extras, limits, the framework's wheel."""
-    is_own = key != TORCH and "[" not in key.name and ":" not in key.name and not key.name.startswith("limit ")
+    is_own = key != TORCH and "[" not in key.name and ":" not in key.name and not key.is_seat
     return key.name if is_own else ""
 
 

@@ -103,25 +103,32 @@ def change_of(universe: Universe, lever: Lever, candidate: Candidate) -> tuple[C
     if lever.is_fact:
         return _of_fact(universe, lever, candidate), cost_of(name)
     package = lever.group.removeprefix("packages.") if lever.group.startswith("packages.") else ""
-    asked = lever.current.origin.text.removeprefix("you require ").removeprefix(f"{name} ")
+    asked = _asked(universe, lever, without=f"{name} ")
     if name == "pytorch_build":
-        return Change(component=name, text=candidate.subject[1].name, instead=f"`{asked}`"), cost_of(name)
+        return Change(component=name, text=candidate.subject[1].name, instead=asked), cost_of(name)
     same = candidate.label.partition("+")[0] in {
         one.label.partition("+")[0] for one in universe.allowed(lever.current) if name in FRAMEWORKS
     }
     # A file that a requirement names is asked for by its version: by its address it is asked for already.
     wanted = str(candidate.pep440) if is_named(candidate) else candidate.label
-    change = Change(component=name, text=f"=={wanted}", package=package, instead=f"`{asked}`")
+    change = Change(component=name, text=f"=={wanted}", package=package, instead=asked)
     if name == "arch_list":
         change = Change(component=name, text=f"=={candidate.label}", instead=lever.key.name.partition(":")[2])
     return change, cost_of("build" if same else name)
 
 
-def left_out(lever: Lever) -> tuple[Change, Cost]:
+def left_out(universe: Universe, lever: Lever) -> tuple[Change, Cost]:
     """A request as if it had not been made."""
     package = lever.group.removeprefix("packages.") if lever.group.startswith("packages.") else ""
-    asked = lever.current.origin.text.removeprefix("you require ")
-    return Change(component=lever.name, text=LEFT_OUT, package=package, instead=f"`{asked}`"), cost_of(LEFT_OUT)
+    asked = _asked(universe, lever)
+    return Change(component=lever.name, text=LEFT_OUT, package=package, instead=asked), cost_of(LEFT_OUT)
+
+
+def _asked(universe: Universe, lever: Lever, *, without: str = "") -> str:
+    """What the lines behind a lever ask for: there may be several about one distribution, and all of them are changed."""
+    said = (root.origin.text for root in universe.roots if root.origin.group == lever.group)
+    texts = dict.fromkeys((lever.current.origin.text, *said))
+    return " and ".join(f"`{text.removeprefix('you require ').removeprefix(without)}`" for text in texts)
 
 
 def _of_fact(universe: Universe, lever: Lever, candidate: Candidate) -> Change:

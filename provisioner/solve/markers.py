@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from packaging.utils import canonicalize_name
+
+from provisioner.index.requirement_text import ExtraMarker
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -39,6 +43,8 @@ class Markers:
         return marker is None or any(self._holds(marker, extra) for extra in extras)
 
     def _holds(self, marker: Marker, extra: str) -> bool:
+        if isinstance(marker, ExtraMarker) and marker.extra != canonicalize_name(extra):
+            return False
         known = self._known.get((id(marker), extra))
         if known is None:
             found = marker.evaluate({**self._variables, "extra": extra})

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from msgspec.structs import asdict
 from packaging.utils import NormalizedName, canonicalize_name
 
 from provisioner.errors import ProvisionError, UnavailableError
@@ -30,6 +31,17 @@ PYPI_HOSTS = frozenset({"files.pythonhosted.org", "test-files.pythonhosted.org"}
 
 _NOWHERE = Path("/")
 """What the addresses of metadata are relative to; those of this machine are refused."""
+
+
+class NamedRelease(PackageRelease, frozen=True):
+    """A release that is one file which requirements name, and no other file of that version."""
+
+
+class FileSeat(Seat, frozen=True, kw_only=True):
+    """The place of a file that only metadata names: taken by one of those who name it. `name` is the file's distribution."""
+
+    name: str
+    url: str
 
 
 class MetFiles:
@@ -95,7 +107,7 @@ class NamedFiles:
             release = self._readable(name, url)
             if release is not None:
                 label = _label(release, url)
-                found.setdefault(label, Candidate(key, NO_VERSION, label, release))
+                found.setdefault(label, Candidate(key, NO_VERSION, label, NamedRelease(**asdict(release))))
         return list(found.values())
 
     def asked(self, key: Key, url: str, origin: Origin) -> Requirement:
@@ -144,7 +156,9 @@ class NamedFiles:
         place = self._seats.get(key)
         if place is None:
             return None
-        return tuple(Candidate(key, NO_VERSION, _holder(one), Seat(one)) for one in self._met.holders(*place))
+        name, url = place
+        seats = (FileSeat(one, name=name, url=url) for one in self._met.holders(name, url))
+        return tuple(Candidate(key, NO_VERSION, _holder(seat.holder), seat) for seat in seats)
 
     def of_seat(self, seat: Candidate) -> tuple[Requirement, ...]:
         """A seat is taken by its holder: the one that names the file is chosen too."""
@@ -178,7 +192,7 @@ class NamedFiles:
 
 def is_named(candidate: Candidate) -> bool:
     """Whether a candidate is a file that requirements name, and not one that an index lists."""
-    return " @ " in candidate.label and candidate.key.is_package
+    return isinstance(candidate.subject, NamedRelease)
 
 
 def _label(release: PackageRelease, url: str) -> str:

@@ -58,7 +58,7 @@ def other_ways(universe: Universe, groups: tuple[str, ...]) -> Iterator[tuple[Ch
 def _accelerators(wish: Wish, groups: tuple[str, ...]) -> Iterator[tuple[Change, ...]]:
     """What the target's GPUs call for, where the spec says otherwise: nobody falls back to it in silence."""
     asked = wish.spec.accelerator
-    own = replace(wish, spec=wish.spec.model_copy(update={"accelerator": None})).accelerator
+    own = replace(wish, spec=replace(wish.spec, accelerator=None)).accelerator
     if asked is not None and "accelerator" in groups and own != asked:
         yield (Change(component="accelerator", text=f"=={own}", instead=f"`{asked}`"),)
 

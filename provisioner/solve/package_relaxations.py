@@ -9,6 +9,7 @@ from packaging.version import Version as PackageVersion
 
 from provisioner.index.direct_reference import shown_url
 from provisioner.solve.distributions import Seat
+from provisioner.solve.named_files import FileSeat
 from provisioner.solve.requirement import PACKAGE, TORCH, Candidate, Key
 from provisioner.solve.stack import Relaxation
 
@@ -48,13 +49,11 @@ def _is_met(needed: Pep508, version: str | None) -> bool:
 def file_relaxations(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Relaxation]:
     """Files that only metadata names, and requirements that were found by building: what a reader would want to know."""
     for key, candidate in pins.items():
-        if isinstance(candidate.subject, Seat) and " @ " in key.name:
-            holder = candidate.subject.holder
-            name, _, url = key.name.removeprefix("limit ").partition(" @ ")
-            text = f"{name} comes from {shown_url(url)}, which the metadata of {holder.key.name} {holder.label} names"
-            yield Relaxation(
-                name="direct-url", component=name, text=text, where=f"metadata of {holder.key.name} {holder.label}"
-            )
+        seat = candidate.subject
+        if key.is_seat and isinstance(seat, FileSeat):
+            holder = f"{seat.holder.key.name} {seat.holder.label}"
+            text = f"{seat.name} comes from {shown_url(seat.url)}, which the metadata of {holder} names"
+            yield Relaxation(name="direct-url", component=seat.name, text=text, where=f"metadata of {holder}")
     for name, file in _built(universe, pins):
         text = f"what {file.filename} requires was found by building it on this machine, with the build requirements of today"
         yield Relaxation(name="build", component=name, text=text, where=f"index {file.index}")

@@ -37,7 +37,7 @@ from provisioner.solve.variant_indexes import VariantIndexes
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from packaging.requirements import Requirement as Pep508
 
@@ -126,28 +126,30 @@ class PackageWorld:
         if self._named.is_given(name):
             return tuple(self._named.candidates(key))
         is_own = self._facts.is_of_variant_index(name)
-        releases = list(self._source.releases(name, index=self._variant_index if is_own else ""))
-        releases.extend(self._early.releases(name))
+        releases = self._source.releases(name, index=self._variant_index if is_own else "")
+        others = self._early.releases(name)
         if self._facts.is_on_variant_index(name):
-            releases.extend(self.variants.releases(name, self._variant_index))
+            others = (*others, *self.variants.releases(name, self._variant_index))
         is_oldest = self._problem.wish.spec.policy.strategy == "oldest"
-        releases.sort(key=lambda release: release.version, reverse=not is_oldest)
-        # A yanked release is for exact pins (PEP 592): it comes last, and the universe keeps it from ranges; so do early ones.
-        releases.sort(key=_is_yanked)
+        if others or is_oldest:  # releases come newest first, and a project has a thousand: most need never be compared
+            releases = tuple(sorted((*releases, *others), key=lambda one: one.version, reverse=not is_oldest))
         found = [Candidate(key, BY_PEP440, str(release.version), release) for release in releases]
         found.extend(self._named.candidates(key))
         if name in self._facts.limited:
             found.sort(key=self._facts.is_hopeless)
-        found.sort(key=self._place(name))
-        return tuple(found)
+        return tuple(self._arranged(found, name))
 
-    def _place(self, name: str) -> Callable[[Candidate], tuple[bool, bool, bool, bool]]:
-        """The place of a version: withdrawn ones last, then what the spec avoids or prefers, then what is locked."""
+    def _arranged(self, found: list[Candidate], name: str) -> list[Candidate]:
+        """Versions in their places: withdrawn ones last, then by what the spec avoids or prefers, then what is locked first."""
         wish = self._problem.wish
         taste, locked = Taste(wish, name), wish.preferred.get(name)
-        if not taste and locked is None:  # a project has a thousand versions, and most nobody says anything about
-            return lambda one: (_is_yanked(one.subject), False, False, False)
-        return lambda one: (_is_yanked(one.subject), *taste.rank(one), locked is not None and one.label != locked)
+        if locked is not None:
+            found = sorted(found, key=lambda one: one.label != locked)
+        if taste:
+            found = sorted(found, key=taste.rank)
+        # A yanked release is for exact pins (PEP 592): it comes last, and the universe keeps it from ranges; so do early ones.
+        is_any = any(one.subject.why_not and one.subject.file is not None for one in found)
+        return sorted(found, key=lambda one: one.is_yanked) if is_any else found
 
     def requirements(self, candidate: Candidate) -> tuple[Requirement, ...]:
         """What one version needs; for one that cannot be installed, why not."""
@@ -329,10 +331,6 @@ def _unpublished(candidate: Candidate) -> Requirement:
     name = candidate.key.component
     text = f"{name} {candidate.label} cannot be locked: it is compiled from source, no binary is published"
     return Requirement(Key("platform"), Labelled(frozenset(), "no binary"), Origin("rule", name, f"{name} needs a wheel", text))
-
-
-def _is_yanked(release: PackageRelease) -> bool:
-    return release.file is not None and not release.is_usable
 
 
 def extras_of(key: Key) -> tuple[str, ...]:

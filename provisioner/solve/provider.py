@@ -286,6 +286,9 @@ def search(universe: Universe, course: Course | None = None) -> dict[Key, Candid
             continue
         except (ResolutionImpossible, ResolutionTooDeep):
             return None
+        finally:
+            # Or the two would hold each other, and with them what the engine kept of every round, until the program's end.
+            provider.criteria = lambda: None
         return connected(universe, state.mapping)
     return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from provisioner.solve.coverage import Target as Compiled
@@ -33,8 +34,10 @@ ORDER = (
 """The order in which they are told, from what the whole stack rests on to single packages."""
 
 
-def relaxations(universe: Universe, pins: Mapping[Key, Candidate]) -> tuple[Relaxation, ...]:
-    """Everything about a chosen stack that a stricter policy would refuse, each thing once."""
+def relaxations(
+    universe: Universe, pins: Mapping[Key, Candidate], beside: Mapping[Key, Candidate] = MappingProxyType({})
+) -> tuple[Relaxation, ...]:
+    """Everything about a chosen stack that a stricter policy would refuse, each thing once; `beside` as in `answer`."""
     found = [
         *_driver_ways(universe, pins),
         *_through_ptx(universe, pins),
@@ -43,7 +46,7 @@ def relaxations(universe: Universe, pins: Mapping[Key, Candidate]) -> tuple[Rela
         *gate_relaxations(universe, pins),
         *_packages(pins),
         *shared_file_relaxations(universe.problem.matrix, pins),
-        *mixed_cuda(universe.problem.matrix, pins),
+        *mixed_cuda(universe.problem.matrix, {**pins, **beside}),
         *cpu_only(universe, pins),
         *file_relaxations(universe, pins),
         *_compiled(universe, pins),
@@ -134,7 +137,7 @@ def _cited(citations: Mapping[str, Citation], rows: tuple[PatchedKernels, ...]) 
 def _packages(pins: Mapping[Key, Candidate]) -> Iterator[Relaxation]:
     """Prereleases and source distributions among the packages."""
     for key, candidate in pins.items():
-        if not key.is_package or key == TORCH or "[" in key.name or key.name.startswith("limit "):
+        if not key.is_package or key == TORCH or "[" in key.name or key.is_seat:
             continue
         file = candidate.subject.file
         where = f"index {file.index}"
@@ -163,7 +166,7 @@ def undated(universe: Universe, pins: Mapping[Key, Candidate]) -> tuple[str, ...
 
 
 def _undated_file(key: Key, candidate: Candidate) -> Iterator[str]:
-    if key == TORCH or "[" in key.name or key.name.startswith("limit "):
+    if key == TORCH or "[" in key.name or key.is_seat:
         return
     if candidate.subject.file.upload_time is None:
         index = candidate.subject.file.index

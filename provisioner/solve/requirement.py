@@ -45,6 +45,11 @@ class Key(NamedTuple):
         return self.world == PACKAGE
 
     @property
+    def is_seat(self) -> bool:
+        """Whether this is no distribution but a place that one of several takes: no distribution's name holds a space."""
+        return self.is_package and " " in self.name
+
+    @property
     def component(self) -> str:
         """The name users know it by: `gpu`, whichever host and device it belongs to."""
         return self.name.partition(":")[0]
@@ -177,7 +182,7 @@ def is_of_system(system: str, names: Iterable[str]) -> bool:
     return any(system == name or system.startswith((f"{name} ", f"{name}.")) for name in names)
 
 
-class Matching(Struct, frozen=True):
+class Matching(Struct, frozen=True, gc=False):
     """The candidate's version satisfies a PEP 440 specifier, as installers read it."""
 
     specifier: SpecifierSet
@@ -208,7 +213,7 @@ class Labelled(Struct, frozen=True):
         return self.text
 
 
-class Requirement(Struct, frozen=True, eq=False):
+class Requirement(Struct, frozen=True, eq=False, gc=False):
     """One key must be chosen such that `test` allows it, because of `origin`."""
 
     key: Key
@@ -224,7 +229,7 @@ class Requirement(Struct, frozen=True, eq=False):
         return self.test.among(candidates) if isinstance(self.test, Matching) else filter(self.test.allows, candidates)
 
 
-class Candidate(Struct, frozen=True, eq=False):
+class Candidate(Struct, frozen=True, eq=False, gc=False):
     """A thing that can be chosen: a release and build, a host fact, or one version of a distribution.
 
     `label` is how it is shown (`2.7.1+cu126`); `subject` is what is behind it: (release, build) of the matrix, the index's

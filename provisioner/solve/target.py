@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
+from msgspec.json import encode
 from msgspec.structs import replace
 
 if TYPE_CHECKING:
@@ -36,9 +37,9 @@ class TargetHost(Struct, frozen=True, kw_only=True):
 
 def alike(targets: Sequence[TargetHost]) -> tuple[TargetHost, ...]:
     """Hosts that state the same as one, in the order given: the solver asks of each what it asks of the first."""
-    groups: dict[str, list[TargetHost]] = {}
+    groups: dict[bytes, list[TargetHost]] = {}
     for target in targets:
-        groups.setdefault(target.host.model_dump_json(), []).append(target)
+        groups.setdefault(encode(target.host), []).append(target)
     return tuple(_one_of(some) for some in groups.values())
 
 

@@ -8,21 +8,24 @@ from msgspec import Struct
 from msgspec.structs import replace
 from packaging.utils import canonicalize_name
 
-from provisioner.errors import UsageError
+from provisioner.errors import UnavailableError, UsageError
 from provisioner.names import COMPONENT_OF_DISTRIBUTION, nearest
 from provisioner.solve.answer import TRIED
+from provisioner.solve.carried import carrier_of
+from provisioner.solve.freed import Freed, changes_of, freed, moved
+from provisioner.solve.hint_words import hint_of
+from provisioner.solve.hints import gives
 from provisioner.solve.joint import NoStackError, choose
 from provisioner.solve.order import passed_over
-from provisioner.solve.requirement import PYTORCH, TORCH, Labelled, Origin, Requirement
-from provisioner.solve.stack import Reason
+from provisioner.solve.requirement import PACKAGE, PYTORCH, TORCH, Key, Labelled, Origin, Requirement
+from provisioner.solve.stack import Conflict, Reason
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from provisioner.solve.joint import Chosen, SourceFor
     from provisioner.solve.problem import Problem
-    from provisioner.solve.requirement import Candidate, Key
-    from provisioner.solve.stack import Conflict
+    from provisioner.solve.requirement import Candidate
     from provisioner.solve.universe import Universe
 
 HIDDEN = frozenset({"accelerator", "platform", "policy", "shared-file"})
@@ -33,20 +36,26 @@ KINDS = ("fact", "request", "rule")
 class Why(Struct, frozen=True, kw_only=True):
     """The chosen release, the requirements on it, and the newest release that was passed over with what stands in its way.
 
+    `slot` names the framework that has this component for itself.
     `held_by` are those of the requirements that the newest release breaks by itself; `order` says why a newer release that
-    would work was not taken; `conflict` what cannot hold together with it; `is_fact`: the host states it, nothing was chosen.
+    would work was not taken; `conflict` what cannot hold together with it; `freed`, where the spec's own lines hold it, what it
+    would need without them; `is_fact`: the host states it, nothing was chosen; `is_unknown`: an index that the newest needs is
+    out of reach.
     """
 
     component: str
     chosen: str
     platform: str
     host: str = ""
+    slot: str = ""
     reasons: tuple[Reason, ...]
     newer: str | None = None
     held_by: tuple[Reason, ...] = ()
     order: str = ""
     conflict: Conflict | None = None
+    freed: Freed | None = None
     is_fact: bool = False
+    is_unknown: bool = False
     is_package: bool = False
 
 
@@ -62,11 +71,12 @@ def why(problem: Problem, component: str, source_for: SourceFor | None = None) -
 
 def _why(problem: Problem, chosen: Chosen, key: Key, source_for: SourceFor | None) -> Why:
     universe, pins = chosen
-    wanted = [one for one in _wanted(universe, pins) if one.key == key and one.origin.group != TRIED]
+    wanted = [one for one in _wanted(universe, pins) if _is_about(one, key) and one.origin.group != TRIED]
     found = Why(
         component=key.name if key.is_package else key.component,
         chosen=pins[key].label,
         platform=problem.wish.platform,
+        slot="" if key.is_package else key.slot,
         is_package=key.is_package,
         host=key.world if not key.is_package else "",
         reasons=_reasons(wanted),
@@ -77,19 +87,74 @@ def _why(problem: Problem, chosen: Chosen, key: Key, source_for: SourceFor | Non
         return found
     best = _release(newer[0])
     some = [one for one in newer if _release(one) == best]
-    held_by = _reasons([one for one in wanted if not any(one.allows(candidate) for candidate in some)])
-    asked = problem.with_roots(_question(key, found.component, some))
+    holding = [one for one in wanted if not any(one.allows(candidate) for candidate in some)]
+    held_by = _reasons(holding)
+    found = replace(found, newer=best, held_by=held_by)
+    question = _question(key, found.component, some)
+    carrier = carrier_of(key, chosen[1])
+    if carrier is not None and carrier.label == found.chosen:
+        name = carrier.key.name
+        return replace(found, order=f"it is what {name} {carrier.label} carries; `provision explain {name}` says more of that")
     try:
-        other = choose(asked, source_for)
+        return _why_not(found, problem, chosen, question, holding=holding, source_for=source_for)
+    except UnavailableError as error:
+        return replace(found, order=f"whether it would work cannot be told: {error.message}", is_unknown=True)
+
+
+def _why_not(
+    found: Why,
+    problem: Problem,
+    chosen: Chosen,
+    question: Requirement,
+    *,
+    holding: Sequence[Requirement],
+    source_for: SourceFor | None,
+) -> Why:
+    """What stands in the way of the newest, or that nothing does; raises `UnavailableError`."""
+    opened = freed(problem, holding)
+    if opened is not None:
+        found = _without(found, chosen, opened.with_roots(question), holding=holding, source_for=source_for)
+        if found.conflict is not None:
+            return found
+    try:
+        other = choose(problem.with_roots(question), source_for)
     except NoStackError as error:
-        return replace(found, newer=best, held_by=held_by, conflict=error.conflict)
-    return replace(found, newer=best, order=passed_over(problem, key, chosen=chosen, other=other))
+        return replace(found, conflict=error.conflict)
+    return replace(found, order=passed_over(problem, question.key, chosen=chosen, other=other))
+
+
+def _without(
+    found: Why, chosen: Chosen, opened: Problem, *, holding: Sequence[Requirement], source_for: SourceFor | None
+) -> Why:
+    """What the newest would need without the lines of the spec that hold it; where that can be had, they are the conflict."""
+    *_, question = opened.extra
+    try:
+        universe, pins = choose(opened, source_for)
+    except NoStackError as error:
+        return replace(found, freed=Freed(lines=found.held_by, conflict=error.conflict))
+    shown = frozenset(name for name in opened.matrix.components if not opened.is_virtual(name))
+    changes = changes_of(opened.wish, holding, pins[question.key])
+    asked = Reason(component=found.component, kind="request", text=question.origin.text, where=QUESTION)
+    conflict = Conflict(
+        members=(asked, found.held_by[0]),
+        hints=(hint_of(changes, gives(universe, pins), {}, asked=()),),
+        conclusion=f"so {found.component} {found.newer} cannot be chosen",
+    )
+    moves = moved(question.key, chosen[1], pins, shown=shown)
+    return replace(found, conflict=conflict, freed=Freed(lines=found.held_by, moved=moves))
 
 
 def _wanted(universe: Universe, pins: dict[Key, Candidate]) -> list[Requirement]:
     """Every requirement of the answer; those of what the user named first."""
     bounds = (one for candidate in pins.values() for one in universe.bounds.about(candidate))
     return [*universe.roots, *bounds, *(one for candidate in pins.values() for one in universe.requirements(candidate))]
+
+
+def _is_about(one: Requirement, key: Key) -> bool:
+    """Whether a requirement binds what is explained: of a distribution those of its extras too, but not what extras are."""
+    if one.key != key:
+        return key.is_package and one.key.is_package and one.key.name.partition("[")[0] == key.name
+    return not (one.origin.kind == "rule" and one.origin.component == key.name and key.is_package)
 
 
 def _reasons(wanted: Sequence[Requirement]) -> tuple[Reason, ...]:
@@ -123,15 +188,15 @@ def _question(key: Key, name: str, some: Sequence[Candidate]) -> Requirement:
 
 
 def _keys(chosen: Chosen, name: str) -> list[Key]:
-    _, pins = chosen
+    universe, pins = chosen
     package = canonicalize_name(name)
     found = [one for one in pins if not one.is_package and one.component == name]
     found = found or [one for one in pins if one.is_package and one.name == package]
     if found:
         return sorted(found)
     known = sorted({one.component for one in pins if one != TORCH} - HIDDEN | {"pytorch" for one in pins if one == PYTORCH})
-    near = nearest(name, known)
+    near = nearest(name, known) if name not in universe.problem.matrix.components else None
+    has = ", ".join(one for one in known if Key(one, PACKAGE) not in pins)
     raise UsageError(
-        f"`{name}` is not part of the stack of this spec",
-        hints=(f"did you mean `{near}`?" if near else f"it has {', '.join(known)}",),
+        f"`{name}` is not part of the stack of this spec", hints=(f"did you mean `{near}`?" if near else f"it has {has}",)
     )

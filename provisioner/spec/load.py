@@ -72,9 +72,9 @@ def parse_spec(gathered: Gathered) -> Spec:
         raise InvalidDocumentError(KIND, (Mistake(document.file, 1, 1, "", "the file is empty"),), hints=(_INIT,))
     mistakes = (*gathered.mistakes, *spec_mistakes(document))
     stated = parse_model(document, SpecFile, kind=KIND, besides=mistakes)
-    said = {name: getattr(stated, name) for name in SpecFile.model_fields}
+    said = {name: getattr(stated, name) for name in SpecFile.__struct_fields__}
     said |= {name: tuple(item for item in said[name] if not is_path(item)) for name in READ_INSTEAD}
-    return Spec.model_construct(**said, hashes=gathered.hashes, requires_python=gathered.pythons)
+    return Spec(**said, hashes=gathered.hashes, requires_python=gathered.pythons)
 
 
 def check_components(document: Document, spec: Spec, known: Collection[str]) -> None:

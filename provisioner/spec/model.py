@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from msgspec import field, json, to_builtins
 
-if TYPE_CHECKING:
-    from collections.abc import Sized
+from provisioner.strict_model import StrictModel, spelled
 
 Platform = Literal["linux/amd64", "linux/arm64", "macos/x86_64", "macos/arm64"]
 Allowance = Literal[
@@ -27,36 +26,25 @@ Output = Literal[
 ]
 
 
-def _is_empty(value: Sized) -> bool:
-    """What is left out of a dump, so that the digest of a spec without it is what it always was."""
-    return not value
-
-
-class StrictModel(BaseModel):
-    """Frozen, strict, unknown keys are errors; hyphenated keys are spelled with underscores in code."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
-
-
-class TargetSpec(StrictModel):
+class TargetSpec(StrictModel, frozen=True, kw_only=True):
     """Where the environment must run. An inline host is validated where host profiles are, not here."""
 
     platform: Platform | tuple[Platform, ...] = "linux/amd64"
     host: str | tuple[str, ...] | dict[str, object] | None = None
 
 
-class IndexSpec(StrictModel):
+class IndexSpec(StrictModel, frozen=True, kw_only=True):
     """One package index; `{variant}` in the URL stands for a framework build such as cu126.
 
     `packages` are the distributions, by name or glob (`nvidia-*`), that come from this index and from no other.
     """
 
-    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")]
+    name: Annotated[str, spelled(r"^[a-z0-9][a-z0-9._-]*$")]
     url: str
-    packages: Annotated[tuple[str, ...], Field(exclude_if=_is_empty)] = ()
+    packages: tuple[str, ...] = ()
 
 
-class ProjectSource(StrictModel):
+class ProjectSource(StrictModel, frozen=True, kw_only=True):
     """What a `pyproject.toml` requires: the dependencies of its project, and of some extras and dependency groups.
 
     With `project: false` the groups alone, as in `pip install --group`.
@@ -68,7 +56,7 @@ class ProjectSource(StrictModel):
     project: bool = True
 
 
-class Policy(StrictModel):
+class Policy(StrictModel, frozen=True, kw_only=True):
     """What may be chosen, and what is preferred.
 
     `allow` is the whole list of relaxations; `forbid` takes words away, and holds for what a host states or a request names
@@ -80,19 +68,19 @@ class Policy(StrictModel):
     strategy: Literal["newest", "oldest", "stable"] = "newest"
     allow: tuple[Allowance, ...] = ("minor-version",)
     forbid: tuple[Allowance, ...] = ()
-    prefer: dict[str, str] = {}
-    avoid: dict[str, str] = {}
-    exclude_newer: Annotated[str | None, Field(alias="exclude-newer")] = None
+    prefer: dict[str, str] = field(default_factory=dict)
+    avoid: dict[str, str] = field(default_factory=dict)
+    exclude_newer: str | None = field(default=None, name="exclude-newer")
 
 
-class BuildSpec(StrictModel):
+class BuildSpec(StrictModel, frozen=True, kw_only=True):
     """Something is compiled: a CUDA extension, or PyTorch itself."""
 
     kind: Literal["extension", "pytorch"]
     arch_list: tuple[str, ...] = ()
 
 
-class ImageSpec(StrictModel):
+class ImageSpec(StrictModel, frozen=True, kw_only=True):
     """The base image, and what is in it where the matrix does not know it."""
 
     base: str = "auto"
@@ -101,7 +89,7 @@ class ImageSpec(StrictModel):
     require: str | None = None
 
 
-class SpecFile(StrictModel):
+class SpecFile(StrictModel, frozen=True, kw_only=True):
     """What the file may say. `requires` maps components of the matrix to ranges; `packages` are PEP 508 requirements.
 
     `constraints` bound the version of a distribution that something else requires; `overrides` stand in place of whatever is
@@ -110,17 +98,15 @@ class SpecFile(StrictModel):
     `targets` stand in place of `target` where each is to have a lock of its own, in a folder of its name.
     """
 
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")] = "environment"
+    name: Annotated[str, spelled(r"^[A-Za-z0-9][A-Za-z0-9_-]*$")] = "environment"
     target: TargetSpec = TargetSpec()
-    targets: Annotated[
-        dict[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")], TargetSpec], Field(exclude_if=_is_empty)
-    ] = {}
+    targets: dict[Annotated[str, spelled(r"^[a-z0-9][a-z0-9_-]*$")], TargetSpec] = field(default_factory=dict)
     accelerator: Literal["cuda", "rocm", "mps", "cpu"] | None = None
-    requires: dict[str, str] = {}
+    requires: dict[str, str] = field(default_factory=dict)
     packages: tuple[str, ...] = ()
-    packages_from: Annotated[tuple[str | ProjectSource, ...], Field(alias="packages-from", exclude=True)] = ()
-    constraints: Annotated[tuple[str, ...], Field(exclude_if=_is_empty)] = ()
-    overrides: Annotated[tuple[str, ...], Field(exclude_if=_is_empty)] = ()
+    packages_from: tuple[str | ProjectSource, ...] = field(default=(), name="packages-from")
+    constraints: tuple[str, ...] = ()
+    overrides: tuple[str, ...] = ()
     indexes: tuple[IndexSpec, ...] = ()
     policy: Policy = Policy()
     build: BuildSpec | None = None
@@ -129,12 +115,29 @@ class SpecFile(StrictModel):
     outputs: tuple[Output, ...] = ("dockerfile",)
 
 
-class Spec(SpecFile):
+class Spec(SpecFile, frozen=True, kw_only=True):
     """A spec with what the files it names say: their lines have joined `packages`, `constraints` and `overrides`.
 
     Two things are known from such files only. `hashes` has for a distribution the sha256 digests of which the chosen file must
     have one; `requires_python` is what projects ask of their Python.
     """
 
-    hashes: Annotated[dict[str, tuple[str, ...]], Field(exclude_if=_is_empty)] = {}
-    requires_python: Annotated[tuple[str, ...], Field(alias="requires-python", exclude_if=_is_empty)] = ()
+    hashes: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    requires_python: tuple[str, ...] = field(default=(), name="requires-python")
+
+
+_LATER = ("targets", "constraints", "overrides", "hashes", "requires-python")
+"""Keys that specs did not always have: one that does not use them keeps the digest it always had."""
+
+
+def canonical_text(spec: Spec) -> str:
+    """What a spec says, whatever its layout: the text its digest is made of. Files it named have joined the rest."""
+    data = to_builtins(spec)
+    del data["packages-from"]
+    for key in _LATER:
+        if not data[key]:
+            del data[key]
+    for index in data["indexes"]:
+        if not index["packages"]:
+            del index["packages"]
+    return json.encode(data).decode()

@@ -33,7 +33,7 @@ def of_target(spec: Spec, document: Document, target: str | None) -> tuple[Spec,
     if target is None:
         raise UsageError(
             f"{document.file} is for several targets ({', '.join(known)}), and this needs one",
-            hints=("choose one with --target; without that option, write a spec with one `target`",),
+            hints=("choose one with --target",),
         )
     if target not in known:
         near = nearest(target, known)
@@ -41,7 +41,7 @@ def of_target(spec: Spec, document: Document, target: str | None) -> tuple[Spec,
             f"{document.file} has no target `{target}`{f'; did you mean `{near}`?' if near else ''}",
             hints=(f"it has {', '.join(known)}",),
         )
-    one = spec.model_copy(update={"target": spec.targets[target], "targets": {}})
+    one = replace(spec, target=spec.targets[target], targets={})
     return one, _with_one(document, target)
 
 

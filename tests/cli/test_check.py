@@ -91,7 +91,7 @@ def test_a_lock_without_its_spec_is_unverified(project: Project) -> None:
             (
                 "  solving the system half again would change 2 things:\n"
                 "    accelerator cpu -> cuda\n"
-                "      because the spec says `accelerator: cuda`, it said `cpu`  (provision.yaml)\n"
+                "      because the spec says `accelerator: cuda`, it said `cpu`  (provision.yaml:9)\n"
                 "    a GPU is required now\n"
                 "      because the accelerator is cuda now\n" + ASK_INDEXES
             ),

@@ -138,15 +138,15 @@ def test_a_stale_lock_says_the_least_that_solving_changes(project: Project) -> N
         "  no: alpha 2.0 is locked, but you require alpha<2  (provision.yaml:8)  [stale-package]\n"
         "  solving again would change 1 thing:\n"
         "    alpha 2.0 -> 1.0, a downgrade to an older major version\n"
-        "      because the spec asks for `alpha<2`, it asked for `alpha`  (provision.yaml)\n"
+        "      because the spec asks for `alpha<2`, it asked for `alpha`  (provision.yaml:8)\n"
         "  solving again with --upgrade would change 2 things:\n"
         "    alpha 2.0 -> 1.0, a downgrade to an older major version\n"
-        "      because the spec asks for `alpha<2`, it asked for `alpha`  (provision.yaml)\n"
+        "      because the spec asks for `alpha<2`, it asked for `alpha`  (provision.yaml:8)\n"
         "    beta 2.0 -> 3.0, a new major version\n"
         "      because released since: uploaded 2026-03-02, the newest file of the old lock 2026-02-01\n"
         "  the new lock would record: the spec says `packages.alpha: <2`, it said `any version`\n"
         "  1 package is held back even so:\n"
-        "    alpha 1.0, not 2.0, out since 2026-02-01: the spec asks for `alpha<2`  (provision.yaml)\n"
+        "    alpha 1.0, not 2.0, out since 2026-02-01: the spec asks for `alpha<2`  (provision.yaml:8)\n"
     )
 
 
@@ -160,7 +160,7 @@ def test_where_least_and_upgrade_are_the_same_it_is_said_once(project: Project) 
         "  no: `delta` is not locked: you require delta  (provision.yaml:8)  [missing-package]\n"
         "  solving again would change 1 thing:\n"
         "    delta 1.0 is new\n"
-        "      because the spec asks for `delta` now  (provision.yaml)\n"
+        "      because the spec asks for `delta` now  (provision.yaml:8)\n"
         "  solving again with --upgrade would change the same\n"
         "  the new lock would record: the spec says `packages.delta: any version` now\n"
     )

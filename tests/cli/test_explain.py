@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from provisioner.matrix.load import load_matrix
 from tests.project import changed
 
@@ -191,3 +193,138 @@ def test_a_component_that_is_not_in_the_stack_is_a_mistake(project: Project) -> 
     assert outcome.err == (
         "error: `pyhton` is not part of the stack of this spec  [bad-usage]\n\nhint: did you mean `python`?\n"
     )
+
+
+class TestAVersionThatTheSpecHoldsBack:
+    @pytest.fixture(autouse=True)
+    def newest(self, project: Project) -> None:
+        """A third alpha, which needs a third beta and delta."""
+        project.index.add_wheel("alpha", "3.0", requires=["beta>=3", "delta"])
+        project.index.add_wheel("beta", "3.0", requires=["epsilon"])
+        project.index.add_wheel("delta", "1.0")
+        project.index.add_wheel("epsilon", "1.0")
+
+    def test_alone(self, project: Project) -> None:
+        project.spec("['alpha==2.0']")
+        outcome = project.run("explain", "alpha")
+        assert (outcome.code, outcome.err) == (0, "")
+        assert outcome.out == (
+            "alpha 2.0 is chosen\n"
+            "  you require alpha==2.0  (provision.yaml:8)  <- holds it back\n"
+            "not alpha 3.0: only `alpha==2.0`  (provision.yaml:8) holds it back\n"
+            "  alpha 3.0 would come with delta 1.0, which is new\n"
+            "hint: alpha 3.0 instead of `alpha==2.0` would do: gives alpha 3.0, python 3.12\n"
+        )
+
+    def test_alone_and_nothing_else_would_change(self, project: Project) -> None:
+        project.index.add_wheel("epsilon", "2.0")
+        project.spec("[alpha, 'epsilon<2']")
+        assert project.run("explain", "epsilon").out.splitlines()[3:5] == [
+            "not epsilon 2.0: only `epsilon<2`  (provision.yaml:8) holds it back",
+            "  nothing else would change with it",
+        ]
+
+    def test_in_a_constraints_file(self, project: Project) -> None:
+        project.write("# not yet\nalpha<3\n", name="limits.txt")
+        project.spec("[alpha]", "constraints: [limits.txt]")
+        assert project.run("explain", "alpha").out.splitlines()[3:] == [
+            "not alpha 3.0: only `alpha<3`  (limits.txt:2) holds it back",
+            "  alpha 3.0 would come with delta 1.0, which is new",
+            "hint: leaving out the constraint `alpha<3` would do: gives alpha 3.0, python 3.12",
+        ]
+
+    def test_beside_something_else(self, project: Project) -> None:
+        project.spec("['alpha<3', 'beta==2.0']")
+        both = (
+            "alpha 3.0 instead of `alpha<3` and beta 3.0 instead of `beta==2.0` would do: these 2 changes are needed together"
+        )
+        assert project.run("explain", "alpha").out.splitlines()[2:] == [
+            "not alpha 3.0: `alpha<3`  (provision.yaml:8) holds it back, and without it these cannot hold together:",
+            "  you ask why not alpha 3.0  (your question)",
+            "  you require beta==2.0  (provision.yaml:8)",
+            "  alpha 3.0 needs beta>=3  (metadata of alpha 3.0)",
+            "  so alpha 3.0 cannot be chosen",
+            f"hint: {both}: gives alpha 3.0, beta 3.0, python 3.12",
+        ]
+
+    def test_of_a_component(self, project: Project) -> None:
+        newest = max(one.version for one in load_matrix().components["pytorch"].releases)
+        project.write(changed("requires: {python: '==3.12', pytorch: '==2.6.0'}", "packages: []"))
+        assert project.run("explain", "pytorch").out.splitlines()[1:4] == [
+            "  you require pytorch ==2.6.0  (provision.yaml:6)  <- holds it back",
+            f"not pytorch {newest}: only `pytorch ==2.6.0`  (provision.yaml:6) holds it back",
+            "  nothing else would change with it",
+        ]
+
+    def test_as_json(self, project: Project) -> None:
+        project.spec("['alpha==2.0', 'beta<3', 'alpha<3']")
+        lines = [
+            {"component": "alpha", "kind": "request", "text": "you require alpha==2.0", "where": "provision.yaml:8"},
+            {"component": "alpha", "kind": "request", "text": "you require alpha<3", "where": "provision.yaml:8"},
+        ]
+        found = project.run("explain", "alpha", "--format", "json").json
+        assert found["without"]["lines"] == lines == found["held_by"]
+        assert found["without"]["conflict"]["conclusion"] == "so alpha 3.0 cannot be chosen"
+        project.spec("['alpha<3']", "requires: {python: '==3.12'}")
+        found = project.run("explain", "alpha", "--format", "json").json
+        assert found["without"]["changes"] == [{"component": "delta", "from": "", "to": "1.0"}]
+
+    def test_in_two_lines(self, project: Project) -> None:
+        project.spec("['alpha==2.0', 'alpha<3']")
+        assert project.run("explain", "alpha").out.splitlines()[3:] == [
+            "not alpha 3.0: only `alpha==2.0`  (provision.yaml:8) and `alpha<3`  (provision.yaml:8) hold it back",
+            "  alpha 3.0 would come with delta 1.0, which is new",
+            "hint: alpha 3.0 instead of `alpha==2.0` and `alpha<3` would do: gives alpha 3.0, python 3.12",
+        ]
+
+    def test_an_override_is_more_than_a_version(self, project: Project) -> None:
+        project.spec("[alpha]", "overrides: ['beta==2.0']")
+        outcome = project.run("explain", "beta")
+        assert "not beta 3.0, because these cannot hold together:\n" in outcome.out
+        assert "without" not in project.run("explain", "beta", "--format", "json").json
+
+    def test_with_an_extra(self, project: Project) -> None:
+        for version in ("1.0", "2.0"):
+            project.index.add_wheel("zeta", version, extras=["fast"], requires=["delta; extra == 'fast'"])
+        project.index.add_wheel("eta", "1.0", requires=["zeta[fast]>=1"])
+        project.spec("['zeta[fast]==1.0', eta]")
+        outcome = project.run("explain", "zeta")
+        assert outcome.out == (
+            "zeta 1.0 is chosen\n"
+            "  you require zeta[fast]==1.0  (provision.yaml:8)  <- holds it back\n"
+            "  eta 1.0 needs zeta>=1  (metadata of eta 1.0)\n"
+            "not zeta 2.0: only `zeta[fast]==1.0`  (provision.yaml:8) holds it back\n"
+            "  nothing else would change with it\n"
+            "hint: zeta 2.0 instead of `zeta[fast]==1.0` would do: gives eta 1.0, python 3.12, zeta[fast] 2.0\n"
+        )
+
+
+def test_what_is_chosen_is_explained_where_an_index_of_the_newest_is_out_of_reach(project: Project) -> None:
+    project.index.add_wheel("kappa", "1.0")
+    project.index.add_wheel("iota", "1.0", requires=["kappa"])
+    project.index.add_wheel("iota", "2.0", requires=["lost"])
+    project.spec("['iota<2']")
+    assert project.run("explain", "iota").code == 0
+    project.spec(
+        "['iota<2']",
+        'indexes: [{name: local, url: "INDEX/simple"}, {name: away, url: "http://127.0.0.1:9/simple", packages: [lost]}]',
+    )
+    outcome = project.run("explain", "iota")
+    assert outcome.code == 3
+    assert outcome.out.splitlines()[:2] == [
+        "iota 1.0 is chosen",
+        "  you require iota<2  (provision.yaml:6)  <- holds it back",
+    ]
+    assert outcome.out.splitlines()[2].startswith(
+        "not iota 2.0: whether it would work cannot be told: index `away` cannot be reached"
+    )
+    assert project.run("explain", "iota", "--format", "json").json["order"].startswith("whether it would work cannot be told")
+
+
+def test_a_component_that_the_stack_does_not_have_is_no_misspelled_package(project: Project) -> None:
+    project.index.add_wheel("click", "8.0")
+    project.spec("[alpha, click]", "image: {}", "runs: host", "outputs: []")
+    outcome = project.run("explain", "glibc")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err == "error: `glibc` is not part of the stack of this spec  [bad-usage]\n\nhint: it has python\n"
+    assert project.run("explain", "clik").err.endswith("hint: did you mean `click`?\n")

@@ -128,7 +128,7 @@ class TestCheck:
         two.write(changed("targets:\n  big: {platform: linux/amd64}"))
         outcome = two.run("check", f"small/{LOCK}")
         assert outcome.code == 2
-        assert outcome.err.startswith("error: small/../provision.yaml has no target `small`")
+        assert outcome.err.startswith("error: provision.yaml has no target `small`")
 
 
 class TestMistakes:
@@ -168,7 +168,7 @@ class TestMistakes:
             (
                 ("explain",),
                 "provision.yaml is for several targets (big, small), and this needs one",
-                "choose one with --target; without that option, write a spec with one `target`",
+                "choose one with --target",
             ),
             (
                 ("solve", "--host", "hosts.yaml"),
@@ -192,3 +192,23 @@ class TestMistakes:
 def test_explain_speaks_of_the_target_that_is_meant(two: Project) -> None:
     outcome = two.run("explain", "python", "--target", "small", "--stack-only")
     assert outcome.code == 0, outcome.err
+
+
+def test_check_names_the_spec_as_people_do(two: Project) -> None:
+    assert two.run("solve").code == 0
+    two.write(changed(TWO, "packages: ['alpha<2']"))
+    outcome = two.run("check", "small")
+    assert outcome.code == 1
+    line = "  no: alpha 2.0 is locked, but you require alpha<2  (provision.yaml:11)  [stale-package]"
+    assert outcome.out.splitlines()[:2] == [f"small/{LOCK}: no", line]
+
+
+def test_a_folder_that_is_a_link_leads_to_the_spec_beside_what_it_links_to(two: Project) -> None:
+    assert two.run("solve").code == 0
+    (two.folder / "elsewhere").mkdir()
+    for name in ("provision.yaml", "small"):
+        (two.folder / name).rename(two.folder / "elsewhere" / name)
+    (two.folder / "small").symlink_to(two.folder / "elsewhere/small")
+    two.write("name: another\n")
+    outcome = two.run("check", f"small/{LOCK}")
+    assert (outcome.code, outcome.out) == (0, f"small/{LOCK}: yes\n")

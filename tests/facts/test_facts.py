@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.json import decode
 from ruamel.yaml import YAML
 
 from provisioner.host.model import Host
@@ -62,9 +63,9 @@ def title(case: dict[str, Any]) -> str:
 
 
 def solve(case: dict[str, Any]) -> Stack:
-    spec = Spec.model_validate_json(json.dumps(case["spec"]))
+    spec = decode(json.dumps(case["spec"]), type=Spec)
     hosts = tuple(
-        TargetHost(label=f"host {number}", host=Host.model_validate_json(json.dumps(facts)))
+        TargetHost(label=f"host {number}", host=decode(json.dumps(facts), type=Host))
         for number, facts in enumerate(case.get("hosts", []), start=1)
     )
     return solve_system(join(shipped(), Wish(spec=spec, hosts=hosts, platform=str(spec.target.platform))))

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.json import decode
+from msgspec.structs import replace
 from ruamel.yaml import YAML
 
 from provisioner.host.model import Host
@@ -45,18 +47,18 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def parsed(model: Any, data: object) -> Any:  # noqa: ANN401 - one of two pydantic models
-    return model.model_validate_json(json.dumps(data, default=str))
+    return decode(json.dumps(data, default=str), type=model)
 
 
 def question(plan: dict[str, Any]) -> Question:
     spec = parsed(Spec, plan["spec"])
-    wanted = spec.model_copy(update={"requires": {**spec.requires, **plan.get("to", {})}})
+    wanted = replace(spec, requires={**spec.requires, **plan.get("to", {})})
     hosts = tuple(
         TargetHost(label=f"host {index}", host=parsed(Host, facts)) for index, facts in enumerate(plan["hosts"], start=1)
     )
     platform = str(spec.target.platform)
     accelerator = Wish(spec=wanted, hosts=hosts, platform=platform).accelerator
-    bare = spec.model_copy(update={"requires": {}})
+    bare = replace(spec, requires={})
 
     def aim(of: Spec, **fixed: str) -> Aim:
         return Aim(spec=of, platform=platform, accelerator=accelerator, fixed=fixed, fixed_by="the lock")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from msgspec import Struct
+from msgspec.json import decode
 from msgspec.structs import replace
 
 from provisioner.cli.fleet_report import as_json, lines
@@ -62,7 +63,7 @@ class Trial(Struct, frozen=True, kw_only=True):
     @property
     def wish(self) -> Wish:
         spec = {"accelerator": "cuda", "requires": dict.fromkeys(self.requires, ">=0")}
-        return Wish(spec=Spec.model_validate_json(json.dumps(spec)), hosts=(), platform="linux/amd64")
+        return Wish(spec=decode(json.dumps(spec), type=Spec), hosts=(), platform="linux/amd64")
 
     def listed(self, copies: int = 1) -> list[ListedHost]:
         return [
@@ -79,7 +80,7 @@ def profile(driver: str, kernel: str | None, system: str) -> Host:
         "gpus": [{"compute_capability": "7.0"}],
         **({"kernel": kernel} if kernel else {}),
     }
-    return Host.model_validate_json(json.dumps(facts))
+    return decode(json.dumps(facts), type=Host)
 
 
 def trial(seed: int, *, most: int) -> Trial:
@@ -270,7 +271,7 @@ AMD = ("gfx900", "gfx906", "gfx90a", "gfx942", "gfx1010", "gfx1030", "gfx1031", 
 def real_host(dice: random.Random, kind: str) -> Host:
     if kind == "amd":
         gpus = [{"gfx": gfx} for gfx in dice.sample(AMD, dice.choice((1, 1, 2)))]
-        return Host.model_validate_json(json.dumps({"driver": {"kind": "amdgpu", "version": "6.12.12"}, "gpus": gpus}))
+        return decode(json.dumps({"driver": {"kind": "amdgpu", "version": "6.12.12"}, "gpus": gpus}), type=Host)
     name, capability = dice.choice(NVIDIA)
     driver = dice.choice(DRIVERS)
     facts: dict[str, Any] = {"gpus": [{"name": name, "compute_capability": capability}]}
@@ -279,7 +280,7 @@ def real_host(dice: random.Random, kind: str) -> Host:
             "open" if capability == "10.0" else "proprietary" if capability == "7.0" else dice.choice(("open", "proprietary"))
         )
         facts |= {"driver": {"version": driver, "module": module}, "kernel": "5.15.0-105-generic"}
-    return Host.model_validate_json(json.dumps(facts))
+    return decode(json.dumps(facts), type=Host)
 
 
 @pytest.mark.parametrize("kind", ["nvidia", "amd"])
@@ -291,7 +292,7 @@ def test_on_the_shipped_matrix_no_fewer_sets_of_hosts_can_be_solved_together(kin
     spec: dict[str, Any] = {"requires": {"pytorch": ">=1.12"}, "image": {"base": dice.choice(("slim", "cuda-runtime"))}}
     if kind == "amd":
         spec["image"] = {"base": "slim"}
-    wish = Wish(spec=Spec.model_validate_json(json.dumps(spec)), hosts=(), platform="linux/amd64")
+    wish = Wish(spec=decode(json.dumps(spec), type=Spec), hosts=(), platform="linux/amd64")
     hosts = list(dict.fromkeys(real_host(dice, kind) for _ in range(5)))
     able = [at for at, host in enumerate(hosts) if joint(matrix, wish, [host])]
     answer = cover_fleet(

@@ -54,6 +54,25 @@ ENTRY = st.fixed_dictionaries(
 )
 
 
+PLACE = st.one_of(
+    LINK,
+    st.sampled_from(["https://a.example/", "https://b.example/", "http://a.example/", "/", "//a.example/"]).flatmap(
+        lambda start: st.text(alphabet="ab/ %\n", max_size=4).map(lambda rest: f"{start}{rest}")
+    ),
+)
+
+
+@examples(500)
+@given(st.lists(PLACE, max_size=4))
+def test_links_are_read_quickly_together_where_each_is_alone(links: list[str]) -> None:
+    def is_quick(some: list[str]) -> bool:
+        entries = [{"filename": "demo-1.0.tar.gz", "url": link} for link in some]
+        body = json.dumps({"meta": {"api-version": "1.3"}, "files": entries}).encode()
+        return json_page.listing(body, url=URL, index="main") is not None
+
+    assert is_quick(links) == all(is_quick([link]) for link in links)
+
+
 @examples(300)
 @given(st.lists(ENTRY, max_size=4))
 def test_a_page_lists_the_same_whether_it_is_read_quickly_or_with_patience(entries: list[dict[str, Any]]) -> None:

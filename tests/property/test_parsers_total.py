@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from provisioner.document import known_keys, parse_document, parse_model
+from provisioner.document import parse_document, parse_model
 from provisioner.errors import InvalidDocumentError, Mistake, ProvisionError
 from provisioner.host.load import host_document, host_from_document
 from provisioner.host.profile import load_profile, profile_names
@@ -27,6 +27,7 @@ from provisioner.matrix.files import KIND, MatrixFiles, Parsed, read_files
 from provisioner.matrix.location import default_directory
 from provisioner.spec.gather import Gathered
 from provisioner.spec.load import parse_spec
+from provisioner.strict_model import known_keys
 from provisioner.versions import Range, Version
 from tests.lock_examples import cuda_stack, lock_of
 from tests.strategies import SEEDS, TIMES, examples

@@ -15,6 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.json import decode
 from msgspec.structs import replace
 
 from provisioner.matrix.load import load_matrix
@@ -23,6 +24,7 @@ from provisioner.solve.requirement import Candidate, Key
 from provisioner.solve.resolve import decide
 from provisioner.solve.universe import Universe
 from provisioner.spec.model import Spec
+from provisioner.strict_model import plain_data
 from provisioner.versions import Range
 from tests.random_wishes import NAMES, wishes
 from tests.strategies import TIMES
@@ -187,12 +189,12 @@ def _some(name: str, draw: random.Random) -> str:
 def _replaced(wish: Wish, requires: Mapping[str, str], policy: Mapping[str, Any]) -> Wish:
     base = wish.spec.image.base if wish.accelerator == "cuda" else "auto"
     content = {
-        **wish.spec.model_dump(by_alias=True, exclude_none=True),
+        **plain_data(wish.spec),
         "requires": requires,
         "policy": policy,
         "image": {"base": base},
     }
-    return replace(wish, spec=Spec.model_validate_json(json.dumps(content)))
+    return replace(wish, spec=decode(json.dumps(content), type=Spec))
 
 
 def in_order(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Key]:

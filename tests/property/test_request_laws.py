@@ -92,13 +92,12 @@ WANTED = st.builds(Wanted, st.sampled_from(NAMES), st.sampled_from(["", *SIGNS])
 REQUIRES = st.fixed_dictionaries(
     {(name, number): st.lists(WANTED, max_size=2).map(tuple) for name in NAMES for number in NUMBERS}
 )
-WORLDS = st.builds(
-    World,
+WORLDS = st.tuples(
     REQUIRES,
     st.lists(WANTED, min_size=1, max_size=2).map(tuple),
     st.lists(WANTED.filter(lambda one: bool(one.sign)), max_size=2).map(tuple),
     st.lists(WANTED, max_size=2).map(lambda some: {one.name: one for one in some}),
-)
+).map(lambda fields: World(*fields))
 
 
 def table(world: World) -> dict[str, dict[str, list[str] | str]]:
@@ -121,7 +120,7 @@ def stack_of(world: World, *, preferred: Choice, upgraded: str = "") -> Stack | 
     }
     kept = {name: str(number) for name, number in preferred.items() if name != upgraded}
     named = {upgraded: str(preferred.get(upgraded, ""))} if upgraded else {}
-    wish = replace(wish, spec=wish.spec.model_copy(update=lists), preferred=kept, upgraded=named)
+    wish = replace(wish, spec=replace(wish.spec, **lists), preferred=kept, upgraded=named)
     try:
         return solve_joint(join(matrix_with_facts(), wish), lambda _: Shelf(table(world)))
     except NoStackError:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.json import decode
 from ruamel.yaml import YAML
 
 from provisioner.host.model import Host
@@ -50,9 +51,9 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def wish(scenario: dict[str, Any]) -> Wish:
-    spec = Spec.model_validate_json(json.dumps(scenario["spec"], default=str))
+    spec = decode(json.dumps(scenario["spec"], default=str), type=Spec)
     hosts = tuple(
-        TargetHost(label=f"host {index}", host=Host.model_validate_json(json.dumps(facts)))
+        TargetHost(label=f"host {index}", host=decode(json.dumps(facts), type=Host))
         for index, facts in enumerate(scenario.get("hosts", []), start=1)
     )
     return Wish(spec=spec, hosts=hosts, platform=str(spec.target.platform))

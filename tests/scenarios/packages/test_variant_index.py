@@ -15,7 +15,7 @@ from tests import small
 from tests.loopback_index import LoopbackIndex
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from provisioner.solve.stack import Stack
@@ -153,3 +153,107 @@ def test_a_cpu_build_is_the_wheel_of_the_cpu_index_and_not_the_default_one(
         "torch": (f"{version}+cpu", "pytorch-cpu"),
         "torchvision": ("0.30.0+cpu", "pytorch-cpu"),
     }
+
+
+A100 = {"driver": {"version": "580.95.05", "module": "open"}, "gpus": [{"compute_capability": "8.0"}]}
+MANYLINUX = "cp311-cp311-manylinux_2_17_x86_64"
+
+
+@pytest.fixture
+def two_abis() -> Iterator[LoopbackIndex]:
+    """PyTorch 2.6.0 for x86_64 alone has builds of both C++ ABIs: the default one is of the old, that of cu126 of the new."""
+    with LoopbackIndex() as served:
+        served.add_wheel("torch", "2.6.0")
+        served.add_wheel("torch", "2.6.0+cu126", index="whl/cu126")
+        served.add_wheel("torchcodec", "0.2.1", tag=MANYLINUX)
+        yield served
+
+
+def beside_2_6(index: LoopbackIndex, folder: Path, package: str, pytorch: str = "==2.6.0+cu126") -> Stack:
+    locations = (IndexLocation(name="pypi", url=index.url), IndexLocation(name="pytorch", url=index.template))
+    settings = IndexSettings(indexes=locations, cache_directory=folder / "cache", fresh_seconds=0)
+    wish = small.wish({"python": "==3.11", "pytorch": pytorch}, A100, packages=(package,))
+    return solve_joint(join(load_matrix(), wish), lambda environment: PackageIndex(settings, environment))
+
+
+def test_a_wheel_of_the_old_c_plus_plus_abi_does_not_go_with_a_build_of_the_new_one(
+    two_abis: LoopbackIndex, tmp_path: Path
+) -> None:
+    with pytest.raises(NoStackError) as caught:
+        beside_2_6(two_abis, tmp_path, "torchcodec")
+    said = [(member.kind, member.text) for member in caught.value.conflict.members if member.component == "torchcodec"]
+    assert said == [
+        ("request", "you require torchcodec"),
+        (
+            "rule",
+            (
+                "torchcodec 0.2.1 needs a build of the old C++ ABI of PyTorch: its libraries call functions by their names "
+                "in that ABI"
+            ),
+        ),
+    ]
+
+
+def test_the_build_of_its_abi_is_chosen_where_any_of_the_release_will_do(two_abis: LoopbackIndex, tmp_path: Path) -> None:
+    stack = beside_2_6(two_abis, tmp_path, "torchcodec", "==2.6.0")
+    assert {package.name: (package.version, package.file.index) for package in stack.packages} == {
+        "torch": ("2.6.0", "pypi"),
+        "torchcodec": ("0.2.1", "pypi"),
+    }
+
+
+def test_a_wheel_of_the_variant_index_is_of_the_abi_of_its_build(two_abis: LoopbackIndex, tmp_path: Path) -> None:
+    two_abis.add_wheel("torchcodec", "0.2.1+cu126", index="whl/cu126", tag=MANYLINUX)
+    stack = beside_2_6(two_abis, tmp_path, "torchcodec")
+    assert {package.name: (package.version, package.file.index) for package in stack.packages} == {
+        "torch": ("2.6.0+cu126", "pytorch-cu126"),
+        "torchcodec": ("0.2.1+cu126", "pytorch-cu126"),
+    }
+
+
+def test_a_wheel_by_url_that_names_its_build_is_of_the_abi_of_that_build(two_abis: LoopbackIndex, tmp_path: Path) -> None:
+    own = two_abis.add_wheel("torchcodec", "0.2.1+cu126", index="hidden", tag=MANYLINUX)
+    stack = beside_2_6(two_abis, tmp_path, f"torchcodec @ {two_abis.root}/files/hidden/{own}")
+    assert {package.name: package.version for package in stack.packages} == {
+        "torch": "2.6.0+cu126",
+        "torchcodec": "0.2.1+cu126",
+    }
+
+
+GRACE_HOPPER = {"platform": "linux/arm64", **A100, "gpus": [{"compute_capability": "9.0"}]}
+
+
+def on_arm(folder: Path, host: Mapping[str, object], **spec: object) -> Stack:
+    """For Arm, vllm 0.11.0 and its PyTorch: a CPU build on the default index, one with CUDA on the index of cu129."""
+    with LoopbackIndex() as served:
+        served.add_wheel("torch", "2.8.0", tag="cp311-cp311-manylinux_2_28_aarch64")
+        served.add_wheel("torch", "2.8.0+cu129", index="whl/cu129", tag="cp311-cp311-manylinux_2_28_aarch64")
+        served.add_wheel("vllm", "0.11.0", requires=["torch==2.8.0"], tag="cp38-abi3-manylinux2014_aarch64")
+        locations = (IndexLocation(name="pypi", url=served.url), IndexLocation(name="pytorch", url=served.template))
+        settings = IndexSettings(indexes=locations, cache_directory=folder / "cache", fresh_seconds=0)
+        target = {"platform": "linux/arm64"}
+        wish = small.wish({"python": "==3.11"}, host, packages=("vllm",), platform="linux/arm64", target=target, **spec)
+        return solve_joint(join(load_matrix(), wish), lambda environment: PackageIndex(settings, environment))
+
+
+def test_on_arm_a_wheel_that_links_cuda_is_for_a_build_with_cuda_of_its_major(tmp_path: Path) -> None:
+    """Its wheel links libtorch_cuda.so and libcudart.so.12; of the CPU build it could load neither."""
+    stack = on_arm(tmp_path, GRACE_HOPPER)
+    assert {package.name: (package.version, package.file.index) for package in stack.packages} == {
+        "torch": ("2.8.0+cu129", "pytorch-cu129"),
+        "vllm": ("0.11.0", "pypi"),
+    }
+
+
+def test_on_arm_a_wheel_that_links_cuda_does_not_go_with_the_cpu_build(tmp_path: Path) -> None:
+    with pytest.raises(NoStackError) as caught:
+        on_arm(tmp_path, {"platform": "linux/arm64", "gpus": []}, accelerator="cpu")
+    said = [member.text for member in caught.value.conflict.members if member.component == "vllm"]
+    assert said == [
+        "you require vllm",
+        (
+            "vllm 0.11.0 from the pypi index is compiled for the PyTorch build of the pypi index, or for one with CUDA where "
+            "that is a CPU build"
+        ),
+        "vllm 0.11.0 needs torch==2.8.0",
+    ]

@@ -7,6 +7,7 @@ import random
 from typing import Any
 
 import pytest
+from msgspec.json import decode
 
 from provisioner.fleet.classes import HostClass, fold, indistinguishable, natural, pools_of
 from provisioner.host.model import Host
@@ -19,7 +20,7 @@ MATRIX = small.matrix(["pytorch", "driver", "kernel", "glibc"], {"pytorch": {"2.
 
 
 def host(**facts: Any) -> Host:  # noqa: ANN401 - any key of a profile
-    return Host.model_validate_json(json.dumps(facts))
+    return decode(json.dumps(facts), type=Host)
 
 
 def listed(**hosts: Host) -> list[ListedHost]:

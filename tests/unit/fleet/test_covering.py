@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.json import decode
 
 from provisioner.fleet import cover
 from provisioner.fleet.affinity import admits
@@ -31,9 +32,9 @@ def covered(
     matrix: Matrix, requires: dict[str, str], /, *, spec: dict[str, Any] | None = None, **hosts: dict[str, Any]
 ) -> FleetAnswer:
     """The answer for hosts by name; each has a GPU unless it says otherwise."""
-    wished = Spec.model_validate_json(json.dumps({"requires": requires, **(spec or {})}))
+    wished = decode(json.dumps({"requires": requires, **(spec or {})}), type=Spec)
     listed = [
-        ListedHost(name=name.replace("_", "-"), host=Host.model_validate_json(json.dumps({"gpus": GPU, **facts})))
+        ListedHost(name=name.replace("_", "-"), host=decode(json.dumps({"gpus": GPU, **facts}), type=Host))
         for name, facts in hosts.items()
     ]
     return cover_fleet(matrix, Wish(spec=wished, hosts=(), platform="linux/amd64"), listed, platforms=())
@@ -77,10 +78,10 @@ def test_what_two_stacks_can_serve_goes_where_most_nodes_are_newest() -> None:
 
 
 def test_many_nodes_keep_their_newest_stack_from_few_that_would_hold_it_back() -> None:
-    wished = Spec.model_validate_json('{"requires": {"app": "*"}}')
+    wished = decode('{"requires": {"app": "*"}}', type=Spec)
     hosts = [("old", "1", 1), ("middle", "2", 1), ("new", "3", 100)]
     listed = [
-        ListedHost(name=name, host=Host.model_validate_json(json.dumps({"gpus": GPU, **driver(version)})), count=count)
+        ListedHost(name=name, host=decode(json.dumps({"gpus": GPU, **driver(version)}), type=Host), count=count)
         for name, version, count in hosts
     ]
     answer = cover_fleet(NEEDS_DRIVER, Wish(spec=wished, hosts=(), platform="linux/amd64"), listed, platforms=())
@@ -201,7 +202,7 @@ def test_what_only_the_newest_gpus_need_is_asked_of_no_other_host() -> None:
     drivers = {("7.5", "525.147.05"): True, ("10.0", "525.147.05"): False, ("10.0", "570.86.15"): True}
     for (capability, version), is_admitted in drivers.items():
         facts = {"platform": "linux/amd64", "driver": {"version": version}, "gpus": [{"compute_capability": capability}]}
-        assert admits(affinity, labels_of(Host.model_validate_json(json.dumps(facts)))) == is_admitted, (capability, version)
+        assert admits(affinity, labels_of(decode(json.dumps(facts), type=Host))) == is_admitted, (capability, version)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from provisioner.fleet.labels import label_sets, labels_of
 from provisioner.host.model import Driver, Host, HostGpu, Jetson, OperatingSystem
@@ -109,7 +110,7 @@ def test_a_jetson_states_its_release_and_no_label_shows_it() -> None:
 
 
 def test_hosts_of_the_same_labels_are_one_set() -> None:
-    closed = A100.model_copy(update={"driver": Driver(version="550.54.15", module="proprietary")})
+    closed = replace(A100, driver=Driver(version="550.54.15", module="proprietary"))
     listed = [ListedHost(name=name, host=host) for name, host in (("a", A100), ("b", closed), ("c", A100))]
     (found,) = label_sets(listed)
     assert found.names == ("a", "b", "c")

@@ -29,8 +29,9 @@ print(json.dumps(msgspec.to_builtins(ask_nvml())))
 INSPECT = """
 import json
 from provisioner.host.inspect import inspect_host
+from provisioner.strict_model import plain_data
 inspection = inspect_host()
-print(json.dumps([inspection.host.model_dump(exclude_none=True), inspection.notes]))
+print(json.dumps([plain_data(inspection.host), inspection.notes]))
 """
 
 without_driver = pytest.mark.skipif(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import tarfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -251,7 +252,62 @@ def test_a_build_sees_one_index_and_no_other_login(monkeypatch: pytest.MonkeyPat
         "PIP_CONFIG_FILE": "/dev/null",
         "PIP_INDEX_URL": "https://ada:p%40ss@main.example/simple",
         "PIP_NO_INPUT": "1",
+        "PIP_KEYRING_PROVIDER": "disabled",
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
     }
     assert "s3cret" not in repr(found)
     assert environment(IndexSettings(indexes=(own,)), "/tmp")["PIP_NO_INDEX"] == "1"
+
+
+SEEN = (
+    "import json; pathlib.Path({place!r}).write_text(json.dumps([dict(os.environ), sys.argv, sys.stdin.read(), os.getcwd()]))"
+)
+
+
+def test_what_a_distribution_runs_sees_no_token_no_login_and_no_home(
+    served: LoopbackIndex, open_index: OpenIndex, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / ".netrc").write_text("machine 127.0.0.1 login ada password n3trc\n")
+    for name in ("AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "HF_TOKEN", "PROVISION_INDEX_MAIN_PASSWORD", "SSH_AUTH_SOCK"):
+        monkeypatch.setenv(name, "s3cret")
+    monkeypatch.setenv("HTTPS_PROXY", "http://ada:s3cret@127.0.0.1:9")
+    monkeypatch.setenv("CFLAGS", "-O1")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("NETRC", str(home / ".netrc"))
+    served.credentials = "ada:n3trc"
+    served.add_wheel("helper", "1.0")
+    add_sdist(served, requires='"helper==1.0"', body=f"import helper; {SEEN.format(place=str(tmp_path / 'seen'))}")
+    client = open_index(allow_sdist=True, allow_build=True)
+    assert len(client.requirements(client.releases(DEMO)[0])) == 2
+    text = (tmp_path / "seen").read_text()
+    variables, words, said, folder = json.loads(text)
+    assert "s3cret" not in text
+    assert "n3trc" not in text
+    assert str(home) not in text
+    assert variables["CFLAGS"] == "-O1"
+    assert variables["HOME"].startswith(variables["TMPDIR"])
+    assert not [name for name in variables if name.startswith(("PIP_", "PROVISION_", "AWS_", "GITHUB_", "HF_", "SSH_"))]
+    assert said == ""
+    assert not Path(folder).exists()
+    assert all("@" not in word for word in words)
+
+
+def test_the_login_of_the_builds_index_is_hidden_in_what_a_failed_build_says(
+    served: LoopbackIndex,
+    open_index: OpenIndex,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine 127.0.0.1 login ada password n3trc\n")
+    monkeypatch.setenv("NETRC", str(netrc))
+    served.credentials = "ada:n3trc"
+    add_sdist(served, body="raise RuntimeError('https://ada:n3trc@index.example')")
+    client = open_index(allow_sdist=True, allow_build=True)
+    with caplog.at_level("INFO", logger="provisioner"), pytest.raises(UnusableMetadataError) as caught:
+        client.requirements(client.releases(DEMO)[0])
+    assert caught.value.message == "the build of `demo-1.0.tar.gz` fails: RuntimeError: https://***:***@index.example"
+    assert "n3trc" not in caplog.text

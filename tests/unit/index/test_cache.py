@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from msgspec.structs import replace
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
@@ -57,8 +58,8 @@ def test_a_page_is_kept_with_how_to_ask_again(tmp_path: Path) -> None:
 
 def test_a_selection_belongs_to_one_body_and_one_wish(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
-    cache.store_selection(PAGE, "wish", [1])
-    assert cache.selection(PAGE, "wish") == [1]
+    cache.store_selection(PAGE, "wish", b"[1]")
+    assert cache.selection(PAGE, "wish") == b"[1]"
     assert cache.selection(PAGE, "another") is None
     assert cache.selection(replace(PAGE, sha256="other"), "wish") is None
     cache.close()
@@ -89,9 +90,34 @@ def test_releases_survive_their_rows() -> None:
         PackageRelease(name=name, version=Version("2.0"), file=None, why_not="why", blocked_by="python", requires_python=">=9"),
         PackageRelease(name=name, version=Version("1.0"), file=WHEEL, why_not="yanked"),
     )
-    assert decode_releases(encode_releases(releases), name, "main") == releases
+    found = decode_releases(encode_releases(releases))
+    assert found == releases
+    assert [str(one.version) for one in found] == ["2.0", "1.0"]
 
 
-@pytest.mark.parametrize("rows", [None, 7, [7], [[]], [["1.0"]], [["not a version", "", "", "", None]]])
-def test_rows_of_another_shape_are_a_miss(rows: object) -> None:
-    assert decode_releases(rows, canonicalize_name("demo"), "main") is None
+@pytest.mark.parametrize(
+    "kept", [None, b"", b"7", b"[7]", b"[[]]", b'[["demo"]]', b'[["demo", 1, null]]', b'[["demo", "1.0"', b"\xff"]
+)
+def test_rows_of_another_shape_are_a_miss(kept: bytes | None) -> None:
+    assert decode_releases(kept) is None
+
+
+@pytest.mark.parametrize("text", ["1.0", "2!1.0", "1.0a1", "1.0.post1", "1.0.dev3", "1.0+cu126.d1", "1!2.3rc4.post5.dev6+a.7"])
+def test_a_kept_version_is_the_version(text: str) -> None:
+    name = canonicalize_name("demo")
+    (found,) = decode_releases(encode_releases([PackageRelease(name=name, version=Version(text), file=None)])) or ()
+    kept, version = found.version, Version(text)
+    assert (str(kept), kept, hash(kept)) == (text, version, hash(version))
+    parts = ("epoch", "release", "pre", "post", "dev", "local", "public", "base_version", "is_prerelease", "major", "micro")
+    assert [getattr(kept, part) for part in parts] == [getattr(version, part) for part in parts]
+    assert (kept < Version("99!0"), Version("99!0") > kept, kept in SpecifierSet(f"==={text}")) == (True, True, True)
+    assert len({version, kept}) == 1
+
+
+def test_a_kept_version_has_no_other_parts_than_a_version() -> None:
+    (found,) = (
+        decode_releases(encode_releases([PackageRelease(name=canonicalize_name("demo"), version=Version("1"), file=None)]))
+        or ()
+    )
+    with pytest.raises(AttributeError, match="no_such_part"):
+        getattr(found.version, "no_such_part")  # noqa: B009 - a type checker knows that there is none

@@ -163,7 +163,7 @@ def test_a_wheels_metadata_costs_kilobytes_when_there_is_no_metadata_file(served
     served.metadata = False
     served.add_wheel("demo", "1.0", requires=["other"], padding=3_000_000)
     assert required(open_index()) == ["other"]
-    assert served.bytes_sent < 40_000
+    assert served.bytes_sent < 80_000
 
 
 def test_a_metadata_file_is_used_though_the_page_does_not_announce_it(served: LoopbackIndex, open_index: OpenIndex) -> None:
@@ -171,6 +171,51 @@ def test_a_metadata_file_is_used_though_the_page_does_not_announce_it(served: Lo
     served.add_wheel("demo", "1.0", requires=["other"])
     assert required(open_index()) == ["other"]
     assert (served.requests[f"{WHEEL}.metadata"], served.requests[WHEEL]) == (1, 0)
+
+
+def test_where_metadata_files_are_mostly_not_there_the_wheel_is_asked_first(
+    served: LoopbackIndex, open_index: OpenIndex
+) -> None:
+    served.metadata, served.json = False, True
+    for name in ("a", "b", "c", "d", "e"):
+        served.add_wheel(name, "1.0", requires=[f"needs-{name}"])
+    client = open_index()
+    assert [required(client, name) for name in ("a", "b", "c", "d", "e")] == [[f"needs-{name}"] for name in "abcde"]
+    asked = [served.requests[f"/files/{name}-1.0-py3-none-any.whl.metadata"] for name in "abcde"]
+    assert asked == [1, 1, 1, 0, 0]
+    assert [served.requests[f"/files/{name}-1.0-py3-none-any.whl"] for name in "abcde"] == [1] * 5
+
+
+def test_a_wheel_that_does_not_tell_has_its_metadata_file_asked_for_after_all(
+    served: LoopbackIndex, open_index: OpenIndex
+) -> None:
+    served.advertise, served.json = False, True
+    for name in ("a", "b", "c", "d"):
+        served.add_wheel(name, "1.0", requires=[f"needs-{name}"])
+    for name in ("a", "b", "c"):
+        served.statuses[f"/files/{name}-1.0-py3-none-any.whl.metadata"] = 404
+    served.statuses["/files/d-1.0-py3-none-any.whl"] = 500
+    client = open_index()
+    assert [required(client, name) for name in ("a", "b", "c", "d")] == [[f"needs-{name}"] for name in "abcd"]
+
+
+def test_a_metadata_file_that_is_announced_or_beside_a_wheel_of_unknown_size_is_asked_for_first(
+    served: LoopbackIndex, open_index: OpenIndex
+) -> None:
+    served.json = True
+    served.metadata = False
+    for name in ("a", "b", "c"):
+        served.add_wheel(name, "1.0")
+    served.metadata = True
+    served.add_wheel("announced", "1.0", requires=["other"])
+    client = open_index()
+    assert [required(client, name) for name in ("a", "b", "c")] == [[], [], []]
+    assert required(client, "announced") == ["other"]
+    assert served.requests["/files/announced-1.0-py3-none-any.whl"] == 0
+    served.json = served.advertise = False
+    served.add_wheel("unsized", "1.0", requires=["other"])
+    assert required(client, "unsized") == ["other"]
+    assert served.requests["/files/unsized-1.0-py3-none-any.whl"] == 0
 
 
 def test_a_page_in_place_of_a_metadata_file_is_not_taken_for_one(served: LoopbackIndex, open_index: OpenIndex) -> None:

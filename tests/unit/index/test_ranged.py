@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from provisioner.errors import UnavailableError
-from provisioner.index.ranged import TAIL, RangedFile
+from provisioner.index.ranged import SMALL, STEP, TAIL, RangedFile
 from provisioner.index.transport import Transport
 
 if TYPE_CHECKING:
@@ -66,8 +66,29 @@ def test_a_part_is_fetched_once(served: LoopbackIndex, transport: Transport) -> 
             stream.seek(0)
             stream.read(100)
         stream.seek(200)
-        stream.read(TAIL - 200)
+        stream.read(STEP - 200)
     assert served.requests[PATH] == 2
+
+
+@pytest.mark.parametrize(("padding", "stated", "first"), [(TAIL, True, SMALL), (2 * SMALL, True, TAIL), (TAIL, False, TAIL)])
+def test_a_file_that_is_said_to_be_small_is_asked_for_as_a_whole(
+    served: LoopbackIndex, transport: Transport, padding: int, first: int, *, stated: bool
+) -> None:
+    served.add_wheel("demo", "1.0", padding=padding)
+    content = served.files[PATH].content
+    size = len(content) if stated else None
+    with RangedFile(transport, f"{served.root}{PATH}", source="index `main`", size=size) as stream:
+        assert stream.fetched == min(first, len(content))
+        assert stream.read(100) == content[:100]
+    assert served.requests[PATH] == (1 if first > len(content) else 2)
+
+
+def test_a_file_that_is_larger_than_its_index_says_is_read_like_any_other(served: LoopbackIndex, transport: Transport) -> None:
+    served.add_wheel("demo", "1.0", padding=2 * SMALL)
+    content = served.files[PATH].content
+    with RangedFile(transport, f"{served.root}{PATH}", source="index `main`", size=1) as stream:
+        assert stream.fetched == SMALL
+        assert stream.read() == content
 
 
 def test_a_file_that_is_not_there_is_named(served: LoopbackIndex, transport: Transport) -> None:

@@ -11,8 +11,8 @@ from packaging.utils import canonicalize_name
 
 from provisioner.errors import ProvisionError, UnavailableError
 from provisioner.index.client import PackageIndex
-from provisioner.index.routing import normalized_pattern, route
-from provisioner.index.settings import IndexLocation, IndexSettings
+from provisioner.index.routing import default_index, normalized_pattern, open_indexes, route
+from provisioner.index.settings import IndexLocation, IndexSettings, settings_from_pip
 from tests.loopback_index import LoopbackIndex
 from tests.unit.index.conftest import TARGET
 
@@ -160,3 +160,56 @@ def test_a_folder_of_wheels_adds_to_an_index_unless_that_claims_the_name(
 )
 def test_a_pattern_is_spelled_as_names_of_indexes_are(written: str, normalized: str) -> None:
     assert normalized_pattern(written) == normalized
+
+
+def from_pip(main: str, *extra: str) -> list[str]:
+    environ = {"PIP_CONFIG_FILE": "/dev/null", "PIP_INDEX_URL": main, "PIP_EXTRA_INDEX_URL": " ".join(extra)}
+    return [location.url for location in open_indexes(settings_from_pip(environ))]
+
+
+PYPI, OWN_URL, MIRROR = "https://pypi.org/simple", "https://own.example/simple", "https://mirror.example/simple"
+CU126 = "https://download.pytorch.org/whl/cu126"
+
+
+@pytest.mark.parametrize(
+    ("configured", "asked"),
+    [
+        ([PYPI], [PYPI]),
+        ([PYPI, OWN_URL], [OWN_URL, PYPI]),
+        ([MIRROR, OWN_URL, "https://two.example/simple"], [OWN_URL, "https://two.example/simple", MIRROR]),
+        ([OWN_URL, PYPI], [OWN_URL, PYPI]),
+        ([PYPI, CU126], [PYPI, CU126]),
+        ([CU126, PYPI], [CU126, PYPI]),
+        ([CU126, PYPI, OWN_URL], [OWN_URL, CU126, PYPI]),
+        ([PYPI, "file:///srv/part"], [PYPI, "file:///srv/part"]),
+        ([MIRROR, "file:///srv/part", OWN_URL], [OWN_URL, MIRROR, "file:///srv/part"]),
+    ],
+)
+def test_of_pips_indexes_private_ones_are_asked_first_and_public_ones_last(configured: list[str], asked: list[str]) -> None:
+    assert from_pip(*configured) == asked
+
+
+def test_a_spec_is_asked_in_its_own_order() -> None:
+    own, pypi = IndexLocation(name="own", url=OWN_URL), IndexLocation(name="pypi", url=PYPI)
+    for indexes in ((own, pypi), (pypi, own)):
+        assert open_indexes(IndexSettings(indexes=indexes)) == indexes
+        assert default_index(IndexSettings(indexes=indexes)) == indexes[0]
+    assert default_index(IndexSettings(indexes=(own, pypi), main_index="pypi")) == pypi
+    assert default_index(IndexSettings(indexes=(OWN,))) is None
+
+
+@pytest.mark.parametrize("is_known_to_the_first", [True, False])
+def test_a_page_is_at_hand_when_every_index_up_to_its_own_is(
+    served: LoopbackIndex, other: LoopbackIndex, open_index: OpenIndex, *, is_known_to_the_first: bool
+) -> None:
+    """Pages that are not at hand are read several at a time; a kept 404 of the first index says nothing of the second."""
+    for index in (served, other):
+        index.cache_control = "max-age=600"
+    (served if is_known_to_the_first else other).add_wheel("demo", "1.0")
+    with open_index(indexes={"main": served.url}) as client:
+        client.releases(DEMO)
+    client = open_index(indexes={"main": served.url, "other": other.url})
+    assert client._is_at_hand(DEMO) is is_known_to_the_first
+    client.releases(DEMO)
+    assert client._is_at_hand(DEMO)
+    assert not client._is_at_hand(canonicalize_name("unknown"))

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from provisioner.errors import UnavailableError
 from provisioner.index import session
 from provisioner.index.activity import Activity, in_words, size_in_words
-from provisioner.index.ahead import WORKERS
 from provisioner.index.client import PackageIndex
 from provisioner.index.model import Environment
+from provisioner.index.pace import MOST
 from provisioner.index.settings import IndexLocation, IndexSettings
 from provisioner.index.transport import Transport
 from tests.scripted_server import Answer, ScriptedServer
@@ -137,6 +137,62 @@ def test_a_server_that_falls_silent_is_given_up_after_the_timeout(opened: Callab
         assert caught.value.message == "index `main` cannot be reached: no answer within 0.3 s"
 
 
+TRICKLES = [
+    pytest.param(Answer(body=b"." * 400, drip=0.05), id="body"),
+    pytest.param(Answer(body=b"." * 400, drip=0.05, headers={"Content-Encoding": "gzip"}), id="packed body"),
+    pytest.param(Answer(body=b"ok", drip=0.05, drips_head=True), id="head"),
+]
+
+
+@pytest.mark.parametrize("slow", TRICKLES)
+def test_an_answer_that_trickles_in_is_given_up_though_it_never_falls_silent(
+    opened: Callable[..., Transport], slow: Answer
+) -> None:
+    with ScriptedServer({"/a": [slow]}) as server:
+        started = time.monotonic()
+        with pytest.raises(UnavailableError) as caught:
+            opened(retries=1, timeout=0.4).request(server.url("/a"), source=SOURCE)
+        assert time.monotonic() - started < 4
+        assert caught.value.message == "index `main` cannot be reached: it sends less than 1000 bytes a second"
+        assert (caught.value.causes, caught.value.hints) == ((server.url("/a"),), NETWORK)
+        assert len(server.seen) == 2
+
+
+def test_a_file_that_trickles_in_is_given_up(opened: Callable[..., Transport]) -> None:
+    with ScriptedServer({"/a": [Answer(body=b"." * 400, drip=0.05)]}) as server:
+        with pytest.raises(UnavailableError) as caught:
+            list(opened(timeout=0.4).chunks(server.url("/a"), source=SOURCE))
+        assert caught.value.message == "index `main` cannot be reached: it sends less than 1000 bytes a second"
+
+
+def test_an_answer_that_trickled_in_once_is_asked_for_again(opened: Callable[..., Transport]) -> None:
+    with ScriptedServer({"/a": [Answer(body=b"." * 400, drip=0.05), Answer(body=b"in time")]}) as server:
+        assert opened(timeout=0.4).request(server.url("/a"), source=SOURCE).body == b"in time"
+
+
+def test_an_answer_that_takes_many_timeouts_and_keeps_coming_is_read_to_its_end(opened: Callable[..., Transport]) -> None:
+    body = b"." * 60_000
+    with ScriptedServer({"/a": [Answer(body=body, drip=0.02, drop=1000)]}) as server:
+        assert opened(retries=0, timeout=0.5).request(server.url("/a"), source=SOURCE).body == body
+
+
+def test_an_answer_that_trickles_through_a_proxy_is_given_up(opened: Callable[..., Transport]) -> None:
+    with ScriptedServer({"http://index.example/a": [Answer(body=b"." * 400, drip=0.05)]}) as proxy:
+        with pytest.raises(UnavailableError) as caught:
+            opened(retries=0, timeout=0.4, proxy=proxy.url("")).request("http://index.example/a", source=SOURCE)
+        assert caught.value.message == "index `main` cannot be reached: it sends less than 1000 bytes a second"
+
+
+def test_a_reader_that_takes_its_time_is_not_taken_for_a_slow_server(opened: Callable[..., Transport]) -> None:
+    body = b"." * (2 << 18)
+    with ScriptedServer({"/a": [Answer(body=body)]}) as server:
+        read = b""
+        for chunk in opened(timeout=0.5).chunks(server.url("/a"), source=SOURCE):
+            time.sleep(0.6)
+            read += chunk
+        assert read == body
+
+
 def test_a_server_that_was_silent_once_is_asked_again(opened: Callable[..., Transport]) -> None:
     with ScriptedServer({"/a": [Answer(body=b"late", silence=3.0), Answer(body=b"in time")]}) as server:
         assert opened(timeout=0.3).request(server.url("/a"), source=SOURCE).body == b"in time"
@@ -241,7 +297,7 @@ def test_requests_at_once_are_bounded_by_the_threads(settings: IndexSettings) ->
         for one in names:
             assert client.releases(name(one)) == ()
         assert sorted(server.paths()) == sorted(script)
-        assert 4 < server.at_once <= WORKERS + 1
+        assert 4 < server.at_once <= MOST + 1
 
 
 def test_activity_says_what_was_read_and_what_is_waited_for() -> None:

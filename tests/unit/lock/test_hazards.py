@@ -96,3 +96,26 @@ def test_a_lock_whose_package_brings_another_cuda_is_held_against_that_one_too()
     assert refusals(lock_with(numpy="2.3.5")) == []
     assert refusals(lock_with(cupy_cuda12x="14.2.0")) == []
     assert refusals(lock_with(cupy_cuda13x="14.2.0")) == ["cupy-cuda13x 14.2.0 brings CUDA 13"]
+
+
+@pytest.mark.parametrize(
+    ("build", "torchcodec", "expected"),
+    [
+        (
+            "cu126",
+            "0.2.1",
+            ["torchcodec 0.2.1 needs a build of the old C++ ABI of PyTorch, and 2.6.0+cu126 is locked"],
+        ),
+        ("cu124", "0.2.1", []),
+        # From the variant index: of the ABI of that build.
+        ("cu126", "0.2.1+cu126", []),
+    ],
+    ids=["other", "same", "own"],
+)
+def test_a_wheel_of_another_c_plus_plus_abi_than_the_locked_build_is_told(
+    build: str, torchcodec: str, expected: list[str]
+) -> None:
+    lock = lock_with(torchcodec=torchcodec)
+    (stack,) = lock.stacks
+    components = {**stack.components, "pytorch": "2.6.0", "pytorch_build": build}
+    assert told(replace(lock, stacks=(replace(stack, components=components),))) == expected

@@ -163,6 +163,11 @@ def test_a_matrix_may_say_nothing_of_distributions(tmp_path: Path) -> None:
         ),
         (
             'require: {pytorch: ">=2.1"}',
+            "cxx11_abi: maybe",
+            "9:32: distributions[0].implies[0].cxx11_abi: `maybe` must be true or false",
+        ),
+        (
+            'require: {pytorch: ">=2.1"}',
             "require: {}",
             "9:32: distributions[0].implies[0].require: `torchaudio` ==2.11.0 implies nothing",
         ),
@@ -274,13 +279,47 @@ def test_numpy_1_is_for_pytorch_before_2_3(shipped: Matrix, *, version: str, is_
         ("xformers", "0.0.35", [("cuda", ">=12,<13")]),
         ("xformers", "0.0.34", []),
         # the table in torchcodec's own METADATA
+        ("torchcodec", "0.0.2", [("pytorch", ">=2.4,<2.7")]),
         ("torchcodec", "0.7.0", [("pytorch", "==2.8.*")]),
         ("torchcodec", "0.11.1", [("pytorch", "==2.11.*")]),
         ("torchcodec", "0.17.0", [("pytorch", ">=2.11")]),
         ("torchcodec", "0.18.0", []),
         # FBGEMM Releases Compatibility Table
         ("fbgemm-gpu", "1.5.0", [("pytorch", "==2.10.*")]),
-        ("fbgemm-gpu", "1.9.0", []),
+        ("fbgemm-gpu", "1.10.0", []),
+        # the table in the wheels of 1.9.0, and undefined symbols of each release against the exports of each torch
+        ("fbgemm-gpu", "1.9.0", [("pytorch", "==2.14.*")]),
+        ("fbgemm-gpu", "0.3.2", [("pytorch", "==1.13.*")]),
+        ("fbgemm-gpu-cpu", "0.3.2", [("pytorch", "==1.13.*")]),
+        ("fbgemm-gpu-cpu", "1.6.0", [("pytorch", "==2.11.*")]),
+        ("fbgemm-gpu-genai", "1.1.2", [("pytorch", "==2.6.*")]),
+        # undefined symbols against the exports of each torch; sglang pins the same pairs
+        ("sgl-kernel", "0.1.6.post1", [("pytorch", "==2.6.*"), ("cuda", ">=12,<13")]),
+        ("sgl-kernel", "0.1.7", [("pytorch", "==2.7.*"), ("cuda", ">=12,<13")]),
+        ("sgl-kernel", "0.3.18", [("pytorch", "==2.8.*"), ("cuda", ">=12,<13")]),
+        ("sgl-kernel", "0.3.18.post1", [("pytorch", "==2.9.*"), ("cuda", ">=12,<13")]),
+        ("sgl-kernel", "0.3.21", [("pytorch", "==2.9.*"), ("cuda", ">=12,<13"), ("glibc", ">=2.27")]),
+        ("sglang-kernel", "0.4.6", [("pytorch", "==2.11.*"), ("cuda", ">=13,<14")]),
+        ("sglang-kernel", "0.4.6.post1", [("pytorch", "==2.13.*"), ("cuda", ">=13,<14")]),
+        # from 0.4.7 on it declares its torch
+        ("sglang-kernel", "0.4.7", [("cuda", ">=13,<14")]),
+        ("sglang-kernel", "0.4.1", [("pytorch", "==2.9.*"), ("cuda", ">=12,<13")]),
+        ("torchtext", "0.17.2", []),
+        ("torchtext", "0.18.0", [("pytorch", "==2.3.*")]),
+        ("autoawq", "0.1.5", [("pytorch", ">=2.0,<2.2"), ("cuda", ">=11,<12")]),
+        ("autoawq", "0.1.8", [("pytorch", "==2.1.*")]),
+        ("autoawq", "0.2.0", []),
+        ("autoawq-kernels", "0.0.7", []),
+        ("autoawq-kernels", "0.0.9", [("pytorch", ">=2.4,<2.7")]),
+        ("vllm", "0.2.1.post1", [("pytorch", ">=2.0,<2.2"), ("cuda", ">=11,<12")]),
+        ("vllm", "0.2.5", [("pytorch", "==2.1.*")]),
+        ("vllm", "0.2.6", []),
+        ("intel-extension-for-pytorch", "2.8.0", [("pytorch", "==2.8.*")]),
+        ("torchvision", "0.3.0", [("pytorch", "<1.6")]),
+        ("pytorch3d", "0.2.0", [("pytorch", "<1.6")]),
+        ("pytorch3d", "0.3.0", [("pytorch", "==1.6.*")]),
+        ("pytorch3d", "0.7.4", []),
+        ("xformers", "0.0.13", [("pytorch", "==1.12.*")]),
     ],
 )
 def test_what_metadata_omits_is_known(shipped: Matrix, name: str, version: str, expected: list[tuple[str, str]]) -> None:
@@ -303,8 +342,37 @@ def test_wheels_that_link_the_framework_s_cuda_say_who_serves_them(shipped: Matr
     assert (found.compiled_against, found.served_by) == ("pytorch", served_by)
 
 
+@pytest.mark.parametrize(
+    ("name", "version"),
+    # undefined symbols of the wheels with strings of the old C++ ABI, for a release that has builds of both
+    [("torchcodec", "0.2.1"), ("fbgemm-gpu-cpu", "1.1.0"), ("intel-extension-for-pytorch", "2.6.0")],
+)
+def test_where_pytorch_has_builds_of_two_c_plus_plus_abis_a_wheel_says_which(shipped: Matrix, name: str, version: str) -> None:
+    (row,) = [one for one in distribution(shipped, name).implied if SpecifierSet(one.versions).contains(version)]
+    assert row.cxx11_abi is False
+    builds = {
+        build.cxx11_abi
+        for release in shipped.components["pytorch"].releases
+        if all(need.allows(release.version) for need in row.needs)
+        for build in release.builds
+        if "linux/amd64" in build.platforms
+    }
+    assert builds == {True, False}
+
+
+def test_no_other_release_of_pytorch_has_builds_of_two_c_plus_plus_abis_for_one_platform(shipped: Matrix) -> None:
+    """A row with `cxx11_abi` is needed beside these releases alone: for every other the release implies the ABI."""
+    known = {
+        (str(release.version), platform): {build.cxx11_abi for build in release.builds if platform in build.platforms} - {None}
+        for release in shipped.components["pytorch"].releases
+        for platform in ("linux/amd64", "linux/arm64")
+    }
+    assert [release for release, found in known.items() if len(found) > 1] == [("2.6.0", "linux/amd64")]
+
+
 def test_each_version_has_one_row_at_most(shipped: Matrix) -> None:
     versions = [f"0.{minor}.0" for minor in range(20)] + [f"1.{minor}.0" for minor in range(10)]
+    versions += [f"0.{minor}.{patch}" for minor in range(5) for patch in range(1, 22)] + ["0.3.18.post1", "0.4.6.post1"]
     for one in shipped.distributions:
         for version in versions:
             assert len([row for row in one.implied if SpecifierSet(row.versions).contains(version)]) <= 1, (one.name, version)

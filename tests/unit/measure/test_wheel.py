@@ -46,7 +46,7 @@ def test_a_small_member_costs_little_and_a_stream_that_is_left_costs_what_was_re
 ) -> None:
     wheel = opened(zipped(MEMBERS))
     assert wheel.read("demo/small.py") == b"x = 1\n"
-    assert wheel.fetched == served.bytes_sent < 64 * 1024
+    assert wheel.fetched == served.bytes_sent < 80 * 1024
     first = next(iter(wheel.stream("demo/large.so")))
     assert NOISE.startswith(first)
     assert CHUNK <= wheel.fetched < CHUNK + 128 * 1024

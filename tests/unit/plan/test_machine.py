@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec import convert
 
 from provisioner.host.model import Host
 from provisioner.plan.machine import Machine, changed_host, facts_of, followed, machines_of, movable, open_host
 from provisioner.solve.target import TargetHost
+from provisioner.strict_model import plain_data
 
 A100: dict[str, Any] = {
     "platform": "linux/amd64",
@@ -22,13 +24,13 @@ A100: dict[str, Any] = {
 
 
 def machine(**facts: Any) -> Machine:  # noqa: ANN401 - any fact of a profile
-    host = Host.model_validate({**A100, **facts})
+    host = convert({**A100, **facts}, Host)
     (found,) = machines_of([TargetHost(label="node", host=host)], [1])
     return found
 
 
 def test_hosts_that_state_the_same_are_one_machine() -> None:
-    hosts = [Host.model_validate({**A100, "kernel": kernel}) for kernel in ("5.15.0-105", "6.8.0-45", "5.15.0-105")]
+    hosts = [convert({**A100, "kernel": kernel}, Host) for kernel in ("5.15.0-105", "6.8.0-45", "5.15.0-105")]
     targets = [TargetHost(label=f"node-{index}", host=host) for index, host in enumerate(hosts)]
     found = machines_of(targets, [1, 10, 100])
     assert [(one.label, one.names, one.count) for one in found] == [
@@ -61,7 +63,7 @@ def test_what_is_kept_does_not_move_and_the_system_only_when_it_is_named() -> No
 
 def test_an_open_host_states_nothing_that_may_change() -> None:
     host = open_host(machine(), ("kernel", "driver", "driver_module"))
-    assert host.model_dump(exclude_none=True, exclude={"platform", "os", "gpus"}) == {}
+    assert plain_data(host).keys() <= {"platform", "os", "gpus"}
     assert open_host(machine(), ()) == machine().host
 
 

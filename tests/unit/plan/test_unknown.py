@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec import convert
 
 from provisioner.host.model import Host
 from provisioner.plan.judge import Aim
@@ -16,7 +17,7 @@ from provisioner.spec.model import Spec
 
 
 def machine(**facts: Any) -> Machine:  # noqa: ANN401 - any fact of a profile
-    (found,) = machines_of([TargetHost(label="node", host=Host.model_validate(facts), places={"gpus": "node.yaml:3"})], [1])
+    (found,) = machines_of([TargetHost(label="node", host=convert(facts, Host), places={"gpus": "node.yaml:3"})], [1])
     return found
 
 

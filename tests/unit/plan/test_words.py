@@ -6,6 +6,7 @@ from datetime import date
 from typing import Any
 
 import pytest
+from msgspec import convert
 
 from provisioner.host.model import Host
 from provisioner.matrix.cache import cached_matrix
@@ -26,7 +27,7 @@ NOUVEAU = "keep nouveau off the GPU: blacklist it and reboot"
 
 
 def words(**facts: Any) -> Words:  # noqa: ANN401 - any fact of a profile
-    host = Host.model_validate({"gpus": ({"compute_capability": "8.0"},), **facts})
+    host = convert({"gpus": ({"compute_capability": "8.0"},), **facts}, Host)
     (machine,) = machines_of([TargetHost(label="node", host=host)], [1])
     assert isinstance(machine, Machine)
     return Words(cached_matrix(None), machine, today=TODAY)

@@ -36,7 +36,7 @@ def solved(packages: list[str], table: dict[str, dict[str, list[str] | str]] | N
     requires = spec.pop("requires", {})
     wish = small.wish({"python": "3.11", **requires}, {}, packages=packages)
     places = {f"{key}.{index}": f"spec:{key}:{index}" for key in ("packages", "constraints", "overrides") for index in range(5)}
-    wish = replace(wish, spec=wish.spec.model_copy(update=spec), places={**places, "hashes.core": "r.txt:4"})
+    wish = replace(wish, spec=replace(wish.spec, **spec), places={**places, "hashes.core": "r.txt:4"})
     return solve_joint(join(matrix_with_facts(), wish), lambda _: Shelf(table or TABLE))
 
 
@@ -66,7 +66,7 @@ def test_a_constraint_on_the_framework_is_one_on_the_component_and_does_not_requ
     assert versions(solved(["low"], constraints=("torch<2.4",))) == {"low": "2"}
     assert solved(["torch"], constraints=("torch<2.4",)).components["pytorch"] == "2.1.0"
     wish = small.wish({"pytorch": "*"}, {})
-    wish = replace(wish, spec=wish.spec.model_copy(update={"constraints": ("torch<2.4",)}))
+    wish = replace(wish, spec=replace(wish.spec, constraints=("torch<2.4",)))
     assert solve_system(join(matrix_with_facts(), wish)).components["pytorch"] == "2.1.0"
 
 
@@ -162,7 +162,7 @@ class Hashing(Shelf):
 def hashed(digits: str) -> dict[str, str] | list[str]:
     wish = small.wish({"python": "3.11"}, {}, packages=["app"])
     digests = tuple(digit * 64 for digit in digits)
-    wish = replace(wish, spec=wish.spec.model_copy(update={"hashes": {"core": digests}}), places={"hashes.core": "r.txt:4"})
+    wish = replace(wish, spec=replace(wish.spec, hashes={"core": digests}), places={"hashes.core": "r.txt:4"})
     try:
         return versions(solve_joint(join(matrix_with_facts(), wish), lambda _: Hashing(TABLE)))
     except NoStackError as error:
@@ -197,5 +197,5 @@ def test_a_constraint_is_decided_without_reading_what_it_rules_out() -> None:
             return super().requirements(release)
 
     wish = small.wish({"python": "3.11"}, {}, packages=["app"])
-    wish = replace(wish, spec=wish.spec.model_copy(update={"constraints": ("core<3",)}))
+    wish = replace(wish, spec=replace(wish.spec, constraints=("core<3",)))
     assert versions(solve_joint(join(matrix_with_facts(), wish), lambda _: Counting(TABLE)))["core"] == "2"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec import to_builtins
+from msgspec.structs import asdict
 
 from provisioner.solve.change import LEFT_OUT, Change, changed
 from tests import small
@@ -69,7 +71,7 @@ def test_one_architecture_of_those_compiled_for() -> None:
 
 def test_a_fact_is_changed_on_the_host_it_is_about() -> None:
     first, second = after(Change(component="driver", text=">=525.60.13", host="host0")).hosts
-    assert first.host.driver.model_dump() == {"version": "525.60.13", "module": "proprietary", "kind": "nvidia"}
+    assert asdict(first.host.driver) == {"version": "525.60.13", "module": "proprietary", "kind": "nvidia"}
     assert second.host.driver.version == "470.256.02"
 
 
@@ -90,7 +92,7 @@ def test_a_fact_is_changed_on_the_host_it_is_about() -> None:
 )
 def test_where_each_fact_stands(component: str, text: str, fact: str, value: object) -> None:
     host = after(Change(component=component, text=text, host="host0")).hosts[0].host
-    assert host.model_dump()[fact] == value
+    assert to_builtins(host)[fact] == value
 
 
 def test_of_several_gpus_the_one_that_is_meant_is_replaced() -> None:

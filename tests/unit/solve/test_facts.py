@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.json import decode
 
 from provisioner.host.model import Host
 from provisioner.solve.facts import FACTS, binds, is_chosen, shown, stated
@@ -13,7 +14,7 @@ from tests import small
 
 
 def host(**facts: Any) -> Host:  # noqa: ANN401 - any key of a profile
-    return Host.model_validate_json(json.dumps(facts))
+    return decode(json.dumps(facts), type=Host)
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import random
 from typing import TYPE_CHECKING
 
 import pytest
 from packaging.specifiers import SpecifierSet
+from resolvelib.resolvers import Resolution
 
 from provisioner.solve import provider
 from provisioner.solve.packages import PackageWorld
@@ -61,6 +63,19 @@ def test_an_extra_does_not_compare_the_text_of_every_version(monkeypatch: pytest
     assert pins is not None
     assert pins[TOOL].label == "4"
     assert len(asked) < 3_000
+
+
+@pytest.mark.parametrize("wanted", ["tool[x]", "tool>400"])
+def test_what_the_engine_kept_of_every_round_is_let_go_of_with_it(wanted: str) -> None:
+    """It keeps all pins of every round, tens of megabytes, and garbage is hardly ever looked for."""
+    world = universe({"tool": ("1", "2"), "helper": ("1",)}, {"tool 2": ("helper<0",)}, wanted)
+    gc.collect()
+    gc.disable()
+    try:
+        search(world)
+        assert [one for one in gc.get_objects() if isinstance(one, Resolution)] == []
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("seed", range(60))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import convert
 
 from provisioner.host.model import Host
 from provisioner.matrix.cache import cached_matrix
@@ -25,9 +26,9 @@ FACTS = {
 def wish(*drivers: str) -> Wish:
     facts = ({**FACTS, "driver": {"version": driver, "module": "proprietary"}} for driver in drivers)
     hosts = tuple(
-        TargetHost(label=f"host {number}", host=Host.model_validate(stated)) for number, stated in enumerate(facts, start=1)
+        TargetHost(label=f"host {number}", host=convert(stated, Host)) for number, stated in enumerate(facts, start=1)
     )
-    return Wish(spec=Spec.model_validate({"requires": {"pytorch": ">=2.8"}}), hosts=hosts, platform="linux/amd64")
+    return Wish(spec=convert({"requires": {"pytorch": ">=2.8"}}, Spec), hosts=hosts, platform="linux/amd64")
 
 
 def test_the_matrix_is_read_without_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,53 @@
+"""Do the locked wheels still install where the environment must run? Hosts may have been exchanged since."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from provisioner.index.obstacle import wheel_obstacle
+from provisioner.index.tags import filename_ranks, glibc_needed
+from provisioner.lock.artifact import fits
+from provisioner.lock.finding import Finding
+from provisioner.solve.joint import Attempt, environment_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from provisioner.index.model import Environment
+    from provisioner.lock.model import Lock
+    from provisioner.solve.requirement import Candidate, Key
+    from provisioner.solve.universe import Universe
+
+
+def file_findings(lock: Lock, universe: Universe, pins: Mapping[Key, Candidate], *, where: str) -> Iterator[Finding]:
+    """The wheels of a lock of one platform that the hosts, or the image, do not take by their tags.
+
+    `pins` is the locked system half as it was chosen again on these hosts.
+    """
+    python = lock.stack.get("python", "")
+    if not python:
+        return
+    environment = environment_of(Attempt(python=python, problem=universe.problem, system=dict(pins)))
+    ranks = filename_ranks(environment)
+    for package in lock.packages:
+        for wheel in package.wheels:
+            tag = "-".join(wheel.filename.removesuffix(".whl").rsplit("-", maxsplit=3)[1:])
+            if fits(wheel.filename, lock.platform) and ranks[tag] is None:
+                why = _glibc(wheel.filename, environment, universe) or _tags(tag, environment)
+                text = f"`{wheel.filename}` of {package.name} {package.version} {why}"
+                yield Finding(code="stale-package", verdict="no", text=text, where=where)
+
+
+def _glibc(filename: str, environment: Environment, universe: Universe) -> str:
+    """That a wheel needs a newer glibc, and who has the older one; "" where that is not the reason."""
+    needed = glibc_needed(filename)
+    if needed is None or environment.glibc is None or needed <= environment.glibc:
+        return ""
+    has = f"glibc {environment.glibc[0]}.{environment.glibc[1]}"
+    oldest = [root for root in universe.roots if root.key.component == "glibc" and root.origin.text.endswith(has)]
+    stated = f"{oldest[0].origin.text}  ({oldest[0].origin.where})" if oldest else f"the target has {has}"
+    return f"needs glibc {needed[0]}.{needed[1]}, and {stated}"
+
+
+def _tags(tag: str, environment: Environment) -> str:
+    return f"does not install where the spec wants it: {wheel_obstacle(frozenset({tag}), environment).text}"

@@ -1,0 +1,96 @@
+"""`provision cache` from outside."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from provisioner.index.cache import FILE, PAGES, Cache, StoredPage
+from provisioner.index.settings import default_cache_directory
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.project import Project
+
+
+@pytest.fixture
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The cache of these tests alone."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home of caches"))
+    return default_cache_directory()
+
+
+def test_where_it_is(project: Project, directory: Path) -> None:
+    assert project.run("cache", "dir").out == f"{directory}\n"
+    outcome = project.run("cache")
+    assert (outcome.code, outcome.out) == (0, f"{directory}: 0.0 KiB\n")
+    assert not directory.exists()
+
+
+def test_what_it_holds_grows_with_a_run(project: Project, directory: Path) -> None:
+    assert project.run("solve").code == 0
+    outcome = project.run("cache", "--format", "json")
+    held = sum(path.stat().st_size for path in directory.rglob("*") if path.is_file())
+    assert outcome.json == {"directory": str(directory), "size": held}
+    assert held > 10_000
+
+
+def test_clean_takes_everything_of_ours_and_a_run_goes_on_without(project: Project, directory: Path) -> None:
+    assert project.run("solve").code == 0
+    (directory / "notes.txt").write_text("somebody's own")
+    files = sorted(path for path in directory.rglob("*") if path.is_file() and path.name != "notes.txt")
+    size = sum(path.stat().st_size for path in files)
+    outcome = project.run("cache", "clean", "--format", "json")
+    assert outcome.code == 0
+    assert outcome.json == {
+        "directory": str(directory),
+        "size": 14,
+        "removed": {"rows": 0, "files": len(files), "size": size},
+    }
+    assert [path.name for path in directory.rglob("*") if path.is_file()] == ["notes.txt"]
+    assert project.run("solve", "--offline").code == 3
+    assert project.run("solve").code == 0
+    assert project.run("solve", "--offline").code == 0
+
+
+def test_prune_takes_what_is_old(project: Project, directory: Path) -> None:
+    with closing(Cache(directory)) as cache:
+        cache.store_page(StoredPage(url="old", sha256="a" * 64, fetched=time.time() - 40 * 86400))
+        cache.store_page(StoredPage(url="new", sha256="a" * 64, fetched=time.time()))
+        for name in ("old", "new"):
+            cache.bodies.store(name, b"x" * 2048)
+    for body in (directory / PAGES).iterdir():
+        os.utime(body, (time.time() - 40 * 86400,) * 2)
+    outcome = project.run("cache", "prune")
+    assert (outcome.code, outcome.out.splitlines()[0]) == (0, "removed 0.0 KiB (rows of tables: 0, files: 0)")
+    outcome = project.run("cache", "prune", "--days", "30")
+    assert (outcome.code, outcome.out.splitlines()[0]) == (0, "removed 2.0 KiB (rows of tables: 1, files: 1)")
+    assert (directory / FILE).exists()
+    with closing(Cache(directory)) as cache:
+        assert cache.page("new") is not None
+        assert cache.page("old") is None
+
+
+def test_tables_in_use_are_told(project: Project, directory: Path) -> None:
+    Cache(directory).close()
+    with closing(sqlite3.connect(directory / FILE, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        outcome = project.run("cache", "prune")
+    assert (outcome.code, outcome.out.splitlines()[0]) == (3, "removed 0.0 KiB (rows of tables: 0, files: 0)")
+    assert outcome.err == (
+        f"warning: the tables in {directory} are in use by another run, or no tables; nothing was taken from them\n"
+    )
+
+
+def test_days_are_of_prune(project: Project) -> None:
+    outcome = project.run("cache", "clean", "--days", "3")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err == "error: --days belongs to `provision cache prune`, not to `clean`  [bad-usage]\n"
+    assert project.run("cache", "prune", "--days", "-1").code == 2
+    assert project.run("cache", "purge").code == 2

@@ -1,0 +1,65 @@
+"""`provision check` where the hosts of a spec were exchanged: whether the locked wheels still install there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.project import LOCK
+
+if TYPE_CHECKING:
+    from tests.project import Project
+
+WHEEL = "fresh-1.0-cp312-cp312-manylinux_2_34_x86_64.whl"
+
+
+@pytest.fixture(autouse=True)
+def fresh(project: Project) -> None:
+    """A distribution whose one wheel needs glibc 2.34."""
+    project.index.add_wheel("fresh", "1.0", tag="cp312-cp312-manylinux_2_34_x86_64")
+
+
+def on_hosts(project: Project, *glibcs: str) -> None:
+    """The spec for these hosts, without an image."""
+    for number, glibc in enumerate(glibcs):
+        project.write(f"glibc: '{glibc}'\n", name=f"host{number}.yaml")
+    hosts = ", ".join(f"host{number}.yaml" for number in range(len(glibcs)))
+    project.spec("[fresh]", f"target: {{host: [{hosts}]}}", "runs: host", "image: {}", "outputs: []")
+
+
+def test_a_wheel_that_the_hosts_take_is_fine(project: Project) -> None:
+    on_hosts(project, "2.35", "2.34")
+    assert project.run("solve").code == 0
+    outcome = project.run("check")
+    assert (outcome.code, outcome.out) == (0, f"{LOCK}: yes\n")
+
+
+def test_a_host_with_an_older_glibc_than_a_wheel_needs_is_no(project: Project) -> None:
+    on_hosts(project, "2.35")
+    assert project.run("solve").code == 0
+    on_hosts(project, "2.35", "2.31")
+    outcome = project.run("check")
+    assert outcome.code == 1
+    assert outcome.out == (
+        f"{LOCK}: no\n"
+        f"  no: `{WHEEL}` of fresh 1.0 needs glibc 2.34, and the host has glibc 2.31  (host1.yaml:1)  [stale-package]\n"
+        "  solving the system half again would change nothing\n"
+        "  `provision check --changes` asks the indexes which packages would move\n"
+    )
+
+
+def test_a_host_of_an_older_macos_than_a_wheel_needs_is_no(project: Project) -> None:
+    project.index.add_wheel("tidy", "1.0", tag="cp312-cp312-macosx_12_0_x86_64")
+    target = "target: {platform: macos/x86_64, host: mac.yaml}"
+    project.write("os: {id: macos, version: '13.6'}\n", name="mac.yaml")
+    project.spec("[tidy]", target, "runs: host", "image: {}", "outputs: []")
+    assert project.run("solve").code == 0
+    assert project.run("check").code == 0
+    project.write("os: {id: macos, version: '11.7'}\n", name="mac.yaml")
+    outcome = project.run("check")
+    assert outcome.code == 1
+    assert outcome.out.splitlines()[1] == (
+        "  no: `tidy-1.0-cp312-cp312-macosx_12_0_x86_64.whl` of tidy 1.0 does not install where the spec wants it: "
+        "no wheel for macOS 11.7 (needs macOS 12.0)  [stale-package]"
+    )
