@@ -13,7 +13,7 @@ from msgspec import Struct, ValidationError
 
 from provisioner.errors import InvalidDocumentError, Mistake, ProvisionError
 from provisioner.names import nearest
-from provisioner.strict_model import known_keys, plainly, read, twin
+from provisioner.strict_model import halves, known_keys, plainly, read, twin
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -261,32 +261,30 @@ def parse_model(document: Document, model: type[Model], *, kind: str, besides: t
     return valid
 
 
+_HALVED = "holds half of a character, which nothing can be written with; write the whole one"
+
+
 def _validated(document: Document, model: type[Model]) -> tuple[Model | None, tuple[Mistake, ...]]:
     """The document as a model, or everything that is wrong with it."""
+    halved = tuple(document.mistake(path, _HALVED) for path in halves(document.data))
+    if halved:  # neither engine can be asked about such text
+        return None, halved
     if not issubclass(model, Struct):
         return _by_pydantic(document, model)
     try:
-        return read(document.data, model), _halves(document)
+        return read(document.data, model), ()
     except ValidationError as error:
         return None, _by_pydantic(document, twin(model))[1] or (_only_mistake(document, str(error)),)
 
 
 def _only_mistake(document: Document, text: str) -> Mistake:
-    """What msgspec alone takes for one, such as `true` where 1 is meant: "Expected `int`, got `bool` - at `$.build.count`"."""
-    found, _, place = text.partition(" - at `$")
-    parts = re.findall(r"[^.\[\]`]+", place)
-    return document.mistake(
-        tuple(int(part) if part.isdigit() else part for part in parts), found.replace("Expected", "must be")
-    )
+    """What msgspec alone takes for one: `true` or `1.0`, which Python finds equal to 1, in the place of the number 1.
 
-
-_HALF = re.compile("[\ud800-\udfff]")
-
-
-def _halves(document: Document) -> tuple[Mistake, ...]:
-    """Halves of characters (surrogates of UTF-16), which YAML can escape and no file can hold."""
-    text = "holds half of a character, which nothing can be written with; write the whole one"
-    return tuple(document.mistake(path, text) for path, said in document.texts.items() if _HALF.search(said))
+    `text` ends with the place: "Expected `int`, got `bool` - at `$.tool.provision.schema-version`".
+    """
+    parts = re.findall(r"[^.\[\]`]+", text.partition(" - at `$")[2])
+    path = tuple(int(part) if part.isdigit() else part for part in parts)
+    return document.mistake(path, f"`{document.texts.get(path, '')}` must be a whole number")
 
 
 def _by_pydantic(document: Document, model: type[Told]) -> tuple[Told | None, tuple[Mistake, ...]]:

@@ -5,6 +5,7 @@ Most documents are right, and pydantic takes as long to import as a warm solve t
 
 from __future__ import annotations
 
+import re
 from datetime import date, datetime, time
 from functools import cache
 from types import UnionType
@@ -14,6 +15,8 @@ from msgspec import NODEFAULT, Meta, Struct, convert, to_builtins
 from msgspec.structs import fields
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pydantic import BaseModel
     from pydantic.fields import FieldInfo
     from pydantic_core import ErrorDetails
@@ -37,6 +40,22 @@ _TEXT_IS_NO_MOMENT = (datetime, date, time)
 def read(data: object, model: type[Declared]) -> Declared:
     """The data of a document as a model; raises msgspec's `ValidationError` for the first thing that is wrong."""
     return convert(data, model, builtin_types=_TEXT_IS_NO_MOMENT)
+
+
+_HALF = re.compile("[\ud800-\udfff]")
+
+
+def halves(data: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Where a key or a text holds half of a character (a surrogate of UTF-16): YAML and JSON escape one, no file holds it."""
+    if isinstance(data, str):
+        if _HALF.search(data):
+            yield path
+    elif isinstance(data, dict):
+        for key, value in data.items():
+            yield from ([(*path, key)] if _HALF.search(key) else halves(value, (*path, key)))
+    elif isinstance(data, tuple):
+        for index, item in enumerate(data):
+            yield from halves(item, (*path, index))
 
 
 @cache

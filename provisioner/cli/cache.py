@@ -22,12 +22,16 @@ class Action(StrEnum):
     CLEAN = "clean"
 
 
+LONGEST = 36_500
+"""Days that `prune` can be given: a hundred years, which no cache is old."""
+
 ActionArgument = Annotated[
     Action,
     typer.Argument(metavar="[show|dir|prune|clean]", help="Say how large it is, or where; take old things away, or all."),
 ]
 DaysOption = Annotated[
-    int | None, typer.Option("--days", metavar="DAYS", min=0, help="Of `prune`: what was not used for so long goes.")
+    int | None,
+    typer.Option("--days", metavar="DAYS", min=0, max=LONGEST, help="Of `prune`: what was not used for so long goes."),
 ]
 
 

@@ -39,7 +39,7 @@ def require_own_files(inputs: Inputs, folder: Path, earlier: Lock | None) -> Non
         spec = _spec_behind(inputs, folder, lock_name)
         if spec:
             place = inputs.document.where(("outputs", index))
-            apart = f"provision render {name} --to {output} --out {inputs.spec.name}.{FORMATS[output]}"
+            apart = f"provision render {folder / name} --to {output} --out {folder / inputs.spec.name}.{FORMATS[output]}"
             raise UsageError(
                 f"output `{output}` ({place}) would overwrite `{rendered}`, "
                 f"which was rendered from {lock_name}, the lock of `{spec}`",
@@ -53,6 +53,21 @@ def other_lock(rendered: Path, lock_name: str) -> str:
 
     found = rendered_from(rendered)
     return found if found not in {"", lock_name} and (rendered.parent / found).is_file() else ""
+
+
+def is_of_same_spec(lock_file: Path, spec_file: str, other: Path) -> bool:
+    """Whether another lock is of the spec that this one was solved from (`spec_file`, as it says), under an earlier name.
+
+    A spec that is not there tells nothing.
+    """
+    from provisioner.errors import ProvisionError
+    from provisioner.lock.file import read_lock
+
+    spec = lock_file.parent / spec_file
+    try:
+        return spec.is_file() and spec.samefile(other.parent / read_lock(other).spec_file)
+    except (ProvisionError, OSError, ValueError):  # the other's is not there, or no path
+        return False
 
 
 def _spec_behind(inputs: Inputs, folder: Path, lock_name: str) -> str:

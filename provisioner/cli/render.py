@@ -17,7 +17,7 @@ OutOption = Annotated[
 def render(lock: LockArgument, to: ToOption = "dockerfile", out: OutOption = None) -> None:
     """Write a Dockerfile, or a sibling of it, from a lock alone."""
     from provisioner.cli import display
-    from provisioner.cli.outputs import other_lock
+    from provisioner.cli.outputs import is_of_same_spec, other_lock
     from provisioner.document import read_text, write_text
     from provisioner.errors import UsageError
     from provisioner.lock.file import KIND, parse_lock, verify_digest
@@ -26,14 +26,16 @@ def render(lock: LockArgument, to: ToOption = "dockerfile", out: OutOption = Non
 
     require_format(to)
     lock_text = read_text(lock, kind=KIND)
-    text = render_lock(parse_lock(lock_text, file=str(lock)), to, lock_file_name=lock.name)
+    parsed = parse_lock(lock_text, file=str(lock))
+    text = render_lock(parsed, to, lock_file_name=lock.name)
     if not verify_digest(lock_text):
         display.warn(f"`{lock}` was changed after it was written: its digest does not fit its content")
     if out is None:
         display.data(text)
         return
     path = out / FORMATS[to] if out.is_dir() else out
-    if out.is_dir() and (other := other_lock(path, lock.name)):
+    other = other_lock(path, lock.name) if out.is_dir() else ""
+    if other and not is_of_same_spec(lock, parsed.spec_file, out / other):
         raise UsageError(
             f"`{path}` was rendered from {other}, which lies beside it",
             hints=(f"name the file: --out {out / lock.stem.removeprefix('pylock.')}.{FORMATS[to]}",),

@@ -46,7 +46,8 @@ def _lines(why: Why, where: str) -> Iterator[str]:
         yield f"not {why.component} {why.newer}: {why.order}"
     else:
         yield from _what_holds(why)
-        found = [hint_line(hint) for hint in why.conflict.hints] or [*_further(why)] or [NO_WAY]
+        is_preferred = why.freed is not None and bool(why.freed.order)
+        found = [hint_line(hint) for hint in why.conflict.hints] or [*_further(why)] or ([] if is_preferred else [NO_WAY])
         yield from (f"hint: {text}" for text in found)
 
 
@@ -61,12 +62,15 @@ def _what_holds(why: Why) -> Iterator[str]:
         return
     lines = " and ".join(f"`{_said(one)}`  ({one.where})" for one in why.freed.lines)
     asked, verb = f"{why.component} {why.newer}", "holds" if len(why.freed.lines) == 1 else "hold"
+    them = "it" if len(why.freed.lines) == 1 else "them"
     if why.freed.conflict is not None:
-        them = "it" if len(why.freed.lines) == 1 else "them"
         yield f"not {asked}: {lines} {verb} it back, and without {them} these cannot hold together:"
         yield from (f"  {line}" for line in conflict_lines(why.freed.conflict))
     else:
-        yield f"not {asked}: only {lines} {verb} it back"
+        then = (
+            f"{lines} {verb} it back; without {them}, {why.freed.order}" if why.freed.order else f"only {lines} {verb} it back"
+        )
+        yield f"not {asked}: {then}"
         yield f"  {asked} would come with {_moves(why.freed)}" if why.freed.moved else "  nothing else would change with it"
 
 
@@ -131,6 +135,8 @@ def _without(freed: Freed) -> dict[str, object]:
     found: dict[str, object] = {"lines": [_reason(line) for line in freed.lines]}
     if freed.conflict is not None:
         return {**found, "conflict": no_stack(freed.conflict)["conflict"]}
+    if freed.order:
+        found["order"] = freed.order
     return {**found, "changes": [{"component": one.name, "from": one.old, "to": one.new} for one in freed.moved]}
 
 

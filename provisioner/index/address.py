@@ -42,7 +42,8 @@ def as_url(text: str) -> str:
     Raises `ProvisionError` for an address of another kind: as a path it would be told with the login it may carry.
     """
     try:
-        scheme = urlsplit(text).scheme.lower()
+        parts = urlsplit(text)
+        scheme, _ = parts.scheme.lower(), parts.port  # no number: a login with a character that ends the host
     except ValueError:
         scheme = ""
     if scheme in {"http", "https", "file"}:
@@ -50,9 +51,10 @@ def as_url(text: str) -> str:
     if "://" in text:
         beginning, _, rest = text.partition("://")
         shown = f"{beginning}://{rest.rpartition('@')[2]}"
+        escapes = ("in a login `/` is written %2F, `?` %3F and `#` %23",) if "@" in rest else ()
         raise ProvisionError(
             f"`{shown}` is not an address that is read; an index is named by https://, http://, file:// or a path",
-            hints=("correct it in the spec or in the installer's configuration",),
+            hints=("correct it in the spec or in the installer's configuration", *escapes),
         )
     return "file://" + quote(str(Path(text).expanduser().absolute()))
 

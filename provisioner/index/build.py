@@ -16,8 +16,9 @@ import re
 import sys
 import threading
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from provisioner.errors import ProvisionError, UnavailableError
 from provisioner.index.address import credentials_in, public_url
@@ -242,36 +243,37 @@ def _unpacked(content: bytes, filename: str, folder: Path) -> Path:
 
 
 def _run(command: list[str], variables: dict[str, str], folder: Path) -> tuple[int | None, str, str]:
-    """Run to the end, or for `SECONDS` (then the code is None and everything it started is stopped)."""
+    """Run to the end, or for `SECONDS` (then the code is None); what it started and left behind is stopped.
+
+    What it says goes to files: a pipe is open as long as anybody has it, such as a daemon in a session of its own.
+    """
     import subprocess
+    import tempfile
 
-    process = subprocess.Popen(  # noqa: S603 - this Python, with arguments of our own
-        command,
-        cwd=folder,
-        env=variables,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-    )
-    try:
-        out, err = process.communicate(timeout=SECONDS)
-    except subprocess.TimeoutExpired:
-        _stop(process)
-        return None, "", ""
-    except BaseException:
-        _stop(process)
-        raise
-    return process.returncode, out, err
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        process = subprocess.Popen(  # noqa: S603 - this Python, with arguments of our own
+            command, cwd=folder, env=variables, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
+        )
+        try:
+            process.wait(timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            return None, "", ""
+        finally:
+            _stop(process)
+        return process.returncode, _text(out), _text(err)
 
 
-def _stop(process: Popen[str]) -> None:
+def _stop(process: Popen[bytes]) -> None:
     import signal
 
-    os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
+    with suppress(ProcessLookupError, PermissionError):  # nothing is left
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _text(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode(errors="replace")
 
 
 def _told(text: str, settings: IndexSettings, used: Login | None) -> str:

@@ -28,7 +28,7 @@ FILE = "index-5.sqlite3"
 PAGES = "pages-1"
 """The directory of the pages' bodies."""
 
-_TABLES = """
+TABLES = """
 CREATE TABLE IF NOT EXISTS page (
     url TEXT PRIMARY KEY, sha256 TEXT, etag TEXT, modified TEXT, fetched REAL, fresh REAL,
     content_type TEXT, answered TEXT, encoding TEXT);
@@ -209,7 +209,7 @@ def _connected(path: str) -> sqlite3.Connection:
         connection.execute("PRAGMA journal_mode = WAL")
         # A crash of the machine may lose the last entries, never damage the file: they are read again.
         connection.execute("PRAGMA synchronous = NORMAL")
-        connection.executescript(_TABLES)
+        connection.executescript(TABLES)
     except sqlite3.Error:
         connection.close()
         raise

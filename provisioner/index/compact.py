@@ -5,6 +5,7 @@ msgspec makes the objects from the bytes, and a version is taken apart only when
 
 from __future__ import annotations
 
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from msgspec import MsgspecError
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 FORMAT = "2"
 """What these bytes are called where they are kept: those of another format are not looked at."""
+
+
+_ONE_AT_A_TIME = Lock()
 
 
 class _KeptVersion(Version):
@@ -34,8 +38,13 @@ class _KeptVersion(Version):
         return self._kept
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever a part of a version is
-        # Only what nothing has been assigned to yet is asked for here: the parts, before the text is taken apart.
-        Version.__init__(self, self._kept)
+        # Only what nothing has been assigned to yet is asked for here: the parts, before the text is taken apart. Threads share
+        # releases: who came second would take away the sort key that the first has just made.
+        with _ONE_AT_A_TIME:
+            try:
+                return object.__getattribute__(self, name)
+            except AttributeError:
+                Version.__init__(self, object.__getattribute__(self, "_kept"))
         return object.__getattribute__(self, name)
 
 
@@ -54,5 +63,5 @@ def decode_releases(kept: bytes | None) -> tuple[PackageRelease, ...] | None:
         return None
     try:
         return _DECODER.decode(kept)
-    except MsgspecError:
+    except (MsgspecError, UnicodeDecodeError):
         return None

@@ -10,11 +10,11 @@ from functools import lru_cache
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
-from packaging.markers import InvalidMarker, Marker
+from packaging.markers import InvalidMarker, Marker, UndefinedComparison, UndefinedEnvironmentName
 from packaging.requirements import InvalidRequirement, Requirement
 
 from provisioner.errors import RefusedError
-from provisioner.index.requirement_text import read_marker, read_requirement
+from provisioner.index.requirement_text import ExtraMarker, read_marker, read_requirement
 
 if TYPE_CHECKING:
     from io import RawIOBase
@@ -218,11 +218,14 @@ def parsed_requirement(text: str) -> Requirement:
             return read_requirement(text)
         requirement = read_requirement(head)
         requirement.marker = _marker(tail.strip())
-    except (InvalidRequirement, InvalidMarker, RecursionError):
+    except (InvalidRequirement, InvalidMarker, UndefinedComparison, UndefinedEnvironmentName, RecursionError):
         raise UnusableMetadataError(f"`{text[:LONGEST]}` is not a requirement that PEP 508 allows") from None
     return requirement
 
 
 @lru_cache(maxsize=16384)
 def _marker(text: str) -> Marker:
-    return read_marker(text)
+    marker = read_marker(text)
+    if not isinstance(marker, ExtraMarker):  # `os_name ~= "posix"` is defined nowhere, whatever the target
+        marker.evaluate({"extra": ""})
+    return marker

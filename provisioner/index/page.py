@@ -150,7 +150,7 @@ def _json_file(entry: Mapping[str, Any], *, url: str, index: str) -> Iterator[In
         size=size_in(entry.get("size")),
         requires_python=_text(entry.get("requires-python")) or None,
         upload_time=_text(entry.get("upload-time")) or None,
-        yanked=in_one_line(yanked) if isinstance(yanked, str) else "" if yanked is True else None,
+        yanked=in_one_line(_text(yanked)) if isinstance(yanked, str) else "" if yanked is True else None,
         has_metadata=isinstance(metadata, dict) or bool(metadata),
         metadata_sha256=sha256_in(_text(metadata.get("sha256"))) if isinstance(metadata, dict) else "",
         path=address[1],
@@ -159,4 +159,5 @@ def _json_file(entry: Mapping[str, Any], *, url: str, index: str) -> Iterator[In
 
 
 def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
+    """A text, "" for anything else; half of a character, which JSON can escape and nothing can be written with, is a `?`."""
+    return value.encode(errors="replace").decode() if isinstance(value, str) else ""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from provisioner.index.bodies import body_name
-from provisioner.index.cache import FILE, PAGES, julian_day
+from provisioner.index.cache import FILE, PAGES, TABLES, julian_day
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -124,6 +124,7 @@ def _forget(path: Path, *, now: float, days: int) -> tuple[int, frozenset[str] |
         if not path.is_file():
             return 0, frozenset()
         with closing(sqlite3.connect(path, timeout=0.2, isolation_level=None)) as connection:
+            connection.executescript(TABLES)  # an older program knows nothing of uses
             connection.execute("BEGIN IMMEDIATE")
             before = _rows(connection)
             for statement in _FORGET:
@@ -131,7 +132,8 @@ def _forget(path: Path, *, now: float, days: int) -> tuple[int, frozenset[str] |
             after = _rows(connection)
             urls = connection.execute("SELECT url FROM page").fetchall()
             connection.execute("COMMIT")
-            _shrink(connection)
+            with suppress(sqlite3.Error):  # a full disk, or somebody who writes: what went is gone all the same
+                _shrink(connection)
     except (sqlite3.Error, OSError):
         return 0, None  # somebody else is writing, or it is not a cache: another day
     return before - after, frozenset(body_name(url) for (url,) in urls if isinstance(url, str))

@@ -186,15 +186,20 @@ def _conditions(stored: StoredPage | None) -> dict[str, str]:
     return headers
 
 
-def local_page(location: IndexLocation, name: str) -> Page | None:
-    """The page of a project in a directory: its index.html, or else the files that lie there."""
+def local_root(location: IndexLocation) -> Path:
+    """The directory that an index on this machine is; raises `UnavailableError` where there is none."""
     root = local_path(location.url)
     if root is None or not root.is_dir():
         raise UnavailableError(
             f"index `{location.name}` is not a directory: {public_url(location.url)}",
             hints=("correct index-url or extra-index-url in the installer's configuration",),
         )
-    directory = root / name
+    return root
+
+
+def local_page(location: IndexLocation, name: str) -> Page | None:
+    """The page of a project in a directory: its index.html, or else the files that lie there."""
+    directory = local_root(location) / name
     sys.audit("provision.looked_for", str(directory))
     if not directory.is_dir():
         return None

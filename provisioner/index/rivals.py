@@ -7,8 +7,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from provisioner.index.address import is_remote, local_path
+from provisioner.errors import UnavailableError
+from provisioner.index.address import is_remote
 from provisioner.index.listing import Listing
+from provisioner.index.reader import local_root
 
 if TYPE_CHECKING:
     import threading
@@ -62,21 +64,23 @@ class Rivals:
 
 
 def _folder_state(index: IndexLocation, name: NormalizedName) -> str:
-    """What a folder has of a project, as a hash: its list of files, or their names and sizes; "" for nothing."""
-    root = local_path(index.url)
-    if root is None:
-        return ""
-    directory = root / name
+    """What a folder has of a project, as a hash: its list of files, or their names and sizes; "" for nothing.
+
+    Raises `UnavailableError` for a folder that is not there or cannot be read.
+    """
+    directory = local_root(index) / name
     sys.audit("provision.looked_for", str(directory))
     try:
+        if not directory.is_dir():
+            return ""
         listing = directory / "index.html"
         if listing.is_file():
             text = listing.read_bytes()
         else:
             found = sorted(path for path in directory.iterdir() if path.is_file())
             text = "\0".join(f"{path.name} {path.stat().st_size}" for path in found).encode()
-    except OSError:
-        return ""
+    except OSError as error:
+        raise UnavailableError(f"index `{index.name}` cannot be read: `{directory}`: {error.strerror}") from None
     return hashlib.sha256(f"{directory}\0".encode() + text).hexdigest() if text else ""
 
 

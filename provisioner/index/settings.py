@@ -140,14 +140,19 @@ def _keyring_provider(options: Mapping[str, str]) -> str:
 
 def _indexes(options: Mapping[str, str]) -> tuple[IndexLocation, ...]:
     urls = [options.get("index-url", PYPI), *options.get("extra-index-url", "").split()]
-    return named_locations(as_url(url) for url in dict.fromkeys(urls))
+    apart: dict[str, str] = {}
+    for url in urls:
+        apart.setdefault(url.rstrip("/"), url)
+    return named_locations(as_url(url) for url in apart.values())
 
 
 def named_locations(urls: Iterable[str]) -> tuple[IndexLocation, ...]:
     """Give each index a name that says what it is and holds no path of this machine: `pypi`, `pytorch-cu126`, `extra-1`."""
     locations: list[IndexLocation] = []
     for position, url in enumerate(urls):
-        name = _known_name(url) or (f"extra-{position}" if position else "main")
+        name = _known_name(url)
+        if not name or any(one.name == name for one in locations):  # the nightly builds of PyTorch beside the stable ones
+            name = f"extra-{position}" if position else "main"
         locations.append(IndexLocation(name=name, url=url))
     return tuple(locations)
 
@@ -232,9 +237,10 @@ def _number(options: Mapping[str, str], key: str, default: float) -> float:
         number = float(text)
     except ValueError:
         number = -1.0
-    if not 0 <= number < float("inf"):
+    is_nothing = key == "timeout" and number == 0
+    if is_nothing or not 0 <= number < float("inf"):
         raise InstallerConfigurationError(
-            f"pip's `{key}` is `{text}`, which is not a number",
+            f"pip's `{key}` is `{text}`, {'and no answer comes in no time' if is_nothing else 'which is not a number'}",
             hints=(f"correct PIP_{key.upper().replace('-', '_')} or pip.conf",),
         )
     return number

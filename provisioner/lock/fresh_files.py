@@ -8,7 +8,7 @@ from provisioner.index.obstacle import wheel_obstacle
 from provisioner.index.tags import filename_ranks, glibc_needed
 from provisioner.lock.artifact import fits
 from provisioner.lock.finding import Finding
-from provisioner.solve.joint import Attempt, environment_of
+from provisioner.solve.joint import Attempt, environment_of, known_glibc
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -27,15 +27,25 @@ def file_findings(lock: Lock, universe: Universe, pins: Mapping[Key, Candidate],
     python = lock.stack.get("python", "")
     if not python:
         return
-    environment = environment_of(Attempt(python=python, problem=universe.problem, system=dict(pins)))
+    attempt = Attempt(python=python, problem=universe.problem, system=dict(pins))
+    environment = environment_of(attempt)
     ranks = filename_ranks(environment)
     for package in lock.packages:
-        for wheel in package.wheels:
-            tag = "-".join(wheel.filename.removesuffix(".whl").rsplit("-", maxsplit=3)[1:])
-            if fits(wheel.filename, lock.platform) and ranks[tag] is None:
-                why = _glibc(wheel.filename, environment, universe) or _tags(tag, environment)
-                text = f"`{wheel.filename}` of {package.name} {package.version} {why}"
-                yield Finding(code="stale-package", verdict="no", text=text, where=where)
+        # Of several, one will do: the universal wheel of one macOS stands beside the older one's own.
+        here = [wheel.filename for wheel in package.wheels if fits(wheel.filename, lock.platform)]
+        if not here or any(ranks[_tag(filename)] is not None for filename in here):
+            continue
+        subject, needed = f"`{here[0]}` of {package.name} {package.version}", glibc_needed(here[0])
+        if needed is not None and environment.glibc is not None and needed > environment.glibc and not known_glibc(attempt):
+            text = f"{subject} needs glibc {needed[0]}.{needed[1]}, and which one the target has is not known"
+            yield Finding(code="unverified", verdict="unverified", text=text, where=where)
+        else:
+            why = _glibc(here[0], environment, universe) or _tags(_tag(here[0]), environment)
+            yield Finding(code="stale-package", verdict="no", text=f"{subject} {why}", where=where)
+
+
+def _tag(filename: str) -> str:
+    return "-".join(filename.removesuffix(".whl").rsplit("-", maxsplit=3)[1:])
 
 
 def _glibc(filename: str, environment: Environment, universe: Universe) -> str:

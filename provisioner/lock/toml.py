@@ -57,7 +57,7 @@ class _Reader:
             return {key: self.value(below, (*path, key), position) for key, below in value.items()}
         if isinstance(value, list):
             return tuple(self.value(below, (*path, index), position) for index, below in enumerate(value))
-        self.texts[path] = str(value)
+        self.texts[path] = str(value).lower() if isinstance(value, bool) else str(value)  # as TOML spells it
         return value
 
 

@@ -16,6 +16,8 @@ from provisioner.matrix.codec import FORMAT, decode, encode
 from provisioner.matrix.location import content_digest, default_directory
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from provisioner.matrix.model import Matrix
 
 
@@ -68,9 +70,9 @@ def _read(path: Path, digest: str) -> Matrix | None:
     try:
         head, _, body = path.read_bytes().partition(b"\n")
         header = json.loads(head)
-        if header["checksum"] != crc32(body) or header["format"] != FORMAT:
-            return None
         spans = header["sections"]
+        if header["checksum"] != _checksum(spans, body) or header["format"] != FORMAT:
+            return None
         matrix = decode(lambda name: body[slice(*spans[name])])
     except (OSError, ValueError, KeyError, TypeError, IndexError):
         return None
@@ -86,5 +88,9 @@ def _write(path: Path, matrix: Matrix) -> None:
         parts.append(text)
         start += len(text)
     body = b"".join(parts)
-    header = {"format": FORMAT, "checksum": crc32(body), "sections": spans}
+    header = {"format": FORMAT, "checksum": _checksum(spans, body), "sections": spans}
     write_together({path: b"\n".join((json.dumps(header, separators=(",", ":")).encode(), body))})
+
+
+def _checksum(spans: Mapping[str, Sequence[int]], body: bytes) -> int:
+    return crc32(body, crc32(json.dumps(spans).encode()))

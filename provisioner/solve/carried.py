@@ -36,7 +36,8 @@ def as_carried(
     """
     for key in [key for key in pins if key.component in CARRIED and not key.is_package]:
         carrier = carrier_of(key, {**beside, **pins})
-        version = Version.parse(carrier.label) if carrier is not None else pins[key].version
+        # By the version alone: the label of a file that a requirement names has its address too.
+        version = Version.parse(str(carrier.pep440)) if carrier is not None else pins[key].version
         if pins[key].version != version:
             fitting = (one for one in universe.candidates(key) if one.version == version)
             pins = next((found for one in fitting if not violations(universe, found := {**pins, key: one})), pins)

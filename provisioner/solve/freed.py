@@ -35,10 +35,14 @@ class Moved(Struct, frozen=True, kw_only=True):
 
 
 class Freed(Struct, frozen=True, kw_only=True):
-    """What choosing the newest would mean without some lines of the spec: what moves with it, or what still is in its way."""
+    """What choosing the newest would mean without some lines of the spec: what moves with it, or what still is in its way.
+
+    `order` says why another would be chosen even so, "" where it would not.
+    """
 
     lines: tuple[Reason, ...]
     moved: tuple[Moved, ...] = ()
+    order: str = ""
     conflict: Conflict | None = None
 
 

@@ -273,20 +273,23 @@ def environment_of(attempt: Attempt) -> Environment:
 
 
 def _glibc(attempt: Attempt) -> tuple[int, int] | None:
-    """The glibc wheels must run on: the base image's in a container, the oldest host's otherwise."""
-    if not attempt.problem.wish.platform.startswith("linux"):
-        return None
+    """The glibc wheels must run on, a cautious one where it is not known; None where there is none."""
+    return known_glibc(attempt) or GLIBC_WHEN_UNKNOWN if attempt.problem.wish.platform.startswith("linux") else None
+
+
+def known_glibc(attempt: Attempt) -> tuple[int, int] | None:
+    """The base image's glibc in a container, the oldest host's otherwise; None where that is not known."""
     image = next((one for key, one in attempt.system.items() if key.name == "image"), None)
     if image is not None and not image.subject[2].glibc:
-        return GLIBC_WHEN_UNKNOWN
+        return None
     found = [
         one.version.release for key, one in attempt.system.items() if key.name == "glibc" and isinstance(one.version, Version)
     ]
     if not found:
         stated = [target.host.glibc for target in attempt.problem.wish.hosts if target.host.glibc]
         found = [Version.parse(text).release for text in stated]
-    oldest = min(found, default=GLIBC_WHEN_UNKNOWN)
-    return oldest[0], oldest[1]
+    oldest = min(found, default=None)
+    return None if oldest is None else (oldest[0], oldest[1])
 
 
 def _macos(attempt: Attempt) -> tuple[int, int] | None:

@@ -19,7 +19,7 @@ def passed_over(problem: Problem, key: Key, *, chosen: Chosen, other: Chosen) ->
     universe, pins = chosen
     wish = problem.wish
     name = key.name if key.is_package else key.component
-    if wish.preferred.get(name) == pins[key].label:
+    if key in pins and wish.preferred.get(name) == pins[key].label:
         return f"it would work, but the lock has {name} {pins[key].label}; --upgrade-package {name} lets it move"
     table = next((table for table in ("prefer", "avoid") if name in getattr(wish.spec.policy, table)), "")
     if table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -12,6 +13,7 @@ from provisioner.errors import UnavailableError, UsageError
 from provisioner.names import COMPONENT_OF_DISTRIBUTION, nearest
 from provisioner.solve.answer import TRIED
 from provisioner.solve.carried import carrier_of
+from provisioner.solve.change import LEFT_OUT
 from provisioner.solve.freed import Freed, changes_of, freed, moved
 from provisioner.solve.hint_words import hint_of
 from provisioner.solve.hints import gives
@@ -92,9 +94,9 @@ def _why(problem: Problem, chosen: Chosen, key: Key, source_for: SourceFor | Non
     found = replace(found, newer=best, held_by=held_by)
     question = _question(key, found.component, some)
     carrier = carrier_of(key, chosen[1])
-    if carrier is not None and carrier.label == found.chosen:
+    if carrier is not None and str(carrier.pep440) == found.chosen:
         name = carrier.key.name
-        return replace(found, order=f"it is what {name} {carrier.label} carries; `provision explain {name}` says more of that")
+        return replace(found, order=f"it is what {name} {found.chosen} carries; `provision explain {name}` says more of that")
     try:
         return _why_not(found, problem, chosen, question, holding=holding, source_for=source_for)
     except UnavailableError as error:
@@ -113,7 +115,7 @@ def _why_not(
     """What stands in the way of the newest, or that nothing does; raises `UnavailableError`."""
     opened = freed(problem, holding)
     if opened is not None:
-        found = _without(found, chosen, opened.with_roots(question), holding=holding, source_for=source_for)
+        found = _without(found, chosen, opened, question=question, holding=holding, source_for=source_for)
         if found.conflict is not None:
             return found
     try:
@@ -124,24 +126,42 @@ def _why_not(
 
 
 def _without(
-    found: Why, chosen: Chosen, opened: Problem, *, holding: Sequence[Requirement], source_for: SourceFor | None
+    found: Why,
+    chosen: Chosen,
+    opened: Problem,
+    *,
+    question: Requirement,
+    holding: Sequence[Requirement],
+    source_for: SourceFor | None,
 ) -> Why:
     """What the newest would need without the lines of the spec that hold it; where that can be had, they are the conflict."""
-    *_, question = opened.extra
     try:
-        universe, pins = choose(opened, source_for)
+        (universe, pins), order = _newest(opened, question, source_for)
     except NoStackError as error:
         return replace(found, freed=Freed(lines=found.held_by, conflict=error.conflict))
     shown = frozenset(name for name in opened.matrix.components if not opened.is_virtual(name))
     changes = changes_of(opened.wish, holding, pins[question.key])
     asked = Reason(component=found.component, kind="request", text=question.origin.text, where=QUESTION)
+    # Who leaves out a constraint asks for no version: what comes first in the order of preference stays.
+    is_way = not order or all(change.text != LEFT_OUT for change in changes)
     conflict = Conflict(
         members=(asked, found.held_by[0]),
-        hints=(hint_of(changes, gives(universe, pins), {}, asked=()),),
+        hints=(hint_of(changes, gives(universe, pins), {}, asked=()),) if is_way else (),
         conclusion=f"so {found.component} {found.newer} cannot be chosen",
     )
     moves = moved(question.key, chosen[1], pins, shown=shown)
-    return replace(found, conflict=conflict, freed=Freed(lines=found.held_by, moved=moves))
+    return replace(found, conflict=conflict, freed=Freed(lines=found.held_by, moved=moves, order=order))
+
+
+def _newest(opened: Problem, question: Requirement, source_for: SourceFor | None) -> tuple[Chosen, str]:
+    """An answer with the newest, and why another would be chosen of itself, "" where it would not; raises `NoStackError`."""
+    key, first = question.key, None
+    with suppress(NoStackError):  # without a version that names it, a pre-release is not to be had
+        first = choose(opened, source_for)
+    if first is not None and key in first[1] and question.allows(first[1][key]):
+        return first, ""
+    other = choose(opened.with_roots(question), source_for)
+    return other, passed_over(opened, key, chosen=first, other=other) if first is not None else ""
 
 
 def _wanted(universe: Universe, pins: dict[Key, Candidate]) -> list[Requirement]:

@@ -101,7 +101,7 @@ def _target(document: Document, path: tuple[str, ...]) -> Iterator[Mistake]:
     host, platform = _at(document, *path, "host"), _at(document, *path, "platform")
     if platform == ():
         yield document.mistake((*path, "platform"), "the list is empty; name at least one platform")
-    if host in {"", ()} if isinstance(host, str | tuple) else False:
+    if isinstance(host, str | tuple) and not host:
         yield document.mistake((*path, "host"), "no host is named; give a path, or `auto` for this machine")
     for place, text in _texts(document, *path, "host"):
         if text == "auto":

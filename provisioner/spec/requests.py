@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
@@ -66,6 +67,14 @@ def _readable(document: Document, key: str, found: Stated) -> Iterator[Mistake]:
             continue
         try:
             requirement = Requirement(text)
+            if requirement.marker is not None:
+                requirement.marker.evaluate({"extra": ""})
+        except UndefinedComparison:
+            yield document.mistake(path, f"`{text}`: `~=` and `===` compare versions, not other text; write `==`")
+            continue
+        except UndefinedEnvironmentName:
+            yield document.mistake(path, f"`{text}`: one side of each comparison names a variable, such as sys_platform")
+            continue
         except (InvalidRequirement, RecursionError) as error:
             reason = (str(error) or "it is nested too deeply").splitlines()[0]
             yield document.mistake(path, f"`{text}` is not a requirement such as numpy>=2: {reason[:1].lower()}{reason[1:]}")

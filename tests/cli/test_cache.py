@@ -93,4 +93,5 @@ def test_days_are_of_prune(project: Project) -> None:
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err == "error: --days belongs to `provision cache prune`, not to `clean`  [bad-usage]\n"
     assert project.run("cache", "prune", "--days", "-1").code == 2
+    assert project.run("cache", "prune", "--days", "99999999999999999999").code == 2
     assert project.run("cache", "purge").code == 2

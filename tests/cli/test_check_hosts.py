@@ -63,3 +63,29 @@ def test_a_host_of_an_older_macos_than_a_wheel_needs_is_no(project: Project) -> 
         "  no: `tidy-1.0-cp312-cp312-macosx_12_0_x86_64.whl` of tidy 1.0 does not install where the spec wants it: "
         "no wheel for macOS 11.7 (needs macOS 12.0)  [stale-package]"
     )
+
+
+def test_a_host_that_states_no_glibc_leaves_it_open(project: Project) -> None:
+    on_hosts(project, "2.35")
+    assert project.run("solve").code == 0
+    project.write("driver: {version: 580.95.05}\n", name="host0.yaml")
+    outcome = project.run("check")
+    assert outcome.code == 3
+    assert outcome.out.splitlines()[:2] == [
+        f"{LOCK}: unverified",
+        f"  unverified: `{WHEEL}` of fresh 1.0 needs glibc 2.34, and which one the target has is not known  [unverified]",
+    ]
+
+
+def test_of_two_wheels_for_one_platform_one_that_installs_is_enough(project: Project) -> None:
+    for tag in ("macosx_10_13_x86_64", "macosx_12_0_universal2"):
+        project.index.add_wheel("tidy", "1.0", tag=f"cp312-cp312-{tag}")
+    target = "target: {platform: [macos/arm64, macos/x86_64], host: mac.yaml}"
+    project.write("platform: macos/x86_64\nos: {id: macos, version: '11.7'}\n", name="mac.yaml")
+    project.spec("[tidy]", target, "runs: host", "image: {}", "outputs: []")
+    assert project.run("solve").code == 0
+    # On Apple silicon only the universal wheel installs, which the other Mac is too old for.
+    assert project.read(LOCK).count('name = "tidy-1.0-') == 2
+    assert "stale-package" not in project.run("check").out
+    project.write("platform: macos/x86_64\nos: {id: macos, version: '10.12'}\n", name="mac.yaml")
+    assert "`tidy-1.0-cp312-cp312-macosx_10_13_x86_64.whl` of tidy 1.0 does not install" in project.run("check").out

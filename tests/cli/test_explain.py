@@ -269,6 +269,30 @@ class TestAVersionThatTheSpecHoldsBack:
         found = project.run("explain", "alpha", "--format", "json").json
         assert found["without"]["changes"] == [{"component": "delta", "from": "", "to": "1.0"}]
 
+    @pytest.mark.parametrize(
+        ("policy", "then"),
+        [
+            ("strategy: oldest", "it would work, but policy.strategy is oldest  (provision.yaml:9)"),
+            ("prefer: {alpha: '==2.0'}", "it would work, but policy.prefer says alpha ==2.0  (provision.yaml:9)"),
+        ],
+    )
+    def test_that_the_policy_would_choose_of_itself(self, project: Project, policy: str, then: str) -> None:
+        project.spec("['alpha<3']", f"policy: {{{policy}}}")
+        line = f"not alpha 3.0: `alpha<3`  (provision.yaml:8) holds it back; without it, {then}"
+        assert line in project.run("explain", "alpha").out.splitlines()
+        assert project.run("explain", "alpha", "--format", "json").json["without"]["order"] == then
+
+    def test_that_the_lock_has(self, project: Project) -> None:
+        project.spec("['alpha<3']")
+        assert project.run("solve").code == 0
+        project.spec("[alpha]", "constraints: ['alpha<3']")
+        then = "it would work, but the lock has alpha 2.0; --upgrade-package alpha lets it move"
+        # No hint: leaving out the constraint would not do.
+        assert project.run("explain", "alpha").out.splitlines()[-2:] == [
+            f"not alpha 3.0: `alpha<3`  (provision.yaml:9) holds it back; without it, {then}",
+            "  alpha 3.0 would come with delta 1.0, which is new",
+        ]
+
     def test_in_two_lines(self, project: Project) -> None:
         project.spec("['alpha==2.0', 'alpha<3']")
         assert project.run("explain", "alpha").out.splitlines()[3:] == [

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.built_files import build_wheel
 from tests.project import LOCK
 
 if TYPE_CHECKING:
@@ -50,6 +51,17 @@ def test_a_bound_on_the_distribution_is_one_on_what_it_carries(project: Project)
         "  solving again would change nothing",
         "  solving again with --upgrade would change nothing",
     ]
+
+
+def test_a_file_that_the_spec_names_carries_its_version(project: Project) -> None:
+    filename, content = build_wheel("nvidia-cudnn-cu12", "9.9.0.52", tag=TAG)
+    folder = project.folder / ("deep" * 25) / ("down" * 25)
+    folder.mkdir(parents=True)
+    (folder / filename).write_bytes(content)
+    project.spec(f"['jax[cuda12]', 'nvidia-cudnn-cu12 @ {(folder / filename).as_uri()}']", *LINES)
+    assert stack(project)["cudnn"] == "9.9.0.52"
+    carried = "it is what nvidia-cudnn-cu12 9.9.0.52 carries; `provision explain nvidia-cudnn-cu12` says more of that"
+    assert project.run("explain", "cudnn").out.splitlines()[-1] == f"not cudnn 9.28.0.42: {carried}"
 
 
 def test_a_version_that_the_matrix_does_not_know_stays_a_contradiction(project: Project) -> None:

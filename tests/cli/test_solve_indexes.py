@@ -146,6 +146,21 @@ class TestOfPipsConfiguration:
             f"from index {place} and not from `main` (INDEX/simple), which is the default: acme",
         ]
 
+    def test_a_folder_that_is_not_there_does_not_lack_the_name(
+        self, project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        project.index.add_wheel("acme", "1.0")
+        pip(project, monkeypatch, str(tmp_path / "typo"))
+        outcome = project.run("solve")
+        assert outcome.code == 0, outcome.err
+        address = f"file://{tmp_path}/typo"
+        assert warnings(outcome) == [
+            (
+                f"warning: whether index `extra-1` ({address}) has other files under acme is not known: "
+                f"index `extra-1` is not a directory: {address}"
+            )
+        ]
+
 
 class TestOfASpec:
     def test_the_order_is_the_users_and_the_other_index_is_told(self, project: Project) -> None:

@@ -58,12 +58,22 @@ def test_the_digest_of_a_spec_is_made_of_the_text_it_always_was_made_of() -> Non
     assert '"packages":[],"constraints":["a<2"],"indexes":[]' in canonical_text(bound)
 
 
-def test_half_a_character_is_refused_where_it_stands() -> None:
-    document = parse_document('gpus:\n  - name: "\\ud800"\n', file="host.yaml", kind="host profile")
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ('gpus:\n  - name: "\\ud800"\n', (2, 5, "gpus[0].name")),
+        ('gpus:\n  - gfx: "\\ud800"\n', (2, 5, "gpus[0].gfx")),  # a text with a pattern
+        ('driver:\n  module: "\\ud83d\\ude00"\n', (2, 3, "driver.module")),  # one of several words; both halves, apart
+        ('libraries: "\\ud800"\n', (1, 1, "libraries")),  # no mapping
+        ('kernel: 6.8.0\n"\\ud800": 1\n', (2, 1, "\ud800")),
+    ],
+)
+def test_half_a_character_is_refused_where_it_stands(text: str, place: tuple[int, int, str]) -> None:
+    document = parse_document(text, file="host.yaml", kind="host profile")
     with pytest.raises(InvalidDocumentError) as caught:
         parse_model(document, Host, kind="host profile")
     (mistake,) = caught.value.mistakes
-    assert (mistake.line, mistake.column, mistake.path) == (2, 5, "gpus[0].name")
+    assert (mistake.line, mistake.column, mistake.path) == place
     assert mistake.text == "holds half of a character, which nothing can be written with; write the whole one"
 
 

@@ -115,6 +115,14 @@ def test_json_of_another_form_is_refused(text: str, cause: str | None, tmp_path:
     assert found[0].partition("is not JSON")[0] == f"{path}:{cause}".partition("is not JSON")[0]
 
 
+def test_half_a_character_in_json_is_refused_where_it_stands(tmp_path: Path) -> None:
+    path = tmp_path / "fleet.json"
+    path.write_text('[{"gpus": [{"name": "H100"}]},\n {"gpus": [{"name": "H\\ud800"}]}]', encoding="utf-8")
+    (cause,) = refused(path).causes
+    text = "gpus[0].name: holds half of a character, which nothing can be written with; write the whole one"
+    assert cause == f"{path}:2:13: {text}"
+
+
 def test_two_hosts_of_one_name_are_refused(tmp_path: Path) -> None:
     (tmp_path / "fleet.csv").write_text("name,kernel\na,6.8.0\na,6.5.0\n", encoding="utf-8")
     error = refused(tmp_path)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
+import signal
 import tarfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
 pytest.importorskip("build", reason="PyPA build is not installed")
 
 DEMO = canonicalize_name("demo")
+
+NOTE = "pathlib.Path({!r}).write_text(str(found.pid))"
 
 BACKEND = """\
 import os, pathlib, sys
@@ -175,6 +180,50 @@ def test_a_build_that_takes_too_long_is_stopped_with_all_it_started(
         client.requirements(client.releases(DEMO)[0])
     assert caught.value.message == "the build of `demo-1.0.tar.gz` was stopped after 8 s"
     assert not is_running(int(number.read_text()))
+
+
+def test_a_daemon_that_a_build_leaves_behind_is_not_waited_for(
+    served: LoopbackIndex, open_index: OpenIndex, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """One in a session of its own, such as a compiler's cache server, is not stopped and keeps the pipes of the build open."""
+    number = tmp_path / "number"
+    daemon = f'import subprocess; found = subprocess.Popen(["sleep", "60"], start_new_session=True); {NOTE.format(str(number))}'
+    add_sdist(served, body=f"{daemon}; import time; time.sleep(600)")
+    monkeypatch.setattr(build, "SECONDS", 8.0)
+    client = open_index(allow_sdist=True, allow_build=True)
+    began = time.monotonic()
+    try:
+        with pytest.raises(UnusableMetadataError) as caught:
+            client.requirements(client.releases(DEMO)[0])
+        assert time.monotonic() - began < 30
+    finally:
+        os.kill(int(number.read_text()), signal.SIGKILL)
+    assert caught.value.message == "the build of `demo-1.0.tar.gz` was stopped after 8 s"
+
+
+def test_nor_is_one_that_is_left_behind_by_a_build_that_succeeds(
+    served: LoopbackIndex, open_index: OpenIndex, tmp_path: Path
+) -> None:
+    number = tmp_path / "number"
+    ways = ("start_new_session=True", "")
+    body = "; ".join(
+        [
+            "import subprocess",
+            *(
+                f'found = subprocess.Popen(["sleep", "60"], {way}); {NOTE.format(f"{number}-{at}")}'
+                for at, way in enumerate(ways)
+            ),
+        ]
+    )
+    add_sdist(served, body=body)
+    client = open_index(allow_sdist=True, allow_build=True)
+    began = time.monotonic()
+    assert client.requirements(client.releases(DEMO)[0])
+    assert time.monotonic() - began < 40
+    apart, beside = (int((tmp_path / f"number-{at}").read_text()) for at in range(2))
+    assert not is_running(beside)
+    assert is_running(apart)
+    os.kill(apart, signal.SIGKILL)
 
 
 def test_after_two_failures_the_other_versions_are_not_tried(

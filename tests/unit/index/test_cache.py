@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,6 +19,7 @@ from provisioner.index.compact import decode_releases, encode_releases
 from provisioner.index.model import IndexFile, PackageRelease
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 PAGE = StoredPage(
@@ -96,7 +100,19 @@ def test_releases_survive_their_rows() -> None:
 
 
 @pytest.mark.parametrize(
-    "kept", [None, b"", b"7", b"[7]", b"[[]]", b'[["demo"]]', b'[["demo", 1, null]]', b'[["demo", "1.0"', b"\xff"]
+    "kept",
+    [
+        None,
+        b"",
+        b"7",
+        b"[7]",
+        b"[[]]",
+        b'[["demo"]]',
+        b'[["demo", 1, null]]',
+        b'[["demo", "1.0"',
+        b"\xff",
+        b'[["\xff", "1.0", null]]',
+    ],
 )
 def test_rows_of_another_shape_are_a_miss(kept: bytes | None) -> None:
     assert decode_releases(kept) is None
@@ -112,6 +128,27 @@ def test_a_kept_version_is_the_version(text: str) -> None:
     assert [getattr(kept, part) for part in parts] == [getattr(version, part) for part in parts]
     assert (kept < Version("99!0"), Version("99!0") > kept, kept in SpecifierSet(f"==={text}")) == (True, True, True)
     assert len({version, kept}) == 1
+
+
+def test_a_kept_version_is_taken_apart_once_whoever_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Of two threads, the later would take away the sort key that the earlier one was about to compare.
+    kept = encode_releases([PackageRelease(name=canonicalize_name("demo"), version=Version("1.0rc1"), file=None)])
+    (found,) = decode_releases(kept) or ()
+    started, final, taken_apart = threading.Barrier(4), Version("1.0"), []
+
+    def slowly(self: Version, text: str, whole: Callable[[Version, str], None] = Version.__init__) -> None:
+        taken_apart.append(text)
+        time.sleep(0.05)
+        whole(self, text)
+
+    def ask() -> bool:
+        started.wait()
+        return found.version < final
+
+    monkeypatch.setattr(Version, "__init__", slowly)
+    with ThreadPoolExecutor(4) as pool:
+        assert [one.result() for one in [pool.submit(ask) for _ in range(4)]] == [True] * 4
+    assert taken_apart == ["1.0rc1"]
 
 
 def test_a_kept_version_has_no_other_parts_than_a_version() -> None:

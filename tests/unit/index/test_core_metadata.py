@@ -138,7 +138,19 @@ def test_requirements_equal_those_packaging_parses_in_one_piece(text: str) -> No
     assert (ours, str(ours), hash(ours)) == (whole, str(whole), hash(whole))
 
 
-@pytest.mark.parametrize("text", ["", "other >=", "other; python_version", "-r file", "a b"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "other >=",
+        "other; python_version",
+        "-r file",
+        "a b",
+        "other; extra === 'x'",
+        "other; os_name ~= 'posix'",
+        "other; 'a' == 'b'",
+    ],
+)
 def test_a_requirement_that_is_none_is_named(text: str) -> None:
     with pytest.raises(UnusableMetadataError) as caught:
         parsed_requirement(text)

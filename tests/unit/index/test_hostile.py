@@ -270,6 +270,8 @@ def test_json_of_any_depth_is_no_page(body: bytes) -> None:
         ("ht!tp://me:s3cret@acme.example/simple", "ht!tp://acme.example/simple"),
         ("https://me:s3cret@[::1/simple", "https://[::1/simple"),
         ("git+ssh://me:s3@cret@acme.example/simple", "git+ssh://acme.example/simple"),
+        ("https://me:s3/cr3t@acme.example/simple", "https://acme.example/simple"),
+        ("https://me:s3#cr3t@acme.example/simple", "https://acme.example/simple"),
     ],
 )
 def test_an_address_with_a_slip_of_the_pen_does_not_tell_its_login(written: str, shown: str) -> None:
@@ -278,3 +280,4 @@ def test_an_address_with_a_slip_of_the_pen_does_not_tell_its_login(written: str,
     assert raised.value.message == (
         f"`{shown}` is not an address that is read; an index is named by https://, http://, file:// or a path"
     )
+    assert raised.value.hints[1:] == ("in a login `/` is written %2F, `?` %3F and `#` %23",)

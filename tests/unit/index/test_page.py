@@ -138,6 +138,13 @@ def test_broken_json_entries_are_skipped() -> None:
     assert (file.filename, file.sha256, file.size, file.yanked) == ("demo-1.0.tar.gz", "", None, None)
 
 
+def test_half_a_character_does_not_reach_what_is_kept() -> None:
+    halved = {"requires-python": ">=3\ud800", "upload-time": "\ud800", "yanked": "broken\udfff"}
+    entry = {"filename": "demo-1-py3-none-any.whl", "url": "demo-1-py3-none-any.whl", "hashes": {}, **halved}
+    (file,) = from_json(entry)
+    assert (file.requires_python, file.upload_time, file.yanked) == (">=3?", "?", "broken?")
+
+
 def test_an_unknown_version_of_the_api_is_named() -> None:
     with pytest.raises(UnavailableError) as caught:
         from_json(version="2.0")

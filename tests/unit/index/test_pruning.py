@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from packaging.utils import canonicalize_name
 
+from provisioner.index import pruning
 from provisioner.index.bodies import body_name
 from provisioner.index.cache import FILE, PAGES, Cache, StoredPage, julian_day
 from provisioner.index.pruning import STAMP, Pruned, prune, prune_if_due
@@ -272,6 +273,27 @@ def test_a_cache_of_an_older_program_is_used_and_shared(filled: Path) -> None:
         connection.execute("REPLACE INTO selection VALUES ('u', 'w', 's', x'00')")
     assert prune(filled, now=time.time() + 1 * DAY) == Pruned()
     assert prune(filled, now=time.time() + 93 * DAY).rows == 8
+
+
+def test_a_cache_that_only_an_older_program_used_is_pruned(filled: Path) -> None:
+    with closing(sqlite3.connect(filled / FILE)) as connection, connection:
+        for table in ("used_selection", "used_record"):
+            connection.execute(f"DROP TABLE {table}")
+    assert prune(filled) == Pruned()
+    assert prune(filled, now=time.time() + 91 * DAY).rows == 6
+
+
+def test_where_room_cannot_be_given_back_what_went_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(Cache(tmp_path)) as cache:
+        for number in range(600):
+            cache.store_record(str(number), "x" * 20_000)
+    assert prune(tmp_path) == Pruned()
+
+    def full(connection: sqlite3.Connection) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(pruning, "_shrink", full)
+    assert prune(tmp_path, now=time.time() + 91 * DAY) == Pruned(rows=600)
 
 
 def test_a_read_only_cache_of_an_older_program_is_read(filled: Path) -> None:

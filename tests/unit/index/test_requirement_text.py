@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from packaging.markers import InvalidMarker, Marker
+from packaging.markers import InvalidMarker, Marker, UndefinedEnvironmentName
 from packaging.requirements import InvalidRequirement, Requirement
 
 from provisioner.index.markers import marker_environment
@@ -147,7 +147,7 @@ def verdicts(text: str, read: Callable[[str], Marker]) -> tuple[object, ...]:
     try:
         marker = read(text)
         return (str(marker), *(marker.evaluate({**LINUX, "extra": extra}) for extra in ("", "dev", "dev-tools-x", "test")))
-    except InvalidMarker as error:
+    except (InvalidMarker, UndefinedEnvironmentName) as error:  # the latter for `"dev" == "dev"`, which compares no variable
         return (str(error),)
 
 

@@ -57,6 +57,13 @@ def test_the_same_index_given_twice_is_one_index() -> None:
     assert settings_from_pip(environ).indexes == (PYPI_LOCATION,)
 
 
+def test_a_slash_at_the_end_makes_no_other_index() -> None:
+    settings = settings_from_pip(
+        {"PIP_CONFIG_FILE": "/dev/null", "PIP_EXTRA_INDEX_URL": f"{PYPI}/ https://a.example/ https://a.example"}
+    )
+    assert [location.url for location in settings.indexes] == [PYPI, "https://a.example/"]
+
+
 def test_a_variable_replaces_what_a_file_says(tmp_path: Path, home: dict[str, str]) -> None:
     chosen = configure(tmp_path / "chosen.conf", "[global]\nindex-url = https://file.example/simple\ntimeout = 7\n")
     environ = {**home, "PIP_CONFIG_FILE": str(chosen), "PIP_INDEX_URL": "https://variable.example/simple"}
@@ -123,6 +130,14 @@ def test_a_timeout_that_is_no_number_is_named(text: str) -> None:
     assert caught.value.exit_code == 2
 
 
+@pytest.mark.parametrize("text", ["0", "0.0"])
+def test_a_timeout_of_nothing_is_named(text: str) -> None:
+    with pytest.raises(InstallerConfigurationError) as caught:
+        settings_from_pip({"PIP_CONFIG_FILE": "/dev/null", "PIP_TIMEOUT": text})
+    assert caught.value.message == f"pip's `timeout` is `{text}`, and no answer comes in no time"
+    assert settings_from_pip({"PIP_CONFIG_FILE": "/dev/null", "PIP_RETRIES": text}).retries == 0
+
+
 def test_a_file_that_is_no_configuration_is_named(tmp_path: Path) -> None:
     broken = configure(tmp_path / "broken.conf", "index-url = https://x.example\n")
     with pytest.raises(InstallerConfigurationError, match=r"broken\.conf"):
@@ -132,6 +147,11 @@ def test_a_file_that_is_no_configuration_is_named(tmp_path: Path) -> None:
 def test_names_hold_no_path_of_this_machine() -> None:
     names = [location.name for location in named_locations(["/srv/pypi/simple", "file:///home/me/index", PYPI])]
     assert names == ["main", "extra-1", "pypi"]
+
+
+def test_no_two_indexes_share_a_name() -> None:
+    urls = [PYPI, "https://download.pytorch.org/whl/cu126", "https://download.pytorch.org/whl/nightly/cu126"]
+    assert [location.name for location in named_locations(urls)] == ["pypi", "pytorch-cu126", "extra-2"]
 
 
 def test_credentials_are_taken_apart_from_the_address() -> None:

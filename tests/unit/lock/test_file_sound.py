@@ -24,7 +24,8 @@ def test_the_short_way_reads_what_the_long_way_reads(path: Path, monkeypatch: py
 @pytest.mark.parametrize(
     ("key", "value", "mistake"),
     [
-        ("schema-version", "true", "must be `int`, got `bool`"),
+        ("schema-version", "true", "`true` must be a whole number"),
+        ("schema-version", "1.0", "`1.0` must be a whole number"),
         ("schema-version", "2", "`2` must be 1"),
         ("name", '"two words"', "`two words` is not spelled right; it must match ^[A-Za-z0-9][A-Za-z0-9_-]*$"),
         ("another", "1", "unknown key `another`"),

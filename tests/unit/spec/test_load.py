@@ -216,6 +216,7 @@ def test_a_day_or_an_instant_may_bound_uploads(text: str) -> None:
             "provision.yaml:1:10: target.host: no host is named; give a path, or `auto` for this machine",
         ),
         ("target: {host: []}", "provision.yaml:1:10: target.host: no host is named; give a path, or `auto` for this machine"),
+        ("target: {host: [{kernel: '6.8'}]}", "provision.yaml:1:17: target.host[0]: must be text"),
         (
             "target: {host: [auto, a.yaml]}",
             (
@@ -310,3 +311,14 @@ def test_host_paths_are_relative_to_the_spec(host: str, paths: tuple[Path, ...])
 
 def test_a_spec_without_a_host_names_no_paths() -> None:
     assert host_paths(read("name: a\n"), Path("provision.yaml")) == ()
+
+
+@pytest.mark.parametrize("text", ["numpy; os_name ~= 'posix'", "numpy; extra === 'fast'"])
+def test_a_marker_that_compares_text_as_versions_is_a_mistake(text: str) -> None:
+    told = f"provision.yaml:1:12: packages[0]: `{text}`: `~=` and `===` compare versions, not other text; write `==`"
+    assert told in mistakes(f'packages: ["{text}"]\n')
+
+
+def test_a_marker_that_compares_nothing_of_the_target_is_a_mistake() -> None:
+    told = "`numpy; 'a' == 'b'`: one side of each comparison names a variable, such as sys_platform"
+    assert f"provision.yaml:1:12: packages[0]: {told}" in mistakes("packages: [\"numpy; 'a' == 'b'\"]\n")
