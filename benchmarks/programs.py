@@ -52,21 +52,23 @@ def install(programs: Programs) -> None:
     """Install what is not there yet; delete the folder to have newer ones."""
     for name, requirement in REQUIREMENTS.items():
         if not (programs.home / name / "installed").exists():
-            _install(programs.home / name, "pip", *(() if name == "pip" else (requirement,)))
+            _install(programs.home / name, requirement)
 
 
 def install_own(home: Path, source: Path) -> str:
     """Install this program as its users have it, from a wheel of `source`; return the path of the program."""
-    _install(home, "pip", str(source))
+    _install(home, str(source))
     return str(home / "bin" / "provision")
 
 
 def _install(home: Path, *wanted: str) -> None:
+    """Make an environment and install, by the newest pip: an older one writes starters that import more."""
     venv.create(home, with_pip=True, clear=True)
-    command = [str(home / "bin" / "python"), "-m", "pip", "install", "--quiet", "--upgrade", *wanted]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    if result.returncode != 0:
-        raise SystemExit(f"{home.name} could not be installed: {result.stderr.strip().splitlines()[-1]}")
+    for names in (("pip",), wanted):
+        command = [str(home / "bin" / "python"), "-m", "pip", "install", "--quiet", "--upgrade", *names]
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        if result.returncode != 0:
+            raise SystemExit(f"{home.name} could not be installed: {result.stderr.strip().splitlines()[-1]}")
     (home / "installed").touch()
 
 
