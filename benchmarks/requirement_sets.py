@@ -123,13 +123,7 @@ _SERVING = (
         "3.11",
     ),
     RequirementSet("ray", ("ray[default,serve,tune]", "mlflow", "wandb")),
-    RequirementSet(
-        "evaluation",
-        ("lm-eval[vllm]",),
-        "3.11",
-        why="uv proves that there is no answer: lm-eval needs sqlitedict, which has no wheel. provision had not done "
-        "so in its time, on a machine that was busy.",
-    ),
+    RequirementSet("evaluation", ("lm-eval[vllm]",), "3.11"),
     RequirementSet("onnx", ("optimum[onnxruntime-gpu]", "onnxruntime-gpu", "onnx"), "3.11"),
 )
 
