@@ -156,8 +156,11 @@ def parse_document(text: str, *, file: str, kind: str, is_ours: bool = False) ->
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
+    yaml = YAML(typ="safe", pure=not is_ours)
+    if not is_ours:
+        yaml.composer.warn_double_anchors = False  # YAML 1.2.2, 7.1: an alias means the last node that was so anchored
     try:
-        node = YAML(typ="safe", pure=not is_ours).compose(text)
+        node = yaml.compose(text)
     except MarkedYAMLError as error:
         if is_ours:
             return parse_document(text, file=file, kind=kind)

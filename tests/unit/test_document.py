@@ -36,6 +36,12 @@ class Outer(BaseModel):
     requires: dict[str, str] = {}
 
 
+def test_an_anchor_may_be_used_again_as_yaml_allows_and_nothing_is_said(recwarn: pytest.WarningsRecorder) -> None:
+    document = parse_document("a: &same 1\nb: *same\nc: &same 2\nd: *same\n", file="spec.yaml", kind="spec")
+    assert document.data == {"a": 1, "b": 1, "c": 2, "d": 2}
+    assert not recwarn.list
+
+
 def refused(text: str) -> list[str]:
     with pytest.raises(InvalidDocumentError) as caught:
         parse_model(parse_document(text, file="spec.yaml", kind="spec"), Outer, kind="spec")
