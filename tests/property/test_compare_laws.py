@@ -102,8 +102,16 @@ def locks(draw: st.DrawFn) -> Lock:
 
 
 def facts_of(changes: tuple[Change, ...]) -> set[tuple[object, ...]]:
-    """What is left of changes without the words for them."""
-    return {(one.section, one.subject, one.aspect, one.change, one.old, one.new, one.platforms) for one in changes}
+    """What is left of changes without the words for them, platform by platform.
+
+    What is alike on two platforms is told once, and a cause is part of that; but causes have a direction: a release that no
+    longer fits beside its neighbour is why the newer one came, and nothing says why it should go again.
+    """
+    return {
+        (one.section, one.subject, one.aspect, one.change, one.old, one.new, platform)
+        for one in changes
+        for platform in one.platforms or ("",)
+    }
 
 
 def mirrored(comparison: Comparison) -> set[tuple[object, ...]]:
