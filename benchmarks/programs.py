@@ -64,7 +64,7 @@ def install_own(home: Path, source: Path) -> str:
 def _install(home: Path, *wanted: str) -> None:
     """Make an environment and install, by the newest pip: an older one writes starters that import more."""
     venv.create(home, with_pip=True, clear=True)
-    for names in (("pip",), wanted):
+    for names in dict.fromkeys((("pip",), wanted)):
         command = [str(home / "bin" / "python"), "-m", "pip", "install", "--quiet", "--upgrade", *names]
         result = subprocess.run(command, capture_output=True, text=True, check=False)
         if result.returncode != 0:

@@ -33,10 +33,10 @@ def require_own_files(inputs: Inputs, folder: Path, earlier: Lock | None) -> Non
         )
     for index, output in enumerate(inputs.spec.outputs):
         rendered = folder / FORMATS[output]
-        if not rendered_from(rendered) and rendered.is_file():
+        lock_name = rendered_from(rendered)
+        if not lock_name and rendered.is_file():
             warn(f"`{rendered}` was not rendered by provision, and `solve` writes over it")
-        lock_name = other_lock(rendered, name)
-        spec = _spec_behind(inputs, folder, lock_name)
+        spec = _spec_behind(inputs, folder, lock_name) if lock_name != name else ""
         if spec:
             place = inputs.document.where(("outputs", index))
             apart = f"provision render {folder / name} --to {output} --out {folder / inputs.spec.name}.{FORMATS[output]}"

@@ -42,24 +42,13 @@ def own_cuda_needs(problem: Problem, candidate: Candidate, row: ImpliedNeed, *, 
                 yield Requirement(one.key, one.test, Origin("rule", name, group, f"{text}: {row.because}", place))
 
 
-def own_cuda_roots(problem: Problem, pins: Mapping[Key, Candidate]) -> Iterator[Requirement]:
-    """The same of distributions that are chosen already, as a lock has them: required from the start."""
-    for chosen, row in _rows(problem.matrix, pins):
-        place = problem.matrix.positions.get(f"distribution:{chosen.key.name} {row.versions}", "the matrix")
-        yield from own_cuda_needs(problem, chosen, row, place=place)
-
-
 def brought(matrix: Matrix, pins: Mapping[Key, Candidate]) -> Iterator[tuple[Candidate, Need]]:
     """Every chosen distribution that brings a CUDA, with what it brings."""
-    yield from ((chosen, need) for chosen, row in _rows(matrix, pins) for need in row.brings)
-
-
-def _rows(matrix: Matrix, pins: Mapping[Key, Candidate]) -> Iterator[tuple[Candidate, ImpliedNeed]]:
     for distribution in matrix.distributions:
         chosen = pins.get(Key(distribution.name, PACKAGE))
         for row in distribution.implied if chosen is not None else ():
             if chosen is not None and row.brings and _specifier(row.versions).contains(chosen.pep440, prereleases=True):
-                yield chosen, row
+                yield from ((chosen, need) for need in row.brings)
 
 
 def own_runtimes(matrix: Matrix, pins: Mapping[Key, Candidate]) -> tuple[Candidate, ...]:
