@@ -4,7 +4,7 @@ pip, which installs what the build requires, needs to know where packages come f
 tree itself runs gets none of these variables.
 """
 
-# ruff: noqa: I001, INP001 - a script; and a checkout may have a folder called `build`
+# ruff: noqa: INP001 - a script
 from __future__ import annotations
 
 import json
