@@ -99,7 +99,7 @@ def _timed(work: Callable[[], object], rounds: int) -> tuple[object, float]:
 
 
 def _row(name: str, conflict: object, seconds: float) -> Row:
-    from provisioner.solve.explain import conflict_lines
+    from provisioner.solve.explain.words import conflict_lines
 
     found: Conflict = conflict  # type: ignore[assignment]
     return name, 1000 * seconds, len(conflict_lines(found)), len(found.hints)

@@ -15,9 +15,9 @@ from msgspec.json import decode
 from provisioner.host.model import Host
 from provisioner.solve.problem import join
 from provisioner.solve.requirement import Labelled, Origin, Requirement
-from provisioner.solve.resolve import decide
+from provisioner.solve.search.resolve import decide
+from provisioner.solve.search.universe import Universe
 from provisioner.solve.target import TargetHost, Wish
-from provisioner.solve.universe import Universe
 from provisioner.spec.model import Spec
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from packaging.requirements import Requirement
 from packaging.utils import NormalizedName, canonicalize_name
 
 from provisioner.index.model import Environment, IndexFile, PackageRelease
-from provisioner.index.selection import Selection
-from provisioner.solve.packages import PackageWorld
+from provisioner.index.pages.selection import Selection
 from provisioner.solve.problem import join
-from provisioner.solve.resolve import decide
-from provisioner.solve.universe import Universe
+from provisioner.solve.python.packages import PackageWorld
+from provisioner.solve.search.resolve import decide
+from provisioner.solve.search.universe import Universe
 from tests import small
 from tests.extras_named import extras_named
 

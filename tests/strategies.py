@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from provisioner.matrix.need import Need
 from provisioner.solve.problem import join
-from provisioner.solve.universe import Universe
+from provisioner.solve.search.universe import Universe
 from provisioner.versions import Range
 from tests import small
 from tests.oracle import Choice, Oracle, Place, Question

@@ -48,6 +48,18 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
 }
 """What each part of the package may import besides itself: the table of ARCHITECTURE.md."""
 
+READING_ORDER: dict[str, tuple[str, ...]] = {
+    "index": (
+        *("address", "model", "markers", "memo", "offline", "activity", "reference"),
+        *("store", "http", "routing", "metadata", "pages", "places", "ahead", "client", "registry"),
+    ),
+    "solve": (
+        *("requirement", "target", "stack"),
+        *("rules", "choices", "problem", "python", "search", "outcome", "explain", "joint", "why"),
+    ),
+}
+"""The modules and packages inside a large part, in the order the data flows: each imports what stands before it."""
+
 HOMES = {
     "ruamel": "document",
     "resolvelib": "solve",
@@ -114,6 +126,7 @@ def _in_file(path: Path, root: Path) -> Iterator[str]:
         yield f"{lines} lines; the ceiling is {MODULE_LINES}"
     parts = path.relative_to(root).with_suffix("").parts
     yield from _wrong_imports(tree, parts)
+    yield from _wrong_order(tree, parts)
     yield from _wrong_functions(tree, parts)
 
 
@@ -149,6 +162,20 @@ def _wrong_imports(tree: ast.AST, parts: tuple[str, ...]) -> Iterator[str]:
             yield f"line {line}: imports {head}; only document.py and files named after {', '.join(SCHEMA_NAMES)} may"
         elif name in {"importlib.import_module", "importlib"} and layer != "cli":
             yield f"line {line}: imports by name; only `cli` may"
+
+
+def _wrong_order(tree: ast.AST, parts: tuple[str, ...]) -> Iterator[str]:
+    """What a module of a large part imports of the same part, and should not, for it comes later."""
+    order = READING_ORDER.get(parts[0])
+    if order is None or parts[1] == "__init__":
+        return
+    if parts[1] not in order:
+        yield f"`{parts[1]}` has no place in the reading order of `{parts[0]}`; give it one in tests/test_architecture.py"
+        return
+    for line, name in _imported(tree):
+        names = name.split(".")
+        if names[:2] == ["provisioner", parts[0]] and order.index(names[2]) > order.index(parts[1]):
+            yield f"line {line}: imports {name}, which comes later in READING_ORDER"
 
 
 def _lines_for_types(tree: ast.AST) -> set[int]:
@@ -293,6 +320,19 @@ def test_a_tree_that_keeps_the_rules_passes(tmp_path: Path) -> None:
                 " give it one in tests/test_architecture.py and ARCHITECTURE.md"
             ),
         ),
+        (
+            "solve__rules__needs",
+            "if TYPE_CHECKING:\n    from provisioner.solve.problem import Problem\n",
+            ("solve/rules/needs.py: line 2: imports provisioner.solve.problem.Problem, which comes later in READING_ORDER"),
+        ),
+        (
+            "index__helpers",
+            "",
+            (
+                "index/helpers.py: `helpers` has no place in the reading order of `index`;"
+                " give it one in tests/test_architecture.py"
+            ),
+        ),
         ("errors", "x = 1\n" * 351, "errors.py: 351 lines; the ceiling is 350"),
         (
             "errors",
@@ -339,13 +379,13 @@ def test_what_stands_at_a_ceiling_is_allowed(tmp_path: Path, name: str, text: st
 def test_modules_that_need_each_other_are_named(tmp_path: Path) -> None:
     found = plant(
         tmp_path,
-        solve__a="from provisioner.solve.b import B\n",
-        solve__b="def b():\n    import provisioner.solve.c\n",
-        solve__c="if TYPE_CHECKING:\n    from provisioner.solve.a import A\n",
-        solve__d="from provisioner.solve import a, e\n",
-        solve__e="",
+        lock__a="from provisioner.lock.b import B\n",
+        lock__b="def b():\n    import provisioner.lock.c\n",
+        lock__c="if TYPE_CHECKING:\n    from provisioner.lock.a import A\n",
+        lock__d="from provisioner.lock import a, e\n",
+        lock__e="",
     )
-    assert found == ["modules that need each other: provisioner.solve.a, provisioner.solve.b, provisioner.solve.c"]
+    assert found == ["modules that need each other: provisioner.lock.a, provisioner.lock.b, provisioner.lock.c"]
 
 
 def test_every_part_imports_only_parts_that_never_import_it_back() -> None:

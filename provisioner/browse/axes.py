@@ -8,8 +8,8 @@ from msgspec import Struct
 
 from provisioner.browse.stacks import LABEL
 from provisioner.host.model import Driver, Host, HostGpu
-from provisioner.solve.coverage import capability
-from provisioner.solve.kernels import KernelSupport
+from provisioner.solve.rules.coverage import capability
+from provisioner.solve.rules.kernels import KernelSupport
 from provisioner.solve.target import TargetHost, Wish
 from provisioner.spec.model import ImageSpec, Policy, Spec, TargetSpec
 

@@ -15,13 +15,13 @@ from msgspec import Struct, field
 from provisioner.browse.axes import PLATFORMS, Device, devices, newest_of_branches, open_wish, wish_for
 from provisioner.browse.stacks import LABEL, frameworks
 from provisioner.host.model import Host
-from provisioner.solve.candidates import preference
-from provisioner.solve.complete import CompleteSearch
-from provisioner.solve.coverage import capability, coverage
-from provisioner.solve.drivers import RunsCuda
+from provisioner.solve.choices.candidates import preference
 from provisioner.solve.problem import join
 from provisioner.solve.requirement import Key
-from provisioner.solve.universe import Universe
+from provisioner.solve.rules.coverage import capability, coverage
+from provisioner.solve.rules.drivers import RunsCuda
+from provisioner.solve.search.complete import CompleteSearch
+from provisioner.solve.search.universe import Universe
 from provisioner.versions import Version
 
 if TYPE_CHECKING:

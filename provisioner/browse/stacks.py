@@ -10,13 +10,13 @@ from provisioner.browse.facts import understand
 from provisioner.document import parse_document
 from provisioner.host.load import host_from_document
 from provisioner.names import DISTRIBUTION_OF_COMPONENT
-from provisioner.solve.answer import answer
-from provisioner.solve.complete import CompleteSearch
-from provisioner.solve.conflict import members_of
+from provisioner.solve.explain.conflict import members_of
+from provisioner.solve.outcome.answer import answer
 from provisioner.solve.problem import join
 from provisioner.solve.requirement import Key, Origin, Requirement
+from provisioner.solve.search.complete import CompleteSearch
+from provisioner.solve.search.universe import Universe
 from provisioner.solve.target import TargetHost, Wish
-from provisioner.solve.universe import Universe
 from provisioner.spec.model import Spec
 
 if TYPE_CHECKING:

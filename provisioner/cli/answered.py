@@ -130,7 +130,7 @@ def _recalled(place: str) -> dict[str, Any] | None:
 
 def _holds(inputs: dict[str, Any], written: dict[str, str]) -> bool:
     from provisioner.cli.observed import file_digest, folder_digest
-    from provisioner.index.standing import stand
+    from provisioner.index.store.standing import stand
 
     now = time.time()
     return (

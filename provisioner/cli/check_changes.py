@@ -154,7 +154,7 @@ def renewed(path: Path, lock: Lock, inputs: Inputs, *, offline: bool) -> Renewal
 
 def _impossible(error: NoStackError, path: Path) -> Finding:
     from provisioner.lock.finding import Finding
-    from provisioner.solve.explain import conflict_lines, hint_line
+    from provisioner.solve.explain.words import conflict_lines, hint_line
 
     return Finding(
         code="no-longer-solvable", verdict="no", where=str(path),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from provisioner.cli.report import no_stack
 from provisioner.fleet.classes import natural
 from provisioner.fleet.names import folded
-from provisioner.solve.explain import conflict_lines, hint_line, summary
+from provisioner.solve.explain.words import conflict_lines, hint_line, summary
 from provisioner.strict_model import plain_data
 
 if TYPE_CHECKING:

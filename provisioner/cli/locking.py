@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from provisioner.cli.inputs import Inputs
     from provisioner.index.client import PackageIndex
+    from provisioner.index.http.settings import IndexSettings
     from provisioner.index.model import Environment, IndexFile, PackageRelease
-    from provisioner.index.settings import IndexSettings
     from provisioner.lock.model import Lock
     from provisioner.solve.problem import Problem
     from provisioner.solve.stack import BaseImage, Stack
@@ -118,7 +118,7 @@ class Locking:
     def _mention_unused(self, known: set[str]) -> None:
         """A package that the policy prefers or avoids, and that nothing brings along, may be a typo as well."""
         from provisioner.cli.display import warn
-        from provisioner.solve.policy import resolved
+        from provisioner.solve.rules.policy import resolved
 
         have = {resolved(name) for name in known} | {resolved(name) for name in self._inputs.matrix.components}
         for table, names in (("prefer", self._inputs.spec.policy.prefer), ("avoid", self._inputs.spec.policy.avoid)):
@@ -308,8 +308,8 @@ def _unpinned(stack: Stack, image: BaseImage) -> Stack:
 
 def index_settings(inputs: Inputs, *, is_offline: bool) -> IndexSettings:
     """The indexes of the spec, else the installer's own configuration; policy of the spec on top."""
-    from provisioner.index.settings import settings_from_pip
-    from provisioner.solve.policy import uploads_until
+    from provisioner.index.http.settings import settings_from_pip
+    from provisioner.solve.rules.policy import uploads_until
 
     policy = inputs.spec.policy
     allowed = set(policy.allow).difference(policy.forbid)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from provisioner.cli.report import no_stack, solved
 from provisioner.plan.model import FIND_OUT
-from provisioner.solve.explain import conflict_lines, hint_line, summary
+from provisioner.solve.explain.words import conflict_lines, hint_line, summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -140,7 +140,7 @@ def _moved(move: Move) -> str:
 def _tell(answer: Answer, *, heading: str, is_dry_run: bool) -> None:
     """The stack as a table on stdout; what was written, and what is unverified, as talk."""
     from provisioner.cli.display import table, talk, warn
-    from provisioner.solve.explain import stack_rows, summary
+    from provisioner.solve.explain.words import stack_rows, summary
 
     told: dict[str, None] = {}
     for stack in answer.stacks:

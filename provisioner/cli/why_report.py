@@ -9,7 +9,7 @@ from provisioner.cli.report import no_stack
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from provisioner.solve.freed import Freed, Moved
+    from provisioner.solve.explain.freed import Freed, Moved
     from provisioner.solve.stack import Reason
     from provisioner.solve.why import Why
 
@@ -28,7 +28,7 @@ def why_lines(whys: Sequence[Why], *, names_platform: bool) -> list[str]:
 
 
 def _lines(why: Why, where: str) -> Iterator[str]:
-    from provisioner.solve.explain import hint_line, reason_line
+    from provisioner.solve.explain.words import hint_line, reason_line
     from provisioner.solve.joint import NO_WAY
 
     verb = "is what the host states" if why.is_fact else "is chosen"
@@ -53,7 +53,7 @@ def _lines(why: Why, where: str) -> Iterator[str]:
 
 def _what_holds(why: Why) -> Iterator[str]:
     """What is in the way of the newest: a conflict; or only what the spec says of it, and then what it would come with."""
-    from provisioner.solve.explain import conflict_lines
+    from provisioner.solve.explain.words import conflict_lines
 
     assert why.conflict is not None, "something holds it"
     if why.freed is None:
@@ -76,7 +76,7 @@ def _what_holds(why: Why) -> Iterator[str]:
 
 def _further(why: Why) -> Iterator[str]:
     """Ways out that were found only once the spec's own lines about it were gone."""
-    from provisioner.solve.explain import hint_line
+    from provisioner.solve.explain.words import hint_line
 
     if why.freed is not None and why.freed.conflict is not None:
         lines = " and ".join(f"`{_said(one)}`" for one in why.freed.lines)
@@ -109,7 +109,7 @@ def why_data(whys: Sequence[Why]) -> dict[str, object]:
 
 
 def _data(why: Why) -> dict[str, object]:
-    from provisioner.solve.explain import reason_line
+    from provisioner.solve.explain.words import reason_line
 
     found: dict[str, object] = {"component": why.component, "chosen": why.chosen, "platform": why.platform}
     if why.host:

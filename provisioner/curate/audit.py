@@ -21,7 +21,7 @@ from provisioner.curate.audit_shared_files import SHARED_FILES, shared_file_find
 from provisioner.curate.audit_targets import target_findings
 from provisioner.curate.audit_verdict import Audited, Row, confirmed, refuted, unmeasured
 from provisioner.errors import UnavailableError
-from provisioner.index.core_metadata import UnusableMetadataError
+from provisioner.index.metadata.core_metadata import UnusableMetadataError
 from provisioner.measure.error import UnreadableArtefactError
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from packaging.utils import canonicalize_name
 
 from provisioner.curate.audit_verdict import confirmed, refuted, unmeasured
 from provisioner.curate.wheel_facts import HONEST_GLIBC, required, welcome
-from provisioner.index.filename import parse_filename
 from provisioner.index.model import Environment
-from provisioner.index.tags import best_rank, glibc_needed, platform_of, tag_ranks
+from provisioner.index.pages.filename import parse_filename
+from provisioner.index.pages.tags import best_rank, glibc_needed, platform_of, tag_ranks
 from provisioner.versions import Version
 
 if TYPE_CHECKING:

@@ -13,12 +13,12 @@ from msgspec import Struct
 from packaging.utils import canonicalize_name
 
 from provisioner.errors import UnavailableError
-from provisioner.index.cache import Cache
-from provisioner.index.core_metadata import parsed_requirement
-from provisioner.index.filename import parse_filename
-from provisioner.index.metadata import MetadataReader
-from provisioner.index.reader import PageReader
-from provisioner.index.transport import Transport
+from provisioner.index.http.transport import Transport
+from provisioner.index.metadata.core_metadata import parsed_requirement
+from provisioner.index.metadata.metadata import MetadataReader
+from provisioner.index.pages.filename import parse_filename
+from provisioner.index.pages.reader import PageReader
+from provisioner.index.store.cache import Cache
 from provisioner.measure.wheel import RemoteWheel
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from packaging.requirements import Requirement
     from packaging.version import Version
 
+    from provisioner.index.http.settings import IndexSettings
     from provisioner.index.model import IndexFile
-    from provisioner.index.settings import IndexSettings
 
 WORKERS = 8
 

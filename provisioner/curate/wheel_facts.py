@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, get_args
 
 from packaging.specifiers import SpecifierSet
 
-from provisioner.index.tags import glibc_needed, platform_of
+from provisioner.index.pages.tags import glibc_needed, platform_of
 from provisioner.matrix.schema import Platform
 
 if TYPE_CHECKING:

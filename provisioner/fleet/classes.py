@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from provisioner.solve.facts import FACTS, binds, stated
+from provisioner.solve.rules.facts import FACTS, binds, stated
 from provisioner.solve.target import TargetHost, Wish
 
 if TYPE_CHECKING:

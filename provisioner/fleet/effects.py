@@ -14,16 +14,16 @@ from msgspec import Struct, field
 
 from provisioner.fleet.local import Choice, Demand, Local, Want
 from provisioner.solve.problem import join
+from provisioner.solve.search.universe import Universe
 from provisioner.solve.target import TargetHost
-from provisioner.solve.universe import Universe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from provisioner.fleet.classes import HostClass, Pool
     from provisioner.matrix.model import Matrix, Rule
-    from provisioner.solve.guards import Guards
     from provisioner.solve.requirement import Candidate, Key, Requirement
+    from provisioner.solve.rules.guards import Guards
 
 BLOCK = 32
 """How many classes are looked at in one problem: the cost of the shared part is paid once for all of them."""

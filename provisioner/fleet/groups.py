@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from provisioner.fleet.arrangement import Arranging
 from provisioner.solve.problem import join
-from provisioner.solve.resolve import decide
-from provisioner.solve.universe import Universe
+from provisioner.solve.search.resolve import decide
+from provisioner.solve.search.universe import Universe
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

@@ -11,13 +11,13 @@ from msgspec.structs import replace
 from provisioner.errors import UnavailableError
 from provisioner.fleet.effects import marked
 from provisioner.fleet.model import FleetStack, Note
-from provisioner.solve.answer import BASES, answer
-from provisioner.solve.facts import stated
+from provisioner.solve.outcome.answer import BASES, answer
 from provisioner.solve.problem import join
 from provisioner.solve.requirement import Key
-from provisioner.solve.resolve import decide
+from provisioner.solve.rules.facts import stated
+from provisioner.solve.search.resolve import decide
+from provisioner.solve.search.universe import Universe, violations
 from provisioner.solve.target import TargetHost
-from provisioner.solve.universe import Universe, violations
 from provisioner.versions import Version
 
 if TYPE_CHECKING:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from provisioner.fleet.model import Unserved
-from provisioner.solve.complete import CompleteSearch
-from provisioner.solve.conflict import explain_conflict, members_of
-from provisioner.solve.facts import stated
+from provisioner.solve.explain.conflict import explain_conflict, members_of
 from provisioner.solve.joint import NoStackError, solve_system
 from provisioner.solve.problem import join
+from provisioner.solve.rules.facts import stated
+from provisioner.solve.search.complete import CompleteSearch
+from provisioner.solve.search.universe import Universe
 from provisioner.solve.stack import Conflict, Hint, Reason
-from provisioner.solve.universe import Universe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

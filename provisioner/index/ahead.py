@@ -181,7 +181,7 @@ class ReadAhead:
         """The threads that read."""
         with self._lock:
             if self._pool is None:
-                from provisioner.index.crew import Crew
+                from provisioner.index.http.crew import Crew
 
                 self._pool = Crew(self._at_once)
             return self._pool

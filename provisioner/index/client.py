@@ -15,24 +15,24 @@ from msgspec.structs import replace
 from provisioner.errors import ProvisionError, UnavailableError
 from provisioner.index.address import public_url
 from provisioner.index.ahead import ReadAhead
-from provisioner.index.cache import Cache
-from provisioner.index.compact import FORMAT, decode_releases, encode_releases
-from provisioner.index.core_metadata import UnusableMetadataError, parsed_requirement
-from provisioner.index.details import DetailReader
-from provisioner.index.direct import DirectReader
-from provisioner.index.find_links import FindLinks
-from provisioner.index.listing import Listing
+from provisioner.index.http.transport import Transport
 from provisioner.index.memo import Memo
-from provisioner.index.metadata import MetadataReader
+from provisioner.index.metadata.core_metadata import UnusableMetadataError, parsed_requirement
+from provisioner.index.metadata.details import DetailReader
+from provisioner.index.metadata.metadata import MetadataReader
 from provisioner.index.model import EARLY, FIND_LINKS
 from provisioner.index.offline import NotCachedError, all_missing
-from provisioner.index.pruning import prune_if_due
-from provisioner.index.reader import PageReader
-from provisioner.index.rivals import Rivals
+from provisioner.index.pages.listing import Listing
+from provisioner.index.pages.reader import PageReader
+from provisioner.index.pages.selection import Selection, takes_python
+from provisioner.index.places.direct import DirectReader
+from provisioner.index.places.find_links import FindLinks
+from provisioner.index.places.rivals import Rivals
+from provisioner.index.places.shared_names import doubts, unclaimed
 from provisioner.index.routing import locate, route
-from provisioner.index.selection import Selection, takes_python
-from provisioner.index.shared_names import doubts, unclaimed
-from provisioner.index.transport import Transport
+from provisioner.index.store.cache import Cache
+from provisioner.index.store.compact import FORMAT, decode_releases, encode_releases
+from provisioner.index.store.pruning import prune_if_due
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -41,11 +41,11 @@ if TYPE_CHECKING:
     from packaging.utils import NormalizedName
 
     from provisioner.index.activity import Activity
-    from provisioner.index.details import FileDetails
+    from provisioner.index.http.settings import IndexLocation, IndexSettings
+    from provisioner.index.metadata.details import FileDetails
     from provisioner.index.model import Environment, IndexFile, PackageRelease
-    from provisioner.index.reader import Page
+    from provisioner.index.pages.reader import Page
     from provisioner.index.routing import Route
-    from provisioner.index.settings import IndexLocation, IndexSettings
 
 
 class PackageIndex:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from provisioner.errors import UnavailableError
+from provisioner.index.http.transport import Response, Transport, refusal
 from provisioner.index.reference import ImageReference, ImageReferenceError
-from provisioner.index.transport import Response, Transport, refusal
 
 if TYPE_CHECKING:
-    from provisioner.index.settings import IndexSettings
+    from provisioner.index.http.settings import IndexSettings
 
 INDEX_TYPES = ("application/vnd.oci.image.index.v1+json", "application/vnd.docker.distribution.manifest.list.v2+json")
 MANIFEST_TYPES = ("application/vnd.oci.image.manifest.v1+json", "application/vnd.docker.distribution.manifest.v2+json")

@@ -15,11 +15,11 @@ from packaging.utils import canonicalize_name
 
 from provisioner.errors import ProvisionError
 from provisioner.index.address import is_remote, origin
+from provisioner.index.http.settings import PYTORCH, IndexLocation
 from provisioner.index.model import FIND_LINKS
-from provisioner.index.settings import PYTORCH, IndexLocation
 
 if TYPE_CHECKING:
-    from provisioner.index.settings import IndexSettings
+    from provisioner.index.http.settings import IndexSettings
 
 
 ASKED_LAST = frozenset({"pypi.org", "test.pypi.org", "download.pytorch.org"})

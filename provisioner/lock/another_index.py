@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provisioner.index.address import public_url
-from provisioner.index.shared_names import names, place
+from provisioner.index.places.shared_names import names, place
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from packaging.utils import NormalizedName
 
-    from provisioner.index.settings import IndexLocation
+    from provisioner.index.http.settings import IndexLocation
     from provisioner.lock.model import Lock
 
 

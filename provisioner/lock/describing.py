@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from provisioner.index.client import PackageIndex
-    from provisioner.index.details import FileDetails
+    from provisioner.index.metadata.details import FileDetails
     from provisioner.index.model import IndexFile
     from provisioner.lock.model import Lock
     from provisioner.lock.origin import Identities, Origins

@@ -11,27 +11,27 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version as PackageVersion
 
 from provisioner.document import FileError
-from provisioner.index.direct_reference import direct_reference
 from provisioner.index.markers import marker_environment
+from provisioner.index.places.direct_reference import direct_reference
 from provisioner.lock.finding import Finding
 from provisioner.lock.fresh_bounds import bound_findings
 from provisioner.lock.fresh_files import file_findings
 from provisioner.lock.kept import chosen
 from provisioner.names import COMPONENT_OF_DISTRIBUTION
-from provisioner.solve.answer import answer
-from provisioner.solve.beside import needs_beside
-from provisioner.solve.carried import CARRIED, as_carried
-from provisioner.solve.explain import conflict_lines, hint_line
-from provisioner.solve.frameworks import published_version
+from provisioner.solve.choices.frameworks import published_version
+from provisioner.solve.choices.markers import Markers
+from provisioner.solve.explain.words import conflict_lines, hint_line
 from provisioner.solve.joint import NoStackError, choose
-from provisioner.solve.markers import Markers
-from provisioner.solve.require_cuda import require_cuda
+from provisioner.solve.outcome.answer import answer
+from provisioner.solve.outcome.require_cuda import require_cuda
+from provisioner.solve.python.beside import needs_beside
 from provisioner.solve.requirement import PYTORCH, TORCH, Key, Labelled, Origin, Requirement
+from provisioner.solve.search.carried import CARRIED, as_carried
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from provisioner.index.direct_reference import DirectReference
+    from provisioner.index.places.direct_reference import DirectReference
     from provisioner.lock.model import Lock, LockedPackage
     from provisioner.solve.problem import Problem
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from provisioner.lock.model import Lock
-    from provisioner.solve.markers import Markers
+    from provisioner.solve.choices.markers import Markers
     from provisioner.solve.problem import Problem
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provisioner.index.obstacle import wheel_obstacle
-from provisioner.index.tags import filename_ranks, glibc_needed
+from provisioner.index.pages.obstacle import wheel_obstacle
+from provisioner.index.pages.tags import filename_ranks, glibc_needed
 from provisioner.lock.artifact import fits
 from provisioner.lock.finding import Finding
 from provisioner.solve.joint import Attempt, environment_of, known_glibc
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from provisioner.index.model import Environment
     from provisioner.lock.model import Lock
     from provisioner.solve.requirement import Candidate, Key
-    from provisioner.solve.universe import Universe
+    from provisioner.solve.search.universe import Universe
 
 
 def file_findings(lock: Lock, universe: Universe, pins: Mapping[Key, Candidate], *, where: str) -> Iterator[Finding]:

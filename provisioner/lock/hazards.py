@@ -8,9 +8,9 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version as PackageVersion
 
 from provisioner.lock.finding import Finding
-from provisioner.solve.distributions import has_abi
+from provisioner.solve.python.distributions import has_abi
 from provisioner.solve.requirement import PYTORCH
-from provisioner.solve.shared_files import FORBIDDEN, place_of
+from provisioner.solve.rules.shared_files import FORBIDDEN, place_of
 from provisioner.versions import Version
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from provisioner.index.details import in_order
+from provisioner.index.metadata.details import in_order
 from provisioner.lock.artifact import public_url
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
-from provisioner.index.selection import cutoff
+from provisioner.index.pages.selection import cutoff
 from provisioner.lock.finding import Finding
-from provisioner.solve.policy import uploads_until
+from provisioner.solve.rules.policy import uploads_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

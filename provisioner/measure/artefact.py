@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field, to_builtins
 
-from provisioner.index.core_metadata import parse_metadata
+from provisioner.index.metadata.core_metadata import parse_metadata
 from provisioner.measure import texts
 from provisioner.measure.elf import MAGIC, VersionScanner, newest, read_library
 from provisioner.measure.fatbin import FatBinaryReader, target_key

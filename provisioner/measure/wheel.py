@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Protocol, Self, cast
 
 from provisioner.errors import UnavailableError
-from provisioner.index.ranged import RangedFile
+from provisioner.index.metadata.ranged import RangedFile
 from provisioner.measure.error import UnreadableArtefactError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from provisioner.index.http.transport import Transport
     from provisioner.index.model import IndexFile
-    from provisioner.index.transport import Transport
 
 CHUNK = 4 << 20
 """Bytes of one range request while a member streams: small enough to stop early, large enough to keep a connection busy."""

@@ -11,11 +11,11 @@ from provisioner.plan.model import FallsOut
 from provisioner.plan.stranger import own_accelerator
 from provisioner.plan.wanted import LEADS, Choice, lead_requirement, leads_of
 from provisioner.plan.words import life_of
-from provisioner.solve.answer import answer
-from provisioner.solve.conflict import explain_conflict
-from provisioner.solve.resolve import decide
+from provisioner.solve.explain.conflict import explain_conflict
+from provisioner.solve.outcome.answer import answer
+from provisioner.solve.search.resolve import decide
+from provisioner.solve.search.universe import Universe
 from provisioner.solve.stack import Conflict, Reason, Stack
-from provisioner.solve.universe import Universe
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,11 +9,11 @@ from msgspec.structs import replace
 
 from provisioner.host.model import OperatingSystem
 from provisioner.plan.machine import FOLLOWERS, PREPARED, REBUILT, Facts, Machine
-from provisioner.solve.facts import ABSENT
 from provisioner.solve.problem import join
 from provisioner.solve.requirement import Candidate, Key, Labelled, Origin, Requirement, Within
+from provisioner.solve.rules.facts import ABSENT
+from provisioner.solve.search.universe import Universe
 from provisioner.solve.target import TargetHost, Wish
-from provisioner.solve.universe import Universe
 from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:

@@ -18,12 +18,12 @@ from provisioner.plan.target import Search
 from provisioner.plan.unknown import DRIVERS, find_out, missing
 from provisioner.plan.wanted import Choice, Wanted
 from provisioner.plan.words import knows_gpus
-from provisioner.solve.answer import answer
-from provisioner.solve.facts import FACTS
+from provisioner.solve.outcome.answer import answer
 from provisioner.solve.requirement import Key, Labelled, Origin, Requirement
-from provisioner.solve.resolve import decide
-from provisioner.solve.standing import has_ended, policy_day
-from provisioner.solve.universe import Universe, violations
+from provisioner.solve.rules.facts import FACTS
+from provisioner.solve.rules.standing import has_ended, policy_day
+from provisioner.solve.search.resolve import decide
+from provisioner.solve.search.universe import Universe, violations
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

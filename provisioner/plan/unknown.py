@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provisioner.plan.model import FIND_OUT, Step
-from provisioner.solve.facts import FACTS
+from provisioner.solve.rules.facts import FACTS
 from provisioner.solve.stack import Reason
 
 if TYPE_CHECKING:

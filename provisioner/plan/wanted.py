@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from provisioner.plan.judge import Software
 from provisioner.plan.machine import open_host, unprepared
 from provisioner.plan.target import cost, subsets
-from provisioner.solve.complete import CompleteSearch
 from provisioner.solve.requirement import Key, Labelled, Origin, Requirement
-from provisioner.solve.resolve import decide
-from provisioner.solve.universe import Universe
+from provisioner.solve.search.complete import CompleteSearch
+from provisioner.solve.search.resolve import decide
+from provisioner.solve.search.universe import Universe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -14,21 +14,21 @@ from msgspec.structs import replace
 
 from provisioner.errors import RefusedError, UnavailableError
 from provisioner.index.model import Environment, PackageSource
-from provisioner.solve.answer import TRIED, answer
-from provisioner.solve.beside import needs_beside
-from provisioner.solve.carried import as_carried
-from provisioner.solve.complete import CompleteSearch
-from provisioner.solve.devices import FRAMEWORKS
-from provisioner.solve.explain import conflict_lines, hint_line
-from provisioner.solve.facts import stated
-from provisioner.solve.least import least_moved
-from provisioner.solve.named_files import MetFiles
-from provisioner.solve.packages import PackageWorld
-from provisioner.solve.patience import Patience
+from provisioner.solve.explain.words import conflict_lines, hint_line
+from provisioner.solve.outcome.answer import TRIED, answer
+from provisioner.solve.python.beside import needs_beside
+from provisioner.solve.python.named_files import MetFiles
+from provisioner.solve.python.packages import PackageWorld
 from provisioner.solve.requirement import PYTORCH, Candidate, Key, Labelled, Origin, Requirement
-from provisioner.solve.resolve import decide, pins_or_refutation
+from provisioner.solve.rules.devices import FRAMEWORKS
+from provisioner.solve.rules.facts import stated
+from provisioner.solve.search.carried import as_carried
+from provisioner.solve.search.complete import CompleteSearch
+from provisioner.solve.search.least import least_moved
+from provisioner.solve.search.patience import Patience
+from provisioner.solve.search.resolve import decide, pins_or_refutation
+from provisioner.solve.search.universe import Universe
 from provisioner.solve.stack import AT_ONCE
-from provisioner.solve.universe import Universe
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def choose(problem: Problem, source_for: SourceFor | None) -> Chosen:
         universe = Universe(_system_half(problem))
         found = pins_or_refutation(universe)
         if isinstance(found, CompleteSearch):
-            from provisioner.solve.conflict import explain_conflict  # what explains is loaded by who has to
+            from provisioner.solve.explain.conflict import explain_conflict  # what explains is loaded by who has to
 
             raise NoStackError(explain_conflict(universe, found))
         return universe, found
@@ -167,8 +167,8 @@ def _explained(
     settled_anew: Callable[[Problem], Chosen | None],
 ) -> Conflict:
     """Of the attempts the first whose conflict does not merely say that its Python was the wrong one to try."""
-    from provisioner.solve.conflict import explain_conflict
-    from provisioner.solve.hints import gives, rejoined
+    from provisioner.solve.explain.conflict import explain_conflict
+    from provisioner.solve.explain.hints import gives, rejoined
 
     def settle(wish: Wish) -> Mapping[str, str] | None:
         found = settled_anew(rejoined(problem, wish))
@@ -189,7 +189,7 @@ def _tried(member: Reason, python: str, others: list[str]) -> Reason:
     """The Python of an attempt is told with those that were tried in vain beside it."""
     if member.kind != "fact" or member.component != "python" or member.where:
         return member
-    from provisioner.solve.fold import listed
+    from provisioner.solve.explain.fold import listed
 
     also = f"; nor does anything work with python {listed(others, 'or')}" if others else ", the only one the system half allows"
     return replace(member, text=f"python {python} was tried first{also}", where="the Pythons that go with the rest")

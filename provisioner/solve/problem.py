@@ -11,20 +11,15 @@ from packaging.requirements import Requirement as Pep508
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from provisioner.index.direct_reference import shown_url
+from provisioner.index.places.direct_reference import shown_url
 from provisioner.names import COMPONENT_OF_DISTRIBUTION
-from provisioner.solve.bounds import ForPython, constraints_of
-from provisioner.solve.candidates import candidates_of
-from provisioner.solve.domains import Domains
-from provisioner.solve.facts import is_used
-from provisioner.solve.frameworks import builds_of_file, components_of, slot_domains, slots_of
-from provisioner.solve.guards import Guards
-from provisioner.solve.hosts import HostSide, UnknownGpuError, is_shared
-from provisioner.solve.images import image_candidates
-from provisioner.solve.markers import is_settled
-from provisioner.solve.needs import Needs
-from provisioner.solve.overrides import Overrides
-from provisioner.solve.policy import arranged
+from provisioner.solve.choices.bounds import ForPython, constraints_of
+from provisioner.solve.choices.candidates import candidates_of
+from provisioner.solve.choices.domains import Domains
+from provisioner.solve.choices.frameworks import builds_of_file, components_of, slot_domains, slots_of
+from provisioner.solve.choices.hosts import HostSide, UnknownGpuError, is_shared
+from provisioner.solve.choices.markers import is_settled
+from provisioner.solve.choices.overrides import Overrides
 from provisioner.solve.requirement import (
     PACKAGE,
     Candidate,
@@ -38,8 +33,13 @@ from provisioner.solve.requirement import (
     Test,
     Within,
 )
-from provisioner.solve.shared_files import shared_file_domains
-from provisioner.solve.toolchain import build_side
+from provisioner.solve.rules.facts import is_used
+from provisioner.solve.rules.guards import Guards
+from provisioner.solve.rules.images import image_candidates
+from provisioner.solve.rules.needs import Needs
+from provisioner.solve.rules.policy import arranged
+from provisioner.solve.rules.shared_files import shared_file_domains
+from provisioner.solve.rules.toolchain import build_side
 from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:

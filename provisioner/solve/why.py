@@ -11,15 +11,15 @@ from packaging.utils import canonicalize_name
 
 from provisioner.errors import UnavailableError, UsageError
 from provisioner.names import COMPONENT_OF_DISTRIBUTION, nearest
-from provisioner.solve.answer import TRIED
-from provisioner.solve.carried import carrier_of
-from provisioner.solve.change import LEFT_OUT
-from provisioner.solve.freed import Freed, changes_of, freed, moved
-from provisioner.solve.hint_words import hint_of
-from provisioner.solve.hints import gives
+from provisioner.solve.explain.change import LEFT_OUT
+from provisioner.solve.explain.freed import Freed, changes_of, freed, moved
+from provisioner.solve.explain.hint_words import hint_of
+from provisioner.solve.explain.hints import gives
 from provisioner.solve.joint import NoStackError, choose
-from provisioner.solve.order import passed_over
+from provisioner.solve.outcome.answer import TRIED
 from provisioner.solve.requirement import PACKAGE, PYTORCH, TORCH, Key, Labelled, Origin, Requirement
+from provisioner.solve.search.carried import carrier_of
+from provisioner.solve.search.order import passed_over
 from provisioner.solve.stack import Conflict, Reason
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from provisioner.solve.joint import Chosen, SourceFor
     from provisioner.solve.problem import Problem
     from provisioner.solve.requirement import Candidate
-    from provisioner.solve.universe import Universe
+    from provisioner.solve.search.universe import Universe
 
 HIDDEN = frozenset({"accelerator", "platform", "policy", "shared-file"})
 QUESTION = "your question"

@@ -13,7 +13,7 @@ from zlib import crc32
 import pytest
 
 from provisioner.cli.answered import cache_directory
-from provisioner.index.settings import default_cache_directory
+from provisioner.index.http.settings import default_cache_directory
 from tests.at_hand import OFFLINE, in_cache, run, settle
 from tests.project import LOCK, changed
 

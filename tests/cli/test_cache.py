@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provisioner.index.cache import FILE, PAGES, Cache, StoredPage
-from provisioner.index.settings import default_cache_directory
+from provisioner.index.http.settings import default_cache_directory
+from provisioner.index.store.cache import FILE, PAGES, Cache, StoredPage
 
 if TYPE_CHECKING:
     from pathlib import Path

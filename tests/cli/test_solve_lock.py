@@ -108,7 +108,7 @@ class TestOffline:
 
     def forget(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
         """Another machine's cache, which has the pages and the metadata and nothing else."""
-        from provisioner.index.cache import Cache
+        from provisioner.index.store.cache import Cache
 
         known = Cache.record
 

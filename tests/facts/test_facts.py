@@ -22,7 +22,7 @@ from ruamel.yaml import YAML
 
 from provisioner.host.model import Host
 from provisioner.matrix.load import load_matrix
-from provisioner.solve.explain import conflict_lines
+from provisioner.solve.explain.words import conflict_lines
 from provisioner.solve.joint import NoStackError, solve_system
 from provisioner.solve.problem import join
 from provisioner.solve.target import TargetHost, Wish

@@ -22,7 +22,7 @@ requires: {pytorch: ">=2.0", python: "3.11"}
 EVERY_SCENARIO = """
 import json, tempfile
 from pathlib import Path
-from provisioner.solve.explain import conflict_lines, hint_line, stack_rows
+from provisioner.solve.explain.words import conflict_lines, hint_line, stack_rows
 from provisioner.solve.stack import Conflict
 from provisioner.solve.why import why
 from provisioner.solve.problem import join

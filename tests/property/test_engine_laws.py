@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from resolvelib.resolvers import ResolutionImpossible, ResolutionTooDeep, Resolver
 
-from provisioner.solve.provider import PACKAGE_ROUNDS, Course, UniverseProvider, search
+from provisioner.solve.search.provider import PACKAGE_ROUNDS, Course, UniverseProvider, search
 from tests.package_trials import random_trial, universe_of
 from tests.strategies import SEEDS, examples
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
     from provisioner.solve.requirement import Candidate, Key, Requirement
-    from provisioner.solve.universe import Universe
+    from provisioner.solve.search.universe import Universe
 
 pytestmark = pytest.mark.property
 

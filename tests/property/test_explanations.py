@@ -12,11 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from provisioner.matrix.load import load_matrix
-from provisioner.solve.conflict import explain_conflict
-from provisioner.solve.explain import MOST_LINES, conflict_lines
+from provisioner.solve.explain.conflict import explain_conflict
+from provisioner.solve.explain.words import MOST_LINES, conflict_lines
 from provisioner.solve.joint import NoStackError, solve_system
 from provisioner.solve.problem import UnknownGpuError, join
-from provisioner.solve.universe import Universe
+from provisioner.solve.search.universe import Universe
 from provisioner.versions import Range, Version
 from tests import oracle, small
 from tests.random_wishes import wishes

@@ -19,9 +19,9 @@ from provisioner.host.model import Host
 from provisioner.host.roster import ListedHost
 from provisioner.matrix.cache import cached_matrix
 from provisioner.solve.problem import join
-from provisioner.solve.resolve import decide
+from provisioner.solve.search.resolve import decide
+from provisioner.solve.search.universe import Universe
 from provisioner.solve.target import TargetHost, Wish
-from provisioner.solve.universe import Universe
 from provisioner.spec.model import Spec
 from tests import small
 from tests.strategies import TIMES

@@ -20,14 +20,14 @@ import pytest
 from provisioner.gate.evaluate import GateFacts, GateGpu, verdict_of
 from provisioner.gate.grammar import parse, requirements_of
 from provisioner.matrix.load import load_matrix
-from provisioner.solve.answer import answer
-from provisioner.solve.gate_facts import facts_of
 from provisioner.solve.joint import NoStackError, solve_system
+from provisioner.solve.outcome.answer import answer
+from provisioner.solve.outcome.require_cuda import require_cuda
 from provisioner.solve.problem import join
-from provisioner.solve.require_cuda import require_cuda
 from provisioner.solve.requirement import Key
-from provisioner.solve.resolve import decide
-from provisioner.solve.universe import Universe
+from provisioner.solve.rules.gate_facts import facts_of
+from provisioner.solve.search.resolve import decide
+from provisioner.solve.search.universe import Universe
 from tests import small
 from tests.strategies import TIMES
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from packaging.tags import parse_tag
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
-from provisioner.index import json_page
 from provisioner.index.model import Environment
-from provisioner.index.page import parse_page, read_page
-from provisioner.index.selection import Selection
-from provisioner.index.tags import tag_ranks
+from provisioner.index.pages import json_page
+from provisioner.index.pages.page import parse_page, read_page
+from provisioner.index.pages.selection import Selection
+from provisioner.index.pages.tags import tag_ranks
 from tests.strategies import examples
 
 if TYPE_CHECKING:

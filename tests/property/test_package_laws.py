@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from provisioner.solve.complete import CompleteSearch
-from provisioner.solve.resolve import decide
+from provisioner.solve.search.complete import CompleteSearch
+from provisioner.solve.search.resolve import decide
 from tests.package_trials import Entry, Opinion, Trial, Wanted, random_trial, universe_of
 from tests.strategies import SEEDS, examples
 

@@ -15,11 +15,11 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from provisioner.index.model import Environment, IndexFile, PackageRelease
-from provisioner.solve.complete import CompleteSearch
-from provisioner.solve.packages import PackageWorld
 from provisioner.solve.problem import join
-from provisioner.solve.resolve import decide
-from provisioner.solve.universe import Universe
+from provisioner.solve.python.packages import PackageWorld
+from provisioner.solve.search.complete import CompleteSearch
+from provisioner.solve.search.resolve import decide
+from provisioner.solve.search.universe import Universe
 from tests import small
 from tests.extras_named import extras_named
 

@@ -1,7 +1,7 @@
 """Which wheels a target takes, against packaging's own account of a machine: run in a process that believes to be the target.
 
 The oracle is `packaging.tags.sys_tags()` itself, which describes the machine it runs on; there the machine, its C library and
-its Python are replaced. The program uses none of the functions that look at a machine (`provisioner.index.tags`).
+its Python are replaced. The program uses none of the functions that look at a machine (`provisioner.index.pages.tags`).
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from packaging.tags import parse_tag
 from packaging.utils import canonicalize_name
 
-from provisioner.index.filename import parse_filename
 from provisioner.index.model import Environment
-from provisioner.index.selection import Selection
-from provisioner.index.tags import best_rank, tag_ranks
+from provisioner.index.pages.filename import parse_filename
+from provisioner.index.pages.selection import Selection
+from provisioner.index.pages.tags import best_rank, tag_ranks
 from tests.file_shelf import listed
 from tests.strategies import SEEDS, examples
 

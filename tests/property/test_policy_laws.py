@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from provisioner.matrix.model import Citation, Release
-from provisioner.solve.complete import CompleteSearch
+from provisioner.solve.outcome.relaxations import relaxations
 from provisioner.solve.problem import join
-from provisioner.solve.relaxations import relaxations
-from provisioner.solve.resolve import decide
-from provisioner.solve.universe import Universe
+from provisioner.solve.search.complete import CompleteSearch
+from provisioner.solve.search.resolve import decide
+from provisioner.solve.search.universe import Universe
 from provisioner.versions import Range, Version
 from tests import oracle_policy, small
 

@@ -21,8 +21,8 @@ from msgspec.structs import replace
 from provisioner.matrix.load import load_matrix
 from provisioner.solve.problem import join
 from provisioner.solve.requirement import Candidate, Key
-from provisioner.solve.resolve import decide
-from provisioner.solve.universe import Universe
+from provisioner.solve.search.resolve import decide
+from provisioner.solve.search.universe import Universe
 from provisioner.spec.model import Spec
 from provisioner.strict_model import plain_data
 from provisioner.versions import Range

@@ -15,12 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from provisioner.solve.complete import CompleteSearch
-from provisioner.solve.conflict import explain_conflict
+from provisioner.solve.explain.conflict import explain_conflict
 from provisioner.solve.problem import join
-from provisioner.solve.provider import search
-from provisioner.solve.resolve import decide
-from provisioner.solve.universe import Universe, violations
+from provisioner.solve.search.complete import CompleteSearch
+from provisioner.solve.search.provider import search
+from provisioner.solve.search.resolve import decide
+from provisioner.solve.search.universe import Universe, violations
 from tests import oracle, small
 from tests.oracle import Choice, Place
 from tests.strategies import BOOT, SEEDS, System, chosen, examples, systems

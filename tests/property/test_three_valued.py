@@ -20,11 +20,11 @@ from ruamel.yaml import YAML
 
 from provisioner.errors import ProvisionError
 from provisioner.matrix.load import load_matrix
-from provisioner.solve.answer import answer
-from provisioner.solve.facts import stated
+from provisioner.solve.outcome.answer import answer
 from provisioner.solve.problem import join
-from provisioner.solve.resolve import decide
-from provisioner.solve.universe import Universe
+from provisioner.solve.rules.facts import stated
+from provisioner.solve.search.resolve import decide
+from provisioner.solve.search.universe import Universe
 from tests import completions
 from tests.completions import Case
 from tests.strategies import TIMES, System, chosen, examples, systems

@@ -10,11 +10,11 @@ import pytest
 from provisioner.browse.axes import PLATFORMS, Device, newest_of_branches, wish_for
 from provisioner.browse.grid import LETTERS, Code, Grid, chosen_beside, make_grid
 from provisioner.matrix.load import load_matrix
-from provisioner.solve.coverage import capability, coverage
 from provisioner.solve.problem import join
 from provisioner.solve.requirement import Key, Origin, Requirement
-from provisioner.solve.resolve import decide
-from provisioner.solve.universe import Universe
+from provisioner.solve.rules.coverage import capability, coverage
+from provisioner.solve.search.resolve import decide
+from provisioner.solve.search.universe import Universe
 
 if TYPE_CHECKING:
     from provisioner.matrix.model import Matrix

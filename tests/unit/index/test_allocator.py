@@ -10,7 +10,7 @@ import pytest
 
 PROGRAM = """
 import resource, sys
-from provisioner.index.allocator import give_back_large_blocks
+from provisioner.index.http.allocator import give_back_large_blocks
 
 def resident():
     with open("/proc/self/statm") as stream:

@@ -14,9 +14,9 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from provisioner.index.cache import FILE, Cache, StoredPage
-from provisioner.index.compact import decode_releases, encode_releases
 from provisioner.index.model import IndexFile, PackageRelease
+from provisioner.index.store.cache import FILE, Cache, StoredPage
+from provisioner.index.store.compact import decode_releases, encode_releases
 
 if TYPE_CHECKING:
     from collections.abc import Callable

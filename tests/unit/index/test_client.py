@@ -12,16 +12,16 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from provisioner.errors import ProvisionError, UnavailableError
-from provisioner.index.cache import FILE
-from provisioner.index.core_metadata import UnusableMetadataError
-from provisioner.index.metadata import HashMismatchError
+from provisioner.index.metadata.core_metadata import UnusableMetadataError
+from provisioner.index.metadata.metadata import HashMismatchError
+from provisioner.index.store.cache import FILE
 from tests.loopback_index import LoopbackIndex
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from provisioner.index.client import PackageIndex
-    from provisioner.index.settings import IndexSettings
+    from provisioner.index.http.settings import IndexSettings
     from tests.unit.index.conftest import OpenIndex
 
 DEMO = canonicalize_name("demo")

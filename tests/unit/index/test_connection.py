@@ -14,8 +14,8 @@ import pytest
 from msgspec.structs import replace
 
 from provisioner.errors import UnavailableError
-from provisioner.index.settings import IndexSettings
-from provisioner.index.transport import Transport
+from provisioner.index.http.settings import IndexSettings
+from provisioner.index.http.transport import Transport
 from tests.scripted_server import Answer, ScriptedServer
 
 if TYPE_CHECKING:

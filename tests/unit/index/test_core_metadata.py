@@ -9,7 +9,7 @@ import pytest
 from packaging.metadata import parse_email
 from packaging.requirements import Requirement
 
-from provisioner.index.core_metadata import (
+from provisioner.index.metadata.core_metadata import (
     CoreMetadata,
     UnusableMetadataError,
     parse_metadata,

@@ -12,9 +12,9 @@ import pytest
 from packaging.utils import canonicalize_name
 
 from provisioner.errors import UnavailableError
-from provisioner.index.credentials import Credentials
-from provisioner.index.logins import logins_from, variable_prefix
-from provisioner.index.settings import IndexLocation, IndexSettings, InstallerConfigurationError, settings_from_pip
+from provisioner.index.http.credentials import Credentials
+from provisioner.index.http.logins import logins_from, variable_prefix
+from provisioner.index.http.settings import IndexLocation, IndexSettings, InstallerConfigurationError, settings_from_pip
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

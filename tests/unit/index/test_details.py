@@ -14,7 +14,7 @@ import pytest
 from msgspec.structs import replace
 from packaging.utils import canonicalize_name
 
-from provisioner.index.details import FileDetails, identities_in
+from provisioner.index.metadata.details import FileDetails, identities_in
 from provisioner.index.model import IndexFile
 from tests.built_files import build_wheel, metadata_text
 

@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING
 import pytest
 
 from provisioner.errors import ProvisionError, UnavailableError
-from provisioner.index import bodies, core_metadata, metadata, ranged, transport
 from provisioner.index.address import as_url
-from provisioner.index.core_metadata import UnusableMetadataError, sdist_requires, wheel_metadata
-from provisioner.index.filename import parse_filename
-from provisioner.index.page import parse_page
-from provisioner.index.selection import takes_python
-from provisioner.index.session import retries
-from provisioner.index.settings import IndexSettings
-from provisioner.index.stated import size_in
-from provisioner.index.transport import Transport
+from provisioner.index.http import transport
+from provisioner.index.http.session import retries
+from provisioner.index.http.settings import IndexSettings
+from provisioner.index.http.transport import Transport
+from provisioner.index.metadata import core_metadata, metadata, ranged
+from provisioner.index.metadata.core_metadata import UnusableMetadataError, sdist_requires, wheel_metadata
+from provisioner.index.pages.filename import parse_filename
+from provisioner.index.pages.page import parse_page
+from provisioner.index.pages.selection import takes_python
+from provisioner.index.pages.stated import size_in
+from provisioner.index.store import bodies
 from provisioner.lock.artifact import upload_moment
 from tests.built_files import build_sdist, metadata_text
 from tests.scripted_server import Answer, ScriptedServer

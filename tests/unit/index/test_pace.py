@@ -11,12 +11,12 @@ import pytest
 from msgspec.structs import replace
 from packaging.utils import canonicalize_name
 
-from provisioner.index import pace
 from provisioner.index.client import PackageIndex
-from provisioner.index.crew import Crew
+from provisioner.index.http import pace
+from provisioner.index.http.crew import Crew
+from provisioner.index.http.pace import FEWEST, MOST, Pace
+from provisioner.index.http.settings import IndexLocation, IndexSettings
 from provisioner.index.model import Environment
-from provisioner.index.pace import FEWEST, MOST, Pace
-from provisioner.index.settings import IndexLocation, IndexSettings
 from tests.scripted_server import Answer, ScriptedServer
 
 if TYPE_CHECKING:

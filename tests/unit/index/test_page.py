@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from provisioner.errors import UnavailableError
-from provisioner.index import json_page
-from provisioner.index import page as page_module
 from provisioner.index.model import IndexFile
-from provisioner.index.page import parse_page
+from provisioner.index.pages import json_page
+from provisioner.index.pages import page as page_module
+from provisioner.index.pages.page import parse_page
 
 URL = "https://index.example/simple/demo/"
 SHA = "a" * 64

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import pytest
 from packaging.utils import canonicalize_name
 
-from provisioner.index import pruning
-from provisioner.index.bodies import body_name
-from provisioner.index.cache import FILE, PAGES, Cache, StoredPage, julian_day
-from provisioner.index.pruning import STAMP, Pruned, prune, prune_if_due
+from provisioner.index.store import pruning
+from provisioner.index.store.bodies import body_name
+from provisioner.index.store.cache import FILE, PAGES, Cache, StoredPage, julian_day
+from provisioner.index.store.pruning import STAMP, Pruned, prune, prune_if_due
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -171,7 +171,7 @@ def test_while_somebody_writes_nothing_is_waited_for_or_lost(filled: Path) -> No
 KILLED = """
 import os, sqlite3, sys, signal
 from pathlib import Path
-from provisioner.index import pruning
+from provisioner.index.store import pruning
 statements = pruning._FORGET
 def stop(*_): os.kill(os.getpid(), signal.SIGKILL)
 if sys.argv[2] == "files":
@@ -204,7 +204,7 @@ def test_a_run_that_is_killed_leaves_a_cache_that_works(filled: Path, where: str
 
 def test_a_body_that_is_written_again_meanwhile_stays(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     age(filled, "old", 92)
-    from provisioner.index import pruning
+    from provisioner.index.store import pruning
 
     unused = pruning._unused
 
@@ -301,7 +301,7 @@ def test_a_read_only_cache_of_an_older_program_is_read(filled: Path) -> None:
         for table in ("used_selection", "used_record"):
             connection.execute(f"DROP TABLE {table}")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    from provisioner.index import cache as module
+    from provisioner.index.store import cache as module
 
     with closing(Cache(filled)) as kept:
         kept._connection.close()

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from provisioner.errors import UnavailableError
-from provisioner.index.ranged import SMALL, STEP, TAIL, RangedFile
-from provisioner.index.transport import Transport
+from provisioner.index.http.transport import Transport
+from provisioner.index.metadata.ranged import SMALL, STEP, TAIL, RangedFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from provisioner.index.settings import IndexSettings
+    from provisioner.index.http.settings import IndexSettings
     from tests.loopback_index import LoopbackIndex
 
 PATH = "/files/demo-1.0-py3-none-any.whl"

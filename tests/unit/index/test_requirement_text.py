@@ -11,8 +11,8 @@ from packaging.markers import InvalidMarker, Marker, UndefinedEnvironmentName
 from packaging.requirements import InvalidRequirement, Requirement
 
 from provisioner.index.markers import marker_environment
+from provisioner.index.metadata.requirement_text import _PLAIN, ExtraMarker, read_marker, read_requirement
 from provisioner.index.model import Environment
-from provisioner.index.requirement_text import _PLAIN, ExtraMarker, read_marker, read_requirement
 
 if TYPE_CHECKING:
     from collections.abc import Callable

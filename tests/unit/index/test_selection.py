@@ -9,10 +9,10 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from provisioner.errors import ProvisionError, UnavailableError
-from provisioner.index.filename import Filename, parse_filename
 from provisioner.index.model import FIND_LINKS, Environment, IndexFile, PackageRelease
-from provisioner.index.selection import Selection, takes_python
-from provisioner.index.tags import expanded, glibc_needed, platform_of, tag_ranks
+from provisioner.index.pages.filename import Filename, parse_filename
+from provisioner.index.pages.selection import Selection, takes_python
+from provisioner.index.pages.tags import expanded, glibc_needed, platform_of, tag_ranks
 
 LINUX = Environment(platform="linux/amd64", python="3.12", glibc=(2, 28))
 DEMO = canonicalize_name("demo")

@@ -9,9 +9,9 @@ import pytest
 from packaging.utils import canonicalize_name
 
 from provisioner.errors import UnavailableError
+from provisioner.index.http.settings import IndexLocation, IndexSettings
 from provisioner.index.offline import NotCachedError
-from provisioner.index.settings import IndexLocation, IndexSettings
-from provisioner.index.shared_names import doubts, names
+from provisioner.index.places.shared_names import doubts, names
 
 if TYPE_CHECKING:
     from packaging.utils import NormalizedName

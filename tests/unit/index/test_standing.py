@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provisioner.index.cache import Cache, StoredPage
-from provisioner.index.standing import stand
+from provisioner.index.store.cache import Cache, StoredPage
+from provisioner.index.store.standing import stand
 
 if TYPE_CHECKING:
     from pathlib import Path

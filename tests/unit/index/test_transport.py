@@ -10,13 +10,13 @@ import pytest
 from msgspec.structs import replace
 
 from provisioner.errors import UnavailableError
-from provisioner.index import session
 from provisioner.index.activity import Activity, in_words, size_in_words
 from provisioner.index.client import PackageIndex
+from provisioner.index.http import session
+from provisioner.index.http.pace import MOST
+from provisioner.index.http.settings import IndexLocation, IndexSettings
+from provisioner.index.http.transport import Transport
 from provisioner.index.model import Environment
-from provisioner.index.pace import MOST
-from provisioner.index.settings import IndexLocation, IndexSettings
-from provisioner.index.transport import Transport
 from tests.scripted_server import Answer, ScriptedServer
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from packaging.utils import canonicalize_name
 
-from provisioner.index.filename import parse_filename, split_filename
+from provisioner.index.pages.filename import parse_filename, split_filename
 
 if TYPE_CHECKING:
     from tests.loopback_index import LoopbackIndex

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from provisioner.errors import ProvisionError
-from provisioner.index.details import identities_in
+from provisioner.index.metadata.details import identities_in
 from provisioner.index.model import DIRECT_URL, IndexFile
 from provisioner.lock.file import parse_lock, verify_digest, write_lock
 from provisioner.lock.model import LockedFile

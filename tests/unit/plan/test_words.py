@@ -12,7 +12,7 @@ from provisioner.host.model import Host
 from provisioner.matrix.cache import cached_matrix
 from provisioner.plan.machine import Machine, machines_of
 from provisioner.plan.words import Words, life_of
-from provisioner.solve.standing import policy_day
+from provisioner.solve.rules.standing import policy_day
 from provisioner.solve.target import TargetHost
 
 TODAY = date(2026, 11, 21)

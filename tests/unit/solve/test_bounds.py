@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 from packaging.specifiers import SpecifierSet
 
-from provisioner.solve.bounds import ForPython
-from provisioner.solve.explain import conflict_lines, hint_line
+from provisioner.solve.choices.bounds import ForPython
+from provisioner.solve.explain.words import conflict_lines, hint_line
 from provisioner.solve.joint import NoStackError, solve_joint, solve_system
 from provisioner.solve.problem import join
 from provisioner.solve.requirement import Candidate, Key

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from provisioner.matrix.load import load_matrix
-from provisioner.solve.candidates import LABELLED_BUILDS, candidates_of
+from provisioner.solve.choices.candidates import LABELLED_BUILDS, candidates_of
 from tests import small
 
 if TYPE_CHECKING:

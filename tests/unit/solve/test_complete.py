@@ -8,12 +8,12 @@ from packaging.requirements import Requirement
 from packaging.version import Version as PackageVersion
 
 from provisioner.index.model import Environment, IndexFile, PackageRelease
-from provisioner.solve.complete import CompleteSearch
-from provisioner.solve.packages import PackageWorld
 from provisioner.solve.problem import join
+from provisioner.solve.python.packages import PackageWorld
 from provisioner.solve.requirement import PACKAGE, Key
-from provisioner.solve.resolve import decide
-from provisioner.solve.universe import Universe
+from provisioner.solve.search.complete import CompleteSearch
+from provisioner.solve.search.resolve import decide
+from provisioner.solve.search.universe import Universe
 from tests import small
 from tests.extras_named import extras_named
 

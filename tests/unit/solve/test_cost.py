@@ -7,8 +7,8 @@ from itertools import pairwise
 import pytest
 
 from provisioner.matrix.load import load_matrix
-from provisioner.solve.cost import ORDER, cost_of, rank
-from provisioner.solve.facts import FACTS
+from provisioner.solve.explain.cost import ORDER, cost_of, rank
+from provisioner.solve.rules.facts import FACTS
 
 STAIRS = ("build", "pytorch", "python", "cuda", "policy", "image", "driver", "kernel", "os", "gpu")
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from provisioner.solve.coverage import Target, capability, coverage
+from provisioner.solve.rules.coverage import Target, capability, coverage
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from packaging.version import Version as PackageVersion
 from provisioner.index.model import IndexFile, PackageRelease
 from provisioner.matrix.model import Release
 from provisioner.matrix.model_distributions import Distribution, ImpliedNeed
-from provisioner.solve.distributions import DistributionFacts, has_abi
 from provisioner.solve.problem import Problem, join
+from provisioner.solve.python.distributions import DistributionFacts, has_abi
 from provisioner.solve.requirement import PACKAGE, PYTORCH, Candidate, Key, Requirement
 from provisioner.versions import Version
 from tests import small

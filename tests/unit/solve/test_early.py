@@ -8,12 +8,12 @@ import pytest
 from packaging.specifiers import SpecifierSet
 
 from provisioner.index.client import PackageIndex
+from provisioner.index.http.settings import IndexLocation, IndexSettings
 from provisioner.index.model import EARLY, Environment
-from provisioner.index.settings import IndexLocation, IndexSettings
-from provisioner.solve.early import names_prerelease
-from provisioner.solve.explain import conflict_lines
+from provisioner.solve.explain.words import conflict_lines
 from provisioner.solve.joint import NoStackError, solve_joint
 from provisioner.solve.problem import join
+from provisioner.solve.python.early import names_prerelease
 from tests import small
 from tests.loopback_index import LoopbackIndex
 

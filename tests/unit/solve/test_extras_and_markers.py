@@ -8,8 +8,8 @@ from packaging.markers import Marker
 
 from provisioner.index.markers import darwin, marker_environment
 from provisioner.index.model import Environment
+from provisioner.solve.choices.markers import Markers, is_settled
 from provisioner.solve.joint import solve_joint
-from provisioner.solve.markers import Markers, is_settled
 from provisioner.solve.problem import join
 from tests import small
 from tests.unit.solve.test_packages import Shelf, matrix_with_facts

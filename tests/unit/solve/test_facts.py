@@ -9,7 +9,7 @@ import pytest
 from msgspec.json import decode
 
 from provisioner.host.model import Host
-from provisioner.solve.facts import FACTS, binds, is_chosen, shown, stated
+from provisioner.solve.rules.facts import FACTS, binds, is_chosen, shown, stated
 from tests import small
 
 

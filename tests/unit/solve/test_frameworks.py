@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from provisioner.index.model import Environment
-from provisioner.solve.answer import answer
-from provisioner.solve.conflict import explain_conflict
-from provisioner.solve.explain import conflict_lines
+from provisioner.solve.explain.conflict import explain_conflict
+from provisioner.solve.explain.words import conflict_lines
 from provisioner.solve.joint import NoStackError, solve_system
-from provisioner.solve.packages import PackageWorld
+from provisioner.solve.outcome.answer import answer
 from provisioner.solve.problem import join
-from provisioner.solve.resolve import decide
-from provisioner.solve.universe import Universe
+from provisioner.solve.python.packages import PackageWorld
+from provisioner.solve.search.resolve import decide
+from provisioner.solve.search.universe import Universe
 from tests import small
 from tests.unit.solve.test_packages import Shelf
 

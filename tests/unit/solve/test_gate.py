@@ -8,10 +8,10 @@ import pytest
 from msgspec.structs import replace
 
 from provisioner.matrix.model import DriverBranch, Gpu, ImageFacts, Matrix
-from provisioner.solve.gate_facts import brands_of, cuda_of, facts_of
-from provisioner.solve.guards import Guards
 from provisioner.solve.joint import NoStackError, solve_system
 from provisioner.solve.problem import join
+from provisioner.solve.rules.gate_facts import brands_of, cuda_of, facts_of
+from provisioner.solve.rules.guards import Guards
 from provisioner.versions import Version
 from tests import small
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from provisioner.matrix.model import GfxOverride
-from provisioner.solve.gfx import override_for, runs_on
+from provisioner.solve.rules.gfx import override_for, runs_on
 
 RDNA2 = GfxOverride(
     name="rdna-2",

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from provisioner.matrix.model import Gpu
-from provisioner.solve.guards import Guards
+from provisioner.solve.rules.guards import Guards
 from tests import small
 
 MATRIX = small.matrix(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from provisioner.errors import UnavailableError
-from provisioner.solve.explain import stack_rows
-from provisioner.solve.held_back import held_back
+from provisioner.solve.explain.words import stack_rows
 from provisioner.solve.joint import solve_joint
+from provisioner.solve.outcome.held_back import held_back
 from provisioner.solve.requirement import PYTORCH
-from provisioner.solve.resolve import decide
+from provisioner.solve.search.resolve import decide
 from provisioner.solve.stack import HeldBack
 from tests.unit.solve.test_packages import Shelf, universe
 

@@ -7,7 +7,7 @@ from itertools import count, product
 import pytest
 from pysat.solvers import Solver
 
-from provisioner.solve.ladder import at_most_one
+from provisioner.solve.search.ladder import at_most_one
 
 
 @pytest.mark.parametrize("size", range(6))

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from provisioner.solve.joint import solve_joint
-from provisioner.solve.least import least_moved
-from provisioner.solve.packages import PackageWorld
 from provisioner.solve.problem import join
+from provisioner.solve.python.packages import PackageWorld
 from provisioner.solve.requirement import PACKAGE, Candidate, Key
-from provisioner.solve.resolve import decide
-from provisioner.solve.universe import Universe
+from provisioner.solve.search.least import least_moved
+from provisioner.solve.search.resolve import decide
+from provisioner.solve.search.universe import Universe
 from tests import small
 from tests.unit.solve.test_packages import ENVIRONMENT, Shelf, matrix_with_facts
 

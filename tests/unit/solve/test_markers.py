@@ -7,7 +7,7 @@ from packaging.markers import Marker
 
 from provisioner.index.markers import marker_environment
 from provisioner.index.model import Environment
-from provisioner.solve.markers import Markers
+from provisioner.solve.choices.markers import Markers
 
 VARIABLES = marker_environment(Environment(platform="linux/amd64", python="3.11", glibc=(2, 35)))
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from provisioner.solve.newer import as_new_as_can_be
-from provisioner.solve.packages import PackageWorld
 from provisioner.solve.problem import join
-from provisioner.solve.provider import Course, search
+from provisioner.solve.python.packages import PackageWorld
 from provisioner.solve.requirement import PACKAGE, Candidate, Key
-from provisioner.solve.resolve import decide
-from provisioner.solve.universe import Universe
+from provisioner.solve.search.newer import as_new_as_can_be
+from provisioner.solve.search.provider import Course, search
+from provisioner.solve.search.resolve import decide
+from provisioner.solve.search.universe import Universe
 from tests import small
 from tests.file_shelf import LINUX, FileShelf, Metadata, wheel
 

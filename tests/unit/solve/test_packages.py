@@ -15,14 +15,14 @@ from provisioner.index.markers import marker_environment
 from provisioner.index.model import Environment, IndexFile, PackageRelease
 from provisioner.matrix.model import Matrix, Release
 from provisioner.matrix.model_distributions import Distribution, DistributionLimit, ImpliedNeed
-from provisioner.solve.conflict import explain_conflict
-from provisioner.solve.explain import conflict_lines
-from provisioner.solve.packages import PackageWorld
+from provisioner.solve.explain.conflict import explain_conflict
+from provisioner.solve.explain.words import conflict_lines
+from provisioner.solve.outcome.unverified import unverified
 from provisioner.solve.problem import join
+from provisioner.solve.python.packages import PackageWorld
 from provisioner.solve.requirement import PACKAGE, PYTORCH, Key
-from provisioner.solve.resolve import decide
-from provisioner.solve.universe import Universe
-from provisioner.solve.unverified import unverified
+from provisioner.solve.search.resolve import decide
+from provisioner.solve.search.universe import Universe
 from provisioner.versions import Version
 from tests import small
 from tests.extras_named import extras_named

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from provisioner.errors import UnavailableError
-from provisioner.solve import hints
+from provisioner.solve.explain import hints
 from provisioner.solve.joint import NoStackError, solve_joint
-from provisioner.solve.packages import PackageWorld
-from provisioner.solve.patience import Patience
 from provisioner.solve.problem import join
+from provisioner.solve.python.packages import PackageWorld
 from provisioner.solve.requirement import PACKAGE, Key
-from provisioner.solve.universe import Universe
+from provisioner.solve.search.patience import Patience
+from provisioner.solve.search.universe import Universe
 from tests import small
 from tests.file_shelf import LINUX, FileShelf, wheel
 

@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 from provisioner.matrix.model import Citation, DriverBranch, ImageFacts, PatchedKernels, Release
 from provisioner.solve.joint import NoStackError, solve_system
-from provisioner.solve.policy import arranged, uploads_until
 from provisioner.solve.problem import join
 from provisioner.solve.requirement import Key
-from provisioner.solve.standing import Standing, day_of, last_day
+from provisioner.solve.rules.policy import arranged, uploads_until
+from provisioner.solve.rules.standing import Standing, day_of, last_day
 from provisioner.spec.model import Policy
 from provisioner.versions import Range, Version
 from tests import small

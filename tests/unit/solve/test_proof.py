@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from provisioner.solve.complete import CompleteSearch
-from provisioner.solve.conflict import explain_conflict, members_of
-from provisioner.solve.explain import conflict_lines
+from provisioner.solve.explain.conflict import explain_conflict, members_of
+from provisioner.solve.explain.words import conflict_lines
 from provisioner.solve.problem import join
-from provisioner.solve.proof import Member, Proof
-from provisioner.solve.universe import Universe
+from provisioner.solve.search.complete import CompleteSearch
+from provisioner.solve.search.proof import Member, Proof
+from provisioner.solve.search.universe import Universe
 from tests import small
 
 ORDER = ("alpha", "beta", "gamma")

@@ -10,12 +10,12 @@ import pytest
 from packaging.specifiers import SpecifierSet
 from resolvelib.resolvers import Resolution
 
-from provisioner.solve import provider
-from provisioner.solve.packages import PackageWorld
 from provisioner.solve.problem import join
-from provisioner.solve.provider import Course, search
+from provisioner.solve.python.packages import PackageWorld
 from provisioner.solve.requirement import PACKAGE, Candidate, Key, Matching, Origin, Requirement
-from provisioner.solve.universe import Universe
+from provisioner.solve.search import provider
+from provisioner.solve.search.provider import Course, search
+from provisioner.solve.search.universe import Universe
 from tests import small
 from tests.file_shelf import LINUX, FileShelf, Metadata, wheel
 from tests.package_trials import random_trial, universe_of

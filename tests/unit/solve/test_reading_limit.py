@@ -7,9 +7,9 @@ from msgspec import convert
 
 from provisioner.host.model import Host
 from provisioner.matrix.cache import cached_matrix
-from provisioner.solve import complete
 from provisioner.solve.joint import NoStackError, solve_system
 from provisioner.solve.problem import join
+from provisioner.solve.search import complete
 from provisioner.solve.target import TargetHost, Wish
 from provisioner.spec.model import Spec
 

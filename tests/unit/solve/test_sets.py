@@ -7,7 +7,7 @@ from itertools import combinations
 
 import pytest
 
-from provisioner.solve.sets import Clauses, apart, covers, fewest
+from provisioner.solve.search.sets import Clauses, apart, covers, fewest
 
 
 def wishes_of(pairs_apart: list[tuple[int, int]], count: int) -> tuple[Clauses, list[int]]:

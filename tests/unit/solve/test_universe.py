@@ -8,10 +8,10 @@ from packaging.version import Version as PackageVersion
 
 from provisioner.index.model import PackageRelease
 from provisioner.solve.problem import join
-from provisioner.solve.provider import search
 from provisioner.solve.requirement import PACKAGE, Candidate, Key, Matching
-from provisioner.solve.resolve import decide
-from provisioner.solve.universe import Universe, violations
+from provisioner.solve.search.provider import search
+from provisioner.solve.search.resolve import decide
+from provisioner.solve.search.universe import Universe, violations
 from provisioner.versions import Version
 from tests import small
 

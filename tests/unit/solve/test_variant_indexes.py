@@ -10,7 +10,7 @@ from packaging.utils import canonicalize_name
 from provisioner.errors import UnavailableError
 from provisioner.solve.joint import solve_joint
 from provisioner.solve.problem import join
-from provisioner.solve.variant_indexes import VariantIndexes
+from provisioner.solve.python.variant_indexes import VariantIndexes
 from tests import small
 from tests.unit.solve.test_packages import Shelf, matrix_with_facts
 

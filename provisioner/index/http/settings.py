@@ -1,0 +1,250 @@
+"""What an index client needs to know, and the installer's own configuration of it: the same indexes pip would read."""
+
+from __future__ import annotations
+
+import sys
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+
+from provisioner.errors import ProvisionError
+from provisioner.index.address import as_url, origin
+from provisioner.index.http.logins import logins_from
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from configparser import RawConfigParser
+
+PYPI = "https://pypi.org/simple"
+PYTORCH = "https://download.pytorch.org/whl/{variant}"
+"""One index per framework build. Source: pytorch.org, Get Started, "Previous versions"."""
+
+KEYRING_PROVIDERS = ("auto", "disabled", "import", "subprocess")
+
+_TRUE = frozenset({"1", "true", "yes", "on", "y", "t"})
+
+
+class InstallerConfigurationError(ProvisionError):
+    """The installer's configuration cannot be read."""
+
+    code = "installer-configuration"
+    exit_code = 2
+
+
+class IndexLocation(Struct, frozen=True, kw_only=True):
+    """One package index. A URL with `{variant}` stands for one index per framework build: `pytorch-cu126` and so on.
+
+    With `packages`, normalized names or globs (`nvidia-*`), these projects come from this index alone, and it offers no other.
+    """
+
+    name: str
+    url: str
+    packages: tuple[str, ...] = ()
+
+    def claims(self, name: str) -> bool:
+        """Whether a project is to come from this index and no other."""
+        return any(fnmatchcase(name, pattern) for pattern in self.packages)
+
+    @property
+    def is_template(self) -> bool:
+        """Whether the URL names a family of indexes."""
+        return "{variant}" in self.url
+
+
+def default_cache_directory() -> Path:
+    """The user's cache directory for this program (`XDG_CACHE_HOME` decides on Linux)."""
+    from platformdirs import user_cache_dir
+
+    return Path(user_cache_dir("provision"))
+
+
+class IndexSettings(Struct, frozen=True, kw_only=True):
+    """Where packages are looked up, and how; `routing` says in which order.
+
+    `exclude_newer` is a day (`2026-09-01`, that day included, UTC) or an RFC 3339 time (excluded); with `accepts_undated` files
+    of which the index does not say when they were uploaded are taken all the same. `fresh_seconds` is how
+    long a page without Cache-Control is used without asking again. `timeout` is in seconds. `prerelease_names` are the
+    projects whose pre-releases are wanted though `allow_prerelease` is not set: their requirement names one.
+    `main_index` is the name of the one that pip's configuration calls `index-url`, where these indexes are pip's.
+    `allow_build` is whether a source distribution may be built, in isolation, to find out what it requires.
+    `direct_urls` are the addresses of files that requirements name, as written, `direct_folder` is what relative ones are
+    relative to. `logins` are those of the environment (`PROVISION_INDEX_<NAME>_USERNAME`, `_PASSWORD`), `keyring_provider` is
+    pip's `auto`, `disabled`, `import` or `subprocess`.
+    """
+
+    indexes: tuple[IndexLocation, ...] = (IndexLocation(name="pypi", url=PYPI),)
+    main_index: str = ""
+    find_links: tuple[str, ...] = ()
+    ca_bundle: str = ""
+    client_certificate: str = ""
+    proxy: str = ""
+    trusted_hosts: tuple[str, ...] = ()
+    timeout: float = 15.0
+    retries: int = 3
+    offline: bool = False
+    exclude_newer: str | None = None
+    accepts_undated: bool = False
+    allow_prerelease: bool = False
+    prerelease_names: frozenset[str] = frozenset()
+    allow_sdist: bool = False
+    allow_build: bool = False
+    direct_urls: tuple[str, ...] = ()
+    direct_folder: Path = Path()
+    logins: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    keyring_provider: str = "auto"
+    fresh_seconds: int = 600
+    cache_directory: Path = field(default_factory=default_cache_directory)
+
+    def __repr__(self) -> str:
+        # addresses and logins may hold secrets, and what is printed of a value ends in logs
+        return f"{type(self).__name__}(indexes={[one.name for one in self.indexes]})"
+
+
+def settings_from_pip(environ: Mapping[str, str]) -> IndexSettings:
+    """Read what pip would read, in pip's order: files (global, user, site, PIP_CONFIG_FILE), then `PIP_*` variables.
+
+    A later source replaces an earlier one, and `[install]` replaces `[global]`. Raises `InstallerConfigurationError`.
+    Source: pip documentation, "Configuration", read 2026-11-21.
+    """
+    options = _options(environ)
+    indexes = () if _is_true(options.get("no-index", "")) else _indexes(options)
+    bundles = (options.get("cert"), *(environ.get(key) for key in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE")))
+    return IndexSettings(
+        indexes=indexes,
+        main_index=indexes[0].name if indexes else "",
+        find_links=tuple(as_url(place) for place in options.get("find-links", "").split()),
+        ca_bundle=next((bundle for bundle in bundles if bundle), ""),
+        client_certificate=options.get("client-cert", ""),
+        proxy=options.get("proxy", ""),
+        trusted_hosts=tuple(options.get("trusted-host", "").split()),
+        timeout=_number(options, "timeout", 15.0),
+        retries=int(_number(options, "retries", 3)),
+        allow_prerelease=_is_true(options.get("pre", "")),
+        logins=logins_from(environ),
+        keyring_provider=_keyring_provider(options),
+    )
+
+
+def _keyring_provider(options: Mapping[str, str]) -> str:
+    """`auto` may have to ask somebody, so `no-input` switches it off; a provider that is named stays."""
+    stated = options.get("keyring-provider", "auto")
+    if stated not in KEYRING_PROVIDERS:
+        raise InstallerConfigurationError(
+            f"pip's `keyring-provider` is `{stated}`; it is one of {', '.join(KEYRING_PROVIDERS)}",
+            hints=("correct PIP_KEYRING_PROVIDER or pip.conf",),
+        )
+    return "disabled" if stated == "auto" and _is_true(options.get("no-input", "")) else stated
+
+
+def _indexes(options: Mapping[str, str]) -> tuple[IndexLocation, ...]:
+    urls = [options.get("index-url", PYPI), *options.get("extra-index-url", "").split()]
+    apart: dict[str, str] = {}
+    for url in urls:
+        apart.setdefault(url.rstrip("/"), url)
+    return named_locations(as_url(url) for url in apart.values())
+
+
+def named_locations(urls: Iterable[str]) -> tuple[IndexLocation, ...]:
+    """Give each index a name that says what it is and holds no path of this machine: `pypi`, `pytorch-cu126`, `extra-1`."""
+    locations: list[IndexLocation] = []
+    for position, url in enumerate(urls):
+        name = _known_name(url)
+        if not name or any(one.name == name for one in locations):  # the nightly builds of PyTorch beside the stable ones
+            name = f"extra-{position}" if position else "main"
+        locations.append(IndexLocation(name=name, url=url))
+    return tuple(locations)
+
+
+def _known_name(url: str) -> str:
+    host = origin(url)[1]
+    if host == "pypi.org":
+        return "pypi"
+    if host == "download.pytorch.org":
+        variant = url.rstrip("/").rpartition("/")[2]
+        return "pytorch" if variant == "whl" else f"pytorch-{variant}"
+    return ""
+
+
+def _options(environ: Mapping[str, str]) -> dict[str, str]:
+    sections: dict[str, dict[str, str]] = {"global": {}, "install": {}}
+    for path in _files(environ):
+        parser = _parsed(path)
+        for section, options in sections.items():
+            if parser.has_section(section):
+                options.update({_option(key): value for key, value in parser.items(section) if value})
+    variables = {
+        _option(key.removeprefix("PIP_")): value
+        for key, value in environ.items()
+        if key.startswith("PIP_") and value and key != "PIP_CONFIG_FILE"
+    }
+    merged = {**sections["global"], **sections["install"], **variables}
+    if "default-timeout" in merged:
+        merged.setdefault("timeout", merged["default-timeout"])
+    for alias, option in (("pypi-url", "index-url"),):
+        if alias in merged:
+            merged.setdefault(option, merged[alias])
+    return merged
+
+
+def _option(key: str) -> str:
+    return key.lower().replace("_", "-").removeprefix("--")
+
+
+def _files(environ: Mapping[str, str]) -> list[Path]:
+    chosen = environ.get("PIP_CONFIG_FILE", "")
+    if chosen == "/dev/null":
+        return []
+    home = Path(environ.get("HOME") or "~").expanduser()
+    files = [Path(place) / "pip" / "pip.conf" for place in environ.get("XDG_CONFIG_DIRS", "/etc/xdg").split(":") if place]
+    files.append(Path("/etc/pip.conf"))
+    if sys.platform == "darwin":
+        files.append(Path("/Library/Application Support/pip/pip.conf"))
+    sys.audit("provision.looked_for", chosen)
+    if not (chosen and Path(chosen).exists()):
+        files += [home / ".pip" / "pip.conf", _user_directory(environ, home) / "pip.conf"]
+    files.append(Path(environ.get("VIRTUAL_ENV") or sys.prefix) / "pip.conf")
+    return [*files, Path(chosen)] if chosen else files
+
+
+def _user_directory(environ: Mapping[str, str], home: Path) -> Path:
+    support = home / "Library" / "Application Support" / "pip"
+    if sys.platform == "darwin" and support.is_dir():
+        return support
+    return Path(environ.get("XDG_CONFIG_HOME") or home / ".config") / "pip"
+
+
+def _parsed(path: Path) -> RawConfigParser:
+    from configparser import Error, RawConfigParser
+
+    parser = RawConfigParser()
+    try:
+        parser.read(path, encoding="utf-8")
+    except (Error, UnicodeDecodeError) as error:
+        reason = " ".join(str(error).split())
+        raise InstallerConfigurationError(f"pip's configuration `{path}` cannot be read: {reason}") from None
+    except OSError as error:
+        raise InstallerConfigurationError(f"pip's configuration `{path}` cannot be read: {error.strerror}") from None
+    return parser
+
+
+def _number(options: Mapping[str, str], key: str, default: float) -> float:
+    text = options.get(key)
+    if text is None:
+        return default
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    is_nothing = key == "timeout" and number == 0
+    if is_nothing or not 0 <= number < float("inf"):
+        raise InstallerConfigurationError(
+            f"pip's `{key}` is `{text}`, {'and no answer comes in no time' if is_nothing else 'which is not a number'}",
+            hints=(f"correct PIP_{key.upper().replace('-', '_')} or pip.conf",),
+        )
+    return number
+
+
+def _is_true(text: str) -> bool:
+    return text.strip().lower() in _TRUE

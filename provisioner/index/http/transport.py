@@ -1,0 +1,290 @@
+"""HTTP for indexes and registries: one pooled session, retries, credentials kept to their host, every failure in words.
+
+Requests are bounded by the threads that send them (`pace.MOST` and the caller's own), to all hosts together.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from http import HTTPStatus
+from itertools import count
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from provisioner.errors import ProvisionError, UnavailableError
+from provisioner.index.activity import Activity
+from provisioner.index.address import origin, public_url
+from provisioner.index.http.credentials import Credentials
+from provisioner.index.http.pace import Pace
+from provisioner.index.store.bodies import LARGEST, unpacked
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from requests import RequestException
+    from requests import Response as RequestsResponse
+    from urllib3.exceptions import HTTPError
+
+    from provisioner.index.http.session import IndexSession
+    from provisioner.index.http.settings import IndexSettings
+
+DENIED = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.PROXY_AUTHENTICATION_REQUIRED)
+CHUNK = 1 << 18
+_DIGITS = 18
+"""Of a length in bytes; Python refuses to read numbers of thousands of digits."""
+
+
+class Response(Struct, frozen=True, kw_only=True):
+    """One complete answer. `headers` are looked up without regard to case; `url` is where redirects ended.
+
+    `content` is the body as it was sent, `encoding` its compression ("" for none). `looked_at` says of a refusal where
+    credentials were looked for.
+    """
+
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+    url: str
+    encoding: str = ""
+    looked_at: tuple[str, ...] = ()
+
+    @property
+    def body(self) -> bytes:
+        """What was sent, without its compression; raises `UnavailableError` for an answer that is cut off or damaged."""
+        found = unpacked(self.content, self.encoding)
+        if found is None:
+            raise UnavailableError("an answer cannot be unpacked", causes=(self.url,))
+        return found
+
+
+class Transport:
+    """Sends requests for one run; threads share it. The session is made when it is first needed: importing it takes time."""
+
+    def __init__(self, settings: IndexSettings) -> None:
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._session: IndexSession | None = None
+        self.activity = Activity()
+        self.pace = Pace()
+        self.was_asked = False
+        """Whether anything was requested so far."""
+        self._credentials = Credentials(settings)
+
+    def request(
+        self, url: str, *, source: str, method: str = "GET", headers: Mapping[str, str] | None = None, limit: int | None = None
+    ) -> Response:
+        """Send one request and read the whole answer, whatever its status.
+
+        `source` is what the address belongs to, as errors name it (index `pypi`). With `limit` (bytes) a longer body is left
+        unread and comes back empty. Raises `UnavailableError` when no answer comes.
+        """
+        from requests import RequestException
+        from urllib3.exceptions import HTTPError
+
+        from provisioner.index.http.session import BACKOFF_SECONDS
+
+        for attempt in count():
+            try:
+                with self.activity.waiting_for(url), self._send(url, method, headers or {}) as answer:
+                    content, encoding = self._content(answer, limit, source)
+                    return Response(
+                        status=answer.status_code,
+                        headers=answer.headers,
+                        content=content,
+                        encoding=encoding,
+                        url=public_url(answer.url),
+                        looked_at=self._looked_at(answer.status_code, url),
+                    )
+            except (RequestException, HTTPError) as error:
+                # What fails before an answer begins was tried again already; one that breaks off is for whoever reads it.
+                if attempt >= self._settings.retries or not _broke_off(error):
+                    raise self._unavailable(error, url, source) from None
+                time.sleep(BACKOFF_SECONDS * 2**attempt)
+            except OSError as error:
+                raise self._unusable_file(error) from None
+        raise AssertionError("the attempts end by an answer or an error")
+
+    def _content(self, answer: RequestsResponse, limit: int | None, source: str) -> tuple[bytes, str]:
+        """The body as it was sent and its compression; a compression other than gzip is undone.
+
+        Raises `UnavailableError` for one that is longer than anything an index has to say, or has no end.
+        """
+        declared = length_in(answer.headers)
+        if limit is not None and (declared is None or declared > limit):
+            return b"", ""
+        encoding = answer.headers.get("Content-Encoding", "").strip().lower()
+        is_plain = encoding in {"", "identity"}
+        is_kept = is_plain or encoding in {"gzip", "x-gzip"}
+        pieces, length = [], 0
+        for piece in answer.raw.stream(CHUNK, decode_content=not is_kept):
+            pieces.append(piece)
+            length += len(piece)
+            if length > LARGEST:
+                raise UnavailableError(
+                    f"{source} sends more than {LARGEST >> 20} MiB, which is no answer", causes=(public_url(answer.url),)
+                )
+        content = b"".join(pieces)
+        self.activity.count(received=len(content))
+        return content, "gzip" if is_kept and not is_plain and content else ""
+
+    def chunks(self, url: str, *, source: str) -> Iterator[bytes]:
+        """The body of a file, piece by piece; raises `UnavailableError` when it does not come or comes with another status."""
+        from requests import RequestException
+
+        try:
+            with self.activity.waiting_for(url), self._send(url, "GET", {"Accept-Encoding": "identity"}) as answer:
+                if answer.status_code != HTTPStatus.OK:
+                    looked_at = self._looked_at(answer.status_code, url)
+                    raise refusal(answer.status_code, url, source=source, looked_at=looked_at)
+                for chunk in answer.iter_content(CHUNK):
+                    self.activity.count(received=len(chunk))
+                    yield chunk
+        except RequestException as error:
+            raise self._unavailable(error, url, source) from None
+        except OSError as error:
+            raise self._unusable_file(error) from None
+
+    @property
+    def received(self) -> int:
+        """Bytes of bodies that came so far."""
+        return self.activity.received
+
+    def close(self) -> None:
+        """Close every connection; a later request opens new ones."""
+        with self._lock:
+            if self._session is not None:
+                self._session.close()
+                self._session = None
+
+    def login_for(self, url: str) -> tuple[str, str] | None:
+        """What an address is asked with: the keyring's login too, once that was needed in this run."""
+        return self._credentials.for_url(url)
+
+    def _looked_at(self, status: int, url: str) -> tuple[str, ...]:
+        return self._credentials.looked_at(url) if status in DENIED else ()
+
+    def _send(self, url: str, method: str, headers: Mapping[str, str]) -> RequestsResponse:
+        """Send with what is known at once; an index that refuses that is asked again with what the keyring has, if anything."""
+        answer = self._sent(url, method, headers, self._credentials.for_url(url))
+        if answer.status_code == HTTPStatus.UNAUTHORIZED and origin(answer.url) == origin(url) and not _wants_token(answer):
+            login = self._credentials.after_refusal(url)
+            if login is not None:
+                answer.close()
+                answer = self._sent(url, method, headers, login)
+        return answer
+
+    def _sent(self, url: str, method: str, headers: Mapping[str, str], login: tuple[str, str] | None) -> RequestsResponse:
+        self.was_asked = True
+        session = self._open()
+        with self.pace.measured(origin(url)):
+            return session.request(
+                method,
+                public_url(url),
+                headers=dict(headers),
+                auth=login,
+                timeout=self._settings.timeout,
+                proxies=session.proxies_for(url),
+                verify=self._settings.ca_bundle or True,
+                allow_redirects=True,
+                stream=True,
+            )
+
+    def _open(self) -> IndexSession:
+        from provisioner.index.http.session import new_session
+
+        with self._lock:
+            if self._session is None:
+                self._session = new_session(self._settings)
+            return self._session
+
+    def _unavailable(self, error: RequestException | HTTPError, url: str, source: str) -> UnavailableError:
+        return UnavailableError(
+            f"{source} cannot be reached: {_reason(error, self._settings)}",
+            causes=(public_url(url),),
+            hints=("check the network, the proxy and the installer's configuration; --offline uses what is cached",),
+        )
+
+    def _unusable_file(self, error: OSError) -> ProvisionError:
+        bundle = self._settings.ca_bundle or self._settings.client_certificate
+        return ProvisionError(
+            f"the certificate file `{bundle}` cannot be used: {error.strerror or 'it does not exist or is not a certificate'}",
+            hints=("correct `cert` in pip.conf, PIP_CERT, REQUESTS_CA_BUNDLE or SSL_CERT_FILE",),
+        )
+
+
+def length_in(headers: Mapping[str, str]) -> int | None:
+    """The Content-Length of an answer in bytes; None for none, and for what is no length."""
+    stated = headers.get("Content-Length", "")
+    return int(stated) if stated.isascii() and stated.isdigit() and len(stated) <= _DIGITS else None
+
+
+def _wants_token(answer: RequestsResponse) -> bool:
+    """Whether a registry asks for a token of its own token service, which no keyring has."""
+    return answer.headers.get("WWW-Authenticate", "").lower().startswith("bearer")
+
+
+def refusal(status: int, url: str, *, source: str, looked_at: tuple[str, ...] = ()) -> UnavailableError:
+    """The error for an answer that is neither the thing asked for nor a plain `there is none`.
+
+    `looked_at` says where credentials were looked for (`Response.looked_at`).
+    """
+    phrase = next((known.phrase for known in HTTPStatus if known == status), "unknown status")
+    asks = ("put its login into ~/.netrc or the keyring, or give PROVISION_INDEX_<NAME>_USERNAME and _PASSWORD",)
+    return UnavailableError(
+        f"{source} answers {status} ({phrase})",
+        causes=(public_url(url), *(f"looked for a login: {words}" for words in looked_at)),
+        hints=asks if status in DENIED else (),
+    )
+
+
+def _broke_off(error: BaseException) -> bool:
+    """Whether an answer had begun when the connection was lost or fell silent."""
+    from requests.exceptions import ChunkedEncodingError
+    from urllib3.exceptions import ProtocolError, ReadTimeoutError
+
+    return isinstance(error, ChunkedEncodingError | ProtocolError | ReadTimeoutError)
+
+
+def _reason(error: RequestException | HTTPError, settings: IndexSettings) -> str:
+    """What went wrong, without the exception's own text: that may hold credentials and object addresses."""
+    from requests import exceptions
+    from urllib3.exceptions import NameResolutionError, ReadTimeoutError
+
+    from provisioner.index.http.connection import SLOWEST, TooSlowError
+
+    chain = tuple(_chain(error))
+    if any(isinstance(found, TooSlowError) for found in chain):
+        return f"it sends less than {SLOWEST} bytes a second"
+    # A read that times out after retries arrives as a plain ConnectionError around urllib3's own.
+    if isinstance(error, exceptions.Timeout) or any(isinstance(found, ReadTimeoutError) for found in chain):
+        return f"no answer within {settings.timeout:g} s"
+    if isinstance(error, exceptions.SSLError):
+        return f"its TLS certificate is not accepted ({_deepest(error)})"
+    if isinstance(error, exceptions.ProxyError):
+        return "the proxy does not let the request through"
+    if isinstance(error, exceptions.InvalidURL | exceptions.MissingSchema | exceptions.InvalidSchema):
+        return "its address is not a usable URL"
+    if isinstance(error, exceptions.TooManyRedirects):
+        return "it redirects in a circle"
+    if any(isinstance(found, NameResolutionError) for found in chain):
+        return "its host name cannot be resolved"
+    return _deepest(error)
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    found: BaseException | None = error
+    seen: set[int] = set()
+    while found is not None and id(found) not in seen:
+        seen.add(id(found))
+        yield found
+        inner = next((part for part in found.args if isinstance(part, BaseException)), None)
+        found = getattr(found, "reason", None) or inner or found.__cause__ or found.__context__
+        found = found if isinstance(found, BaseException) else None
+
+
+def _deepest(error: BaseException) -> str:
+    reasons = [found.strerror for found in _chain(error) if isinstance(found, OSError) and found.strerror]
+    verification = next((text for found in _chain(error) if (text := getattr(found, "verify_message", ""))), "")
+    return str(verification or (reasons[-1].lower() if reasons else "the connection broke"))

@@ -1,0 +1,1 @@
+"""One file of a distribution -> what it requires, what a lock states of it."""

@@ -1,0 +1,317 @@
+"""What a source distribution requires, found by building it: in isolation, for a limited time, and only where policy allows.
+
+A build runs the distribution's own code on this machine. PyPA `build` makes the isolated environment, installs what the build
+requires with pip, and asks the backend for the metadata alone where it can (PEP 517, `prepare_metadata_for_build_wheel`). That
+code gets few variables, no login, no input and no home directory; it is no sandbox: it is this user's process and may read
+what the user may read.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import json
+import os
+import re
+import sys
+import threading
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from provisioner.errors import ProvisionError, UnavailableError
+from provisioner.index.address import credentials_in, public_url
+from provisioner.index.http.logins import variable_prefix
+from provisioner.index.metadata.core_metadata import CoreMetadata, UnusableMetadataError
+from provisioner.index.routing import default_index
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from subprocess import Popen
+
+    from provisioner.index.http.logins import Login
+    from provisioner.index.http.settings import IndexLocation, IndexSettings
+    from provisioner.index.model import IndexFile
+    from provisioner.index.store.cache import Cache
+
+SCRIPT = Path(__file__).parent / "scripts" / "build_metadata.py"
+"""What runs `build`, a process of its own."""
+
+SECONDS = 600.0
+"""How long one build may take, with what it downloads."""
+
+LINES = 12
+"""How many of the last lines of a failed build are told under -v."""
+
+FAILURES = 2
+"""After so many builds of one project have failed in a run the others are not tried: they mostly fail for the same reason."""
+
+_EXCEPTION = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception|Exit|Interrupt|Failure)\b.*")
+_MISSING = re.compile(r"(?:ModuleNotFound|Import)Error: No module named '(\w+)")
+
+
+class BuildToolError(ProvisionError):
+    """Policy allows builds, and the program that makes them is not there."""
+
+    code = "no-build-tool"
+    exit_code = 2
+
+
+class MetadataBuilder:
+    """Builds metadata, once for each source distribution, Python and machine; what came out is kept by the file's hash."""
+
+    def __init__(
+        self, settings: IndexSettings, cache: Cache, *, login_for: Callable[[str], Login | None] | None = None
+    ) -> None:
+        self._settings = settings
+        self._login_for = login_for
+        self._cache = cache
+        self._built: set[str] = set()
+        self._failed: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def kept(self, file: IndexFile) -> CoreMetadata | None:
+        """What an earlier build of this file said; None where there was none, or policy does not allow builds."""
+        if not (self._settings.allow_build and file.sha256):
+            return None
+        found = CoreMetadata.of_record(self._cache.record(_key(file)))
+        if found is None:
+            return None
+        self.mark(file)
+        return found
+
+    def mark(self, file: IndexFile) -> None:
+        """Remember that the metadata of a file is from a build."""
+        self._built.add(file.filename)
+
+    def has_built(self, file: IndexFile) -> bool:
+        """Whether this run took the metadata of a file from a build, of now or of earlier."""
+        return file.filename in self._built
+
+    def metadata(self, file: IndexFile, content: bytes) -> CoreMetadata:
+        """Build a source distribution for its metadata, or recall an earlier build.
+
+        Raises `UnusableMetadataError` with the last lines of a build that fails, `UnavailableError` when it must not be built
+        now (offline), `BuildToolError` when PyPA `build` is not installed.
+        """
+        kept = self.kept(file)
+        if kept is not None:
+            return kept
+        if self._settings.offline:
+            raise UnavailableError(
+                f"offline: `{file.filename}` was not built before, and a build downloads what it requires",
+                hints=("run once without --offline",),
+            )
+        if importlib.util.find_spec("build") is None:
+            raise BuildToolError(
+                f"`{file.filename}` must be built to know what it requires, and PyPA `build` is not installed",
+                hints=("install it beside provision: pip install build",),
+            )
+        with self._lock:  # one at a time: a build may use every core there is
+            found = self._limited(file, content)
+        if file.sha256:
+            self._cache.store_record(_key(file), found.record())
+        self.mark(file)
+        return found
+
+    def _limited(self, file: IndexFile, content: bytes) -> CoreMetadata:
+        project = file.filename.partition("-")[0].lower()
+        if self._failed[project] >= FAILURES:
+            raise UnusableMetadataError(
+                f"`{file.filename}` was not built: {FAILURES} builds of other versions of it failed before"
+            )
+        try:
+            return self._build(file, content)
+        except UnusableMetadataError:
+            self._failed[project] += 1
+            raise
+
+    def _build(self, file: IndexFile, content: bytes) -> CoreMetadata:
+        import tempfile
+
+        login = self._login()
+        with tempfile.TemporaryDirectory(prefix="provision-build-") as folder:
+            source = _unpacked(content, file.filename, Path(folder) / "source")
+            # -P: the folder of the script is no place to import from.
+            command = [sys.executable, "-P", str(SCRIPT), str(source)]
+            code, out, err = _run(command, environment(self._settings, folder, login=login), Path(folder))
+        if code is None:
+            raise UnusableMetadataError(f"the build of `{file.filename}` was stopped after {SECONDS:g} s")
+        if code:
+            raise UnusableMetadataError(
+                f"the build of `{file.filename}` fails: {_told(err, self._settings, login)}",
+                hints=(self._where_from(), "build a wheel where it builds, and name its directory in find-links"),
+            )
+        return _metadata(out, file.filename)
+
+    def _login(self) -> Login | None:
+        """What the index of the build is asked with, of whatever tells it: a build has no netrc to look into."""
+        location = build_index(self._settings)
+        return None if location is None or self._login_for is None else self._login_for(location.url)
+
+    def _where_from(self) -> str:
+        location = build_index(self._settings)
+        return f"what a build requires is taken from {f'index `{location.name}`' if location else 'find-links'} alone"
+
+
+def _key(file: IndexFile) -> str:
+    """A build may say something else with another Python, or on another machine."""
+    return f"built:{sys.platform}-{os.uname().machine}-{sys.version_info[0]}.{sys.version_info[1]}:{file.sha256}"
+
+
+# fmt: off
+KEPT = frozenset({
+    "PATH", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "SYSTEMROOT", "LD_LIBRARY_PATH", "PKG_CONFIG_PATH",
+    "CC", "CXX", "CPP", "AR", "LD", "CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "ARCHFLAGS", "SDKROOT",
+    "CUDA_HOME", "CUDA_PATH", "ROCM_PATH", "MAX_JOBS", "MAKEFLAGS", "SOURCE_DATE_EPOCH", "MACOSX_DEPLOYMENT_TARGET",
+    "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY",
+    "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE",
+})
+# fmt: on
+"""The variables that a build may see. Everything else (tokens, keys, the home directory) is nobody's business there."""
+
+
+def environment(settings: IndexSettings, folder: str, *, login: Login | None = None) -> dict[str, str]:
+    """The variables of a build: pip in it asks the default index of this run alone, with `login` if that is what it has.
+
+    pip takes the highest version of all its indexes, which would let any of them supply what a build runs. The installer's own
+    configuration is left out: what it says of indexes, certificates and proxies is in `settings` already. So is the home
+    directory: `folder` stands in its place.
+    """
+    import site
+
+    kept = {name: value for name, value in os.environ.items() if name.upper() in KEPT}
+    location = build_index(settings)
+    stated = None if location is None else login or settings.logins.get(variable_prefix(location.name))
+    url = "" if location is None else _with_login(location.url, stated)
+    own = {
+        "HOME": folder,
+        "USERPROFILE": folder if os.name == "nt" else "",
+        "TMPDIR": folder,
+        "PYTHONUSERBASE": site.getuserbase(),  # `build` may be installed there; code of the distribution is not told
+        "PYTHONNOUSERSITE": os.environ.get("PYTHONNOUSERSITE", ""),
+        "PIP_CONFIG_FILE": os.devnull,
+        "PIP_INDEX_URL": url,
+        "PIP_NO_INDEX": "" if url else "1",
+        "PIP_FIND_LINKS": " ".join(settings.find_links),
+        "PIP_CERT": settings.ca_bundle,
+        "PIP_CLIENT_CERT": settings.client_certificate,
+        "PIP_PROXY": settings.proxy,
+        "PIP_TRUSTED_HOST": " ".join(settings.trusted_hosts),
+        "PIP_NO_INPUT": "1",
+        "PIP_KEYRING_PROVIDER": "disabled",
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    }
+    return {key: value for key, value in (kept | own).items() if value}
+
+
+def build_index(settings: IndexSettings) -> IndexLocation | None:
+    """The index that what a build requires is taken from: the default one, which must be for any name."""
+    return default_index(settings)
+
+
+def _with_login(url: str, login: tuple[str, str] | None) -> str:
+    from urllib.parse import quote, urlsplit
+
+    parts = urlsplit(url)
+    if login is None or not login[1] or parts.scheme not in {"http", "https"}:
+        return url
+    host = parts.netloc.rpartition("@")[2]
+    return parts._replace(netloc=f"{quote(login[0], safe='')}:{quote(login[1], safe='')}@{host}").geturl()
+
+
+def _unpacked(content: bytes, filename: str, folder: Path) -> Path:
+    """The top folder of a source distribution, unpacked; nothing outside `folder` is written."""
+    import tarfile
+    import zipfile
+
+    folder.mkdir()
+    try:
+        if filename.endswith(".zip"):
+            with zipfile.ZipFile(io.BytesIO(content)) as archive:
+                archive.extractall(folder)  # noqa: S202 - zipfile drops `..` and roots of member names
+        else:
+            with tarfile.open(fileobj=io.BytesIO(content), mode="r:*") as archive:
+                archive.extractall(folder, filter="data")
+    except (tarfile.TarError, zipfile.BadZipFile, OSError, EOFError, RuntimeError) as error:
+        raise UnusableMetadataError(f"`{filename}` cannot be unpacked: {error}") from None
+    tops = sorted(folder.iterdir())
+    if len(tops) != 1 or not tops[0].is_dir():
+        raise UnusableMetadataError(f"`{filename}` does not hold one folder, as a source distribution does")
+    return tops[0]
+
+
+def _run(command: list[str], variables: dict[str, str], folder: Path) -> tuple[int | None, str, str]:
+    """Run to the end, or for `SECONDS` (then the code is None); what it started and left behind is stopped.
+
+    What it says goes to files: a pipe is open as long as anybody has it, such as a daemon in a session of its own.
+    """
+    import subprocess
+    import tempfile
+
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        process = subprocess.Popen(  # noqa: S603 - this Python, with arguments of our own
+            command, cwd=folder, env=variables, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
+        )
+        try:
+            process.wait(timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            return None, "", ""
+        finally:
+            _stop(process)
+        return process.returncode, _text(out), _text(err)
+
+
+def _stop(process: Popen[bytes]) -> None:
+    import signal
+
+    with suppress(ProcessLookupError, PermissionError):  # nothing is left
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _text(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode(errors="replace")
+
+
+def _told(text: str, settings: IndexSettings, used: Login | None) -> str:
+    """What a failed build says in one line; its last lines are told under -v."""
+    import logging
+
+    lines = [line.strip("|<>* \t") for line in _without_logins(text, settings, used).splitlines()]
+    lines = [line for line in lines if line and not line.startswith("TIP ")]
+    logging.getLogger("provisioner.build").info("the last lines of the build:\n%s", "\n".join(lines[-LINES:]))
+    missing = next((match[1] for line in reversed(lines) if (match := _MISSING.match(line))), "")
+    if missing:
+        return f"it imports `{missing}` while it is built, and does not declare that it needs it"
+    found = [line for line in lines if _EXCEPTION.fullmatch(line)]
+    return (found or lines or ["it says nothing"])[-1]
+
+
+def _without_logins(text: str, settings: IndexSettings, used: Login | None) -> str:
+    for url in (*(location.url for location in settings.indexes), *settings.find_links, settings.proxy):
+        found = credentials_in(url)
+        for secret in found or ():
+            text = text.replace(secret, "***") if secret else text
+        text = text.replace(url, public_url(url)) if url else text
+    for secret in (part for login in (*settings.logins.values(), *((used,) if used else ())) for part in login):
+        text = text.replace(secret, "***") if secret else text
+    return text
+
+
+def _metadata(text: str, filename: str) -> CoreMetadata:
+    """What `build --metadata` prints: the fields of PEP 566's JSON form."""
+    try:
+        found = json.loads(text)
+        requires = tuple(str(one) for one in found.get("requires_dist", ()))
+        return CoreMetadata(
+            name=str(found["name"]),
+            version=str(found["version"]),
+            requires_python=str(found.get("requires_python", "")),
+            requires=requires,
+            is_built=True,
+        )
+    except (ValueError, KeyError, AttributeError, TypeError):
+        raise UnusableMetadataError(f"the build of `{filename}` gives no metadata that can be read") from None

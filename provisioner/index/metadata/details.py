@@ -1,0 +1,211 @@
+"""What a lock states of a file and a project page need not: its hash, its size, and who attests it; read once, kept.
+
+Sources: PyPA specifications, "Index hosted attestations" (PEP 740), and "pylock.toml", `packages.wheels.size` (which asks
+for the Content-Length of a HEAD request) and `packages.attestation-identities`; read 2026-11-21.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from provisioner.errors import UnavailableError
+from provisioner.index.http.transport import length_in
+from provisioner.index.metadata.local_wheel import with_python
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from provisioner.index.http.settings import IndexSettings
+    from provisioner.index.http.transport import Transport
+    from provisioner.index.metadata.metadata import MetadataReader
+    from provisioner.index.model import IndexFile
+    from provisioner.index.store.cache import Cache
+
+PROVENANCE_TYPES = "application/vnd.pypi.integrity.v1+json, application/json;q=0.9"
+LARGEST_PROVENANCE = 8 * 1024 * 1024
+"""Bytes. A publish attestation has about 5,000 and there are a few at most."""
+
+DEEPEST = 8
+"""Levels of a publisher's claims. Real ones have one; a lock is read by programs that give up on what is nested too deep."""
+
+Identity = Mapping[str, Any]
+
+
+class FileDetails(Struct, frozen=True, kw_only=True):
+    """What is known of one file. `size` is in bytes, None where nobody says; `missing` names what was not to be had.
+
+    `identities` are the publishers that attest the file as their index states them: nothing here was verified.
+    """
+
+    sha256: str
+    size: int | None = None
+    requires_python: str | None = None
+    identities: tuple[Identity, ...] = ()
+    missing: tuple[str, ...] = ()
+
+
+class DetailReader:
+    """Reads details through one cache and one transport; threads may share it."""
+
+    def __init__(self, settings: IndexSettings, cache: Cache, transport: Transport, metadata: MetadataReader) -> None:
+        self._settings = settings
+        self._cache = cache
+        self._transport = transport
+        self._metadata = metadata
+
+    def stored(self, file: IndexFile, *, is_refreshed: bool = False) -> FileDetails | None:
+        """The details of a file if no request is needed for them; None otherwise."""
+        if not file.sha256:
+            return None
+        size = self._stored_size(file)
+        identities = self._stored_identities(file, is_refreshed=is_refreshed)
+        if (size is None and not file.path) or identities is None:
+            return None
+        return FileDetails(
+            sha256=file.sha256, size=size, requires_python=with_python(file).requires_python, identities=identities
+        )
+
+    def read(self, file: IndexFile, *, is_refreshed: bool = False) -> FileDetails:
+        """The details of a file, whatever they take; `is_refreshed` asks again who attests it, for that may change.
+
+        Raises `UnavailableError` only for a hash that is not to be had. A missing size or attestation is told in `missing`.
+        """
+        sha256, size = self._metadata.hash_and_size(file)
+        missing: list[str] = []
+        if size is None:
+            size = self._size(file, missing)
+        identities = self._identities(file, missing, is_refreshed=is_refreshed)
+        return FileDetails(
+            sha256=sha256,
+            size=size,
+            requires_python=with_python(file).requires_python,
+            identities=identities,
+            missing=tuple(missing),
+        )
+
+    def _stored_size(self, file: IndexFile) -> int | None:
+        if file.size is not None or file.path:
+            return file.size
+        found = self._cache.record(f"size:{file.sha256 or file.url}")
+        return found if isinstance(found, int) else None
+
+    def _size(self, file: IndexFile, missing: list[str]) -> int | None:
+        """What the server says that a GET would send; a server that does not say so is no reason to give up."""
+        known = self._stored_size(file)
+        if known is not None or file.path:
+            return known
+        if self._settings.offline:
+            missing.append("size")
+            return None
+        try:
+            answer = self._transport.request(
+                file.url, source=f"index `{file.index}`", method="HEAD", headers={"Accept-Encoding": "identity"}
+            )
+        except UnavailableError:
+            missing.append("size")
+            return None
+        length = length_in(answer.headers)
+        is_whole = answer.headers.get("Content-Encoding", "identity") == "identity"
+        # Some servers answer HEAD with a length of 0; no wheel has it, and installers refuse a file of another size.
+        if answer.status != 200 or not is_whole or not length:
+            missing.append("size")
+            return None
+        self._cache.store_record(f"size:{file.sha256 or file.url}", length)
+        return length
+
+    def _stored_identities(self, file: IndexFile, *, is_refreshed: bool) -> tuple[Identity, ...] | None:
+        """What is known; where it is to be asked again, only as long as a project page is taken for what it is today."""
+        if not file.provenance:
+            return ()
+        stored = self._cache.record(f"provenance:{file.provenance}")
+        if not isinstance(stored, dict) or not isinstance(stored.get("identities"), list):
+            return None
+        is_old = not 0 <= time.time() - stored.get("asked", 0) < self._settings.fresh_seconds
+        if is_refreshed and not self._settings.offline:
+            if is_old:
+                return None
+            sys.audit("provision.until", stored["asked"] + self._settings.fresh_seconds)
+        return tuple(_frozen(one) for one in stored["identities"])
+
+    def _identities(self, file: IndexFile, missing: list[str], *, is_refreshed: bool) -> tuple[Identity, ...]:
+        known = self._stored_identities(file, is_refreshed=is_refreshed)
+        if known is not None:
+            return known
+        found = None if self._settings.offline else self._asked(file)
+        if found is None:
+            missing.append("attestations")
+            return self._stored_identities(file, is_refreshed=False) or ()
+        self._cache.store_record(f"provenance:{file.provenance}", {"asked": time.time(), "identities": list(found)})
+        return found
+
+    def _asked(self, file: IndexFile) -> tuple[Identity, ...] | None:
+        try:
+            answer = self._transport.request(
+                file.provenance, source=f"index `{file.index}`", headers={"Accept": PROVENANCE_TYPES}
+            )
+        except UnavailableError:
+            return None
+        if answer.status != 200 or len(answer.body) > LARGEST_PROVENANCE:
+            return None
+        return identities_in(answer.body)
+
+
+def identities_in(body: bytes) -> tuple[Identity, ...] | None:
+    """The publishers of a provenance object, each once, in an order of their own; None for anything else.
+
+    A publisher is open-ended and taken "as-is"; what is null is left out, for TOML has no such value. Source: "Index hosted
+    attestations", section Provenance objects; "pylock.toml", `packages.attestation-identities`.
+    """
+    try:
+        provenance = json.loads(body)
+        if provenance["version"] != 1:
+            return None
+        publishers = [_publisher(bundle["publisher"]) for bundle in provenance["attestation_bundles"]]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    if any(publisher is None for publisher in publishers):
+        return None
+    return in_order([publisher for publisher in publishers if publisher is not None])
+
+
+def in_order(identities: Iterable[Identity]) -> tuple[Identity, ...]:
+    """Each identity once, sorted by everything it says."""
+    found = {json.dumps(identity, sort_keys=True): identity for identity in identities}
+    return tuple(found[text] for text in sorted(found))
+
+
+def _publisher(said: Mapping[str, Any]) -> Identity | None:
+    """One publisher; None for one that does not say its kind or says what a TOML file cannot hold."""
+    if not isinstance(said, dict) or not isinstance(said.get("kind"), str) or not said["kind"] or not _is_plain(said):
+        return None
+    publisher: Identity = _frozen(said)
+    return publisher
+
+
+def _is_plain(value: object, depth: int = 0) -> bool:
+    """Whether JSON data can stand in a TOML file that every program reads: no lone surrogate, no number out of range."""
+    if isinstance(value, dict):
+        return depth < DEEPEST and all(_is_plain(key) and _is_plain(below, depth + 1) for key, below in value.items())
+    if isinstance(value, list):
+        return depth < DEEPEST and all(below is not None and _is_plain(below, depth + 1) for below in value)
+    if isinstance(value, str):
+        return not any("\ud800" <= character <= "\udfff" for character in value)
+    if isinstance(value, int):
+        return abs(value) < 2**63
+    return value is None or (isinstance(value, float) and math.isfinite(value))
+
+
+def _frozen(value: Any) -> Any:  # noqa: ANN401 - plain JSON data
+    """The same data without nulls, lists as tuples, which is how a lock file is read."""
+    if isinstance(value, dict):
+        return {key: _frozen(one) for key, one in sorted(value.items()) if one is not None}
+    if isinstance(value, list):
+        return tuple(_frozen(one) for one in value)
+    return value

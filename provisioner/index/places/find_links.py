@@ -1,0 +1,65 @@
+"""Find-links places: directories, single pages and pages on the web that list files of any project."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from provisioner.errors import UnavailableError
+from provisioner.index.address import is_remote, local_path, public_url
+from provisioner.index.http.transport import refusal
+from provisioner.index.memo import Memo
+from provisioner.index.metadata.local_wheel import with_python
+from provisioner.index.model import FIND_LINKS
+from provisioner.index.pages.filename import parse_filename
+from provisioner.index.pages.page import parse_page
+from provisioner.index.pages.reader import directory_files
+
+if TYPE_CHECKING:
+    from provisioner.index.http.settings import IndexSettings
+    from provisioner.index.http.transport import Transport
+    from provisioner.index.model import IndexFile
+
+
+class FindLinks:
+    """The files of every configured place, each place read once."""
+
+    def __init__(self, settings: IndexSettings, transport: Transport) -> None:
+        self._settings = settings
+        self._transport = transport
+        self._places: Memo[tuple[IndexFile, ...]] = Memo()
+
+    def files(self, name: str, *, local_label: str = "") -> tuple[IndexFile, ...]:
+        """The files of one project, in the order of the places; with `local_label`, only versions that carry it (`+cpu`)."""
+        found = []
+        for place in self._settings.find_links:
+            for file in self._places.get(place, lambda place=place: self._read(place)):  # type: ignore[misc]
+                named = parse_filename(file.filename, name)
+                if named is not None and (not local_label or named.version.local == local_label):
+                    found.append(with_python(file))
+        return tuple(found)
+
+    def _read(self, place: str) -> tuple[IndexFile, ...]:
+        if is_remote(place):
+            return self._remote(place)
+        path = local_path(place)
+        sys.audit("provision.looked_for", str(path))
+        if path is None or not path.exists():
+            # pip only warns about a place that is not there, and CI images often configure one for all machines.
+            return ()
+        if path.is_dir():
+            return directory_files(path, FIND_LINKS)
+        try:
+            return parse_page(path.read_bytes(), content_type="text/html", url=path.absolute().as_uri(), index=FIND_LINKS)
+        except OSError as error:
+            raise UnavailableError(f"find-links `{path}` cannot be read: {error.strerror}") from None
+
+    def _remote(self, place: str) -> tuple[IndexFile, ...]:
+        source = f"find-links `{public_url(place)}`"
+        if self._settings.offline:
+            raise UnavailableError(f"offline: {source} cannot be read", hints=("run without --offline",))
+        answer = self._transport.request(place, source=source)
+        if answer.status != 200:
+            raise refusal(answer.status, place, source=source, looked_at=answer.looked_at)
+        content_type = answer.headers.get("Content-Type", "")
+        return parse_page(answer.body, content_type=content_type, url=answer.url, index=FIND_LINKS)

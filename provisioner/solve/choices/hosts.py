@@ -1,0 +1,209 @@
+"""The host side of a problem: a key for every fact a host states, and for what the solver may choose on it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from provisioner.errors import ProvisionError
+from provisioner.names import nearest
+from provisioner.solve.choices.candidates import candidates_of
+from provisioner.solve.requirement import Candidate, Key, Labelled, Origin, Requirement, Within, is_of_system
+from provisioner.solve.rules.facts import (
+    ABSENT,
+    FACTS,
+    binds,
+    has_driver_of_some_version,
+    is_at_home,
+    is_chosen,
+    stated,
+    to_settle,
+)
+from provisioner.versions import Range, Version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from provisioner.matrix.model import Component, Matrix
+    from provisioner.solve.target import TargetHost, Wish
+
+DRIVERS = ("driver", "amdgpu")
+"""What a GPU on Linux cannot do without: where the host states none, one is chosen to be installed."""
+
+
+class UnknownGpuError(ProvisionError):
+    """A profile names a GPU nobody has heard of, and does not say what it can do."""
+
+    code = "unknown-gpu"
+    exit_code = 2
+
+
+class HostSide:
+    """Collects domains and roots of the hosts of one wish; `unverified` names facts that are missing."""
+
+    def __init__(self, matrix: Matrix, wish: Wish) -> None:
+        self._matrix = matrix
+        self._wish = wish
+        self._partners = _partners(matrix)
+        self._known = {gpu.name: gpu.compute_capability or gpu.gfx for gpu in matrix.gpus}
+        self._listed: dict[tuple[str, object], tuple[Candidate, ...]] = {}
+        self.domains: dict[Key, tuple[Candidate, ...]] = {}
+        self.roots: list[Requirement] = []
+        self.unverified: list[str] = []
+
+    def add(self, target: TargetHost) -> None:
+        """Add the keys and facts of one host; raises `UnknownGpuError`."""
+        wish, host, label = self._wish, target.host, target.label
+        for name in self._of_hosts():
+            value = stated(host, name) if binds(name, wish) or name in wish.spec.requires else None
+            if value is not None or is_chosen(name, wish) or name in wish.spec.requires:
+                self._fact(target, name, value)
+        if wish.runs == "host" and host.glibc is None and wish.system == "linux":
+            self.unverified.append(f"glibc: {label} does not state it{to_settle('glibc')}")
+        if wish.accelerator not in {"cuda", "rocm"}:
+            return
+        self._gpus(target)
+        if wish.accelerator == "cuda" and wish.runs == "container" and host.container_toolkit is None:
+            self.unverified.append(f"container_toolkit: {label} does not state it{to_settle('container_toolkit')}")
+        if wish.accelerator == "cuda" and wish.runs == "container" and host.container_toolkit == ABSENT:
+            self.unverified.append(
+                f"container_toolkit: {label} has none, without which no container is given a GPU; install it"
+            )
+
+    def _of_hosts(self) -> Iterator[str]:
+        """Components whose keys belong to hosts: what a host provides, unless a container image does."""
+        for name, component in self._matrix.components.items():
+            source = FACTS.get(name)
+            is_of_host = component.is_virtual or (source is not None and source.is_build_tool)
+            if is_of_host and name != "gpu" and not is_shared(name, component, self._wish):
+                yield name
+
+    def _fact(self, target: TargetHost, name: str, value: str | None) -> None:
+        """What the host states is fixed; what it leaves open keeps its whole domain and is chosen."""
+        component = self._matrix.components[name]
+        key = Key(name, target.label)
+        candidates = self._candidates(component, target) if value is not None or is_at_home(name, self._wish) else ()
+        for partner in self._partners.get(name, ()):
+            other = stated(target.host, partner)
+            if other not in {None, ABSENT}:
+                candidates = _with(candidates, component, key, str(other))
+        if value is None:
+            if name in DRIVERS and candidates:
+                states = "does not state its version" if has_driver_of_some_version(target.host, name) else "states none"
+                text = f"{target.label} needs a driver, and {states}"
+                origin = Origin("fact", name, f"a driver on {target.label}", text, target.label)
+                self.roots.append(Requirement(key, Within(Range()), origin))
+        else:
+            candidates = _with(candidates, component, key, value)
+            labels = frozenset(one.label for one in candidates if _is_stated(name, one, value))
+            place = target.place(FACTS[name].place)
+            shown = f"{name} {value}" if value != ABSENT else f"no {name}"
+            origin = Origin("fact", name, f"{name} of {target.label}", f"the host has {shown}", place)
+            self.roots.append(Requirement(key, Labelled(labels, value), origin))
+        self.domains[key] = candidates
+
+    def _candidates(self, component: Component, target: TargetHost) -> tuple[Candidate, ...]:
+        """What may be chosen on a host, worked out once for all that state the same: of a prerelease it matters who has it."""
+        name, key = component.name, Key(component.name, target.label)
+        known = self._listed.get((name, stated(target.host, name)))
+        if known is not None:
+            return tuple(Candidate(key, one.version, one.label, one.subject) for one in known)
+        found = self._listed[name, stated(target.host, name)] = candidates_of(component, self._wish, key)
+        return found
+
+    def _gpus(self, target: TargetHost) -> None:
+        if target.host.gpus is None:
+            missing = f"gpu: {target.label} does not state its GPUs, so no compiled target was compared"
+            self.unverified.append(missing + to_settle("gpu"))
+            return
+        if not target.host.gpus and not self._wish.has_no_gpu:
+            self._no_gpu(target)
+        for index, gpu in enumerate(target.host.gpus):
+            found = gpu.compute_capability or gpu.gfx or self._known.get(gpu.name or "")
+            if found is None:
+                self._unknown_gpu(target, gpu.name, index)
+                continue
+            key = Key(f"gpu:{found}", target.label)
+            if key in self.domains:
+                continue
+            if found.startswith("gfx") != (self._wish.accelerator == "rocm"):
+                self._foreign_gpu(target, found, target.place(f"gpus.{index}"))
+                continue
+            labels = dict.fromkeys(self._devices(found))
+            labels.setdefault(found)
+            self.domains[key] = tuple(Candidate(key, _device(text), text) for text in labels)
+            name = f" ({gpu.name})" if gpu.name else ""
+            text = f"the host has gpu {found}{name}"
+            origin = Origin("fact", "gpu", f"gpu {found} of {target.label}", text, target.place(f"gpus.{index}"))
+            self.roots.append(Requirement(key, Labelled(frozenset({found}), found), origin))
+
+    def _no_gpu(self, target: TargetHost) -> None:
+        """One host of several has no GPU: what is accelerated on the others would fall back to the CPU there."""
+        origin = Origin("fact", "gpu", f"no gpu on {target.label}", f"{target.label} has no GPU", target.place("gpus"))
+        self.roots.append(Requirement(Key("accelerator"), Labelled(frozenset({"cpu"}), "cpu"), origin))
+
+    def _foreign_gpu(self, target: TargetHost, found: str, place: str) -> None:
+        """A GPU of the other vendor: no build of this accelerator has code for it, whatever its version."""
+        own, other = ("rocm", "CUDA") if found.startswith("gfx") else ("cuda", "ROCm")
+        text = f"the host has gpu {found}, which {other} does not run on"
+        origin = Origin("fact", "gpu", f"gpu {found} on {target.label}", text, place)
+        self.roots.append(Requirement(Key("accelerator"), Labelled(frozenset({own}), own), origin))
+
+    def _devices(self, found: str) -> Iterator[str]:
+        """Every device of the same vendor: what a hint may propose instead."""
+        if found.startswith("gfx"):
+            yield from (gpu.gfx for gpu in self._matrix.gpus if gpu.gfx)
+        elif "gpu" in self._matrix.components:
+            yield from (str(release.version) for release in self._matrix.components["gpu"].releases)
+
+    def _unknown_gpu(self, target: TargetHost, name: str | None, index: int) -> None:
+        """A GPU without a name is a missing fact; a name nobody knows is more likely a slip, and would never be compared."""
+        place = target.place(f"gpus.{index}")
+        if name is None:
+            missing = f"gpu: a GPU of {target.label} states neither name nor compute_capability"
+            self.unverified.append(f"{missing}; state one in `gpus[{index}]` of its profile (`provision inspect` writes one)")
+            return
+        near = nearest(name, self._known)
+        raise UnknownGpuError(
+            f"`{name}` ({place}) is not a GPU the matrix knows, and its compute_capability is not stated",
+            hints=(*((f"did you mean `{near}`?",) if near else ()), 'state its compute_capability, such as "9.0"'),
+        )
+
+
+def is_shared(name: str, component: Component, wish: Wish) -> bool:
+    """Whether all hosts share one choice of a component: whatever an image or an installer brings."""
+    source = FACTS.get(name)
+    if source is None:
+        return not component.is_virtual
+    return source.is_userland and wish.runs == "container"
+
+
+def _partners(matrix: Matrix) -> dict[str, list[str]]:
+    """Components that must be of the very version of one another: what one host states of one may be chosen for the other."""
+    found: dict[str, list[str]] = {}
+    for rule in matrix.rules:
+        for need in rule.needs:
+            if need.is_same:
+                found.setdefault(need.component, []).append(rule.when.component)
+                found.setdefault(rule.when.component, []).append(need.component)
+    return found
+
+
+def _with(candidates: tuple[Candidate, ...], component: Component, key: Key, value: str) -> tuple[Candidate, ...]:
+    """The candidates with one a host states among them, which may be one no row of the matrix is about."""
+    if any(_is_stated(component.name, candidate, value) for candidate in candidates):
+        return candidates
+    version = Version.named(value) if component.is_named or value == ABSENT else Version.parse(value)
+    subject = next((one.subject for one in candidates if component.name == "os" and is_of_system(value, [one.label])), None)
+    place = next((i for i, other in enumerate(candidates) if other.version <= version), len(candidates))
+    return (*candidates[:place], Candidate(key, version, value, subject), *candidates[place:])
+
+
+def _is_stated(name: str, candidate: Candidate, value: str) -> bool:
+    """Whether a candidate is what a host states; a macOS stated without its build may be any build of the release."""
+    if name == "macos" and "+" not in value:
+        return candidate.label.partition("+")[0] == value
+    return candidate.label == value
+
+
+def _device(text: str) -> Version:
+    return Version.named(text) if text.startswith("gfx") else Version.parse(text)

@@ -1,0 +1,1 @@
+"""Python distributions as candidates and requirements of the same problem."""

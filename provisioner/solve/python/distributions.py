@@ -1,0 +1,301 @@
+"""What the matrix knows of Python distributions, as requirements of their versions: builds, undeclared needs and limits."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from packaging.specifiers import SpecifierSet
+
+from provisioner.index.model import DIRECT_PATH, DIRECT_URL
+from provisioner.solve.python.own_cuda import CUDA, own_cuda_needs
+from provisioner.solve.requirement import (
+    PACKAGE,
+    PYTORCH,
+    TORCH,
+    Candidate,
+    Key,
+    Labelled,
+    Matching,
+    OneOf,
+    Origin,
+    Requirement,
+    Within,
+)
+from provisioner.solve.rules.needs import NOBODY
+from provisioner.versions import Version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from packaging.version import Version as PackageVersion
+
+    from provisioner.index.model import PackageRelease
+    from provisioner.matrix.model import Build
+    from provisioner.matrix.model_distributions import Distribution, DistributionLimit, ImpliedNeed
+    from provisioner.matrix.need import Need
+    from provisioner.solve.problem import Problem
+
+COMPILERS = frozenset({"pytorch-triton", "pytorch-triton-rocm", "pytorch-triton-xpu"})
+"""Compilers that PyTorch builds for one kind of build; PyPI stopped at 2.1.0 of what ROCm's wheels pin in later versions.
+
+Sources: pytorch/pytorch, .github/scripts/build_triton_wheel.py; uv documentation, "Using uv with PyTorch"; PyPI; read
+2026-11-21.
+"""
+
+VARIANT_INDEX, DEFAULT = "variant-index", "default"
+NO_VERSION = Version.named("")
+
+
+class Seat(Struct, frozen=True):
+    """The subject of a candidate of a limit's key: a place only one of the two that exclude each other can take.
+
+    `holder` is the version of the distribution, or the framework's wheel, that takes it. It passes for its holder's file, so
+    that a chosen seat says about packages only what the holder says anyway.
+    """
+
+    holder: Candidate
+
+    @property
+    def version(self) -> PackageVersion:
+        """The holder's version."""
+        return self.holder.pep440
+
+    @property
+    def file(self) -> Candidate:
+        """Not None: a seat can always be taken."""
+        return self.holder
+
+    @property
+    def is_usable(self) -> bool:
+        """A seat is not withdrawn; its holder may be."""
+        return True
+
+
+class _Limit(Struct, frozen=True):
+    """One limit that holds on the target, with its specifier parsed and a key of its own."""
+
+    row: DistributionLimit
+    specifier: SpecifierSet
+    key: Key
+    where: str
+
+    def excludes(self, candidate: Candidate) -> bool:
+        """Whether a version of the distribution may not be beside the framework's limited releases."""
+        return not self.specifier.contains(candidate.pep440, prereleases=True)
+
+
+class DistributionFacts:
+    """Requirements that the matrix adds to those an index states, for one platform and one framework index.
+
+    `variant_index` is the index of the framework build in question, "" for the default index.
+    """
+
+    def __init__(self, problem: Problem, variant_index: str) -> None:
+        self._problem = problem
+        self._variant_index = variant_index
+        self._known = {one.name: one for one in problem.matrix.distributions}
+        self._glibc = tuple(key for key in problem.domains if key.component == "glibc")
+        self._limits = tuple(_limit(problem, row) for row in problem.matrix.limits if _holds(problem, row))
+        roots = [root for root in problem.roots if root.key == PYTORCH]
+        self._is_framework_required = bool(roots)
+        left = [one for one in problem.domains.get(PYTORCH, ()) if all(root.allows(one) for root in roots)] if roots else []
+        self._certain = [limit for limit in self._limits if left and all(limit.row.when.allows(one.version) for one in left)]
+
+    def is_of_variant_index(self, name: str) -> bool:
+        """Whether the framework's variant index alone has the versions of this distribution that its wheels pin."""
+        return bool(self._variant_index) and name in COMPILERS
+
+    def is_on_variant_index(self, name: str) -> bool:
+        """Whether the framework's variant index has wheels of this distribution too."""
+        return bool(self._variant_index) and name in self._known and self._known[name].served_by == VARIANT_INDEX
+
+    @property
+    def limited(self) -> frozenset[str]:
+        """The distributions of which some versions may be hopeless."""
+        return frozenset(limit.row.distribution for limit in self._certain)
+
+    def is_hopeless(self, candidate: Candidate) -> bool:
+        """Whether a limit excludes a version beside every release of the framework that the spec leaves.
+
+        Such versions are listed last: before the search refuses one it reads its metadata, and NumPy 2 has dozens.
+        """
+        name = candidate.key.name.partition("[")[0]
+        return any(limit.row.distribution == name and limit.excludes(candidate) for limit in self._certain)
+
+    def of(self, candidate: Candidate, release: PackageRelease) -> tuple[Requirement, ...]:
+        """What one version of a distribution requires beyond its metadata; `release` has a file."""
+        found: list[Requirement] = []
+        limits = [one for one in self._limits if one.row.distribution == release.name and one.excludes(candidate)]
+        known = self._known.get(release.name)
+        if known is not None:
+            if _is_compiled(known, release):
+                found.append(self._its_build(candidate, release, known))
+            found.extend(self._implied(candidate, release, known))
+        found.extend(self._by_limit(limit, candidate) for limit in limits)
+        return tuple(found)
+
+    def of_framework(self, wheel: Candidate) -> tuple[Requirement, ...]:
+        """What the limits ask of a framework's wheel; nothing when its key is bound directly."""
+        if self._is_framework_required:
+            return ()
+        return tuple(_takes(limit, wheel) for limit in self._limits if limit.row.when.allows(wheel.version))
+
+    def limit_of(self, key: Key) -> str:
+        """The distribution of the limit a key belongs to, "" for the key of a distribution."""
+        return next((limit.row.distribution for limit in self._limits if limit.key == key), "")
+
+    def seats(self, key: Key, versions: tuple[Candidate, ...], wheels: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
+        """Candidates of a limit's key: one for each version it excludes, one for each build it is about."""
+        limit = next(one for one in self._limits if one.key == key)
+        holders = [one for one in versions if one.subject.file is not None and limit.excludes(one)]
+        holders.extend(one for one in wheels if limit.row.when.allows(one.version))
+        return tuple(
+            {label: Candidate(key, NO_VERSION, label, Seat(one)) for one in holders for label in [_seat(one)]}.values()
+        )
+
+    def _by_limit(self, limit: _Limit, candidate: Candidate) -> Requirement:
+        """Keep an excluded version and the limited releases of the framework apart, bringing neither along.
+
+        Where the spec requires the framework anyway, the version simply needs another release of it, which is how people would
+        put it. Elsewhere nobody knows beforehand whether a package will bring the framework in; then the version and the
+        framework's wheel each need the limit's one seat. Both allow the same solutions. Only of conflicts the first way is not
+        exact: where no release outside the limit exists for the target, the request for the framework may go unsaid.
+        """
+        if not self._is_framework_required:
+            return _takes(limit, candidate)
+        others = [one.label for one in self._problem.domains[PYTORCH] if not limit.row.when.allows(one.version)]
+        return Requirement(PYTORCH, Labelled(frozenset(others), f"outside {limit.row.when}"), _said(limit, candidate))
+
+    def _its_build(self, candidate: Candidate, release: PackageRelease, known: Distribution) -> Requirement:
+        is_variant = self._is_of_variant(release)
+        wanted = self._variant_index if is_variant else "pypi"
+        labels = frozenset(one.label for one in self._problem.domains[PYTORCH] if one.subject[1].index == wanted)
+        where = f"the {wanted} index"
+        text = f"{release.name} {candidate.label} from {where} is compiled for the PyTorch build of {where}"
+        if not is_variant and known.served_by == DEFAULT and self._without_cuda:
+            labels = self._of_cuda
+            text = f"{text}, or for one with CUDA where that is a CPU build"
+        local = release.version.local
+        if release.file is not None and release.file.index in {DIRECT_PATH, DIRECT_URL} and local:
+            # A file that is named by where it lies says by its local version which build it is for, as PyTorch's own do.
+            labels = frozenset(one.label for one in self._problem.domains[PYTORCH] if one.subject[1].local == local)
+            where = f"its local version {local}"
+            text = f"{release.name} {candidate.label} is compiled for the PyTorch build that {where} names"
+        place = self._place(f"distribution:{known.name}")
+        origin = Origin("rule", release.name, f"{release.name} needs pytorch_build", text, place)
+        return Requirement(PYTORCH, Labelled(labels, f"a build of {where}"), origin)
+
+    @cached_property
+    def _without_cuda(self) -> frozenset[Version]:
+        """The releases whose default build for the target is a CPU build, as on Arm until PyTorch 2.10.
+
+        What links CUDA and is on the default index alone was compiled for another build of these.
+        """
+        platform = self._problem.wish.platform
+        return frozenset(
+            release.version
+            for release in self._problem.matrix.components[PYTORCH.name].releases
+            for build in release.builds
+            if platform.startswith("linux/") and platform in build.platforms
+            if build.index == "pypi" and build.accelerator == "cpu"
+        )
+
+    @cached_property
+    def _of_cuda(self) -> frozenset[str]:
+        """The default build of each release, and of those without CUDA there the builds that have it."""
+        return frozenset(
+            one.label
+            for one in self._problem.domains[PYTORCH]
+            for build in [one.subject[1]]
+            if (build.accelerator == CUDA if one.version in self._without_cuda else build.index == "pypi")
+        )
+
+    def _is_of_variant(self, release: PackageRelease) -> bool:
+        return bool(self._variant_index) and release.file is not None and release.file.index == self._variant_index
+
+    def _implied(self, candidate: Candidate, release: PackageRelease, known: Distribution) -> Iterator[Requirement]:
+        served_by = VARIANT_INDEX if self._is_of_variant(release) else DEFAULT
+        for row in known.implied:
+            if row.served_by in {"", served_by} and SpecifierSet(row.versions).contains(release.version, prereleases=True):
+                place = self._place(f"distribution:{known.name} {row.versions}")
+                for need in row.needs:
+                    keys = self._glibc if need.component == "glibc" else (Key(need.component),)
+                    yield from (_need(candidate, row, need, place=place, key=key) for key in keys)
+                yield from (_package(candidate, row, needed, place=place) for needed in row.packages)
+                if row.cxx11_abi is not None and served_by == DEFAULT and _has_one_abi(release):
+                    yield self._of_its_abi(candidate, row, place=place)
+                yield from own_cuda_needs(self._problem, candidate, row, place=place)
+
+    def _of_its_abi(self, candidate: Candidate, row: ImpliedNeed, *, place: str) -> Requirement:
+        """PyTorch's functions that take strings or lists have other names in the other C++ ABI, so they are not found there."""
+        name, words = candidate.key.name, f"a build of the {'new' if row.cxx11_abi else 'old'} C++ ABI"
+        labels = frozenset(one.label for one in self._problem.domains[PYTORCH] if has_abi(one.subject[1], row))
+        text = f"{name} {candidate.label} needs {words} of PyTorch: its libraries call functions by their names in that ABI"
+        return Requirement(PYTORCH, Labelled(labels, words), Origin("rule", name, f"{name} needs pytorch_build", text, place))
+
+    def _place(self, position: str) -> str:
+        return self._problem.matrix.positions.get(position, "the matrix")
+
+
+def _is_compiled(known: Distribution, release: PackageRelease) -> bool:
+    """Whether this file was compiled against some build; a source distribution will be, against whatever is installed."""
+    is_wheel = release.file is not None and release.file.filename.endswith(".whl")
+    if known.compiled_against != PYTORCH.name or not is_wheel:
+        return False
+    return SpecifierSet(known.versions).contains(release.version, prereleases=True)
+
+
+def has_abi(build: Build | None, row: ImpliedNeed) -> bool:
+    """Whether a build of PyTorch is of the C++ ABI of a row, where both are known; what is not known is held against nobody."""
+    return build is None or build.cxx11_abi is None or row.cxx11_abi in {None, build.cxx11_abi}
+
+
+def _has_one_abi(release: PackageRelease) -> bool:
+    """Whether the file is a wheel with code for Linux and for no build in particular: on macOS there is one ABI only."""
+    filename = release.file.filename if release.file is not None else ""
+    return filename.endswith(".whl") and "linux" in filename and not release.version.local
+
+
+def _need(candidate: Candidate, row: ImpliedNeed, need: Need, *, place: str, key: Key) -> Requirement:
+    name = candidate.key.name
+    text = f"{name} {candidate.label} needs {need.component} {need}: {row.because}"
+    origin = Origin("rule", name, f"{name} needs {need.component}, undeclared", text, place)
+    return Requirement(key, OneOf(need.one_of) if need.one_of else Within(need.range), origin)
+
+
+def _package(candidate: Candidate, row: ImpliedNeed, needed: tuple[str, str], *, place: str) -> Requirement:
+    name, (other, specifier) = candidate.key.name, needed
+    text = f"{name} {candidate.label} needs {other} {specifier}: {row.because}"
+    origin = Origin("rule", name, f"{name} needs {other}, undeclared", text, place)
+    return Requirement(Key(other, PACKAGE), Matching(SpecifierSet(specifier)), origin)
+
+
+def _holds(problem: Problem, row: DistributionLimit) -> bool:
+    """Whether a limit is about PyTorch and binds on some host of the target."""
+    hosts = problem.wish.hosts or (NOBODY,)
+    return row.when.component == PYTORCH.name and any(problem.needs.guards.hold(row.guards, target) for target in hosts)
+
+
+def _limit(problem: Problem, row: DistributionLimit) -> _Limit:
+    place = problem.matrix.positions.get(f"limit:{row.name}", "the matrix")
+    return _Limit(row, SpecifierSet(row.specifier), Key(f"limit {row.name}", PACKAGE), f"limit {row.name}, {place}")
+
+
+def _takes(limit: _Limit, holder: Candidate) -> Requirement:
+    label = _seat(holder)
+    return Requirement(limit.key, Labelled(frozenset({label}), label), _said(limit, holder))
+
+
+def _said(limit: _Limit, holder: Candidate) -> Origin:
+    row, name = limit.row, holder.key.name
+    if holder.key == TORCH:
+        text = f"{name} {holder.label} needs {row.distribution} {row.specifier}: {row.because}"
+        return Origin("rule", PYTORCH.name, f"limit {row.name} of pytorch", text, limit.where)
+    text = f"{name} {holder.label} needs pytorch outside {row.when}: {row.because}"
+    return Origin("rule", name, f"limit {row.name}", text, limit.where)
+
+
+def _seat(holder: Candidate) -> str:
+    return f"{holder.key.name} {holder.label}"

@@ -1,0 +1,307 @@
+"""What one candidate of the matrix requires: its own needs, the rules it falls under, its GPUs and its driver."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from provisioner.host.model import Host
+from provisioner.solve.requirement import (
+    SLOTS,
+    Candidate,
+    Key,
+    Labelled,
+    OfSystem,
+    OneOf,
+    Origin,
+    Requirement,
+    SameAs,
+    Test,
+    Unless,
+    Within,
+)
+from provisioner.solve.rules.devices import Devices
+from provisioner.solve.rules.drivers import RunsCuda
+from provisioner.solve.rules.facts import ABSENT, COMPILERS, WSL, binds, is_chosen, to_settle, virtualizations
+from provisioner.solve.rules.gate import ImageGate
+from provisioner.solve.rules.guards import Guards, Verdict
+from provisioner.solve.rules.kernels import BuildsOn, KernelSupport
+from provisioner.solve.rules.policy import PolicySide
+from provisioner.solve.rules.shared_files import runtime_needs
+from provisioner.solve.rules.toolchain import Toolchain
+from provisioner.solve.target import TargetHost
+from provisioner.versions import Version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from provisioner.matrix.model import DriverMinimum, Matrix, PatchedKernels, Release, Rule
+    from provisioner.matrix.need import Need
+    from provisioner.solve.target import Wish
+
+NOBODY = TargetHost(label="the target", host=Host())
+"""Stands for the target of a wish without hosts: rules without guards hold on it."""
+
+
+class Unstated(Struct, frozen=True):
+    """A requirement nobody can judge: a host does not state `component`.
+
+    `requirement` is the one at stake, None when what it needs is not stated either (`need` names that). `guards` are the
+    rule's guards that are open.
+    """
+
+    component: str
+    label: str
+    text: str
+    requirement: Requirement | None = None
+    need: str = ""
+    guards: tuple[Need, ...] = ()
+
+
+class Needs:
+    """Turns releases, builds and rules of the matrix into requirements on the keys of one problem."""
+
+    def __init__(self, matrix: Matrix, wish: Wish, keys: Mapping[str, tuple[Key, ...]]) -> None:
+        self._matrix = matrix
+        self._wish = wish
+        self._keys = keys
+        self._rules: dict[str, list[Rule]] = {}
+        for rule in matrix.rules:
+            self._rules.setdefault(rule.when.component, []).append(rule)
+        self._hosts = {target.label: target for target in wish.hosts or (NOBODY,)}
+        self._held: dict[tuple[str, str], dict[str, TargetHost]] = {}
+        self._on_choices: dict[tuple[str, str], dict[Key, Need]] = {}
+        self._kernels = KernelSupport(matrix)
+        self.policy = PolicySide(matrix, wish)
+        self.guards = Guards(matrix, wish)
+        self.devices = Devices(matrix, wish, self.guards, keys.get("gpu", ()))
+        self._toolchain = Toolchain(wish, keys)
+        self._gate = ImageGate(matrix, wish, self.guards, keys=keys)
+
+    def of(self, candidate: Candidate) -> tuple[Requirement, ...]:
+        """Everything a candidate of the matrix requires; host facts and names require nothing beyond the rules."""
+        return () if candidate.label == ABSENT else tuple(self._all(candidate))
+
+    def unstated(self, candidate: Candidate) -> Iterator[Unstated]:
+        """What a chosen candidate needs of facts that a host does not state, or might need if it stated them."""
+        if candidate.label == ABSENT:
+            return
+        release, build = candidate.subject[:2] if candidate.subject else (None, None)
+        if release is not None and not self._is_virtual(candidate.key.component):
+            for need in (*release.needs, *(build.needs if build is not None else ())):
+                if need.component not in COMPILERS - {"xcode"}:  # macOS has no other compiler
+                    yield from self._open(candidate, need, self._hosts, f"{_named(candidate)} needs {need.component} {need}")
+        for rule in self._falling_under(candidate):
+            hosts = self._where(candidate.key, rule)
+            for need in rule.needs:
+                yield from self._open(candidate, need, hosts, f"rule {rule.name} needs {need.component} {need}")
+            yield from self._undecided(candidate, rule)
+
+    def _all(self, candidate: Candidate) -> Iterator[Requirement]:
+        release, build = candidate.subject[:2] if candidate.subject else (None, None)
+        component = candidate.key.component
+        yield from self.policy.of(candidate)
+        if component == "cuda" and any(key.slot for key in self._keys.get("cuda", ())):
+            yield from runtime_needs(self._matrix, candidate)
+        if component == "driver":
+            yield from self._kernel(candidate, release)
+        elif release is not None:
+            yield from self._declared(candidate, self._toolchain.needs(candidate, release))
+            yield from self._platform(candidate, release.platforms)
+        if build is not None:
+            yield from self._declared(candidate, build.needs)
+            yield from self._platform(candidate, build.platforms)
+            yield from self.devices.of(candidate, build, self._place(candidate))
+        if component == "image":
+            yield from self._gate.of(candidate)
+        if component == "nvcc" and build is not None:
+            yield from self._toolchain.targets(candidate, build, self._place(candidate))
+        if release is not None and release.driver is not None:
+            yield from self._driver(candidate, release.driver)
+        for rule in self._falling_under(candidate):
+            yield from self._by_rule(candidate, rule)
+
+    def _declared(self, candidate: Candidate, needs: tuple[Need, ...]) -> Iterator[Requirement]:
+        place = self._place(candidate)
+        for need in needs:
+            text = f"{_named(candidate)} needs {need.component} {need}"
+            group = f"{candidate.key.component} needs {need.component}"
+            for key in self._reach(candidate.key, need.component):
+                yield Requirement(key, _test(need, candidate), Origin("rule", candidate.key.component, group, text, place))
+
+    def _falling_under(self, candidate: Candidate) -> Iterator[Rule]:
+        for rule in self._rules.get(candidate.key.component, ()):
+            if rule.when.allows(candidate.version):
+                yield rule
+
+    def _where(self, subject: Key, rule: Rule) -> dict[str, TargetHost]:
+        """The hosts a rule about this subject binds: those of the subject on which every guard holds."""
+        found = self._held.get((rule.name, subject.world))
+        if found is None:  # whatever the candidate is; of many hosts this is asked for each of hundreds of candidates
+            hosts = self._of(subject).items()
+            found = {label: target for label, target in hosts if self.guards.hold(rule.guards, target)}
+            self._held[rule.name, subject.world] = found
+        return found
+
+    def _of(self, subject: Key) -> dict[str, TargetHost]:
+        """The host a subject belongs to, every host for what they share."""
+        if not subject.world:
+            return self._hosts
+        return {subject.world: self._hosts[subject.world]} if subject.world in self._hosts else {}
+
+    def _by_rule(self, candidate: Candidate, rule: Rule) -> Iterator[Requirement]:
+        hosts = self._where(candidate.key, rule)
+        chosen = self._on_a_choice(candidate.key, rule)
+        for need in rule.needs:
+            for key in self._reach(candidate.key, need.component):
+                if hosts and (not key.world or key.world in hosts):
+                    yield self._required(candidate, rule, need, key)
+                elif key in chosen:
+                    required = self._required(candidate, rule, need, key)
+                    yield replace(required, test=Unless(chosen[key], required.test))
+
+    def _on_a_choice(self, subject: Key, rule: Rule) -> dict[Key, Need]:
+        """Keys still to be chosen that are all a rule's guards leave open: the rule then binds the choices they hold for."""
+        found = self._on_choices.get((rule.name, subject.world))
+        if found is None:
+            found = {}
+            for label, target in self._of(subject).items():
+                undecided = self.guards.open(rule.guards, target)
+                if len(undecided) == 1 and is_chosen(undecided[0].component, self._wish):
+                    found[Key(undecided[0].component, label)] = undecided[0]
+            self._on_choices[rule.name, subject.world] = found
+        return found
+
+    def _required(self, candidate: Candidate, rule: Rule, need: Need, key: Key) -> Requirement:
+        place = self._matrix.positions.get(f"rule:{rule.name}", "") or _cited(self._matrix, rule.sources)
+        text = f"{_named(candidate)} needs {need.component} {need}: {rule.because}"
+        origin = Origin("rule", candidate.key.component, f"rule {rule.name}", text, f"rule {rule.name}, {place}")
+        return Requirement(key, _test(need, candidate), origin)
+
+    def _open(self, candidate: Candidate, need: Need, hosts: Mapping[str, TargetHost], why: str) -> Iterator[Unstated]:
+        """The hosts that do not state a fact that is needed; GPUs nobody stated are named once for the whole problem."""
+        name = need.component
+        if name == "gpu" or not self._is_virtual(name) or not binds(name, self._wish):
+            return
+        reached = {key.world for key in self._reach(candidate.key, name)}
+        for label in hosts:
+            if label not in reached and "" not in reached:
+                text = f"{name}: {label} does not state it, and {why}{to_settle(name, hosts[label].host)}"
+                yield Unstated(name, label, text)
+
+    def _undecided(self, candidate: Candidate, rule: Rule) -> Iterator[Unstated]:
+        """Rules that would bind if a host stated a fact of their guards; whether that matters depends on the answer."""
+        for label, target in self._of(candidate.key).items():
+            guards = self.guards.open(rule.guards, target)
+            if not guards or not all(binds(one.component, self._wish) for one in guards):
+                continue
+            fact = next((one.component for one in guards if not is_chosen(one.component, self._wish)), guards[0].component)
+            text = f"{fact}: {label} does not state it, so whether rule {rule.name} holds is unknown: {rule.because}"
+            text += to_settle(fact, target.host)
+            for need in rule.needs:
+                keys = [key for key in self._reach(candidate.key, need.component) if key.world in {"", label}]
+                for key in keys:
+                    yield Unstated(fact, label, text, self._required(candidate, rule, need, key), guards=guards)
+                is_of_host = self._is_virtual(need.component) and need.component != "gpu"
+                if not keys and is_of_host and binds(need.component, self._wish):
+                    yield Unstated(fact, label, text, need=need.component, guards=guards)
+
+    def _platform(self, candidate: Candidate, platforms: tuple[str, ...]) -> Iterator[Requirement]:
+        component = candidate.key.component
+        if platforms and self._keys.get("platform"):
+            test = Labelled(frozenset(platforms), " or ".join(platforms))
+            text = f"{_named(candidate)} is built for {test}"
+            origin = Origin("rule", component, f"{component} needs platform", text, self._place(candidate))
+            yield Requirement(Key("platform"), test, origin)
+
+    def _driver(self, candidate: Candidate, minimum: DriverMinimum) -> Iterator[Requirement]:
+        place = self._place(candidate)
+        tests: dict[bool, RunsCuda] = {}
+        for key in self._reach(candidate.key, "driver"):
+            target = self._hosts.get(key.world)
+            is_eligible = target is not None and self.guards.is_data_centre(target) is not Verdict.NO
+            may_forward = self._wish.carries_cuda_compat and is_eligible
+            if may_forward not in tests:
+                allowed = self._wish.allowed
+                tests[may_forward] = RunsCuda(self._matrix, candidate.version, minimum, allowed, may_forward=may_forward)
+            test = tests[may_forward]
+            text = f"{_named(candidate)} needs driver {test}"
+            if "minor-version" not in self._wish.allowed and minimum.minor_version is not None:
+                text = f"{text}, for the spec does not allow minor-version compatibility"
+            yield Requirement(key, test, Origin("rule", "cuda", "cuda needs driver", text, place))
+
+    def _kernel(self, candidate: Candidate, release: Release | None) -> Iterator[Requirement]:
+        target = self._hosts.get(candidate.key.world)
+        if target is not None and virtualizations(target.host) <= WSL:
+            return  # the driver is Windows', and nothing is built on this kernel
+        is_stated = target is not None and target.host.driver is not None and target.host.driver.version == candidate.label
+        place = self._place(candidate) if release is not None else _cited(self._matrix, ())
+        if is_stated and target is not None and target.host.kernel:
+            # The host states both, so they run together; what is not documented is said in `unverified`.
+            yield from self._patched(candidate, target.host.kernel, place)
+            return
+        need = self._kernels.of(candidate.version)
+        if need is None and is_stated:
+            return
+        patched = self._kernels.patched(candidate.version) if "patched-kernel" in self._wish.allowed else ()
+        test: Test = OneOf(()) if need is None else Within(need)
+        text = f"{_named(candidate)} is documented on no kernel"
+        if need is not None or patched:
+            test = BuildsOn(need, patched) if patched else test
+            text = f"{_named(candidate)} builds on kernel {test}"
+        for key in self._reach(candidate.key, "kernel"):
+            yield Requirement(key, test, Origin("rule", "driver", "driver needs kernel", text, place))
+
+    def _patched(self, candidate: Candidate, kernel: str, place: str) -> Iterator[Requirement]:
+        """A driver that runs on its kernel only because somebody patched it, where the spec forbids that."""
+        carriers = self._kernels.carriers(candidate.version, Version.parse(kernel))
+        if carriers and "patched-kernel" in self.policy.words:
+            text = f"{_named(candidate)} builds on kernel {kernel} only with the patches of {_carriers(carriers)}"
+            yield self.policy.lift(candidate, "patched-kernel", text=text, where=place)
+
+    def _reach(self, subject: Key, component: str) -> tuple[Key, ...]:
+        """The keys of a component as seen from a candidate.
+
+        Its own host's when it belongs to one, every host's otherwise; of what frameworks bring along, its own framework's. What
+        a host says about its libraries is not about those of a container image.
+        """
+        keys = self._keys.get(component, ())
+        if subject.world:
+            is_image = self._is_virtual(component) and component != "platform"
+            return tuple(key for key in keys if key.world == subject.world or (not key.world and not is_image and not key.slot))
+        slot = subject.slot or (subject.component if subject.component in SLOTS else "")
+        own = tuple(key for key in keys if key.slot == slot)
+        return own or tuple(key for key in keys if not key.slot)
+
+    def _is_virtual(self, component: str) -> bool:
+        found = self._matrix.components.get(component)
+        return found is not None and found.is_virtual
+
+    def _place(self, candidate: Candidate) -> str:
+        name = candidate.key.component
+        version = str(candidate.version)
+        positions = self._matrix.positions
+        place = positions.get(f"{name}=={version}") or positions.get(f"{name}=={version.partition('+')[0]}")
+        return place or f"matrices/{name}.yaml"
+
+
+def _carriers(rows: tuple[PatchedKernels, ...]) -> str:
+    return " or ".join(dict.fromkeys(row.by for row in rows))
+
+
+def _test(need: Need, candidate: Candidate) -> Test:
+    if need.is_same:
+        return SameAs(candidate.label, candidate.version)
+    if need.component == "os":
+        return OfSystem(tuple(str(version) for version in need.one_of))
+    return OneOf(need.one_of) if need.one_of else Within(need.range)
+
+
+def _named(candidate: Candidate) -> str:
+    return f"{candidate.key.component} {candidate.label}"
+
+
+def _cited(matrix: Matrix, sources: tuple[str, ...]) -> str:
+    return "; ".join(str(matrix.citations[source]) for source in sources if source in matrix.citations)

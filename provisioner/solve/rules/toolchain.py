@@ -1,0 +1,124 @@
+"""What compiling brings into a problem: nvcc, the host compiler, and the GPU architectures to compile for."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from provisioner.matrix.need import Need
+from provisioner.solve.requirement import Candidate, Key, Labelled, Origin, Requirement, Within
+from provisioner.solve.rules.facts import is_chosen
+from provisioner.versions import Range, Version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, MutableMapping
+
+    from provisioner.matrix.model import Build, Matrix, Release
+    from provisioner.solve.rules.guards import Guards
+    from provisioner.solve.target import Wish
+
+_ARCHITECTURE = re.compile(r"(\d+)\.(\d)([af]?)(\+PTX)?")
+
+
+class Toolchain:
+    """Requirements of nvcc in one problem."""
+
+    def __init__(self, wish: Wish, keys: Mapping[str, tuple[Key, ...]]) -> None:
+        self._wish = wish
+        self._targets = keys.get("arch_list", ())
+
+    def needs(self, candidate: Candidate, release: Release) -> tuple[Need, ...]:
+        """The needs of a release; an nvcc the solver chooses is of the framework's own CUDA.
+
+        torch.utils.cpp_extension refuses to compile with an nvcc of another CUDA major than PyTorch's, and warns of another
+        minor (_check_cuda_version in torch/utils/cpp_extension.py). So one that a host or the spec states needs the same major
+        only, and one that is chosen the same minor.
+        """
+        if candidate.key.component != "nvcc":
+            return release.needs
+        major, minor = (*candidate.version.release, 0)[:2]
+        wish = self._wish
+        is_given = "nvcc" in wish.spec.requires or (wish.runs == "host" and any(target.host.nvcc for target in wish.hosts))
+        cuda = f"=={major}.*" if is_given else f"=={major}.{minor}.*"
+        others = tuple(need for need in release.needs if need.component != "cuda")
+        return (Need(component="cuda", range=Range.parse(cuda)), *others)
+
+    def targets(self, candidate: Candidate, build: Build, place: str) -> Iterator[Requirement]:
+        """Every architecture to compile for is one this nvcc knows."""
+        if build.sass is None:
+            return
+        known = frozenset(_spelled(target) for target in (*build.sass, *(build.ptx or ())))
+        for key in self._targets:
+            name = key.name.partition(":")[2]
+            text = f"nvcc {candidate.label} {'knows' if name in known else 'does not know'} {name}"
+            yield Requirement(
+                key, Labelled(known, "what nvcc knows"), Origin("rule", "nvcc", "nvcc needs arch_list", text, place)
+            )
+
+
+def build_side(
+    matrix: Matrix, wish: Wish, guards: Guards, *, domains: MutableMapping[Key, tuple[Candidate, ...]]
+) -> list[Requirement]:
+    """Add the architectures to compile for to `domains`, and return what compiling requires from the start."""
+    build = wish.spec.build
+    if build is None:
+        return []
+    roots: list[Requirement] = []
+    place = wish.place("build")
+    compiler = {"linux": "gcc", "macos": "xcode"}[wish.system]
+    tools = ("nvcc", compiler) if wish.accelerator == "cuda" else (compiler,)
+    for name in tools:
+        if name not in matrix.components or not matrix.components[name].releases:
+            continue
+        what = {"extension": "an extension", "pytorch": "PyTorch"}[build.kind]
+        origin = Origin("request", name, f"build needs {name}", f"you build {what}, which needs {name}", place)
+        keys = [key for key in domains if key.component == name]
+        roots.extend(Requirement(key, Within(Range()), origin) for key in keys if is_chosen(name, wish) or not key.world)
+    if wish.accelerator == "cuda":
+        roots.extend(_architectures(matrix, wish, guards, domains=domains))
+    return roots
+
+
+def _architectures(
+    matrix: Matrix, wish: Wish, guards: Guards, *, domains: MutableMapping[Key, tuple[Candidate, ...]]
+) -> Iterator[Requirement]:
+    for kind, name, text, place in _wanted(wish, guards):
+        key = Key(f"arch_list:{name}")
+        if key in domains:
+            continue
+        nvcc = matrix.components.get("nvcc")
+        releases = nvcc.releases if nvcc is not None else ()
+        known = dict.fromkeys(_spelled(one) for release in releases for build in release.builds for one in build.sass or ())
+        known.setdefault(name)
+        domains[key] = tuple(Candidate(key, Version.named(one), one) for one in known)
+        yield Requirement(key, Labelled(frozenset({name}), name), Origin(kind, "arch_list", f"arch_list {name}", text, place))
+
+
+def _wanted(wish: Wish, guards: Guards) -> Iterator[tuple[str, str, str, str]]:
+    """What to compile for: what the spec lists, or the target's GPUs."""
+    build = wish.spec.build
+    assert build is not None
+    for index, text in enumerate(build.arch_list):
+        match = _ARCHITECTURE.fullmatch(text)
+        if match is None:
+            continue
+        place = wish.place(f"build.arch_list.{index}")
+        name = f"{match[1]}.{match[2]}{match[3]}"
+        yield "request", name, f"you compile for {name}", place
+        if match[4]:
+            yield "request", f"{name}+PTX", f"you compile for {name}, as PTX too", place
+    if build.arch_list:
+        return
+    for target in wish.hosts:
+        for index, gpu in enumerate(target.host.gpus or ()):
+            device = guards.device(gpu)
+            if device is not None and not device.startswith("gfx"):
+                yield "fact", device, f"you compile for gpu {device} of {target.label}", target.place(f"gpus.{index}")
+
+
+def _spelled(target: str) -> str:
+    """`sm_90a` as people list it, `9.0a`; PTX with `+PTX`."""
+    kind, _, digits = target.partition("_")
+    number = digits.rstrip("af")
+    suffix = digits[len(number) :]
+    return f"{number[:-1]}.{number[-1]}{suffix}{'+PTX' if kind == 'compute' else ''}"

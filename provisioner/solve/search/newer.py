@@ -1,0 +1,83 @@
+"""After a search that went back: versions that could be newer, everything else being as it is."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from provisioner.errors import UnavailableError
+from provisioner.solve.requirement import TORCH
+from provisioner.solve.search.provider import connected
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from provisioner.solve.requirement import Candidate, Key, Requirement
+    from provisioner.solve.search.universe import Universe
+
+
+def as_new_as_can_be(universe: Universe, pins: Mapping[Key, Candidate]) -> dict[Key, Candidate]:
+    """The answer with every distribution at the most wanted version that all others allow and that asks nothing new of them.
+
+    An engine that takes a choice back may keep what only that choice asked for: a version that fits, and is old for no reason.
+    Each step leaves everything else alone, so no answer gets worse. A version whose metadata is out of reach is not tried.
+    """
+    current = dict(pins)
+    while (better := next(_better(universe, current), None)) is not None:
+        current = connected(universe, better)
+    return current
+
+
+def _better(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[dict[Key, Candidate]]:
+    """Answers in which one distribution, with its extras, is at a more wanted version."""
+    asked = _asked(universe, pins)
+    for keys in _distributions(pins).values():
+        wanted = [requirement for key in keys for requirement in asked.get(key, ())]
+        for candidates in _preferred(universe, pins, keys):
+            moved = {**pins, **candidates}
+            # Requirements on it from within, of an extra on its distribution, are those of the version that is tried.
+            outside = [one for one, parent in wanted if parent is None or parent not in keys]
+            if all(universe.accepts(one, moved[one.key]) for one in outside) and _is_content(universe, candidates, moved):
+                yield moved
+
+
+def _asked(universe: Universe, pins: Mapping[Key, Candidate]) -> dict[Key, list[tuple[Requirement, Key | None]]]:
+    """What is required of each key, and by which."""
+    found: dict[Key, list[tuple[Requirement, Key | None]]] = {}
+    for root in universe.roots:
+        found.setdefault(root.key, []).append((root, None))
+    for key, pin in pins.items():
+        for requirement in universe.requirements(pin):
+            found.setdefault(requirement.key, []).append((requirement, key))
+    return found
+
+
+def _distributions(pins: Mapping[Key, Candidate]) -> dict[str, list[Key]]:
+    """The keys of each distribution, itself and with extras; the framework's wheel follows its build."""
+    found: dict[str, list[Key]] = {}
+    for key in sorted(pins):
+        if key.is_package and key != TORCH:
+            found.setdefault(key.name.partition("[")[0], []).append(key)
+    return found
+
+
+def _preferred(universe: Universe, pins: Mapping[Key, Candidate], keys: list[Key]) -> Iterator[dict[Key, Candidate]]:
+    """The versions of one distribution that are wanted more than the chosen one, most wanted first."""
+    listed = universe.candidates(keys[0])
+    position = listed.index(pins[keys[0]])
+    with_extras = [{one.label: one for one in universe.candidates(key)} for key in keys[1:]] if position else []
+    for candidate in listed[:position]:
+        chosen = [candidate, *(table[candidate.label] for table in with_extras if candidate.label in table)]
+        if len(chosen) == len(keys):
+            yield dict(zip(keys, chosen, strict=True))
+
+
+def _is_content(universe: Universe, candidates: Mapping[Key, Candidate], pins: Mapping[Key, Candidate]) -> bool:
+    """Whether everything that some candidates require is there."""
+    with suppress(UnavailableError):
+        return all(
+            one.key in pins and universe.accepts(one, pins[one.key])
+            for candidate in candidates.values()
+            for one in universe.requirements(candidate)
+        )
+    return False

@@ -1,0 +1,68 @@
+"""Decide one universe: resolvelib searches, a pure check verifies, and the complete search has the last word."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from provisioner.errors import UnavailableError
+from provisioner.solve.rules.policy import avoided
+from provisioner.solve.search.complete import CompleteSearch
+from provisioner.solve.search.newer import as_new_as_can_be
+from provisioner.solve.search.provider import Course, search
+from provisioner.solve.search.universe import violations
+
+if TYPE_CHECKING:
+    from provisioner.solve.requirement import Candidate, Key
+    from provisioner.solve.search.universe import Universe
+
+
+def decide(universe: Universe) -> dict[Key, Candidate] | None:
+    """Return the most wanted valid assignment, or None when there is provably none.
+
+    Raises `UnavailableError` when an index that the decision needs is out of reach.
+    """
+    found = pins_or_refutation(universe)
+    if isinstance(found, CompleteSearch):
+        found.close()
+        return None
+    return found
+
+
+def pins_or_refutation(universe: Universe) -> dict[Key, Candidate] | CompleteSearch:
+    """Return the most wanted valid assignment, or the search that proved that there is none, for its caller to close.
+
+    resolvelib 1.2.1 was measured to deny solutions that exist and to return invalid ones on problems with cycles
+    (its issue 206), so its "yes" is checked against every requirement and its "no" is only a reason to look harder.
+    When it goes back it jumps over choices that would have worked (measured: 1 of 16,000 small problems without cycles got a
+    valid answer that is not the most wanted one), so a system stack found that way is decided again; with packages it stands
+    unless something in it is to be avoided, for the complete search would read much more of an index.
+    Raises `UnavailableError` when an index that the decision needs is out of reach.
+    """
+    course = Course(never_goes_back=universe.packages is None)
+    pins = search(universe, course)
+    is_valid = pins is not None and not violations(universe, pins)
+    if pins is not None and is_valid and not course.has_gone_back:
+        return pins
+    if pins is not None and is_valid and _may_stand(universe, pins):
+        return as_new_as_can_be(universe, pins)
+    complete = CompleteSearch(universe)
+    try:
+        decided = complete.best()
+    except UnavailableError:
+        complete.close()
+        if pins is None or not is_valid:
+            raise
+        return pins
+    except BaseException:
+        complete.close()
+        raise
+    if decided is None:
+        return complete
+    complete.close()
+    assert not violations(universe, decided), "the complete search returned an invalid assignment"
+    return decided
+
+
+def _may_stand(universe: Universe, pins: dict[Key, Candidate]) -> bool:
+    """Whether a valid answer that may not be the most wanted one will do."""
+    return universe.packages is not None and not any(avoided(universe.problem.wish, pins))
