@@ -200,4 +200,37 @@ _IMPOSSIBLE = (
     RequirementSet("constraints too narrow", ("transformers>=4.50",), "3.12", constraints=("tokenizers<0.20",)),
 )
 
-SETS = (*_PLAIN, *_TRAINING, *_SERVING, *_DATA, *_OLD, *_RULES, *_IMPOSSIBLE)
+_FOUND = (
+    RequirementSet(
+        "a lock with two cuDNN",
+        ("nvidia-cudnn-cu12==9.24.0.43", "nvidia-cudnn-cu13==9.24.0.43"),
+        "3.13",
+        why="As JAX's own build pins them. Both write nvidia/cudnn/lib/libcudnn_ops.so.9 and others, each for its CUDA major, "
+        "so that whichever is installed last is there for both.",
+    ),
+    RequirementSet("a source distribution behind a hard choice", ("boto3<1.25", "awscli<1.26", "s3fs>=0.4", "wget"), "3.11"),
+    RequirementSet("a wheel for Python 2 alone", ("langdetect", "sentence-transformers")),
+    RequirementSet(
+        "compiled against NumPy 1",
+        ("pandas==1.5.3", "numpy>=1.24"),
+        "3.11",
+        why="pandas 1.5.3 was compiled against NumPy 1 and sets no upper bound, so by its metadata any NumPy goes with it; its "
+        "import fails beside NumPy 2.",
+    ),
+    RequirementSet(
+        "fine-tuning with xformers",
+        ("torch", "xformers", "transformers", "peft", "trl", "bitsandbytes", "evaluate", "tensorboard"),
+    ),
+    RequirementSet(
+        "a backport for old patches",
+        ("redis>=5", "django-redis"),
+        "3.11",
+        why="redis requires async-timeout before Python 3.11.3. A target states a series, and provision takes a marker that "
+        "holds for its first or its newest patch: a backport that is not needed does no harm, one that is missing does.",
+    ),
+    RequirementSet("documents to text", ("mineru[all]",)),
+    RequirementSet("tensorflow before numpy 2 on a Mac", ("tensorflow==2.15.*", "numpy>=2"), "3.11", platform="macos/arm64"),
+)
+"""What was found among the requirement files of public repositories: each is a small part of one of them."""
+
+SETS = (*_PLAIN, *_TRAINING, *_SERVING, *_DATA, *_OLD, *_RULES, *_IMPOSSIBLE, *_FOUND)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -29,6 +28,7 @@ KeyPath = tuple[str | int, ...]
 
 _TAG = "tag:yaml.org,2002:"
 _TAGS = frozenset({"bool", "float", "int", "map", "null", "seq", "str", "timestamp"})
+_HUGE = "is nested too deeply, or holds too much, to be read"
 _DEEPEST, _MOST = 50, 200_000
 """Levels of nesting and values in one file: aliases can make a short file endless, or larger than memory."""
 
@@ -120,14 +120,14 @@ def write_together(files: Mapping[Path, bytes]) -> None:
     try:
         for path, content in files.items():
             path.parent.mkdir(parents=True, exist_ok=True)
-            if path.is_dir():
-                raise IsADirectoryError(0, "it is a directory")  # before anything has been renamed
-            with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as stream:
-                staged[path] = Path(stream.name)
+            if path.exists() and not path.is_file():  # before anything has been renamed
+                raise FileExistsError(0, "it is a directory" if path.is_dir() else "it is a device or a pipe")
+            temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}")  # `tempfile` takes a millisecond to import
+            with temporary.open("xb") as stream:
+                staged[path] = temporary
                 stream.write(content)
                 stream.flush()
                 os.fsync(stream.fileno())
-            staged[path].chmod(0o666 & ~_umask())
         for path, temporary in staged.items():
             temporary.replace(path)
     except OSError as error:
@@ -136,11 +136,6 @@ def write_together(files: Mapping[Path, bytes]) -> None:
     finally:
         for temporary in staged.values():  # also after an interrupt
             temporary.unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    os.umask(mask := os.umask(0o022))
-    return mask
 
 
 def load_document(path: Path, *, kind: str, is_ours: bool = False) -> Document:
@@ -188,22 +183,26 @@ class _Reader:
         self.texts: dict[KeyPath, str] = {}
         self.mistakes: list[Mistake] = []
         self._left = most
+        self._inside: dict[int, KeyPath] = {}
 
     def value(self, node: Node, path: KeyPath) -> Any:  # noqa: ANN401 - YAML holds anything
         from ruamel.yaml.nodes import MappingNode, SequenceNode
 
         self._left -= 1
-        if self._left < 0 or len(path) > _DEEPEST:
-            self._mistake(node, path[:1], "is nested too deeply, or holds too much, to be read")
+        circle, name = self._inside.get(id(node)), node.anchor
+        if circle is not None or self._left < 0 or len(path) > _DEEPEST:
+            words = f"`&{name}` holds itself, as `*{name}` at {dotted(path)}; write it out" if circle is not None else _HUGE
+            self._mistake(node, path[:1] if circle is None else circle, words)
             raise InvalidDocumentError(self.kind, tuple(self.mistakes))
         tag = str(node.tag)
         if tag.removeprefix(_TAG) not in _TAGS:
             self._mistake(node, path, f"the tag `{tag.replace(_TAG, '!!')}` is not read; write the value without it")
             return None
-        if isinstance(node, MappingNode):
-            return self._mapping(node, path)
-        if isinstance(node, SequenceNode):
-            return self._sequence(node, path)
+        if isinstance(node, MappingNode | SequenceNode):
+            self._inside[id(node)] = path
+            found = self._mapping(node, path) if isinstance(node, MappingNode) else self._sequence(node, path)
+            del self._inside[id(node)]
+            return found
         self.texts[path] = node.value
         return self._scalar(node)
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
 
 from msgspec import Struct
+
+_LOGIN = re.compile(r"://\S*@")
 
 
 class ProvisionError(Exception):
@@ -33,7 +36,10 @@ class UsageError(ProvisionError):
 
 
 class Mistake(Struct, frozen=True, order=True):
-    """One mistake in one file: where (1-based line and column), the key path, and what is wrong there."""
+    """One mistake in one file: where (1-based line and column), the key path, and what is wrong there.
+
+    As text it has no login of an address that was written there, for what is printed ends in logs.
+    """
 
     file: str
     line: int
@@ -42,8 +48,8 @@ class Mistake(Struct, frozen=True, order=True):
     text: str
 
     def __str__(self) -> str:
-        where = f"{self.file}:{self.line}:{self.column}"
-        return f"{where}: {self.path}: {self.text}" if self.path else f"{where}: {self.text}"
+        what = _LOGIN.sub("://…@", f"{self.path}: {self.text}" if self.path else self.text)
+        return f"{self.file}:{self.line}:{self.column}: {what}"
 
 
 class InvalidDocumentError(ProvisionError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,5 +22,7 @@ HOST_COMPONENTS = (
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """Return the known name most like `name`, or None when nothing is close."""
+    from difflib import get_close_matches
+
     matches = get_close_matches(name, sorted(known), n=1, cutoff=0.6)
     return matches[0] if matches else None

@@ -46,6 +46,9 @@ class Version(Struct, frozen=True, eq=False, array_like=True, gc=False):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Version) and self._key == other._key
 
+    def __ne__(self, other: object) -> bool:
+        return not self == other  # msgspec's own compares field by field, the spelling too
+
     def __lt__(self, other: Version) -> bool:
         return self._key < other._key
 
@@ -95,6 +98,9 @@ class Clause(Struct, frozen=True, eq=False, array_like=True, gc=False):
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Clause) and self._spelling == other._spelling
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
 
     def __hash__(self) -> int:
         return hash(self._spelling)

@@ -16,12 +16,13 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent / "provisioner"
 
-BASE = frozenset({"errors", "names", "versions", "strict_model", "document"})
+BASE = frozenset({"caches", "errors", "names", "versions", "strict_model", "document"})
 INPUTS = frozenset({"matrix", "host", "spec", "index"})
 DOWN_TO_RENDER = BASE | INPUTS | {"gate", "solve", "lock", "render"}
 
 MAY_IMPORT: dict[str, frozenset[str]] = {
     "__init__": frozenset(),
+    "caches": frozenset(),
     "errors": frozenset(),
     "names": frozenset({"errors"}),
     "versions": frozenset({"errors", "names"}),

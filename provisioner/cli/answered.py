@@ -17,6 +17,8 @@ import sys
 import time
 from zlib import crc32
 
+from provisioner.caches import cache_directory
+
 TYPE_CHECKING = False  # as in `observed`
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -53,19 +55,6 @@ def answered(words: Sequence[str], run: Callable[[], int]) -> int:
 def _wants_other_words(words: Sequence[str]) -> bool:
     """Whether somebody asks for help or for the log, which are not printed as answers are."""
     return any(word in {"--help", "-h", "--verbose"} or (word.startswith("-v") and word.strip("v") == "-") for word in words)
-
-
-def cache_directory() -> str:
-    """The user's cache directory for this program: what `platformdirs` says, which takes a quarter of the time to import."""
-    stated, home = os.environ.get("XDG_CACHE_HOME", ""), os.environ.get("HOME", "")
-    if sys.platform == "linux" and "ANDROID_DATA" not in os.environ:
-        if stated.startswith("/"):
-            return os.path.join(stated, "provision")
-        if not stated and home.startswith("/"):
-            return os.path.join(home, ".cache", "provision")
-    from platformdirs import user_cache_dir
-
-    return user_cache_dir("provision")
 
 
 def _question() -> str:

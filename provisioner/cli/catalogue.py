@@ -29,7 +29,10 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "render": (
         "Write a Dockerfile, or a sibling of it, from a lock alone",
-        ("provision render pylock.trainer.toml --to dockerfile",),
+        (
+            "provision render pylock.trainer.toml --to dockerfile",
+            "provision render pylock.trainer.toml --to requirements --out requirements.txt",
+        ),
     ),
     "validate": (
         "Build and run an image, and compare what is in it with its lock",
@@ -57,7 +60,7 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "matrix": (
         "Browse, lint, measure and compare the compatibility matrix",
-        ("provision matrix check",),
+        ("provision matrix show cuda==11.3", "provision matrix list pytorch", "provision matrix check"),
     ),
     "cache": (
         "Say what the cache holds, and take old things from it, or all",

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 PathsArgument = Annotated[
     list[Path] | None,
-    typer.Argument(metavar="PATH", readable=False, help="Locks, or folders that hold some; default: this folder."),
+    typer.Argument(metavar="PATH...", readable=False, help="Locks, or folders that hold some; default: this folder."),
 ]
 
 ChangesOption = Annotated[
@@ -157,6 +157,7 @@ def _is_hidden(path: Path) -> bool:
 def _lock(path: Path, found: list[Finding]) -> Lock:
     """Read a lock; what is wrong with it by itself is added to `found`."""
     from provisioner.document import read_text
+    from provisioner.lock.coherence import coherence_findings
     from provisioner.lock.file import KIND, parse_lock, verify_digest
     from provisioner.lock.finding import Finding
     from provisioner.lock.fresh import artefact_findings
@@ -167,6 +168,7 @@ def _lock(path: Path, found: list[Finding]) -> Lock:
         words = "the lock was edited by hand: its digest does not fit its content"
         hints = ("change the spec and run `provision solve`",)
         found.append(Finding(code="edited-lock", verdict="no", text=words, where=str(path), hints=hints))
+    found.extend(coherence_findings(lock, text, where=str(path)))
     found.extend(artefact_findings(lock, path.parent, where=str(path)))
     return lock
 
@@ -177,7 +179,7 @@ def _inputs(path: Path, lock: Lock, question: Question, found: list[Finding]) ->
     from provisioner.lock.finding import Finding
 
     spec_path = _straight(path.parent / lock.spec_file)
-    if not spec_path.is_file():
+    if not _is_file(spec_path):
         text = f"its spec `{lock.spec_file}` is not there, so nothing can be said about what was asked for"
         found.append(Finding(code="no-spec", verdict="unverified", text=text, where=str(path)))
         return None
@@ -190,10 +192,18 @@ def _inputs(path: Path, lock: Lock, question: Question, found: list[Finding]) ->
     return inputs
 
 
+def _is_file(path: Path) -> bool:
+    """Whether a file is there; False for a name that no file can have."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
 def _straight(path: Path) -> Path:
     """A path without `grace/..`, as long as it leads to the same file: `grace` may be a link."""
     straight = Path(os.path.normpath(path))
-    return straight if straight.is_file() and path.is_file() and straight.samefile(path) else path
+    return straight if _is_file(straight) and _is_file(path) and straight.samefile(path) else path
 
 
 def _shared_files(path: Path, lock: Lock, inputs: Inputs, question: Question) -> Iterator[Finding]:
@@ -260,6 +270,7 @@ def _against_spec(path: Path, lock: Lock, inputs: Inputs) -> Iterator[Finding]:
 
 def _rendered(path: Path, lock: Lock, outputs: tuple[str, ...]) -> Iterator[Finding]:
     """Rendered files are a function of the lock, byte for byte."""
+    from provisioner.cli.outputs import is_work_of_others
     from provisioner.lock.finding import Finding
     from provisioner.render.formats import FORMATS, render
 
@@ -274,7 +285,8 @@ def _rendered(path: Path, lock: Lock, outputs: tuple[str, ...]) -> Iterator[Find
         if found != wanted:
             line = _first_difference(found, wanted)
             text = f"`{file}` is not what its lock renders; they differ from line {line}"
-            hints = (f"`provision render {path} --to {output} --out {file}` writes it again",)
+            once = "; provision did not render what is there: move or delete that first" if is_work_of_others(file) else ""
+            hints = (f"`provision render {path} --to {output} --out {file}` writes it again{once}",)
             yield Finding(code="edited-output", verdict="no", text=text, where=f"{file}:{line}", hints=hints)
 
 

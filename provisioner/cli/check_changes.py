@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 
 STALE_CODES = frozenset(
     {
-        "contradiction", "missing-package", "missing-platform", "stale-accelerator", "stale-gate", "stale-package",
-        "stale-stack", "unknown-release",
+        "contradiction", "missing-package", "missing-platform", "stale-accelerator", "stale-environment", "stale-gate",
+        "stale-host-requirements", "stale-index", "stale-package", "stale-runs", "stale-stack", "unasked-package",
+        "unknown-release",
     }
 )  # fmt: skip
 """Findings that solving again would do something about."""

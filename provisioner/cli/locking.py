@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -12,11 +11,10 @@ from packaging.utils import canonicalize_name
 
 from provisioner.cli.direct import direct_urls, locations, require_files
 from provisioner.cli.inputs import require_available_outputs, require_other_outputs
-from provisioner.cli.outputs import require_own_files
+from provisioner.cli.outputs import earlier_lock, require_own_files
 from provisioner.cli.upgrades import read_upgrades
 from provisioner.errors import UnavailableError
-from provisioner.index.reference import ImageReference
-from provisioner.lock.another_index import moved_to_another
+from provisioner.lock.another_index import as_before, moved_to_another
 from provisioner.lock.describing import Describing
 
 if TYPE_CHECKING:
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
     from provisioner.index.client import PackageIndex
     from provisioner.index.http.settings import IndexSettings
     from provisioner.index.model import Environment, IndexFile, PackageRelease
-    from provisioner.lock.model import Lock
+    from provisioner.lock.model import Installer, Lock
     from provisioner.solve.problem import Problem
     from provisioner.solve.stack import BaseImage, Stack
 
@@ -51,7 +49,7 @@ class Locking:
         require_available_outputs(inputs)
         require_other_outputs(inputs, folder)
         require_files(inputs)
-        self._earlier = earlier if earlier is not None else self._read_earlier()
+        self._earlier = earlier if earlier is not None else earlier_lock(self._lock_file)
         self._upgrades = read_upgrades(sorted(keep or ()))
         self._moving = None if keep is None else self._upgrades.moving
         self._settings = index_settings(inputs, is_offline=offline)
@@ -60,24 +58,9 @@ class Locking:
         self._answering: dict[str, PackageIndex] = {}
         self.warned: set[str] = set()
 
-    def require_own_files(self) -> None:
-        """Raise `UsageError` where `write` would take a file from another spec."""
-        require_own_files(self._inputs, self._folder, self._earlier)
-
-    def _read_earlier(self) -> Lock | None:
-        """The lock this run replaces; one that cannot be read is replaced without a word of its content."""
-        from provisioner.cli.display import warn
-        from provisioner.errors import ProvisionError
-        from provisioner.lock.file import read_lock
-
-        sys.audit("provision.looked_for", str(self._lock_file))
-        if not self._lock_file.exists():
-            return None
-        try:
-            return read_lock(self._lock_file)
-        except ProvisionError as error:
-            warn(f"the earlier lock is not used: {error.message}")
-            return None
+    def require_own_files(self, *, is_dry_run: bool) -> None:
+        """Raise `UsageError` where `write` would take a file from another spec, or somebody's own; a dry run warns of these."""
+        require_own_files(self._inputs, self._folder, self._earlier, is_dry_run=is_dry_run)
 
     def solve(self) -> list[Stack]:
         """Solve every platform; raises `NoStackError` or `UnavailableError`."""
@@ -138,7 +121,8 @@ class Locking:
         source = self._sources[-1]
         files = {canonicalize_name(package.name): package.file for package in stack.packages}
         chosen = source.unclaimed(files)
-        lines = (*moved_to_another(chosen, self._earlier, stack.platform), *source.doubts(chosen))
+        told = as_before(chosen, self._earlier, stack.platform)
+        lines = (*moved_to_another(chosen, self._earlier, stack.platform), *source.doubts(chosen, told=told))
         return replace(stack, warnings=(*stack.warnings, *lines))
 
     def source(self, environment: Environment) -> PackageIndex:
@@ -189,6 +173,8 @@ class Locking:
         if image is None:
             return stack
         if image.digest:
+            from provisioner.index.reference import ImageReference
+
             ImageReference.parse(f"{image.reference}@{image.digest}")
             return stack
         known = self._earlier_image(stack)
@@ -270,6 +256,7 @@ class Locking:
 
     def _installer(self, stack: Stack) -> IndexFile:
         """The wheel of the installer for an image: the one locked before while it is served, the newest otherwise."""
+        from provisioner.index.address import public_url
         from provisioner.index.model import Environment
 
         python = stack.components["python"]
@@ -281,18 +268,20 @@ class Locking:
                 f"no index offers `{INSTALLER}` for {stack.platform}, which installs the lock inside the image",
                 hints=("serve it from your index, or set `runs: host` and outputs without an image",),
             )
-        locked = self._locked_installer(stack)
+        earlier = self._earlier_installer(stack)
+        is_kept = earlier is not None and self._moving is not None and INSTALLER not in self._moving
+        locked = earlier.version if earlier is not None and is_kept else ""
         release: PackageRelease = next((one for one in usable if str(one.version) == locked), usable[0])
         assert release.file is not None
-        for doubt in source.doubts(source.unclaimed({release.name: release.file})):
+        told = {INSTALLER} if earlier is not None and earlier.file.url == public_url(release.file.url) else ()
+        for doubt in source.doubts(source.unclaimed({release.name: release.file}), told=told):
             self._warn(doubt)
         return self._describing.files([release.file], source)[0]
 
-    def _locked_installer(self, stack: Stack) -> str:
-        if self._earlier is None or self._moving is None or stack.platform not in self._earlier.platforms:
-            return ""
-        installer = self._earlier.on(stack.platform).installer
-        return installer.version if installer is not None and INSTALLER not in self._moving else ""
+    def _earlier_installer(self, stack: Stack) -> Installer | None:
+        if self._earlier is None or stack.platform not in self._earlier.platforms:
+            return None
+        return self._earlier.on(stack.platform).installer
 
 
 def _pair(text: str | None) -> tuple[int, int] | None:

@@ -15,9 +15,9 @@ OutOption = Annotated[
 
 
 def render(lock: LockArgument, to: ToOption = "dockerfile", out: OutOption = None) -> None:
-    """Write a Dockerfile, or a sibling of it, from a lock alone."""
+    """Write a Dockerfile, or a sibling of it, from a lock alone. A file that was not rendered is never written over."""
     from provisioner.cli import display
-    from provisioner.cli.outputs import is_of_same_spec, other_lock
+    from provisioner.cli.outputs import is_of_same_spec, other_lock, require_rendered
     from provisioner.document import read_text, write_text
     from provisioner.errors import UsageError
     from provisioner.lock.file import KIND, parse_lock, verify_digest
@@ -40,5 +40,6 @@ def render(lock: LockArgument, to: ToOption = "dockerfile", out: OutOption = Non
             f"`{path}` was rendered from {other}, which lies beside it",
             hints=(f"name the file: --out {out / lock.stem.removeprefix('pylock.')}.{FORMATS[to]}",),
         )
+    require_rendered(path)
     write_text(path, text)
     display.talk(f"wrote {path}")

@@ -109,7 +109,7 @@ def _lock(targets: Sequence[Inputs], answers: list[Answer], run: Run) -> None:
         for inputs in targets:
             locking = Locking(inputs, run.folder / inputs.target, offline=run.is_offline, keep=run.keep)
             lockings.append(locking)
-            locking.require_own_files()
+            locking.require_own_files(is_dry_run=run.is_dry_run)
             locking.warned = lockings[0].warned
             with step("Solving", locking.progress):
                 answers.append(Answer(inputs.target, locking.solve()))

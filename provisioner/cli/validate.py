@@ -14,15 +14,20 @@ if TYPE_CHECKING:
     from provisioner.validate.report import Report
     from provisioner.validate.run import Options
 
-LocksArgument = Annotated[list[Path], typer.Argument(metavar="LOCK", readable=False, help="Lock files: pylock.<name>.toml.")]
+LocksArgument = Annotated[list[Path], typer.Argument(metavar="LOCK...", readable=False, help="Lock files: pylock.<name>.toml.")]
 EngineOption = Annotated[str, typer.Option("--engine", metavar="NAME", help="docker, podman, or local (no container).")]
 LevelOption = Annotated[
-    int, typer.Option("--level", min=0, max=4, help="0 import, 1 devices, 2 compute, 3 cuDNN and NCCL, 4 sustained load.")
+    int,
+    typer.Option(
+        "--level", metavar="LEVEL", min=0, max=4, help="0 import, 1 devices, 2 compute, 3 cuDNN and NCCL, 4 sustained load."
+    ),
 ]
 GpusOption = Annotated[
     str, typer.Option("--gpus", metavar="WHICH", help="auto (what the lock needs), none, all, or numbers such as 0,1.")
 ]
-PlatformOption = Annotated[str, typer.Option("--platform", help="The lock's platform to validate; default: the engine's.")]
+PlatformOption = Annotated[
+    str, typer.Option("--platform", metavar="PLATFORM", help="The lock's platform to validate; default: the engine's.")
+]
 PythonOption = Annotated[Path | None, typer.Option("--python", metavar="FILE", help="The interpreter of --engine local.")]
 NetworkOption = Annotated[
     str, typer.Option("--build-network", metavar="NAME", help="Network of build steps: host reaches loopback indexes.")

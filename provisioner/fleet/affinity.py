@@ -16,7 +16,7 @@ from provisioner.fleet.labels import DRIVER, KNOWN, OLD_DRIVER, LabelSet, driver
 from provisioner.strict_model import plain_data
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from provisioner.fleet.affinity_needs import Box, Constraint, Needs
     from provisioner.host.model import Host
@@ -97,29 +97,6 @@ class Affinity(Struct, frozen=True, kw_only=True):
             return {}
         terms = [{"matchExpressions": [one.document() for one in term]} for term in self.terms]
         return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
-
-
-def admits(affinity: Affinity, labels: Mapping[str, str]) -> bool:
-    """Whether a node with these labels is admitted, as the scheduler decides it.
-
-    Terms are ORed, expressions ANDed, and "nil or empty term matches no objects" (kubernetes/component-helpers,
-    scheduling/corev1/nodeaffinity/nodeaffinity.go @1961876b). A label that is missing, or is no integer where `Gt` and `Lt`
-    want one, does not match (kubernetes/apimachinery, pkg/labels/selector.go @eed236ce, Requirement.Matches).
-    """
-    return any(term and all(_satisfied(one, labels.get(one.key)) for one in term) for term in affinity.terms)
-
-
-def _satisfied(expression: Expression, value: str | None) -> bool:
-    if expression.operator == "DoesNotExist":
-        return value is None
-    if expression.operator == "Exists":
-        return value is not None
-    if expression.operator == "In":
-        return value is not None and value in expression.values
-    number, bound = integer(value), integer(expression.values[0])
-    if number is None or bound is None:
-        return False
-    return number > bound if expression.operator == "Gt" else number < bound
 
 
 def node_affinity(admitted: Sequence[LabelSet], refused: Sequence[LabelSet], needs: Needs) -> Affinity:

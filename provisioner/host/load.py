@@ -6,14 +6,13 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from provisioner.document import KeyPath, load_document, parse_model
+from provisioner.document import KeyPath, parse_model
 from provisioner.host.model import Host
 from provisioner.strict_model import plain_data
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
     from provisioner.document import Document
     from provisioner.errors import Mistake
@@ -47,18 +46,13 @@ _NOT_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "nu
 """Plain words that YAML 1.1 or 1.2 reads as something else."""
 
 
-def load_host(path: Path) -> Host:
-    """Read a host profile; raises `FileError`, or `InvalidDocumentError` with every mistake at its line and column."""
-    return host_from_document(load_document(path, kind=KIND))
-
-
 def host_from_document(document: Document) -> Host:
     """Validate a host profile that has been read: a file, or the inline mapping of a spec (`document.below(…)`)."""
     return parse_model(document, Host, kind=KIND, besides=tuple(_mistakes(document)))
 
 
 def host_document(host: Host) -> str:
-    """Return a profile as YAML in the order of its keys; unknown facts are left out, and `load_host` reads it back."""
+    """Return a profile as YAML in the order of its keys; unknown facts are left out, and `host_from_document` reads it back."""
     lines = []
     for key, value in plain_data(host).items():
         if key == "gpus" and value:

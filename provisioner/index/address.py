@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from provisioner.errors import ProvisionError
+
+ESCAPES = "in a login `/` is written %2F, `?` %3F and `#` %23; in a path `@` is written %40"
+_END_OF_HOST = re.compile(r"[/?#]")
+
+
+class AddressError(ProvisionError):
+    """What somebody wrote as an address cannot be read as one, or not without a doubt where its login ends."""
+
+    code = "bad-address"
+    exit_code = 2
 
 
 def public_url(url: str) -> str:
@@ -36,10 +47,37 @@ def is_remote(url: str) -> bool:
     return urlsplit(url).scheme.lower() in {"http", "https"}
 
 
+def hides_login(url: str) -> bool:
+    """Whether an `@` after the host may be the end of a login with a `/`, `?` or `#` in it, which ends a host.
+
+    `https://ada:12/3@host/simple` reads as port 12 of host `ada`. An `@` in a path is nothing rare (`…/wheels@1.0/…`), so it
+    counts only after what is no host in full: one with a port, or without a dot.
+    """
+    scheme, separator, rest = url.partition("://")
+    host, after = _END_OF_HOST.split(rest, maxsplit=1) if _END_OF_HOST.search(rest) else (rest, "")
+    host = host.rpartition("@")[2]
+    if not separator or scheme.lower() == "file" or "@" not in after or host.startswith("["):
+        return False
+    return ":" in host or ("." not in host and host != "localhost")
+
+
+def require_clear_login(url: str, where: str) -> None:
+    """Raise `AddressError` for an address of which nobody can tell where its login ends, without telling what may be one.
+
+    `where` says where it was written. An address without a scheme, as proxies have, is one of HTTP.
+    """
+    if hides_login(url if "://" in url else f"http://{url}"):
+        raise AddressError(
+            f"{where}: the address that ends in `@{url.rpartition('@')[2]}` has a `/`, `?` or `#` before its `@`, "
+            "which a login cannot have as it is",
+            hints=(ESCAPES,),
+        )
+
+
 def as_url(text: str) -> str:
     """What a user wrote for an index or a find-links place, as a URL: paths become `file:` URLs, `~` is expanded.
 
-    Raises `ProvisionError` for an address of another kind: as a path it would be told with the login it may carry.
+    Raises `AddressError` for an address of another kind: as a path it would be told with the login it may carry.
     """
     try:
         parts = urlsplit(text)
@@ -52,7 +90,7 @@ def as_url(text: str) -> str:
         beginning, _, rest = text.partition("://")
         shown = f"{beginning}://{rest.rpartition('@')[2]}"
         escapes = ("in a login `/` is written %2F, `?` %3F and `#` %23",) if "@" in rest else ()
-        raise ProvisionError(
+        raise AddressError(
             f"`{shown}` is not an address that is read; an index is named by https://, http://, file:// or a path",
             hints=("correct it in the spec or in the installer's configuration", *escapes),
         )

@@ -168,14 +168,17 @@ class PackageIndex:
         named = {name for name, file in files.items() if (name, file.index) in self._releases}
         return unclaimed({name: file.index for name, file in files.items() if name not in named}, self._settings)
 
-    def doubts(self, chosen: Mapping[NormalizedName, IndexLocation]) -> tuple[str, ...]:
-        """What a user should hear of where unclaimed projects came from, one line each; asks indexes that were not asked."""
+    def doubts(self, chosen: Mapping[NormalizedName, IndexLocation], *, told: Collection[str] = ()) -> tuple[str, ...]:
+        """What a user should hear of where unclaimed projects came from, one line each; asks indexes that were not asked.
+
+        Where those that were `told` before come from is no news.
+        """
         rivals = Rivals(self._pages, self._cache, self._selecting)
 
         def has_others(index: IndexLocation, name: NormalizedName) -> bool:
             return rivals.has_others(index, name, self._found[name, chosen[name].name])
 
-        return doubts(chosen, self._settings, has_others, workers=self._ahead.workers)
+        return doubts(chosen, self._settings, has_others, workers=self._ahead.workers, told=told)
 
     def direct(self, name: NormalizedName, url: str) -> PackageRelease:
         """The release that a requirement names by URL or path (`name @ url`); `why_not` says what is in the way on the target.

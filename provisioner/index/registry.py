@@ -1,4 +1,4 @@
-"""Image registries: the digest behind a tag, and what an image's configuration declares.
+"""Image registries: the digest behind a tag.
 
 Source: OCI Distribution Specification 1.1, "Pulling manifests"; Docker Registry token authentication specification.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from provisioner.errors import UnavailableError
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 INDEX_TYPES = ("application/vnd.oci.image.index.v1+json", "application/vnd.docker.distribution.manifest.list.v2+json")
 MANIFEST_TYPES = ("application/vnd.oci.image.manifest.v1+json", "application/vnd.docker.distribution.manifest.v2+json")
 LARGEST = 4 * 1024 * 1024
-"""Bytes. The specification's own limit for manifests; configurations stay far below it too."""
+"""Bytes. The specification's own limit for manifests; tokens stay far below it."""
 
 _CHALLENGE = re.compile(r'(\w+)="([^"]*)"')
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
@@ -39,18 +39,6 @@ def resolve_digest(reference: str, *, settings: IndexSettings) -> str:
     registry = _Registry(parsed, settings)
     try:
         return registry.digest()
-    finally:
-        registry.close()
-
-
-def image_config(reference: str, *, settings: IndexSettings, platform: str = "linux/amd64") -> dict[str, Any]:
-    """The configuration of an image for one platform, as the registry stores it: `config.Env`, `config.Labels` and so on.
-
-    Raises as `resolve_digest` does, and `ImageReferenceError` when the image is not built for the platform.
-    """
-    registry = _Registry(ImageReference.parse(reference), settings)
-    try:
-        return registry.config(platform)
     finally:
         registry.close()
 
@@ -77,26 +65,6 @@ class _Registry:
         if _DIGEST.fullmatch(stated):
             return stated
         return _digest_of(self._manifest(path).body)
-
-    def config(self, platform: str) -> dict[str, Any]:
-        manifest = self._json(self._manifest(f"manifests/{self._reference.digest or self._reference.tag}"))
-        if "manifests" in manifest:
-            digest = self._platform_digest(manifest, platform)
-            manifest = self._json(self._verified(self._manifest(f"manifests/{digest}"), digest))
-        digest = str(_at(manifest, "config", "digest") or "")
-        if not _DIGEST.fullmatch(digest):
-            raise UnavailableError(f"{self._source} gives no configuration for `{self._reference.text}`")
-        config = self._json(self._verified(self._manifest(f"blobs/{digest}"), digest))
-        return _for_platform(config, platform, self._reference)
-
-    def _platform_digest(self, index: dict[str, Any], platform: str) -> str:
-        system, _, architecture = platform.partition("/")
-        listed = [entry for entry in index["manifests"] if isinstance(entry, dict)]
-        for entry in listed:
-            if _at(entry, "platform", "os") == system and _at(entry, "platform", "architecture") == architecture:
-                return str(entry.get("digest"))
-        known = {f"{_at(entry, 'platform', 'os')}/{_at(entry, 'platform', 'architecture')}" for entry in listed}
-        raise _not_for(self._reference, platform, sorted(known - {"unknown/unknown"}))
 
     def _manifest(self, path: str, *, method: str = "GET") -> Response:
         answer = self._ask(path, method)
@@ -130,41 +98,14 @@ class _Registry:
         answer = self._transport.request(f"{realm}?{urlencode(query)}", source=f"the token service of {self._source}")
         if answer.status != 200:
             raise refusal(answer.status, realm, source=f"the token service of {self._source}")
-        found = self._json(answer)
-        return str(found.get("token") or found.get("access_token") or "")
-
-    def _verified(self, answer: Response, digest: str) -> Response:
-        if _digest_of(answer.body) != digest:
-            raise UnavailableError(f"{self._source} sends something else than {digest} for `{self._reference.text}`")
-        return answer
-
-    def _json(self, answer: Response) -> dict[str, Any]:
         try:
             found = json.loads(answer.body) if len(answer.body) <= LARGEST else None
         except (ValueError, RecursionError):
             found = None
         if not isinstance(found, dict):
-            raise UnavailableError(f"{self._source} answers `{self._reference.text}` with something that is not a manifest")
-        return found
+            raise UnavailableError(f"the token service of {self._source} answers with something that is no token")
+        return str(found.get("token") or found.get("access_token") or "")
 
 
 def _digest_of(body: bytes) -> str:
     return f"sha256:{hashlib.sha256(body).hexdigest()}"
-
-
-def _at(entry: dict[str, Any], outer: str, inner: str) -> object:
-    below = entry.get(outer)
-    return below.get(inner) if isinstance(below, dict) else None
-
-
-def _for_platform(config: dict[str, Any], platform: str, reference: ImageReference) -> dict[str, Any]:
-    built = f"{config.get('os', '')}/{config.get('architecture', '')}"
-    if built not in {platform, "/"}:
-        raise _not_for(reference, platform, [built])
-    return config
-
-
-def _not_for(reference: ImageReference, platform: str, known: list[str]) -> ImageReferenceError:
-    return ImageReferenceError(
-        f"image `{reference.text}` is not built for {platform}; it is for {', '.join(known) or 'nothing'}"
-    )

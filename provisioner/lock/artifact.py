@@ -29,6 +29,9 @@ _MACHINES = {
     "macos/arm64": r"macosx_\w+_(?:arm64|universal2)",
 }
 
+PLATFORMS = tuple(_MACHINES)
+"""Every platform a lock can be for."""
+
 
 class UnhashedFileError(ProvisionError):
     """A file has no sha256, so nobody could tell whether it was exchanged: a lock without hashes is not a lock."""

@@ -179,7 +179,8 @@ def _holding(name: str, newest: PackageRelease, answered: _Answered) -> tuple[Ca
             text = f"{entry.name} {entry.version} requires `{requirement}`"
             found.append(Cause(kind="follows", subject=entry.name, text=text))
     found = found or [*_own_needs(newest, answered)]
-    return tuple(found) or (Cause(kind="unknown", text="unknown: nothing in the answer rules it out by itself"),)
+    untold = f"unknown: nothing in the answer rules it out by itself; `provision explain {name}` tries it"
+    return tuple(found) or (Cause(kind="unknown", text=untold),)
 
 
 def _requested(name: str, newest: PackageRelease, side: Side) -> Iterator[Cause]:

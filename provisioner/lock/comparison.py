@@ -12,9 +12,6 @@ if TYPE_CHECKING:
 SECTIONS = ("hosts", "system", "packages", "inputs")
 """What a change is about, in the order of a review: who can run it, what it is made of, its packages, what it was made from."""
 
-MIRRORED = {"added": "removed", "upgraded": "downgraded", "tightened": "loosened"}
-"""Each kind of change and what it is the other way round; `changed` is its own mirror image."""
-
 
 class Cause(Struct, frozen=True, kw_only=True):
     """Why something changed, as far as the two locks say.
@@ -32,11 +29,12 @@ class Cause(Struct, frozen=True, kw_only=True):
 class Change(Struct, frozen=True, kw_only=True):
     """One thing that is not the same in both locks.
 
-    `subject` is a component, a distribution or a key of the spec; `old` and `new` are "" where it is absent. `change` is one of
-    `MIRRORED`, or `changed`. `aspect` says what of a package `old` and `new` are: its `version`, or, where that stayed, its
-    `content` (sha256), `file`, `index`, `place` or what it `requires`. `platforms` are those it is true of. `lost` and `gained`
-    are the members of a set that went and came. `is_breaking` means that a host that met the old lock may not meet the new one
-    or is used otherwise, or that content was exchanged under its name.
+    `subject` is a component, a distribution or a key of the spec; `old` and `new` are "" where it is absent. `change` is
+    `added` or `removed`, `upgraded` or `downgraded`, `tightened` or `loosened`, or `changed`. `aspect` says what of a package
+    `old` and `new` are: its `version`, or, where that stayed, its `content` (sha256), `file`, `index`, `place` or what it
+    `requires`. `platforms` are those it is true of. `lost` and `gained` are the members of a set that went and came.
+    `is_breaking` means that a host that met the old lock may not meet the new one or is used otherwise, or that content was
+    exchanged under its name.
     """
 
     section: str

@@ -6,16 +6,17 @@ import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from packaging.requirements import Requirement as Pep508
 from packaging.utils import canonicalize_name
 from packaging.version import Version as PackageVersion
 
 from provisioner.document import FileError
 from provisioner.index.markers import marker_environment
+from provisioner.index.metadata.core_metadata import parsed_requirement
 from provisioner.index.places.direct_reference import direct_reference
 from provisioner.lock.finding import Finding
 from provisioner.lock.fresh_bounds import bound_findings
 from provisioner.lock.fresh_files import file_findings
+from provisioner.lock.fresh_wish import unasked_findings, wish_findings
 from provisioner.lock.kept import chosen
 from provisioner.names import COMPONENT_OF_DISTRIBUTION
 from provisioner.solve.choices.frameworks import published_version
@@ -26,14 +27,20 @@ from provisioner.solve.outcome.answer import answer
 from provisioner.solve.outcome.require_cuda import require_cuda
 from provisioner.solve.python.beside import needs_beside
 from provisioner.solve.requirement import PYTORCH, TORCH, Key, Labelled, Origin, Requirement
-from provisioner.solve.search.carried import CARRIED, as_carried
+from provisioner.solve.rules.carriers import CARRIED
+from provisioner.solve.search.carried import as_carried, with_carried
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from packaging.requirements import Requirement as Pep508
+
     from provisioner.index.places.direct_reference import DirectReference
     from provisioner.lock.model import Lock, LockedPackage
     from provisioner.solve.problem import Problem
+    from provisioner.solve.stack import Stack
+
+_WRITES_AGAIN = "`provision solve` writes it again; what is locked stays as it is where nothing else changed"
 
 
 def stack_findings(lock: Lock, problem: Problem, *, where: str) -> Iterator[Finding]:
@@ -41,6 +48,8 @@ def stack_findings(lock: Lock, problem: Problem, *, where: str) -> Iterator[Find
 
     `lock` is of one platform (`Lock.on`). What no longer holds is explained as any conflict is.
     """
+    packages = chosen(lock.packages)
+    problem = with_carried(problem, packages)
     fixed = []
     for component, value in sorted(lock.stack.items()):
         key = Key(component)
@@ -59,7 +68,6 @@ def stack_findings(lock: Lock, problem: Problem, *, where: str) -> Iterator[Find
         origin = Origin("request", component, f"locked {component}", f"the lock has {component} {label}", where)
         fixed.append(Requirement(key, Labelled(frozenset({label}), label), origin))
     try:
-        packages = chosen(lock.packages)
         universe, pins = choose(problem.with_roots(*fixed, *needs_beside(problem, packages)), None)
         pins = as_carried(universe, pins, packages)
     except NoStackError as error:
@@ -70,11 +78,27 @@ def stack_findings(lock: Lock, problem: Problem, *, where: str) -> Iterator[Find
         )
         return
     yield from file_findings(lock, universe, pins, where=where)
-    for unverified in answer(universe, pins).unverified:
+    again = answer(universe, pins, beside=packages)
+    for unverified in again.unverified:
         yield Finding(code="unverified", verdict="unverified", text=unverified, where=where)
+    yield from _other_hosts(lock, again, where)
     gate = require_cuda(problem, {**pins, **packages})
     if gate != lock.require_cuda:
         yield _stale_gate(lock.require_cuda, gate, where)
+
+
+def _other_hosts(lock: Lock, again: Stack, where: str) -> Iterator[Finding]:
+    """What the lock tells hosts, and what is set in its image, beside what the same choices call for today."""
+    for fact in sorted({*lock.host_requirements, *again.host_requirements}):
+        old, new = lock.host_requirements.get(fact, ""), again.host_requirements.get(fact, "")
+        if old != new:
+            text = f"the lock asks hosts for {fact} {old or 'of any kind'}, the stack needs {new or 'none in particular'}"
+            yield Finding(code="stale-host-requirements", verdict="no", text=text, where=where, hints=(_WRITES_AGAIN,))
+    for name in sorted({*lock.environment, *again.environment}):
+        old, new = lock.environment.get(name, ""), again.environment.get(name, "")
+        if old != new:
+            text = f"the lock sets {name} to {_or_none(old)}, the stack needs it to be {_or_none(new)}"
+            yield Finding(code="stale-environment", verdict="no", text=text, where=where, hints=(_WRITES_AGAIN,))
 
 
 def _stale_gate(old: str, new: str, where: str) -> Finding:
@@ -82,8 +106,7 @@ def _stale_gate(old: str, new: str, where: str) -> Finding:
         f"the image would start on other hosts than the stack runs on: NVIDIA_REQUIRE_CUDA should be {_or_none(new)}, "
         f"the lock has {_or_none(old)}"
     )
-    hint = "`provision solve` writes it again; what is locked stays as it is where nothing else changed"
-    return Finding(code="stale-gate", verdict="no", text=text, where=where, hints=(hint,))
+    return Finding(code="stale-gate", verdict="no", text=text, where=where, hints=(_WRITES_AGAIN,))
 
 
 def _or_none(requirement: str) -> str:
@@ -93,34 +116,29 @@ def _or_none(requirement: str) -> str:
 def package_findings(lock: Lock, problem: Problem, *, where: str) -> Iterator[Finding]:
     """The packages against the spec, against each other and against the stack; no index is asked."""
     locked = {package.name: package for package in lock.packages}
-    python = lock.stack.get("python", "")
     markers = _markers(lock)
+    unmet: list[Finding] = []
     for requirement, origin in problem.packages:
-        if requirement.marker is not None and not requirement.marker.evaluate(markers):
-            continue
-        yield from _unmet(requirement, locked, f"{origin.text}  ({origin.where})", where)
+        if requirement.marker is None or requirement.marker.evaluate(markers):
+            unmet.extend(_unmet(requirement, locked, f"{origin.text}  ({origin.where})", where))
     for package in lock.packages:
         for text in package.requires:
-            if not problem.overrides.of(canonicalize_name(Pep508(text).name)):
-                yield from _unmet(Pep508(text), locked, f"{package.name} {package.version} needs {text}", where)
+            required = parsed_requirement(text)
+            if not problem.overrides.of(canonicalize_name(required.name)):
+                unmet.extend(_unmet(required, locked, f"{package.name} {package.version} needs {text}", where))
+    yield from unmet
     yield from bound_findings(lock, problem, Markers(markers), where=where)
+    yield from wish_findings(lock, problem, Markers(markers), where=where)
+    if not any(finding.code == "missing-package" for finding in unmet):  # what is missing may be who needs the rest
+        yield from unasked_findings(lock, problem, where=where)
     yield from _contradictions(lock, locked, where)
     yield from _other_build(lock, locked, problem, where)
-    if python and lock.requires_python and not _covers(lock.requires_python, python):
-        text = f"requires-python is {lock.requires_python}, the stack has python {python}"
-        yield Finding(code="contradiction", verdict="no", text=text, where=where)
 
 
 def _markers(lock: Lock) -> dict[str, str]:
     from provisioner.index.model import Environment
 
     return marker_environment(Environment(platform=lock.platform, python=lock.stack.get("python", "3.12")))
-
-
-def _covers(specifier: str, python: str) -> bool:
-    from packaging.specifiers import SpecifierSet
-
-    return SpecifierSet(specifier).contains(f"{python}.0", prereleases=True)
 
 
 def _unmet(requirement: Pep508, locked: dict[str, LockedPackage], why: str, where: str) -> Iterator[Finding]:
@@ -192,6 +210,9 @@ def artefact_findings(lock: Lock, folder: Path, *, where: str) -> Iterator[Findi
                 yield Finding(code="missing-artefact", verdict="no", text=text, where=where)
             elif (found := _sha256(path)) != file.sha256:
                 text = f"`{file.path}` has sha256 {found}, the lock says {file.sha256}"
+                yield Finding(code="changed-artefact", verdict="no", text=text, where=where)
+            elif file.size is not None and (size := path.stat().st_size) != file.size:
+                text = f"`{file.path}` has {size} bytes, the lock says {file.size}"
                 yield Finding(code="changed-artefact", verdict="no", text=text, where=where)
 
 

@@ -33,6 +33,10 @@ def policy_findings(lock: Lock, problem: Problem, *, where: str) -> Iterator[Fin
                 kind = {"prerelease": "a prerelease", "sdist": "a source distribution"}[word]
                 text = f"{package.name} {package.version} is {kind}, and the spec forbids {word}  ({place})"
                 yield Finding(code="stale-package", verdict="no", text=text, where=where)
+        # A file that the spec names is taken whatever it is.
+        if not (has_wheel or package.archive or {"sdist", "build"} & {*wish.spec.policy.allow, *forbid}):
+            text = f"{package.name} {package.version} is a source distribution, and no `allow: [sdist]` of the spec takes it"
+            yield Finding(code="stale-package", verdict="no", text=text, where=where)
         if until is not None and not _is_in_time(package, until):
             key = "policy.strategy" if wish.spec.policy.exclude_newer is None else "policy.exclude-newer"
             text = (

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from zlib import crc32
 
+from provisioner.caches import cache_directory
 from provisioner.matrix.codec import FORMAT, decode, encode
 from provisioner.matrix.location import content_digest, default_directory
 
@@ -57,9 +58,7 @@ def ship(directory: Path, path: Path) -> None:
 
 def _cache_file(directory: Path, digest: str) -> Path:
     # positions name the directory, so the same files under another name are another entry
-    from platformdirs import user_cache_dir
-
-    return Path(user_cache_dir("provision")) / "matrix" / f"{directory.name}-{digest}-{FORMAT}.cache"
+    return Path(cache_directory()) / "matrix" / f"{directory.name}-{digest}-{FORMAT}.cache"
 
 
 def _read(path: Path, digest: str) -> Matrix | None:

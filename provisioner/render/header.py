@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from typing import TYPE_CHECKING
 
 from provisioner.render.instruction import Comment
@@ -24,6 +25,9 @@ def header(lock: Lock, lock_file_name: str, *more: str) -> Comment:
 
 def rendered_from(path: Path) -> str:
     """The name of the lock a file was rendered from; "" for a file that is not there or was not rendered."""
+    sys.audit("provision.looked_for", str(path))
+    if not path.is_file():  # opening a pipe waits for somebody to write into it
+        return ""
     try:
         with path.open(encoding="utf-8", errors="replace") as stream:
             match = _FIRST_LINE.fullmatch(stream.readline(512).rstrip("\n"))

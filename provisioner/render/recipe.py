@@ -16,7 +16,7 @@ from provisioner.lock.file import lock_digest
 from provisioner.lock.platform import package_marker
 from provisioner.render.base_image import UnrenderableError, base_of
 from provisioner.render.entry_guard import entrypoint, has_guard, install_guard
-from provisioner.render.instruction import Cmd, Copy, Env, From, Label, Mount, Run, User, Workdir
+from provisioner.render.instruction import Cmd, Comment, Copy, Env, From, Label, Mount, Run, User, Workdir
 
 if TYPE_CHECKING:
     from provisioner.lock.model import Lock, LockedPackage, LockedStack
@@ -71,7 +71,7 @@ def stages(lock: Lock, lock_file_name: str) -> tuple[Stage, ...]:
         return _stages(_Plan(lock, lock_file_name, stacks))
     # No `ARG TARGETARCH` above: FROM knows it without, and BuildKit of a 20.10 engine would take the line for an empty value.
     apart = [stage for stack in stacks for stage in _stages(_Plan(lock, lock_file_name, (stack,)), f"-{_architecture(stack)}")]
-    return (*apart, (From("runtime-${TARGETARCH}", "runtime"),))
+    return (*apart, (_passes("DL3006"), From("runtime-${TARGETARCH}", "runtime")))
 
 
 class _Plan(Struct, frozen=True):
@@ -106,27 +106,36 @@ def _stages(plan: _Plan, suffix: str = "") -> tuple[Stage, ...]:
 
 def _base(base: Base) -> Stage:
     """What builder and runtime share: the base image with the locked Python."""
-    install = (_install_packages(base.packages),) if base.packages else ()
-    return (User("root"), *install)
+    install = _install_packages(base.packages) if base.packages else ()
+    return (_passes("DL3002", "DL3066"), User("root"), *install)
 
 
 def _builder(plan: _Plan) -> Stage:
     """The stage that downloads and installs; only its environment reaches the image."""
     base = plan.base
-    tools = (_install_packages(base.builder_packages),) if base.builder_packages else ()
+    tools = _install_packages(base.builder_packages) if base.builder_packages else ()
     check = _check_python(base, plan.lock_file_name)
     if not plan.packages:
         return (*tools, check, Run((f"{base.python} -m venv --without-pip {ENVIRONMENT}",)))
     return (*tools, check, Env(_BUILD_VARIABLES), _install_installer(plan), _install_environment(plan))
 
 
-def _install_packages(packages: tuple[str, ...]) -> Run:
+def _passes(*rules: str) -> Comment:
+    """A rule of hadolint that the next instruction breaks for a reason, so that a project may lint the whole file.
+
+    DL3002 and DL3066: stages that are not shipped are root's, which every image has; the last one ends as a number. DL3006: the
+    image is an earlier stage. DL3008: the archives of distributions keep no old versions.
+    """
+    return Comment(f"hadolint ignore={','.join(rules)}")
+
+
+def _install_packages(packages: tuple[str, ...]) -> Stage:
     commands = (
         "apt-get update",
         f"DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends {' '.join(packages)}",
         "rm -rf /var/lib/apt/lists/*",
     )
-    return Run(commands)
+    return _passes("DL3008"), Run(commands)
 
 
 def _check_python(base: Base, lock_file_name: str) -> Run:

@@ -14,20 +14,22 @@ from msgspec.structs import replace
 
 from provisioner.errors import RefusedError, UnavailableError
 from provisioner.index.model import Environment, PackageSource
+from provisioner.solve.explain.assumed import glibc_told, settles_glibc
 from provisioner.solve.explain.words import conflict_lines, hint_line
 from provisioner.solve.outcome.answer import TRIED, answer
 from provisioner.solve.python.beside import needs_beside
+from provisioner.solve.python.distributions import of_variant_indexes
 from provisioner.solve.python.named_files import MetFiles
 from provisioner.solve.python.packages import PackageWorld
 from provisioner.solve.requirement import PYTORCH, Candidate, Key, Labelled, Origin, Requirement
 from provisioner.solve.rules.devices import FRAMEWORKS
 from provisioner.solve.rules.facts import stated
-from provisioner.solve.search.carried import as_carried
+from provisioner.solve.search.carried import apart, as_carried
 from provisioner.solve.search.complete import CompleteSearch
 from provisioner.solve.search.least import least_moved
 from provisioner.solve.search.patience import Patience
 from provisioner.solve.search.resolve import decide, pins_or_refutation
-from provisioner.solve.search.universe import Universe
+from provisioner.solve.search.universe import Pair, Universe
 from provisioner.solve.stack import AT_ONCE
 from provisioner.versions import Version
 
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from provisioner.solve.problem import Problem
-    from provisioner.solve.stack import Conflict, Reason, Stack
+    from provisioner.solve.stack import Conflict, Hint, Reason, Stack
     from provisioner.solve.target import Wish
 
 SourceFor = Callable[[Environment], PackageSource]
@@ -43,6 +45,9 @@ SourceFor = Callable[[Environment], PackageSource]
 
 Chosen = tuple[Universe, dict[Key, Candidate]]
 """A universe, and the most wanted valid assignment in it."""
+
+Failed = tuple[Universe, CompleteSearch]
+"""A universe with no valid assignment, and the search that proved it."""
 
 PYTHON = Key("python")
 GLIBC_WHEN_UNKNOWN = (2, 28)
@@ -62,7 +67,8 @@ class NoStackError(RefusedError):
         super().__init__(
             "no stack satisfies the spec on this target",
             causes=conflict_lines(conflict),
-            hints=(*_unoffered(conflict), *map(hint_line, conflict.hints), *_untried(conflict)) or (NO_WAY,),
+            hints=(*_unoffered(conflict), *map(hint_line, conflict.hints), *_untried(conflict), *settles_glibc(conflict))
+            or (NO_WAY,),
         )
         self.conflict = conflict
 
@@ -125,20 +131,46 @@ def choose(problem: Problem, source_for: SourceFor | None) -> Chosen:
             raise NoStackError(explain_conflict(universe, found))
         return universe, found
     read, patience = cache(source_for), Patience()
-    failed: list[tuple[Universe, CompleteSearch]] = []
+    failed: list[Failed] = []
+    whole: list[Failed] = []
     try:
-        for attempt in attempts:
-            universe, found = _decided(attempt, read, patience)
-            if not isinstance(found, CompleteSearch):
-                return universe, as_carried(universe, least_moved(universe, found))
-            failed.append((universe, found))
-        for universe, _ in failed:
-            for error in universe.packages.variants.unreached.values() if universe.packages else ():
-                raise error  # what it has might have been the answer
+        chosen = _first(attempts, read, patience, whole)
+        if chosen is not None:
+            return chosen
+        failed, error = whole, _unreached(whole)
+        if error is not None:
+            # What that index has might have been the answer, unless there is none whatever it has.
+            problem = problem.without(of_variant_indexes(problem.matrix))
+            attempts, failed = list(_attempts(problem)), []
+            if not attempts or _first(attempts, read, patience, failed) is not None or _unreached(failed) is not None:
+                from provisioner.solve.explain.open_question import open_question
+
+                raise open_question(error, *whole[_telling(whole)])
         raise NoStackError(_explained(problem, failed, attempts, partial(settled, source_for=read, patience=patience)))
     finally:
-        for _, search in failed:
+        for _, search in (*whole, *failed):
             search.close()
+
+
+def _first(attempts: list[Attempt], read: SourceFor, patience: Patience, failed: list[Failed]) -> Chosen | None:
+    """What the first attempt that succeeds chooses, None where none does; the others are added to `failed`."""
+    for attempt in attempts:
+        universe, found = _decided(attempt, read, patience)
+        if not isinstance(found, CompleteSearch):
+            return universe, found
+        failed.append((universe, found))
+    return None
+
+
+def _unreached(failed: list[Failed]) -> UnavailableError | None:
+    """The error of an index of builds that was left out of a search, None where all answered."""
+    worlds = [universe.packages for universe, _ in failed if universe.packages]
+    return next((error for world in worlds for error in world.variants.unreached.values()), None)
+
+
+def _telling(failed: list[Failed]) -> int:
+    """Of the attempts the first whose conflict does not merely say that its Python was the wrong one to try."""
+    return next((place for place, (_, search) in enumerate(failed) if TRIED not in search.minimal()), 0)
 
 
 def settled(problem: Problem, source_for: SourceFor | None, patience: Patience | None = None) -> Chosen | None:
@@ -162,27 +194,35 @@ def _system_half(problem: Problem) -> Problem:
 
 def _explained(
     problem: Problem,
-    failed: list[tuple[Universe, CompleteSearch]],
+    failed: list[Failed],
     attempts: list[Attempt],
     settled_anew: Callable[[Problem], Chosen | None],
 ) -> Conflict:
-    """Of the attempts the first whose conflict does not merely say that its Python was the wrong one to try."""
+    """The conflict of the attempt that tells most, with what was tried beside it."""
     from provisioner.solve.explain.conflict import explain_conflict
-    from provisioner.solve.explain.hints import gives, rejoined
+    from provisioner.solve.explain.hint_words import SHOWN
+    from provisioner.solve.explain.hints import gives, hints, rejoined
+    from provisioner.solve.explain.way import is_given_up
 
     def settle(wish: Wish) -> Mapping[str, str] | None:
         found = settled_anew(rejoined(problem, wish))
         return None if found is None else gives(*found)
 
-    chosen = 0
-    for place, (_, search) in enumerate(failed):
-        if TRIED not in search.minimal():
-            chosen = place
-            break
+    chosen = _telling(failed)
     universe, search = failed[chosen]
     conflict = explain_conflict(universe, search, settle=settle)
+    ways: list[Hint] = [*conflict.hints]
+    for place, (other, refuted) in enumerate(failed):
+        # What only another Python has files for is no way out within this one.
+        if place != chosen and all(is_given_up(hint) for hint in ways):
+            ways.extend(hints(other, refuted, refuted.minimal(), settle=settle))
+    best = {hint.text: hint for hint in sorted(ways, key=is_given_up)}
+    conflict = replace(conflict, hints=tuple(best.values())[:SHOWN])
     others = [attempt.python for place, attempt in enumerate(attempts) if place != chosen]
-    return replace(conflict, members=tuple(_tried(member, attempts[chosen].python, others) for member in conflict.members))
+    members = tuple(_tried(member, attempts[chosen].python, others) for member in conflict.members)
+    if known_glibc(attempts[chosen]) is None:
+        members = glibc_told(members, GLIBC_WHEN_UNKNOWN, runs=problem.wish.runs)
+    return replace(conflict, members=members)
 
 
 def _tried(member: Reason, python: str, others: list[str]) -> Reason:
@@ -234,18 +274,27 @@ def _fix_python(problem: Problem, candidate: Candidate) -> Requirement:
 def _decided(
     attempt: Attempt, source_for: SourceFor, patience: Patience
 ) -> tuple[Universe, dict[Key, Candidate] | CompleteSearch]:
-    """Decide one attempt; again from the start while it meets files that metadata names, for they are candidates too."""
-    met = MetFiles()
+    """Decide one attempt; again from the start while it meets files that metadata names, for they are candidates too.
+
+    And again where a component cannot be at the version of the distribution that carries it: as a pair, decided together.
+    """
+    met, pairs = MetFiles(), frozenset[Pair]()
     while True:
         met.has_grown = False
-        universe = _universe(attempt, source_for, met=met, patience=patience)
+        universe = _universe(attempt, source_for, met=met, patience=patience, pairs=pairs)
         found = pins_or_refutation(universe)
         if isinstance(found, CompleteSearch) and not met.has_grown:
             _look_around(universe)
-        if not met.has_grown:
-            return universe, found
+        if met.has_grown:
+            if isinstance(found, CompleteSearch):
+                found.close()
+            continue
         if isinstance(found, CompleteSearch):
-            found.close()
+            return universe, found
+        pins = as_carried(universe, least_moved(universe, found))
+        if (more := pairs | apart(universe, pins)) == pairs:
+            return universe, pins
+        pairs = more
 
 
 def _look_around(universe: Universe) -> None:
@@ -257,12 +306,14 @@ def _look_around(universe: Universe) -> None:
                 _ = universe.requirements(first) if first is not None else ()
 
 
-def _universe(attempt: Attempt, source_for: SourceFor, *, met: MetFiles, patience: Patience) -> Universe:
+def _universe(
+    attempt: Attempt, source_for: SourceFor, *, met: MetFiles, patience: Patience, pairs: frozenset[Pair]
+) -> Universe:
     environment = environment_of(attempt)
     framework = attempt.system.get(PYTORCH)
     variant = framework.subject[1].index if framework is not None else ""
     world = PackageWorld(attempt.problem, source_for(environment), environment, variant, met=met)
-    return Universe(attempt.problem, world, patience)
+    return Universe(attempt.problem, world, patience, pairs=pairs)
 
 
 def environment_of(attempt: Attempt) -> Environment:

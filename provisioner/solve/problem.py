@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -43,7 +44,7 @@ from provisioner.solve.rules.toolchain import build_side
 from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from provisioner.matrix.model import Matrix
     from provisioner.solve.target import Wish
@@ -83,6 +84,23 @@ class Problem(Struct, frozen=True, kw_only=True):
     def with_roots(self, *extra: Requirement) -> Problem:
         """The same problem with more required from the start."""
         return replace(self, roots=(*self.roots, *extra), extra=(*self.extra, *extra))
+
+    def without(self, names: Collection[str]) -> Problem:
+        """A part of the same problem: nobody requires some distributions, or the components that they are.
+
+        It allows whatever the whole problem allows, so what is impossible in it is impossible in the whole.
+        """
+        components = {self.component_of(name) for name in names} - {""}
+        return replace(
+            self,
+            roots=tuple(root for root in self.roots if root.key.component not in components),
+            packages=tuple(asked for asked in self.packages if canonicalize_name(asked[0].name) not in names),
+            overrides=self.overrides.dropping(names),
+        )
+
+    def with_candidate(self, key: Key, candidate: Candidate) -> Problem:
+        """The same problem with one candidate more of a key, wanted less than all others."""
+        return replace(self, domains=ChainMap({key: (*self.domains.get(key, ()), candidate)}, self.domains))  # type: ignore[arg-type]
 
     def is_virtual(self, name: str) -> bool:
         """Whether the host provides a component, or it is no component at all."""

@@ -251,5 +251,10 @@ class Candidate(Struct, frozen=True, eq=False, gc=False):
         """Whether this is a release for who names it alone: its publisher withdrew it (PEP 592), or it is a pre-release."""
         return self.key.is_package and self.key != TORCH and self.subject.file is not None and not self.subject.is_usable
 
+    @property
+    def has_no_file(self) -> bool:
+        """Whether this is a version of a distribution of which no file can be installed on the target."""
+        return self.key.is_package and self.key != TORCH and self.subject.file is None
+
     def __repr__(self) -> str:
         return f"<{self.key.name} {self.label}>"

@@ -93,7 +93,7 @@ def _why(problem: Problem, chosen: Chosen, key: Key, source_for: SourceFor | Non
     held_by = _reasons(holding)
     found = replace(found, newer=best, held_by=held_by)
     question = _question(key, found.component, some)
-    carrier = carrier_of(key, chosen[1])
+    carrier = carrier_of(problem, key, chosen[1])
     if carrier is not None and str(carrier.pep440) == found.chosen:
         name = carrier.key.name
         return replace(found, order=f"it is what {name} {found.chosen} carries; `provision explain {name}` says more of that")

@@ -149,15 +149,21 @@ def _routes(document: Document) -> Iterator[Mistake]:
             owners.setdefault(normal, (place, document.where(path)))
 
 
+_LOGIN = (
+    "a URL must not carry a password, since this file is shared; put it into .netrc or the installer's keyring "
+    "(an `@` in a path is written %40)"
+)
+"""Does not repeat the URL: that would carry the password into logs. One with a `/` in it reads as a port and a path."""
+
+
 def _url_fault(url: str) -> str | None:
     try:
         parts = urlsplit(_PLACEHOLDER.sub("x", url))
-        host, password = parts.hostname, parts.password
+        host, password, _ = parts.hostname, parts.password, parts.port
     except ValueError as error:
-        return f"`{url}` is not a URL: {_lowered(str(error))}"
-    if password is not None:
-        # The message does not repeat the URL: it would carry the password into logs.
-        return "a URL must not carry a password, since this file is shared; put it into .netrc or the installer's keyring"
+        return f"`{url}` is not a URL: {_lowered(str(error))}" if "@" not in url else _LOGIN
+    if password is not None or "@" in parts._replace(netloc="").geturl():
+        return _LOGIN
     if parts.scheme not in {"https", "http", "file"} or (parts.scheme != "file" and not host):
         return f"`{url}` is not an index URL; it starts with https://, http:// or file://"
     unknown = next((found for found in _PLACEHOLDER.findall(url) if found != "{variant}"), None)

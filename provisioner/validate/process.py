@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import threading
+from contextlib import suppress
 from typing import IO, TYPE_CHECKING
 
 from provisioner.validate.engine import EngineError, Finished
@@ -83,7 +84,5 @@ def _collect(pipe: IO[str] | None, into: list[str]) -> None:
 
 def _end(process: subprocess.Popen[str]) -> None:
     """End a program and its children: it leads a process group of its own."""
-    try:
+    with suppress(ProcessLookupError, PermissionError):  # nothing is left: macOS says EPERM of those that nobody waited for
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return

@@ -47,7 +47,7 @@ REFUSED = {
     ),
     "a list inside itself": (
         "packages: &all [*all]\n",
-        ["1:11: packages: is nested too deeply, or holds too much, to be read"],
+        ["1:11: packages: `&all` holds itself, as `*all` at packages[0]; write it out"],
         "",
     ),
     "keys without values": (
@@ -145,7 +145,7 @@ REFUSED = {
             "1:38: indexes[1].name: index `a` is given twice; the first is on line 1",
             (
                 "1:47: indexes[1].url: a URL must not carry a password, since this file is shared; "
-                "put it into .netrc or the installer's keyring"
+                "put it into .netrc or the installer's keyring (an `@` in a path is written %40)"
             ),
             "1:86: indexes[2]: `url` is missing",
         ],

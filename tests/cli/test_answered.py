@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from zipfile import ZipFile
 from zlib import crc32
 
+import platformdirs
 import pytest
 
-from provisioner.cli.answered import cache_directory
-from provisioner.index.http.settings import default_cache_directory
+from provisioner.caches import cache_directory
 from tests.at_hand import OFFLINE, in_cache, run, settle
 from tests.project import LOCK, changed
 
@@ -74,7 +74,8 @@ def edit_lock(project: Project) -> None:
 
 
 def edit_rendered(project: Project) -> None:
-    (project.folder / "Dockerfile").write_text("FROM scratch\n", encoding="utf-8")
+    path = project.folder / "Dockerfile"
+    path.write_text(path.read_text(encoding="utf-8") + "RUN true\n", encoding="utf-8")
 
 
 def drop_a_page(project: Project) -> None:
@@ -134,7 +135,7 @@ def test_the_cache_is_where_everybody_else_finds_it(stated: str | None, home: st
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     if stated is not None:
         monkeypatch.setenv("XDG_CACHE_HOME", stated)
-    assert Path(cache_directory()) == default_cache_directory()
+    assert Path(cache_directory()) == Path(platformdirs.user_cache_dir("provision"))
 
 
 def test_help_and_the_log_are_never_kept(settled: Project) -> None:
@@ -149,6 +150,19 @@ def test_a_failure_is_found_anew_each_time(settled: Project) -> None:
     first, second = (run(settled, *OFFLINE) for _ in range(2))
     assert first == second
     assert (first[0], first[3]) == (1, "solved")
+
+
+@pytest.mark.parametrize("name", ["Dockerfile", LOCK])
+def test_no_answer_at_hand_writes_over_the_work_of_others(settled: Project, name: str) -> None:
+    path = settled.folder / name
+    for how in ("solved", "at hand"):  # with nothing in its place, which is what somebody else's file comes into
+        path.unlink()
+        assert run(settled, *OFFLINE)[::3] == (0, how)
+    path.write_text("# by hand\n", encoding="utf-8")
+    code, out, err, how = run(settled, *OFFLINE)
+    assert (code, out, how) == (2, "", "solved")
+    assert f"would overwrite `{name}`, which " in err
+    assert settled.read(name) == "# by hand\n"
 
 
 def test_a_target_whose_lock_is_gone_is_missed(settled: Project) -> None:

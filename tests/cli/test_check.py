@@ -146,9 +146,10 @@ def test_a_lock_that_contradicts_itself_is_named_with_both_sides(project: Projec
     text = path.read_text(encoding="utf-8")
     edited = text.replace('requires-python = "==3.12.*"', 'requires-python = "==3.11.*"')
     path.write_text(edited, encoding="utf-8")
+    line = edited[: edited.index("requires-python")].count("\n") + 1
     outcome = project.run("check")
     assert outcome.code == 1
-    assert "  no: requires-python is ==3.11.*, the stack has python 3.12  [contradiction]\n" in outcome.out
+    assert f"  no: requires-python is ==3.11.*, the stack has python 3.12  ({LOCK}:{line})  [contradiction]\n" in outcome.out
 
 
 def test_the_wheel_of_another_build_than_the_stacks_is_a_contradiction(project: Project) -> None:
@@ -196,7 +197,7 @@ def test_an_edited_recipe_is_named_at_its_line(project: Project) -> None:
     outcome = project.run("check")
     assert outcome.code == 1
     assert outcome.out == (
-        f"{LOCK}: no\n  no: `Dockerfile` is not what its lock renders; they differ from line 4  [edited-output]\n"
+        f"{LOCK}: no\n  no: `Dockerfile` is not what its lock renders; they differ from line 5  [edited-output]\n"
         f"{RENDER} again\n"
     )
 
@@ -205,8 +206,8 @@ def test_an_edited_recipe_is_named_at_its_line(project: Project) -> None:
     ("edit", "line"),
     [
         (lambda content: content.replace(b"\n", b"\r\n"), 1),
-        (lambda content: content + b"\n", 57),
-        (lambda content: content[:-1], 56),
+        (lambda content: content + b"\n", 58),
+        (lambda content: content[:-1], 57),
         (lambda content: content[:0], 1),
         (lambda content: content.replace(b"# Gen", b"\xff\xfe Gen"), 1),
     ],
@@ -215,7 +216,7 @@ def test_an_edited_recipe_is_named_at_its_line(project: Project) -> None:
 def test_a_recipe_is_compared_byte_for_byte(project: Project, edit: object, line: int) -> None:
     path = project.folder / "Dockerfile"
     assert callable(edit)
-    assert path.read_bytes().count(b"\n") == 56
+    assert path.read_bytes().count(b"\n") == 57
     path.write_bytes(edit(path.read_bytes()))
     outcome = project.run("check")
     assert outcome.code == 1
@@ -254,6 +255,16 @@ class TestALocalWheel:
         assert outcome.out == (
             f"{LOCK}: no\n  no: `wheels/local-1.0-py3-none-any.whl` of local 1.0 is missing  [missing-artefact]\n"
         )
+
+    def test_of_which_the_lock_has_another_size_is_no(self, project: Project) -> None:
+        """Installers hold a file against its size, too (PEP 751, "Installation")."""
+        size = (project.folder / "wheels/local-1.0-py3-none-any.whl").stat().st_size
+        path = project.folder / LOCK
+        path.write_text(path.read_text(encoding="utf-8").replace(f"size = {size}", "size = 7"), encoding="utf-8")
+        outcome = project.run("check")
+        assert outcome.code == 1
+        text = f"`wheels/local-1.0-py3-none-any.whl` has {size} bytes, the lock says 7"
+        assert f"  no: {text}  [changed-artefact]\n" in outcome.out
 
     def test_that_changed_is_no(self, project: Project) -> None:
         path = project.folder / "wheels/local-1.0-py3-none-any.whl"

@@ -338,3 +338,61 @@ def test_a_framework_that_packages_brought_along_stays_in_the_system_half(projec
     assert "  solving the system half again would change nothing\n" in outcome.out
     project.spec("[alpha]", *lines)
     assert "    pytorch 2.7.1+cu126 is gone\n" in project.run("check").out
+
+
+def offer_hub(project: Project, version: str, uploaded: str, *requires: str) -> None:
+    project.index.add_wheel("hub", version, requires=list(requires), upload_time=uploaded)
+
+
+@pytest.fixture
+def hub(project: Project) -> None:
+    """A locked project whose one package pins three others and bounds one, of which newer releases are there."""
+    for name in ("a1", "a2", "a3", "b1"):
+        for version in ("1.0", "2.0", "3.0"):
+            project.index.add_wheel(name, version, upload_time="2026-01-01T00:00:00Z")
+    offer_hub(project, "1.0", "2026-01-01T00:00:00Z", "a1==1.0", "a2==1.0", "a3==1.0", "b1<2")
+    project.spec("[hub]")
+    assert project.run("solve").code == 0
+    offer_hub(project, "2.0", "2026-02-01T00:00:00Z", "a1==2.0", "a2==2.0", "a3==2.0", "b1>=2")
+    offer_hub(project, "3.0", "2026-03-01T00:00:00Z", "c1", "c2", "c3==1.0", "b1>=2")
+    for name in ("c1", "c2", "c3"):
+        project.index.add_wheel(name, "1.0", upload_time="2026-01-01T00:00:00Z")
+
+
+@pytest.mark.usefixtures("hub")
+def test_packages_that_do_nothing_but_follow_one_other_are_one_line(project: Project) -> None:
+    project.spec("['hub==2.0']")
+    outcome = project.run("check", "--changes")
+    assert outcome.out == (
+        f"{LOCK}: no\n"
+        "  no: hub 1.0 is locked, but you require hub==2.0  (provision.yaml:8)  [stale-package]\n"
+        "  solving again would change 5 things:\n"
+        "    4 packages that hub 2.0 requires so: a1 1.0 -> 2.0, a new major version; a2 1.0 -> 2.0, a new major version; "
+        "a3 1.0 -> 2.0, a new major version; b1 1.0 -> 3.0, a new major version\n"
+        "    hub 1.0 -> 2.0, a new major version\n"
+        "      because the spec asks for `hub==2.0`, it asked for `hub`  (provision.yaml:8)\n"
+        "  solving again with --upgrade would change the same\n"
+        "  the new lock would record: the spec says `packages.hub: ==2.0`, it said `any version`\n"
+        "  4 packages are held back even so:\n"
+        "    3 packages that hub 2.0 pins: a1 2.0, not 3.0; a2 2.0, not 3.0; a3 2.0, not 3.0\n"
+        "    hub 2.0, not 3.0, out since 2026-03-01: the spec asks for `hub==2.0`  (provision.yaml:8)\n"
+    )
+    report = project.run("check", "--changes", "--format", "json").json["locks"][0]["changes"]
+    assert [change["name"] for change in report["least"]] == ["a1", "a2", "a3", "b1", "hub"]
+    assert [held["name"] for held in report["held"]] == ["a1", "a2", "a3", "hub"]
+
+
+@pytest.mark.usefixtures("hub")
+def test_what_comes_and_goes_with_it_is_another_line(project: Project) -> None:
+    project.spec("['hub==3.0']")
+    lines = project.run("check", "--changes").out.splitlines()
+    assert lines[2:10] == [
+        "  solving again would change 8 things:",
+        "    3 packages that hub 1.0 brought along: a1 1.0 goes; a2 1.0 goes; a3 1.0 goes",
+        "    b1 1.0 -> 3.0, a new major version",
+        "      because hub 3.0 requires `b1>=2`, which 1.0 is not",
+        "    3 packages that hub 3.0 brings along: c1 1.0; c2 1.0; c3 1.0",
+        "    hub 1.0 -> 3.0, a new major version",
+        "      because the spec asks for `hub==3.0`, it asked for `hub`  (provision.yaml:8)",
+        "  solving again with --upgrade would change the same",
+    ]

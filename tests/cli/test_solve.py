@@ -165,8 +165,10 @@ class TestAnEarlierLock:
         assert outcome.code == 0
         assert outcome.err.startswith("warning: --upgrade-package `betta` is in no stack; did you mean `beta`?\n")
 
-    def test_that_cannot_be_read_is_replaced_with_a_warning(self, project: Project) -> None:
-        (project.folder / LOCK).write_text("not toml", encoding="utf-8")
+    @pytest.mark.parametrize("broken", ["{lock}\nnot toml\n", "<<<<<<< HEAD\n{lock}"])
+    def test_that_cannot_be_read_is_replaced_with_a_warning(self, project: Project, broken: str) -> None:
+        path = project.folder / LOCK
+        path.write_text(broken.format(lock=path.read_text(encoding="utf-8")), encoding="utf-8")
         outcome = project.run("solve")
         assert outcome.code == 0
         assert outcome.err.startswith("warning: the earlier lock is not used: lock file has 1 mistake\n")

@@ -71,6 +71,44 @@ class TestOfPipsConfiguration:
             )
         ]
 
+    @pytest.mark.parametrize("in_container", [True, False])
+    def test_what_an_earlier_lock_says_is_told_once(
+        self, project: Project, other: LoopbackIndex, monkeypatch: pytest.MonkeyPatch, *, in_container: bool
+    ) -> None:
+        other.add_wheel("acme", "1.0")
+        other.add_wheel("uv", "0.9.11", tag=UV_TAG)
+        pip(project, monkeypatch, other.url)
+        if in_container:
+            project.spec("[acme]", "indexes: []")
+        line = f"warning: from index `extra-1` ({other.url}) and not from `main` (INDEX/simple), which is the default: "
+        names = ("acme", "uv") if in_container else ("acme",)
+        assert sorted(warnings(project.run("solve"))) == [f"{line}{name}" for name in names]
+        assert warnings(project.run("solve")) == []
+        assert warnings(project.run("solve", "--upgrade")) == []
+        other.add_wheel("acme", "2.0", requires=["more"])
+        other.add_wheel("more", "1.0")
+        assert warnings(project.run("solve", "--upgrade")) == [f"{line}more"], "what is new is told, and it alone"
+        project.index.add_wheel("acme", "99.0")
+        monkeypatch.setenv("XDG_CACHE_HOME", str(project.folder / "empty"))  # that a page is not there is kept for a while
+        assert [words for words in warnings(project.run("solve")) if "has other files under this name, too" in words]
+
+    def test_another_index_under_the_name_of_the_one_before_is_told(
+        self, project: Project, other: LoopbackIndex, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        other.add_wheel("acme", "1.0")
+        pip(project, monkeypatch, other.url)
+        assert project.run("solve").code == 0
+        with LoopbackIndex() as third:
+            third.add_wheel("acme", "1.0")
+            pip(project, monkeypatch, third.url)
+            assert warnings(project.run("solve")) == [
+                (
+                    f"warning: from another index than in the earlier lock: acme from `extra-1` ({third.url}), "
+                    f"before from `extra-1` ({other.url})"
+                ),
+                f"warning: from index `extra-1` ({third.url}) and not from `main` (INDEX/simple), which is the default: acme",
+            ]
+
     def test_what_only_the_main_index_knows_is_no_news(
         self, project: Project, other: LoopbackIndex, monkeypatch: pytest.MonkeyPatch
     ) -> None:

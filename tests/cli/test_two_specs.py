@@ -147,14 +147,3 @@ def test_the_spec_in_a_header_is_one_line(project: Project) -> None:
     (project.folder / "provision.yaml").unlink()
     assert project.run("solve", name).code == 0
     assert project.read("Dockerfile").splitlines()[0].endswith(". Do not edit: change aRUN true.yaml and solve again.")
-
-
-def test_a_file_that_was_not_rendered_is_written_over_with_a_word(project: Project) -> None:
-    (project.folder / "Dockerfile").write_text("FROM scratch\n", encoding="utf-8")
-    warning = "warning: `Dockerfile` was not rendered by provision, and `solve` writes over it\n"
-    outcome = project.run("solve", "--dry-run")
-    assert outcome.code == 0
-    assert warning in outcome.err
-    assert project.read("Dockerfile") == "FROM scratch\n"
-    assert warning in project.run("solve").err
-    assert warning not in project.run("solve").err

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from provisioner.fleet.affinity import Affinity, admits, node_affinity
+from provisioner.fleet.affinity import Affinity, node_affinity
 from provisioner.fleet.affinity_needs import Alternative, Needs
 from provisioner.fleet.labels import (
     ARCHITECTURE,
@@ -30,6 +30,7 @@ from provisioner.fleet.labels import (
     LabelSet,
 )
 from provisioner.versions import Range
+from tests.scheduler import admits
 from tests.strategies import TIMES
 
 if TYPE_CHECKING:

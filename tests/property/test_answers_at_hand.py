@@ -38,6 +38,7 @@ def random_change(project: Project, dice: random.Random) -> None:
         lambda: project.index.add_wheel(dice.choice(names), f"{dice.randint(2, 9)}.{dice.randint(0, 9)}.{dice.randint(0, 99)}"),
         lambda: lock.unlink(missing_ok=True),
         lambda: (project.folder / "Dockerfile").write_text("FROM scratch\n", encoding="utf-8"),
+        lambda: (project.folder / "Dockerfile").unlink(missing_ok=True),
         lambda: in_cache("UPDATE page SET fetched = 0.0 WHERE url LIKE '%beta%'"),
     ]
     dice.choice(changes)()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,13 +11,15 @@ from msgspec.structs import replace
 
 from provisioner.lock.compare import compare
 from provisioner.lock.compare_words import comparison_lines
-from provisioner.lock.comparison import MIRRORED, Change, Comparison
 from provisioner.lock.file import parse_lock, write_lock
 from provisioner.lock.model import Lock, LockedFile, LockedPackage
 from provisioner.lock.reach import direction, fall_out
 from provisioner.solve.stack import BaseImage, Reason
 from provisioner.versions import Range, Version
 from tests.lock_examples import IMAGE_DIGEST, cuda_stack, lock_of
+
+if TYPE_CHECKING:
+    from provisioner.lock.comparison import Change, Comparison
 
 pytestmark = pytest.mark.property
 
@@ -112,6 +116,10 @@ def facts_of(changes: tuple[Change, ...]) -> set[tuple[object, ...]]:
         for one in changes
         for platform in one.platforms or ("",)
     }
+
+
+MIRRORED = {"added": "removed", "upgraded": "downgraded", "tightened": "loosened"}
+"""Each kind of change and what it is the other way round; `changed` is its own mirror image."""
 
 
 def mirrored(comparison: Comparison) -> set[tuple[object, ...]]:

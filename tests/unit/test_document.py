@@ -71,7 +71,11 @@ def test_every_mistake_of_a_file_is_reported_at_once_with_line_and_column() -> N
         ),
         ("name: [a\n", "spec.yaml:2:1: while parsing a flow sequence did not find expected ',' or ']'"),
         ("<<: {a: b}\nname: x\n", "spec.yaml:1:1: keys must be plain words; merge keys (<<) are not read"),
-        ("name: &a [*a]\n", "spec.yaml:1:7: name: is nested too deeply, or holds too much, to be read"),
+        ("name: &a [*a]\n", "spec.yaml:1:7: name: `&a` holds itself, as `*a` at name[0]; write it out"),
+        (
+            "hosts:\n  - &one {b: 1, c: &two [2, {d: *one}]}\n",
+            "spec.yaml:2:5: hosts[0]: `&one` holds itself, as `*one` at hosts[0].c[1].d; write it out",
+        ),
         (f"name: {'[' * 80}{']' * 80}\n", "spec.yaml:1:57: name: is nested too deeply, or holds too much, to be read"),
         (f"name: {'[' * 5000}{']' * 5000}\n", "spec.yaml:1:1: the file is nested too deeply to be read"),
         ("name: !!python/name:os.system x\n", "spec.yaml:1:7: name: the tag `!!python/name:os.system` is not read; write"),

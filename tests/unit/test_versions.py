@@ -33,6 +33,13 @@ def test_trailing_zeros_do_not_distinguish_versions() -> None:
     assert hash(Version.parse("6.5.0")) == hash(Version.parse("6.5"))
 
 
+def test_what_is_equal_is_not_different() -> None:
+    one, other = Version.parse("9.28.0.42+cu12"), Version.parse("9.28.0.42")
+    assert (one == other, one != other) == (True, False)
+    (one_clause,), (other_clause,) = Range.parse("==12.6").clauses, Range.parse("==12.6").clauses
+    assert (one_clause == other_clause, one_clause != other_clause) == (True, False)
+
+
 def test_names_are_compared_as_names() -> None:
     assert Version.named("open") != Version.named("proprietary")
     assert Version.named("open") == Version.named("open")

@@ -17,7 +17,7 @@ from urllib3.exceptions import InsecureRequestWarning, InvalidHeader
 from urllib3.util import Retry
 
 from provisioner import __version__
-from provisioner.index.address import origin
+from provisioner.index.address import origin, require_clear_login
 from provisioner.index.http.allocator import give_back_large_blocks
 from provisioner.index.http.connection import PacedAdapter
 
@@ -73,6 +73,8 @@ class IndexSession(Session):
         place = origin(url)
         if place not in self._proxies:
             self._proxies[place] = get_environ_proxies(url)
+            for scheme, proxy in self._proxies[place].items():
+                require_clear_login(proxy, f"{scheme.upper()}_PROXY")
         return self._proxies[place]
 
     def rebuild_proxies(self, prepared_request: PreparedRequest, proxies: dict[str, str] | None) -> dict[str, str]:

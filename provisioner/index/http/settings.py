@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
+from provisioner.caches import cache_directory
 from provisioner.errors import ProvisionError
-from provisioner.index.address import as_url, origin
+from provisioner.index.address import as_url, origin, require_clear_login
 from provisioner.index.http.logins import logins_from
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ PYTORCH = "https://download.pytorch.org/whl/{variant}"
 """One index per framework build. Source: pytorch.org, Get Started, "Previous versions"."""
 
 KEYRING_PROVIDERS = ("auto", "disabled", "import", "subprocess")
+
+_BUNDLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE")
+"""Where a bundle of certificates is named beside pip's own `cert`, the first that is set."""
 
 _TRUE = frozenset({"1", "true", "yes", "on", "y", "t"})
 
@@ -55,9 +59,7 @@ class IndexLocation(Struct, frozen=True, kw_only=True):
 
 def default_cache_directory() -> Path:
     """The user's cache directory for this program (`XDG_CACHE_HOME` decides on Linux)."""
-    from platformdirs import user_cache_dir
-
-    return Path(user_cache_dir("provision"))
+    return Path(cache_directory())
 
 
 class IndexSettings(Struct, frozen=True, kw_only=True):
@@ -71,14 +73,17 @@ class IndexSettings(Struct, frozen=True, kw_only=True):
     `allow_build` is whether a source distribution may be built, in isolation, to find out what it requires.
     `direct_urls` are the addresses of files that requirements name, as written, `direct_folder` is what relative ones are
     relative to. `logins` are those of the environment (`PROVISION_INDEX_<NAME>_USERNAME`, `_PASSWORD`), `keyring_provider` is
-    pip's `auto`, `disabled`, `import` or `subprocess`.
+    pip's `auto`, `disabled`, `import` or `subprocess`. `ca_bundle_from` and `client_certificate_from` say what
+    named these files.
     """
 
     indexes: tuple[IndexLocation, ...] = (IndexLocation(name="pypi", url=PYPI),)
     main_index: str = ""
     find_links: tuple[str, ...] = ()
     ca_bundle: str = ""
+    ca_bundle_from: str = ""
     client_certificate: str = ""
+    client_certificate_from: str = ""
     proxy: str = ""
     trusted_hosts: tuple[str, ...] = ()
     timeout: float = 15.0
@@ -109,14 +114,19 @@ def settings_from_pip(environ: Mapping[str, str]) -> IndexSettings:
     Source: pip documentation, "Configuration", read 2026-11-21.
     """
     options = _options(environ)
+    for option in ("index-url", "extra-index-url", "find-links", "proxy"):
+        for address in options.get(option, "").split():
+            require_clear_login(address, f"pip's `{option}`")
     indexes = () if _is_true(options.get("no-index", "")) else _indexes(options)
-    bundles = (options.get("cert"), *(environ.get(key) for key in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE")))
+    bundle, bundle_from = _bundle(options, environ)
     return IndexSettings(
         indexes=indexes,
         main_index=indexes[0].name if indexes else "",
         find_links=tuple(as_url(place) for place in options.get("find-links", "").split()),
-        ca_bundle=next((bundle for bundle in bundles if bundle), ""),
+        ca_bundle=bundle,
+        ca_bundle_from=bundle_from,
         client_certificate=options.get("client-cert", ""),
+        client_certificate_from=_named_by("client-cert", environ),
         proxy=options.get("proxy", ""),
         trusted_hosts=tuple(options.get("trusted-host", "").split()),
         timeout=_number(options, "timeout", 15.0),
@@ -125,6 +135,19 @@ def settings_from_pip(environ: Mapping[str, str]) -> IndexSettings:
         logins=logins_from(environ),
         keyring_provider=_keyring_provider(options),
     )
+
+
+def _bundle(options: Mapping[str, str], environ: Mapping[str, str]) -> tuple[str, str]:
+    """The bundle of certificates to trust and what names it; "" and "" where nothing does."""
+    if options.get("cert"):
+        return options["cert"], _named_by("cert", environ)
+    return next(((environ[name], name) for name in _BUNDLES if environ.get(name)), ("", ""))
+
+
+def _named_by(option: str, environ: Mapping[str, str]) -> str:
+    """What states an option of pip: its variable, else a file."""
+    variable = f"PIP_{option.upper().replace('-', '_')}"
+    return variable if environ.get(variable) else f"`{option}` in pip.conf"
 
 
 def _keyring_provider(options: Mapping[str, str]) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import threading
 import time
-from http import HTTPStatus
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -30,7 +29,9 @@ if TYPE_CHECKING:
     from provisioner.index.http.session import IndexSession
     from provisioner.index.http.settings import IndexSettings
 
-DENIED = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.PROXY_AUTHENTICATION_REQUIRED)
+DENIED = frozenset({401, 403, 407})
+"""Unauthorized, Forbidden, Proxy Authentication Required."""
+
 CHUNK = 1 << 18
 _DIGITS = 18
 """Of a length in bytes; Python refuses to read numbers of thousands of digits."""
@@ -135,7 +136,7 @@ class Transport:
 
         try:
             with self.activity.waiting_for(url), self._send(url, "GET", {"Accept-Encoding": "identity"}) as answer:
-                if answer.status_code != HTTPStatus.OK:
+                if answer.status_code != 200:
                     looked_at = self._looked_at(answer.status_code, url)
                     raise refusal(answer.status_code, url, source=source, looked_at=looked_at)
                 for chunk in answer.iter_content(CHUNK):
@@ -168,7 +169,7 @@ class Transport:
     def _send(self, url: str, method: str, headers: Mapping[str, str]) -> RequestsResponse:
         """Send with what is known at once; an index that refuses that is asked again with what the keyring has, if anything."""
         answer = self._sent(url, method, headers, self._credentials.for_url(url))
-        if answer.status_code == HTTPStatus.UNAUTHORIZED and origin(answer.url) == origin(url) and not _wants_token(answer):
+        if answer.status_code == 401 and origin(answer.url) == origin(url) and not _wants_token(answer):
             login = self._credentials.after_refusal(url)
             if login is not None:
                 answer.close()
@@ -199,19 +200,28 @@ class Transport:
                 self._session = new_session(self._settings)
             return self._session
 
-    def _unavailable(self, error: RequestException | HTTPError, url: str, source: str) -> UnavailableError:
+    def _unavailable(self, error: RequestException | HTTPError, url: str, source: str) -> ProvisionError:
+        from requests.exceptions import SSLError
+
+        trusted = ""
+        if isinstance(error, SSLError):
+            from provisioner.index.http.certificates import unusable
+
+            fault = unusable(self._settings)
+            if fault is not None:
+                return fault
+            trusted = self._settings.ca_bundle
+        named = f" ({self._settings.ca_bundle_from})" if self._settings.ca_bundle_from else ""
         return UnavailableError(
             f"{source} cannot be reached: {_reason(error, self._settings)}",
-            causes=(public_url(url),),
+            causes=(public_url(url), *((f"trusted is who `{trusted}`{named} names",) if trusted else ())),
             hints=("check the network, the proxy and the installer's configuration; --offline uses what is cached",),
         )
 
     def _unusable_file(self, error: OSError) -> ProvisionError:
-        bundle = self._settings.ca_bundle or self._settings.client_certificate
-        return ProvisionError(
-            f"the certificate file `{bundle}` cannot be used: {error.strerror or 'it does not exist or is not a certificate'}",
-            hints=("correct `cert` in pip.conf, PIP_CERT, REQUESTS_CA_BUNDLE or SSL_CERT_FILE",),
-        )
+        from provisioner.index.http.certificates import unusable
+
+        return unusable(self._settings) or ProvisionError(f"a file of certificates cannot be used: {error.strerror or error}")
 
 
 def length_in(headers: Mapping[str, str]) -> int | None:
@@ -230,6 +240,8 @@ def refusal(status: int, url: str, *, source: str, looked_at: tuple[str, ...] = 
 
     `looked_at` says where credentials were looked for (`Response.looked_at`).
     """
+    from http import HTTPStatus
+
     phrase = next((known.phrase for known in HTTPStatus if known == status), "unknown status")
     asks = ("put its login into ~/.netrc or the keyring, or give PROVISION_INDEX_<NAME>_USERNAME and _PASSWORD",)
     return UnavailableError(

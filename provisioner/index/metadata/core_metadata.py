@@ -12,6 +12,14 @@ from typing import IO, TYPE_CHECKING, Any, cast
 from msgspec import Struct
 from packaging.markers import InvalidMarker, Marker, UndefinedComparison, UndefinedEnvironmentName
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import (
+    InvalidSdistFilename,
+    InvalidWheelFilename,
+    canonicalize_name,
+    parse_sdist_filename,
+    parse_wheel_filename,
+)
+from packaging.version import InvalidVersion, Version
 
 from provisioner.errors import RefusedError
 from provisioner.index.metadata.requirement_text import ExtraMarker, read_marker, read_requirement
@@ -104,6 +112,24 @@ def parse_metadata(content: bytes) -> CoreMetadata:
 
 def _first(fields: dict[str, list[str]], key: str) -> str:
     return fields.get(key, [""])[0]
+
+
+def require_same_release(filename: str, metadata: CoreMetadata) -> None:
+    """Raise `UnusableMetadataError` for a file that says it is another project or version than its name does.
+
+    pip discards such a candidate, and uv fails while it installs, when half of the environment is there already.
+    """
+    try:
+        name, version = parse_wheel_filename(filename)[:2] if filename.endswith(".whl") else parse_sdist_filename(filename)
+        own_version = Version(metadata.version) if metadata.version else version
+    except (InvalidWheelFilename, InvalidSdistFilename, InvalidVersion):
+        return
+    own_name = canonicalize_name(metadata.name) if metadata.name else name
+    if (own_name, own_version) != (name, version):
+        raise UnusableMetadataError(
+            f"`{filename}` says in its metadata that it is {own_name} {own_version}, which installers refuse",
+            hints=("tell its maker: a file must be named after what is in it",),
+        )
 
 
 def wheel_metadata(stream: IO[bytes] | RawIOBase, filename: str) -> bytes:

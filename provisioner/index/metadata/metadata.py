@@ -21,10 +21,10 @@ from provisioner.index.metadata.core_metadata import (
     CoreMetadata,
     UnusableMetadataError,
     parse_metadata,
+    require_same_release,
     sdist_requires,
     wheel_metadata,
 )
-from provisioner.index.metadata.ranged import RangedFile
 from provisioner.index.model import DIRECT_URL
 from provisioner.index.offline import NotCachedError
 
@@ -134,7 +134,9 @@ class MetadataReader:
 
         Raises as `requires` does.
         """
-        return self._local(file) if file.path else self._remote(file)
+        core = self._local(file) if file.path else self._remote(file)
+        require_same_release(file.filename, core)
+        return core
 
     def is_built(self, file: IndexFile) -> bool:
         """Whether the requirements of a file were found by building it, on this machine."""
@@ -267,6 +269,8 @@ class MetadataReader:
         return answer.body
 
     def _from_wheel(self, file: IndexFile) -> bytes:
+        from provisioner.index.metadata.ranged import RangedFile
+
         with RangedFile(self._transport, file.url, source=_source(file), size=file.size) as stream:
             return wheel_metadata(stream, file.filename)
 

@@ -18,7 +18,6 @@ from provisioner.index.metadata.local_wheel import with_python
 from provisioner.index.model import IndexFile
 from provisioner.index.offline import NotCachedError
 from provisioner.index.pages.listing import Listing
-from provisioner.index.pages.page import parse_page, read_page
 from provisioner.index.store.bodies import unpacked
 from provisioner.index.store.cache import StoredPage
 
@@ -114,6 +113,8 @@ class PageReader:
         body = unpacked(content, stored.encoding)
         if body is None:
             return None
+        from provisioner.index.pages.page import read_page
+
         return read_page(body, content_type=stored.content_type, url=stored.answered, index=location.name)
 
     def _refuse_offline(self, location: IndexLocation, name: str) -> None:
@@ -153,6 +154,8 @@ class PageReader:
         return Page(location=location, stored=page, answer=answer)
 
     def _read(self, answer: Response, page: StoredPage, location: IndexLocation) -> Listing:
+        from provisioner.index.pages.page import read_page
+
         listing = read_page(answer.body, content_type=page.content_type, url=answer.url, index=location.name)
         self._cache.bodies.store(page.url, answer.content)
         self._cache.store_page(page)
@@ -209,6 +212,8 @@ def local_page(location: IndexLocation, name: str) -> Page | None:
 
 def directory_files(directory: Path, index: str) -> tuple[IndexFile, ...]:
     """What a directory offers: what its index.html lists, or else the files that lie in it, by name."""
+    from provisioner.index.pages.page import parse_page
+
     listing = directory / "index.html"
     try:
         if listing.is_file():

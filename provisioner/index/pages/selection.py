@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 from packaging.specifiers import SpecifierSet
 
 from provisioner.errors import ProvisionError, UnavailableError
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from provisioner.index.pages.listing import Listed
 
 ONLY_SDIST = Obstacle("only a source distribution; policy `allow: [sdist]` would take it")
+OR_SDIST = "; policy `allow: [sdist]` would take its source distribution"
 
 
 class Selection(Struct, frozen=True, kw_only=True):
@@ -94,7 +96,16 @@ class Selection(Struct, frozen=True, kw_only=True):
         if has_fitting:
             return Obstacle(f"needs python {needed}", "python")
         tags = frozenset(part.tag for part in files if part.tag)
-        return wheel_obstacle(tags, self.environment) if tags else ONLY_SDIST
+        if not tags:
+            return ONLY_SDIST
+        found = wheel_obstacle(tags, self.environment)
+        return replace(found, text=f"{found.text}{OR_SDIST}") if any(map(self._is_source, files)) else found
+
+    def _is_source(self, part: _Part) -> bool:
+        """Whether a file is a source distribution that would be taken if any were."""
+        if part.tag or part.file.yanked is not None:
+            return False
+        return takes_python(part.file.requires_python, self.environment.python) and self._is_in_time(part.file)
 
     def _is_in_time(self, file: Listed) -> bool:
         """What cannot be shown to be old enough is left out: a mirror may know the times of older files only.

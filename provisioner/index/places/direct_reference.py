@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from provisioner.errors import ProvisionError
-from provisioner.index.address import is_remote, public_url
+from provisioner.index.address import ESCAPES, hides_login, is_remote, public_url
 
 _VERSION_CONTROL = re.compile(r"(git|hg|svn|bzr)(\+|:|$)")
 _WEAK = ("md5", "sha1", "sha224", "sha384", "sha512")
@@ -70,6 +70,8 @@ def direct_reference(name: str, url: str, folder: Path) -> DirectReference:
         )
     if parts.scheme not in {"http", "https", "file", ""}:
         raise DirectReferenceError(f"`{shown}` is not read; a file is named by https://, http://, file: or a path")
+    if hides_login(url):
+        raise DirectReferenceError(f"`{shown}` has an `@` that may end a login, and this file is shared", hints=(ESCAPES,))
     reference = _local(url, folder) if not is_remote(url) else DirectReference(url=urlunsplit(parts._replace(fragment="")))
     reference = replace(reference, url=public_url(reference.url), sha256=_sha256(parts.fragment, shown))
     if not reference.filename.endswith(_ENDINGS):
@@ -83,6 +85,8 @@ def direct_reference(name: str, url: str, folder: Path) -> DirectReference:
 def shown_url(url: str) -> str:
     """A direct address for messages and locks: without credentials and fragment, and of an absolute path only the name."""
     parts = urlsplit(url)
+    if hides_login(url):
+        return f"{parts.scheme}://…"
     if parts.scheme not in {"file", ""}:
         return public_url(urlunsplit(parts._replace(fragment="")))
     return f"file:…/{Path(parts.path).name}" if parts.path.startswith("/") else url.partition("#")[0]

@@ -12,7 +12,6 @@ from provisioner.index.memo import Memo
 from provisioner.index.metadata.local_wheel import with_python
 from provisioner.index.model import FIND_LINKS
 from provisioner.index.pages.filename import parse_filename
-from provisioner.index.pages.page import parse_page
 from provisioner.index.pages.reader import directory_files
 
 if TYPE_CHECKING:
@@ -49,6 +48,8 @@ class FindLinks:
             return ()
         if path.is_dir():
             return directory_files(path, FIND_LINKS)
+        from provisioner.index.pages.page import parse_page
+
         try:
             return parse_page(path.read_bytes(), content_type="text/html", url=path.absolute().as_uri(), index=FIND_LINKS)
         except OSError as error:
@@ -61,5 +62,7 @@ class FindLinks:
         answer = self._transport.request(place, source=source)
         if answer.status != 200:
             raise refusal(answer.status, place, source=source, looked_at=answer.looked_at)
+        from provisioner.index.pages.page import parse_page
+
         content_type = answer.headers.get("Content-Type", "")
         return parse_page(answer.body, content_type=content_type, url=answer.url, index=FIND_LINKS)

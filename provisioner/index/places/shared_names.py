@@ -17,7 +17,7 @@ from provisioner.index.offline import NotCachedError
 from provisioner.index.routing import default_index, open_indexes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from concurrent.futures import Executor
 
     from packaging.utils import NormalizedName
@@ -51,10 +51,13 @@ def doubts(
     has_others: HasOthers,
     *,
     workers: Callable[[], Executor],
+    told: Collection[str] = (),
 ) -> tuple[str, ...]:
     """What a user should hear of where unclaimed names came from, one line each; nothing where one index is for all names.
 
-    `has_others` says whether an index has other files under a name, and may raise `UnavailableError`, which is told, too.
+    Of names that were `told` before it is no news that they are not from the default index; that others know them is, for
+    these may have come since. `has_others` says whether an index has other files under a name, and may raise
+    `UnavailableError`, which is told, too.
     """
     order = open_indexes(settings)
     default = default_index(settings)
@@ -67,7 +70,7 @@ def doubts(
         rivals = {name: tuple(one.index for one in asked if name in one.known) for name in own}
         ways = dict.fromkeys(found for found in rivals.values() if found)
         lines.extend(_known_to_several(index, others, [name for name in own if rivals[name] == others]) for others in ways)
-        alone = [name for name in own if not rivals[name]]
+        alone = [name for name in own if not rivals[name] and name not in told]
         if alone and index != default:
             lines.append(f"from index {place(index)} and not from {place(default)}, which is the default: {names(alone)}")
     return (*lines, *(_not_known(one) for one in asked if one.unknown))

@@ -17,7 +17,7 @@ from provisioner.index.model import PackageRelease
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-FORMAT = "2"
+FORMAT = "3"
 """What these bytes are called where they are kept: those of another format are not looked at."""
 
 

@@ -16,7 +16,7 @@ from provisioner.solve.choices.markers import NEWEST_PATCH, is_settled
 from provisioner.solve.requirement import Candidate, Matching, Origin, Requirement, Test
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from packaging.requirements import Requirement as Pep508
     from packaging.specifiers import SpecifierSet
@@ -73,6 +73,7 @@ class Bounds:
     """
 
     def __init__(self, constraints: Sequence[tuple[Pep508, Origin]], wish: Wish, markers: Markers | None = None) -> None:
+        self._wish = wish
         self._tests: dict[str, list[tuple[Test, Origin]]] = {}
         for constraint, origin in constraints:
             marker = constraint.marker
@@ -85,6 +86,15 @@ class Bounds:
             origin = Origin("request", name, f"hashes.{name}", text, place)
             self._tests.setdefault(name, []).append((Hashed(frozenset(digests)), origin))
         self._requirements: dict[tuple[Key, int], Requirement] = {}
+
+    def without(self, groups: Collection[str]) -> Bounds:
+        """The same but for some lines of the spec; itself where none of them is about a distribution's versions."""
+        if not any(origin.group in groups for tests in self._tests.values() for _, origin in tests):
+            return self
+        found = Bounds((), self._wish)
+        kept = {name: [pair for pair in tests if pair[1].group not in groups] for name, tests in self._tests.items()}
+        found._tests = {name: tests for name, tests in kept.items() if tests}
+        return found
 
     @property
     def is_empty(self) -> bool:

@@ -16,16 +16,23 @@ from packaging.utils import canonicalize_name
 from provisioner.solve.requirement import Origin
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from provisioner.solve.target import Wish
 
 Asked = tuple[Pep508, Origin]
 """A requirement and why it is there."""
 
+NOBODY = Origin("request", "", "nobody asks", "nobody asks for it")
+"""Whose requirement it is that was dropped; no conflict tells it, for it holds nowhere."""
+
 
 class Overrides:
     """The overrides of one spec, by distribution."""
 
-    def __init__(self, wish: Wish) -> None:
+    def __init__(self, wish: Wish, dropped: Iterable[str] = ()) -> None:
+        """`dropped` are distributions of which nothing is required, whatever the spec puts in their place."""
+        self._wish = wish
         self._found: dict[str, list[Asked]] = {}
         for index, text in enumerate(wish.spec.overrides):
             override = Pep508(text)
@@ -33,9 +40,14 @@ class Overrides:
             place = wish.place(f"overrides.{index}")
             origin = Origin("request", name, f"overrides.{index}", f"you override {name} with {text}", place)
             self._found.setdefault(name, []).append((override, origin))
+        self._found.update({name: [(Pep508(f"{name}; python_version < '0'"), NOBODY)] for name in dropped})
 
     def __bool__(self) -> bool:
         return bool(self._found)
+
+    def dropping(self, names: Iterable[str]) -> Overrides:
+        """The same overrides, and beside them that nothing is required of some distributions."""
+        return Overrides(self._wish, names)
 
     def of(self, name: str) -> list[Asked]:
         """What stands in the place of requirements of a distribution; nothing where they stand for themselves."""

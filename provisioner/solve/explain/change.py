@@ -58,6 +58,16 @@ class Change(Struct, frozen=True, kw_only=True):
         return next((self.text.removeprefix(sign) for sign in SIGNS if self.text.startswith(sign)), self.text)
 
 
+def line_left_out(wish: Wish, group: str) -> Change:
+    """The change that leaves out a line of the spec that only rules versions out: a constraint, an override, hashes."""
+    key, _, place = group.partition(".")
+    if key == "hashes":
+        return Change(component=group, text=LEFT_OUT, instead=f"the hashes of {place}")
+    text = getattr(wish.spec, key)[int(place)]
+    component = f"{key}.{canonicalize_name(Pep508(text).name)}"
+    return Change(component=component, text=LEFT_OUT, instead=f"the {key.removesuffix('s')} `{text}`")
+
+
 def changed(wish: Wish, changes: Iterable[Change]) -> Wish:
     """The wish after some changes."""
     for change in changes:

@@ -19,6 +19,7 @@ from provisioner.solve.stack import Conflict, Reason
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from provisioner.matrix.model import Build
     from provisioner.solve.explain.fold import Saying
     from provisioner.solve.explain.hints import Settle
     from provisioner.solve.requirement import Candidate, Key, Requirement
@@ -153,7 +154,9 @@ def _here(universe: Universe, by_group: Groups, found: list[Saying]) -> list[Say
     platform = universe.problem.wish.platform
 
     def is_here(parent: Candidate | None) -> bool:
-        build = parent.subject[1] if parent is not None and parent.key.component in FRAMEWORKS and parent.subject else None
+        if parent is None or parent.key.is_package or parent.key.component not in FRAMEWORKS or not parent.subject:
+            return True
+        build: Build | None = parent.subject[1]
         return build is None or not build.platforms or platform in build.platforms
 
     compiled = [member for saying in found if saying.need.startswith(COMPILED) for member in saying.members]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 PLURALS = {
     "needs": "need", "is": "are", "builds": "build", "knows": "know", "does": "do", "was": "were", "reaches": "reach",
-    "has": "have", "writes": "write", "comes": "come", "brings": "bring",
+    "has": "have", "writes": "write", "comes": "come", "brings": "bring", "carries": "carry",
 }  # fmt: skip
 
 RUNS = 4

@@ -6,15 +6,14 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
 from provisioner.errors import ProvisionError, UnavailableError
-from provisioner.solve.explain.change import LEFT_OUT, Change, changed
+from provisioner.solve.explain.change import Change, changed
 from provisioner.solve.explain.cost import Cost, cost_of, rank
 from provisioner.solve.explain.fewer_hosts import fewer_hosts
 from provisioner.solve.explain.hint_words import SHOWN, hint_of
 from provisioner.solve.explain.lever import Lever, change_of, left_out, levers_of
 from provisioner.solve.explain.other_ways import other_ways
+from provisioner.solve.explain.way import Way, gives_up, says_more, told
 from provisioner.solve.problem import join
 from provisioner.solve.rules.devices import FRAMEWORKS
 from provisioner.solve.search.provider import Course
@@ -47,14 +46,6 @@ MOST_READS, MOST_READS_OF_ONE = 1_000, 400
 of a large conflict takes some hundreds, and what needs thousands is nothing a person would want to wait for."""
 
 
-class Way(Struct, frozen=True, kw_only=True):
-    """Changes that work, what they cost, and what they give."""
-
-    changes: tuple[Change, ...]
-    costs: tuple[Cost, ...]
-    gives: Mapping[str, str]
-
-
 def hints(
     universe: Universe, search: CompleteSearch, groups: tuple[str, ...], *, settle: Settle | None = None
 ) -> tuple[Hint, ...]:
@@ -68,7 +59,9 @@ def hints(
     universe.patience.end_after(MOST_READS)
     found = _Ways(universe, search, settle).found(groups)
     if settle is not None:
-        found.extend(_others(universe, chain(other_ways(universe, groups), fewer_hosts(universe, search, groups)), settle))
+        tried = chain(other_ways(universe, groups), fewer_hosts(universe, search, groups))
+        found.extend(_others(universe, tried, settle, known=found))
+    found = [way for way in found if not says_more(way, found)]
     found.sort(key=lambda way: (rank(list(way.costs)), [(change.text, change.instead) for change in way.changes]))
     hosts = {target.label: target for target in universe.problem.wish.hosts}
     asked = universe.problem.wish.spec.requires.keys()
@@ -97,19 +90,19 @@ def _settled(settle: Settle, wish: Wish, changes: Sequence[Change]) -> Mapping[s
         return None
 
 
-def _others(universe: Universe, tried: Iterable[tuple[Change, ...]], settle: Settle) -> list[Way]:
-    """Those of some changes of the inputs that help; none that does more than another."""
+def _others(universe: Universe, tried: Iterable[tuple[Change, ...]], settle: Settle, *, known: Sequence[Way]) -> list[Way]:
+    """Those of some changes of the inputs that help; none that does more than another, or than what is known."""
     wish = universe.problem.wish
     found: list[Way] = []
     for changes in _answered_in_time(tried):
-        said = {_told(change) for change in changes}
-        if any({_told(one) for one in way.changes} <= said for way in found):
+        said = {told(change) for change in changes}
+        if any({told(one) for one in way.changes} <= said for way in (*known, *found)):
             continue
         universe.patience.share(MOST_READS_OF_ONE)
         given = _settled(settle, wish, changes)
         if given is not None:
-            told = tuple(_exact(change, given) for change in changes)
-            found.append(Way(changes=told, costs=tuple(cost_of(change.component) for change in told), gives=given))
+            exact = tuple(_exact(change, given) for change in changes)
+            found.append(Way(changes=exact, costs=tuple(cost_of(change.component) for change in exact), gives=given))
     return found
 
 
@@ -119,11 +112,6 @@ def _answered_in_time(ways: Iterable[tuple[Change, ...]]) -> Iterator[tuple[Chan
         yield from ways
     except UnavailableError:
         return
-
-
-def _told(change: Change) -> tuple[str, str, str, str]:
-    """What makes a change another one; two lines about one distribution that are left out differ in what they say."""
-    return change.component, change.text, change.host, change.instead if change.text == LEFT_OUT else ""
 
 
 def _exact(change: Change, given: Mapping[str, str]) -> Change:
@@ -157,9 +145,9 @@ class _Ways:
             tried += 1
             self._universe.patience.share(MOST_READS_OF_ONE)
             way = self._way(levers)
-            if way is not None and not _says_more(way, ways):
+            if way is not None and not says_more(way, ways):
                 ways.append(way)
-                if not any(change.text == LEFT_OUT for change in way.changes):
+                if not gives_up(way.changes):
                     done.append(dropped)
                     continue
             for further in self._further(levers, dropped):
@@ -184,14 +172,16 @@ class _Ways:
 
     def _in_the_way(self, levers: tuple[Lever, ...], dropped: frozenset[str]) -> tuple[str, ...]:
         """Why nothing can be had of what the levers are about, though all would be well without it; not minimal."""
-        present = tuple(dict.fromkeys(lever.key for lever in levers if not lever.is_fact))
+        present = tuple(dict.fromkeys(lever.key for lever in levers if not lever.is_fact and not lever.is_line))
         is_refuted = bool(present) and self._search.refutes(without=dropped, present=present)
         return self._search.core(without=dropped) if is_refuted else ()
 
     def _way(self, levers: tuple[Lever, ...]) -> Way | None:
         """Change what the levers say; None when that is still impossible, or an index it needs is out of reach."""
+        is_settled_whole = self._settle is not None and all(lever.is_line for lever in levers)
         try:
-            chosen = self._chosen(levers)
+            # Without some lines another Python may do: whether any does is for who tries all of them.
+            chosen = [None] * len(levers) if is_settled_whole else self._chosen(levers)
         except UnavailableError:
             return None
         if chosen is None:
@@ -200,6 +190,7 @@ class _Ways:
             change_of(self._universe, lever, candidate) if candidate is not None else left_out(self._universe, lever)
             for lever, candidate in zip(levers, chosen, strict=True)
         ]
+        pairs = list(dict.fromkeys(pairs))
         order = {target.label: place for place, target in enumerate(self._universe.problem.wish.hosts)}
         pairs.sort(key=lambda pair: (pair[1], order.get(pair[0].host, -1), pair[0].component))
         changes = tuple(change for change, _ in pairs)
@@ -212,7 +203,7 @@ class _Ways:
             given = _settled(self._settle, self._universe.problem.wish, (*changes, open_python))
             if given is not None:
                 changes, costs = (*changes, _exact(open_python, given)), [*costs, cost_of("python")]
-        if given is None or (any(change.text == LEFT_OUT for change in changes) and not self._is_of_use(given)):
+        if given is None or (gives_up(changes) and not self._is_of_use(given)):
             return None
         return Way(changes=changes, costs=tuple(costs), gives=given)
 
@@ -237,17 +228,18 @@ class _Ways:
     def _chosen(self, levers: tuple[Lever, ...]) -> list[Candidate | None] | None:
         """What each lever would say instead: of a fact the value nearest to today's, of a request what would be answered.
 
-        None stands for a request of which no other value works either: it would have to be left out.
+        None stands for a request of which no other value works either, and for a line: it would have to be left out.
         """
         without = _groups(levers)
-        present = tuple(dict.fromkeys(lever.key for lever in levers))
+        asking = [lever for lever in levers if not lever.is_line]
+        present = tuple(dict.fromkeys(lever.key for lever in asking))
         if self._search.refutes(without=without, present=present):
-            hopeless = {lever.key for lever in levers if self._is_hopeless(lever, without)}
+            hopeless = {lever.key for lever in asking if self._is_hopeless(lever, without)}
             present = tuple(key for key in present if key not in hopeless)
             if not hopeless or self._search.refutes(without=without, present=present):
                 return None
         chosen: dict[Key, Candidate] = {}
-        for lever in levers:
+        for lever in asking:
             for some in lever.nearest(self._universe) if lever.key in present else ():
                 works = self._first(some, without=without, given=tuple(chosen.values()), present=present)
                 if works is not None:
@@ -258,7 +250,7 @@ class _Ways:
             if pins is None:
                 return None
             chosen = {key: chosen.get(key, pins[key]) for key in present}
-        return [chosen.get(lever.key) for lever in levers]
+        return [None if lever.is_line else chosen.get(lever.key) for lever in levers]
 
     def _is_hopeless(self, lever: Lever, without: frozenset[str]) -> bool:
         """Whether nothing of what a request is about can be had."""
@@ -307,12 +299,6 @@ class _Ways:
             if pins is not None and not violations(relaxed, pins):
                 return pins
         return self._search.best(without=without, given=given, present=present)
-
-
-def _says_more(way: Way, ways: Iterable[Way]) -> bool:
-    """Whether one of the ways does with some of the changes: a request that is left out frees what was changed beside it."""
-    said = {_told(change) for change in way.changes}
-    return any({_told(change) for change in other.changes} < said for other in ways)
 
 
 def _groups(levers: Sequence[Lever]) -> frozenset[str]:

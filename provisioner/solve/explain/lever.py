@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from provisioner.solve.explain.change import LEFT_OUT, Change
+from provisioner.solve.explain.change import LEFT_OUT, Change, line_left_out
 from provisioner.solve.explain.cost import Cost, cost_of
 from provisioner.solve.outcome.answer import TRIED
 from provisioner.solve.python.named_files import is_named
@@ -33,6 +33,9 @@ ELSEWHERE = frozenset({"image", "policy"})
 LEFT_OUT_ONLY = frozenset({"constraints", "overrides", "hashes", "requires-python"})
 """Lines of the spec of which no other value is proposed: without them the inputs are joined again (`other_ways`)."""
 
+LINES_IN_A_SEARCH = LEFT_OUT_ONLY - {"requires-python"}
+"""Those that rule out versions of distributions, so that a search can do without them in one environment."""
+
 
 class Lever(Struct, frozen=True):
     """One request or one fact: the group of its requirements, the key it is about and what it says now."""
@@ -47,8 +50,15 @@ class Lever(Struct, frozen=True):
         return self.current.origin.kind == "fact"
 
     @property
+    def is_line(self) -> bool:
+        """Whether it asks for nothing and only rules versions out: a constraint, an override, hashes. It can be left out."""
+        return self.group.partition(".")[0] in LINES_IN_A_SEARCH
+
+    @property
     def name(self) -> str:
         """What a person would call it: `pytorch_build` is about PyTorch, and still another line of the spec."""
+        if self.is_line:
+            return self.current.origin.text  # of two lines that say the same both are left out, and that is one change
         if self.group == "requires.pytorch_build":
             return "pytorch_build"
         return self.key.name.partition("[")[0] if self.key.is_package else self.key.component
@@ -92,7 +102,7 @@ def levers_of(universe: Universe, search: CompleteSearch, groups: Sequence[str])
             is_fixed = is_open or is_derived or lever.name in GIVEN | ELSEWHERE or group == TRIED or group in extra
             is_fixed = is_fixed or group.partition(".")[0] in LEFT_OUT_ONLY
             is_environment = universe.packages is not None and lever.name == "python"
-            if parent is None and not is_fixed and not is_environment:
+            if (parent is None and not is_fixed and not is_environment) or lever.is_line:
                 found.append(lever)
     return found
 
@@ -119,6 +129,9 @@ def change_of(universe: Universe, lever: Lever, candidate: Candidate) -> tuple[C
 
 def left_out(universe: Universe, lever: Lever) -> tuple[Change, Cost]:
     """A request as if it had not been made."""
+    if lever.is_line:
+        change = line_left_out(universe.problem.wish, lever.group)
+        return change, cost_of(change.component)
     package = lever.group.removeprefix("packages.") if lever.group.startswith("packages.") else ""
     asked = _asked(universe, lever)
     return Change(component=lever.name, text=LEFT_OUT, package=package, instead=asked), cost_of(LEFT_OUT)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
-from packaging.requirements import Requirement as Pep508
-from packaging.utils import canonicalize_name
 
-from provisioner.solve.explain.change import LEFT_OUT, LINES, Change
+from provisioner.solve.explain.change import LEFT_OUT, LINES, Change, line_left_out
 from provisioner.solve.requirement import Key
 from provisioner.solve.rules.standing import is_prerelease
 
@@ -66,16 +64,12 @@ def _accelerators(wish: Wish, groups: tuple[str, ...]) -> Iterator[tuple[Change,
 def _lines(wish: Wish, groups: tuple[str, ...]) -> Iterator[tuple[Change, ...]]:
     """Constraints, overrides and hashes without which the rest may hold together."""
     for group in groups:
-        key, _, place = group.partition(".")
-        if key == "hashes":
-            yield (Change(component=group, text=LEFT_OUT, instead=f"the hashes of {place}"),)
-        elif key == "requires-python":
+        key = group.partition(".")[0]
+        if key == "requires-python":
             told = " and ".join(f"`{text}`" for text in wish.spec.requires_python)
             yield (Change(component=key, text=LEFT_OUT, instead=f"the project's requires-python {told}"),)
-        elif key in LINES:
-            text = getattr(wish.spec, key)[int(place)]
-            component = f"{key}.{canonicalize_name(Pep508(text).name)}"
-            yield (Change(component=component, text=LEFT_OUT, instead=f"the {key.removesuffix('s')} `{text}`"),)
+        elif key == "hashes" or key in LINES:
+            yield (line_left_out(wish, group),)
 
 
 def _policies(universe: Universe, groups: tuple[str, ...]) -> Iterator[Change]:

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 MOST_LINES = 15
 """What fits on a screen beside the hints; who reads more than that reads JSON."""
 
+MOST_GIVEN = 12
+"""As many versions as a reader of a hint compares; a spec may pin two hundred, and a hint repeats those that stay."""
+
 SUMMARIZED = ("tensorflow", "jax", "cuda", "rocm", "driver", "amdgpu", "webdriver", "python")
 
 
@@ -43,12 +46,18 @@ def reason_line(reason: Reason) -> str:
 
 
 def hint_line(hint: Hint) -> str:
-    """A hint and what it would give."""
-    gives = ", ".join(f"{name} {value}" for name, value in hint.gives.items() if name != "pytorch_build")
+    """A hint and what it would give: all of it, or of many requests what the hint names and the components first."""
+    given = {name: value for name, value in hint.gives.items() if name != "pytorch_build"}
     build = hint.gives.get("pytorch_build")
-    if build and "pytorch" in hint.gives:
-        gives = gives.replace(f"pytorch {hint.gives['pytorch']}", f"pytorch {hint.gives['pytorch']}+{build}")
-    return f"{hint.text}: gives {gives}" if gives else hint.text
+    if build and "pytorch" in given:
+        given["pytorch"] = f"{given['pytorch']}+{build}"
+    words = hint.text.split()
+    wanted = sorted(given, key=lambda name: (name not in SUMMARIZED and name != "pytorch", name not in words))
+    shown = {*(wanted if len(wanted) <= MOST_GIVEN else wanted[: MOST_GIVEN - 1])}
+    told = [f"{name} {value}" for name, value in given.items() if name in shown]
+    more = len(given) - len(told)
+    rest = [f"and {more} more, listed under --format json"] if more else []
+    return f"{hint.text}: gives {', '.join([*told, *rest])}" if told else hint.text
 
 
 def stack_rows(stack: Stack) -> list[tuple[str, str, str]]:

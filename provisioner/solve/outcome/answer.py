@@ -14,7 +14,9 @@ from provisioner.solve.outcome.package_relaxations import built_elsewhere
 from provisioner.solve.outcome.relaxations import relaxations, undated
 from provisioner.solve.outcome.require_cuda import require_cuda
 from provisioner.solve.outcome.unverified import unverified
+from provisioner.solve.outcome.withdrawn import withdrawn
 from provisioner.solve.python.beside import needs_beside
+from provisioner.solve.python.own_libraries import is_told_twice
 from provisioner.solve.requirement import SHARED_FILE, Key, Labelled, OfSystem, OneOf, Within
 from provisioner.solve.rules.devices import FRAMEWORKS
 from provisioner.solve.rules.drivers import NativeDriver, RunsCuda
@@ -52,7 +54,7 @@ def answer(
     system = {key: candidate for key, candidate in pins.items() if not key.is_package and key.component not in HIDDEN | unknown}
     wanted = [requirement for candidate in pins.values() for requirement in universe.requirements(candidate)]
     wanted += needs_beside(problem, beside)
-    rules = [requirement for requirement in wanted if requirement.key in system]
+    rules = [requirement for requirement in wanted if requirement.key in system and not is_told_twice(requirement, system)]
     build = _framework_build(pins)
     drivers = sorted((one for one in rules if isinstance(one.test, RunsCuda)), key=_floor, reverse=True)
     arch_list = _arch_list(build)
@@ -77,7 +79,11 @@ def answer(
         image=image,
         packages=tuple(_packages(universe.packages, pins)) if universe.packages else (),
         runs=problem.wish.runs,
-        warnings=(*unknown_extras(universe, pins), *(universe.packages.variants.left_out if universe.packages else ())),
+        warnings=(
+            *withdrawn(universe, pins),
+            *unknown_extras(universe, pins),
+            *(universe.packages.variants.left_out if universe.packages else ()),
+        ),
         moves=tuple(sorted(moves(universe, pins), key=lambda move: (move.name not in problem.wish.upgraded, move.name))),
     )
 

@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from provisioner.host.model import Host
 from provisioner.solve.python.own_cuda import own_runtimes
+from provisioner.solve.python.own_libraries import own_libraries
 from provisioner.solve.rules.coverage import Target, compiles_for, runs_natively
 from provisioner.solve.rules.devices import FRAMEWORKS
 from provisioner.solve.rules.drivers import NativeDriver, RunsCuda
@@ -67,7 +68,7 @@ class _Gate:
         virtual = {name for name, component in self._matrix.components.items() if component.is_virtual}
         named = (one for one in pins.values() if one.key.component in self._matrix.components)
         self._parts = [one for one in named if one.subject and not one.key.is_package and one.key.component not in virtual]
-        self._parts.extend(own_runtimes(problem.matrix, pins))
+        self._parts.extend((*own_runtimes(problem.matrix, pins), *own_libraries(problem, pins)))
         self._demands = list(self._all_demands())
         self._minimums = [
             (one.version, one.subject[0].driver) for one in self._parts if one.subject[0] and one.subject[0].driver

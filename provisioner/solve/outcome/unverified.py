@@ -10,6 +10,7 @@ from provisioner.host.parse import parse_wsl
 from provisioner.solve.outcome.environment import overrides
 from provisioner.solve.outcome.gate_answer import gate_unverified
 from provisioner.solve.requirement import PACKAGE, PYTORCH, SLOTS, Key
+from provisioner.solve.rules.carriers import unlisted_words
 from provisioner.solve.rules.devices import FRAMEWORKS
 from provisioner.solve.rules.drivers import RunsCuda
 from provisioner.solve.rules.facts import (
@@ -42,6 +43,7 @@ def unverified(universe: Universe, pins: Mapping[Key, Candidate]) -> tuple[str, 
     found = [
         *_unmeasured(universe, pins),
         *_compiled(pins),
+        *unlisted_words(universe.problem.matrix, pins.values()),
         *_overridden(universe, pins),
         *_unsupported(universe, pins),
         *_undocumented(universe),

@@ -9,7 +9,9 @@ from msgspec import Struct
 from packaging.specifiers import SpecifierSet
 
 from provisioner.index.model import DIRECT_PATH, DIRECT_URL
+from provisioner.names import DISTRIBUTION_OF_COMPONENT
 from provisioner.solve.python.own_cuda import CUDA, own_cuda_needs
+from provisioner.solve.python.own_libraries import own_library_needs
 from provisioner.solve.requirement import (
     PACKAGE,
     PYTORCH,
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from packaging.version import Version as PackageVersion
 
     from provisioner.index.model import PackageRelease
-    from provisioner.matrix.model import Build
+    from provisioner.matrix.model import Build, Matrix
     from provisioner.matrix.model_distributions import Distribution, DistributionLimit, ImpliedNeed
     from provisioner.matrix.need import Need
     from provisioner.solve.problem import Problem
@@ -46,6 +48,12 @@ Sources: pytorch/pytorch, .github/scripts/build_triton_wheel.py; uv documentatio
 
 VARIANT_INDEX, DEFAULT = "variant-index", "default"
 NO_VERSION = Version.named("")
+
+
+def of_variant_indexes(matrix: Matrix) -> frozenset[str]:
+    """PyTorch, and every distribution of which its indexes of builds have wheels."""
+    served = (one.name for one in matrix.distributions if one.served_by == VARIANT_INDEX)
+    return frozenset({DISTRIBUTION_OF_COMPONENT[PYTORCH.name], *COMPILERS, *served})
 
 
 class Seat(Struct, frozen=True):
@@ -133,6 +141,7 @@ class DistributionFacts:
             if _is_compiled(known, release):
                 found.append(self._its_build(candidate, release, known))
             found.extend(self._implied(candidate, release, known))
+        found.extend(own_library_needs(self._problem, candidate))
         found.extend(self._by_limit(limit, candidate) for limit in limits)
         return tuple(found)
 

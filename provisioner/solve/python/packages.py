@@ -167,7 +167,8 @@ class PackageWorld:
             return self._declared(candidate, release)
         except UnusableMetadataError as error:
             # Said of many versions at once, in a conflict: whose files they are stands before it.
-            why = error.message.removeprefix(f"`{release.file.filename}` is ")
+            named = f"`{release.file.filename}` "
+            why = error.message.removeprefix(f"{named}is ").removeprefix(named)
             origin = Origin("rule", release.name, f"{release.name} files", f"{release.name} {candidate.label}: {why}")
             return (Requirement(Key("platform"), Labelled(frozenset(), why), origin),)
 

@@ -22,6 +22,7 @@ from provisioner.solve.requirement import (
     Unless,
     Within,
 )
+from provisioner.solve.rules.carriers import OverriddenCarriers
 from provisioner.solve.rules.devices import Devices
 from provisioner.solve.rules.drivers import RunsCuda
 from provisioner.solve.rules.facts import ABSENT, COMPILERS, WSL, binds, is_chosen, to_settle, virtualizations
@@ -74,6 +75,7 @@ class Needs:
         self._held: dict[tuple[str, str], dict[str, TargetHost]] = {}
         self._on_choices: dict[tuple[str, str], dict[Key, Need]] = {}
         self._kernels = KernelSupport(matrix)
+        self._overridden = OverriddenCarriers(matrix, wish)
         self.policy = PolicySide(matrix, wish)
         self.guards = Guards(matrix, wish)
         self.devices = Devices(matrix, wish, self.guards, keys.get("gpu", ()))
@@ -129,7 +131,9 @@ class Needs:
             text = f"{_named(candidate)} needs {need.component} {need}"
             group = f"{candidate.key.component} needs {need.component}"
             for key in self._reach(candidate.key, need.component):
-                yield Requirement(key, _test(need, candidate), Origin("rule", candidate.key.component, group, text, place))
+                instead = self._overridden.instead(candidate, need, key)
+                origin = Origin("rule", candidate.key.component, group, text, place)
+                yield instead or Requirement(key, _test(need, candidate), origin)
 
     def _falling_under(self, candidate: Candidate) -> Iterator[Rule]:
         for rule in self._rules.get(candidate.key.component, ()):

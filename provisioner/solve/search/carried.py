@@ -1,6 +1,8 @@
 """Components that distributions carry: what is installed is the distribution's, so the stack must name that version.
 
-A framework's build may take any cuDNN 9, and so may the distribution that brings it: chosen apart they need not agree.
+A framework's build may take any cuDNN 9, and so may the distribution that brings it: chosen apart they need not agree. Mostly
+the component can be put at the version of the distribution once an answer is found. Where something forbids that, the two are
+a pair: the search is told that each version of the distribution is that version of the component, and decides both at once.
 """
 
 from __future__ import annotations
@@ -9,21 +11,15 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from provisioner.solve.requirement import PACKAGE, PYTORCH, Key
+from provisioner.solve.rules.carriers import CARRIED, carried_version, unlisted
 from provisioner.solve.search.universe import violations
-from provisioner.versions import Version
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from provisioner.solve.problem import Problem
     from provisioner.solve.requirement import Candidate
-    from provisioner.solve.search.universe import Universe
-
-CARRIED = {
-    "cudnn": ("nvidia-cudnn-cu11", "nvidia-cudnn-cu12", "nvidia-cudnn-cu13"),
-    "nccl": ("nvidia-nccl-cu11", "nvidia-nccl-cu12", "nvidia-nccl-cu13"),
-    "triton": ("triton",),
-}
-"""Distributions that carry a component of the stack, so that their versions must agree with it."""
+    from provisioner.solve.search.universe import Pair, Universe
 
 
 def as_carried(
@@ -34,19 +30,44 @@ def as_carried(
     The distribution is one of the answer, or of those that were chosen before it and stay `beside` it.
     PyTorch's own are left as they are: its builds name them exactly, and some are linked into its libraries.
     """
-    for key in [key for key in pins if key.component in CARRIED and not key.is_package]:
-        carrier = carrier_of(key, {**beside, **pins})
-        # By the version alone: the label of a file that a requirement names has its address too.
-        version = Version.parse(str(carrier.pep440)) if carrier is not None else pins[key].version
+    for key, carrier in _carriers(universe.problem, pins, beside).items():
+        version = carried_version(carrier)
         if pins[key].version != version:
-            fitting = (one for one in universe.candidates(key) if one.version == version)
+            listed = universe.candidates(key)
+            unknown = unlisted(key, listed, carrier)
+            fitting = [one for one in listed if one.version == version] if unknown is None else [unknown]
             pins = next((found for one in fitting if not violations(universe, found := {**pins, key: one})), pins)
     return pins
 
 
-def carrier_of(key: Key, pins: Mapping[Key, Candidate]) -> Candidate | None:
-    """The one distribution that carries a component for a framework other than PyTorch; None for none, or several."""
-    if key.is_package or (PYTORCH in pins and not key.slot):
+def apart(
+    universe: Universe, pins: Mapping[Key, Candidate], beside: Mapping[Key, Candidate] = MappingProxyType({})
+) -> frozenset[Pair]:
+    """The components of an answer that are not at the version of the distribution that carries them, each with that."""
+    carriers = _carriers(universe.problem, pins, beside)
+    return frozenset((key, one.key) for key, one in carriers.items() if pins[key].version != carried_version(one))
+
+
+def with_carried(problem: Problem, packages: Mapping[Key, Candidate]) -> Problem:
+    """A problem in which components may also be at the version that one of some chosen distributions carries."""
+    for key in [key for key in problem.domains if key.component in CARRIED and not key.is_package]:
+        for carrier in (packages.get(Key(name, PACKAGE)) for name in CARRIED[key.component]):
+            found = unlisted(key, problem.domains[key], carrier) if carrier is not None else None
+            problem = problem if found is None else problem.with_candidate(key, found)
+    return problem
+
+
+def carrier_of(problem: Problem, key: Key, pins: Mapping[Key, Candidate]) -> Candidate | None:
+    """The one distribution that carries a component; None for none, or several, or where PyTorch's build names it exactly."""
+    if key.is_package:
         return None
     found = [pins[carrier] for name in CARRIED.get(key.component, ()) if (carrier := Key(name, PACKAGE)) in pins]
-    return found[0] if len(found) == 1 else None
+    if len(found) != 1 or (PYTORCH in pins and not key.slot and not problem.overrides.of(found[0].key.name)):
+        return None
+    return found[0]
+
+
+def _carriers(problem: Problem, pins: Mapping[Key, Candidate], beside: Mapping[Key, Candidate]) -> dict[Key, Candidate]:
+    everything = {**beside, **pins}
+    found = {key: carrier_of(problem, key, everything) for key in pins if key.component in CARRIED}
+    return {key: carrier for key, carrier in found.items() if carrier is not None}

@@ -175,8 +175,9 @@ class CompleteSearch:
                 return None
             pins = self._reached(self._solver.get_model() or [], dropped())
             fresh = [candidate for candidate in pins.values() if candidate not in self._expanded]
-            # The matrix costs nothing to read, an index does: what the matrix refuses is never asked of an index.
-            free = [candidate for candidate in fresh if not candidate.key.is_package]
+            # The matrix costs nothing to read, an index does: what the matrix refuses is never asked of an index. Nor is
+            # anything asked about a version without a file for the target, whose page said so.
+            free = [candidate for candidate in fresh if not candidate.key.is_package or candidate.has_no_file]
             if not (free or (fresh and is_reading)):
                 return pins
             for candidate in free or fresh:
@@ -274,11 +275,11 @@ class CompleteSearch:
                 f"the problem was not decided after reading {MAX_READS} candidates",
                 hints=("narrow `requires:` or `packages:` with lower bounds, so that fewer versions are in question",),
             )
-        self._expanded.add(candidate)
         known = self._universe.beforehand(candidate)
         for requirement in self._universe.requirements(candidate):
             if requirement not in known:
                 self._require(requirement, candidate)
+        self._expanded.add(candidate)  # not before: where an index does not answer, it is still to be read
 
     def _require(self, requirement: Requirement, parent: Candidate | None) -> None:
         """(group holds and parent chosen) implies one of the candidates the requirement allows."""

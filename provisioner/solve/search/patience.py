@@ -22,8 +22,11 @@ class Patience:
         self._share = 0
 
     def end_after(self, count: int) -> None:
-        """From now on so many versions more in all, besides those asked about before; none until a share is given."""
-        self._left = count
+        """From now on so many versions more in all, besides those asked about before; none until a share is given.
+
+        Said again it changes nothing: who looks for ways out in several environments has one budget.
+        """
+        self._left = count if self._left is None else self._left
         self._share = 0
 
     def share(self, count: int) -> None:

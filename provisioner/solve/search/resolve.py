@@ -39,7 +39,8 @@ def pins_or_refutation(universe: Universe) -> dict[Key, Candidate] | CompleteSea
     Raises `UnavailableError` when an index that the decision needs is out of reach.
     """
     course = Course(never_goes_back=universe.packages is None)
-    pins = search(universe, course)
+    # What has no file at all is a reason to stop before anything else is tried: resolvelib comes to it in the user's order.
+    pins = None if _lacks_a_file(universe) else search(universe, course)
     is_valid = pins is not None and not violations(universe, pins)
     if pins is not None and is_valid and not course.has_gone_back:
         return pins
@@ -61,6 +62,12 @@ def pins_or_refutation(universe: Universe) -> dict[Key, Candidate] | CompleteSea
     complete.close()
     assert not violations(universe, decided), "the complete search returned an invalid assignment"
     return decided
+
+
+def _lacks_a_file(universe: Universe) -> bool:
+    """Whether nothing can be installed of a distribution that is required from the start."""
+    roots = (root for root in universe.roots if root.key.is_package)
+    return any(all(one.has_no_file or not root.allows(one) for one in universe.candidates(root.key)) for root in roots)
 
 
 def _may_stand(universe: Universe, pins: dict[Key, Candidate]) -> bool:

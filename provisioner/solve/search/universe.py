@@ -9,6 +9,7 @@ from packaging.specifiers import SpecifierSet
 from provisioner.solve.choices.bounds import Bounds, is_exact
 from provisioner.solve.python.early import is_met_without, names_prerelease
 from provisioner.solve.requirement import PYTORCH, TORCH, Candidate, Key, Labelled, Matching, Origin, Requirement, Test, Within
+from provisioner.solve.rules.carriers import carried_version, unlisted
 from provisioner.solve.search.patience import Patience
 from provisioner.versions import Range
 
@@ -19,10 +20,24 @@ if TYPE_CHECKING:
     from provisioner.solve.python.packages import PackageWorld
 
 
-class Universe:
-    """One environment's world. Without `packages` it is the system stack alone and needs no index."""
+Pair = tuple[Key, Key]
+"""A component, and the distribution that carries it."""
 
-    def __init__(self, problem: Problem, packages: PackageWorld | None = None, patience: Patience | None = None) -> None:
+
+class Universe:
+    """One environment's world. Without `packages` it is the system stack alone and needs no index.
+
+    Of each of some `pairs` the distribution's version is the component's.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        packages: PackageWorld | None = None,
+        patience: Patience | None = None,
+        *,
+        pairs: frozenset[Pair] = frozenset(),
+    ) -> None:
         self.problem = problem
         self.packages = packages
         self.patience = patience or Patience()
@@ -36,14 +51,19 @@ class Universe:
         self._early: dict[Requirement, bool] = {}
         self._allowed_by_test: dict[tuple[Key, Test], frozenset[Candidate]] = {}
         self._spelled: dict[Key, dict[str, list[Candidate]]] = {}
+        self._pairs = pairs
+        self._carried: dict[Key, tuple[Candidate, ...]] = {}
+        self._carrying: dict[Candidate, tuple[Requirement, ...]] = {}
 
     def relaxed(
         self, *, without: Collection[str] = (), given: Collection[Candidate] = (), present: Collection[Key] = ()
     ) -> Universe:
         """The same world without what some groups require from the start, but with some candidates and keys required."""
-        found = Universe(self.problem, self.packages, self.patience)
-        found._requirements = self._requirements
-        found.bounds = self.bounds
+        found = Universe(self.problem, self.packages, self.patience, pairs=self._pairs)
+        found._carried, found._carrying = self._carried, self._carrying
+        found.bounds = self.bounds.without(without)
+        if found.bounds is self.bounds:
+            found._requirements = self._requirements
         origin = Origin("request", "", "tried", "a change was tried")
         found.roots = (
             *(root for root in self.roots if root.origin.group not in without),
@@ -56,12 +76,40 @@ class Universe:
         """Every candidate of a key, most wanted first; raises `UnavailableError` when the index is out of reach."""
         if key.is_package:
             return self.packages.candidates(key) if self.packages else ()
-        return self.problem.domains.get(key, ())
+        listed = self.problem.domains.get(key, ())
+        return (*listed, *self._unlisted(key, listed)) if self._pairs else listed
+
+    def _unlisted(self, key: Key, listed: Iterable[Candidate]) -> tuple[Candidate, ...]:
+        """What the distributions of pairs carry and the matrix does not list, wanted less than what it does."""
+        if key not in self._carried:
+            carriers = [carrier for of, carrier in sorted(self._pairs) if of == key]
+            versions = (one for carrier in carriers for one in self.candidates(carrier) if one.subject.file is not None)
+            found = (unlisted(key, listed, one) for one in versions)
+            self._carried[key] = tuple({one.version.text: one for one in found if one is not None}.values())
+        return self._carried[key]
 
     def beforehand(self, candidate: Candidate) -> tuple[Requirement, ...]:
-        """What is known of a candidate without reading its metadata: constraints, hashes, files that others write too."""
-        shared = self.packages.shared.of(candidate) if self.packages and candidate.key.is_package else ()
-        return (*self.bounds.of(candidate), *shared)
+        """What is known of a candidate without reading its metadata: constraints, hashes, shared files, what it carries."""
+        if not candidate.key.is_package:
+            return self.bounds.of(candidate)
+        shared = self.packages.shared.of(candidate) if self.packages else ()
+        return (*self.bounds.of(candidate), *shared, *(self._carries(candidate) if self._pairs else ()))
+
+    def _carries(self, candidate: Candidate) -> tuple[Requirement, ...]:
+        """That a distribution's version is the version of the components it is paired with."""
+        if candidate not in self._carrying:
+            keys = [
+                key for key, carrier in sorted(self._pairs) if carrier == candidate.key and candidate.subject.file is not None
+            ]
+            self._carrying[candidate] = tuple(self._is_version(candidate, key) for key in keys)
+        return self._carrying[candidate]
+
+    def _is_version(self, candidate: Candidate, key: Key) -> Requirement:
+        name, version, component = candidate.key.name, carried_version(candidate), key.component
+        labels = frozenset(one.label for one in self.candidates(key) if one.version == version)
+        text = f"{name} {candidate.label} carries {component} {version}"
+        origin = Origin("rule", name, f"{name} carries {component}", text, f"matrices/{component}.yaml")
+        return Requirement(key, Labelled(labels, str(version)), origin)
 
     def requirements(self, candidate: Candidate) -> tuple[Requirement, ...]:
         """What choosing a candidate requires; computed once."""

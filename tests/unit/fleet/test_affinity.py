@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from provisioner.fleet.affinity import Affinity, Expression, admits, node_affinity
+from provisioner.fleet.affinity import Affinity, Expression, node_affinity
 from provisioner.fleet.affinity_needs import Alternative, Needs, needs_of
 from provisioner.fleet.labels import ARCHITECTURE, LabelSet, label_sets, labels_of
 from provisioner.host.model import Driver, Host, HostGpu, OperatingSystem
 from provisioner.host.roster import ListedHost
 from provisioner.solve.stack import Stack
 from provisioner.versions import Range
+from tests.scheduler import admits
 
 COMPUTE, DRIVER = "nvidia.com/gpu.compute", "nvidia.com/cuda.driver-version"
 

@@ -9,7 +9,6 @@ import pytest
 from msgspec.json import decode
 
 from provisioner.fleet import cover
-from provisioner.fleet.affinity import admits
 from provisioner.fleet.covering import cover_fleet
 from provisioner.fleet.labels import labels_of
 from provisioner.fleet.placing import affinities
@@ -20,6 +19,7 @@ from provisioner.matrix.cache import cached_matrix
 from provisioner.solve.target import Wish
 from provisioner.spec.model import Spec
 from tests import small
+from tests.scheduler import admits
 
 if TYPE_CHECKING:
     from provisioner.fleet.model import FleetAnswer

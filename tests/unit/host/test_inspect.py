@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from provisioner.document import load_document
 from provisioner.errors import UsageError
 from provisioner.host.inspect import inspect_host
-from provisioner.host.load import host_document, load_host
+from provisioner.host.load import KIND, host_document, host_from_document
 from provisioner.host.model import HostGpu, SecureBoot
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ def test_a_saved_machine_becomes_its_profile(name: str, golden: Callable[[Path, 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_profile_of_a_saved_machine_reads_back(name: str) -> None:
-    assert load_host(HOSTS / f"{name}.yaml") == inspect_host(HOSTS / name, gpu_names=PRODUCTS).host
+    read = host_from_document(load_document(HOSTS / f"{name}.yaml", kind=KIND))
+    assert read == inspect_host(HOSTS / name, gpu_names=PRODUCTS).host
 
 
 @pytest.mark.parametrize(

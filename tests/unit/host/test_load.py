@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from provisioner.document import FileError, parse_document
+from provisioner.document import FileError, load_document, parse_document
 from provisioner.errors import InvalidDocumentError
-from provisioner.host.load import host_document, host_from_document, load_host
+from provisioner.host.load import KIND, host_document, host_from_document
 from provisioner.host.model import Driver, Host, HostGpu, Jetson, Libraries, OperatingSystem, SecureBoot
 
 DESIGNED = """\
@@ -39,7 +39,7 @@ EXAMPLES = Path(__file__).parents[3] / "examples/hosts"
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.yaml")), ids=lambda path: path.stem)
 def test_an_example_is_valid_and_says_what_it_is(path: Path) -> None:
-    assert load_host(path).platform is not None
+    assert host_from_document(load_document(path, kind=KIND)).platform is not None
     assert path.read_text().startswith("# ")
 
 
@@ -53,7 +53,7 @@ def mistakes(text: str) -> list[str]:
 def test_every_fact_of_a_profile_is_read_and_written_back_as_it_stands(tmp_path: Path) -> None:
     path = tmp_path / "h100.yaml"
     path.write_text(DESIGNED)
-    host = load_host(path)
+    host = host_from_document(load_document(path, kind=KIND))
     assert host.gpus == (HostGpu(name="NVIDIA H100 80GB HBM3", compute_capability="9.0", count=8),)
     assert host_document(host) == DESIGNED
 
@@ -170,5 +170,5 @@ def test_an_inline_host_keeps_its_place_in_the_spec() -> None:
 
 def test_a_profile_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(FileError) as caught:
-        load_host(tmp_path / "absent.yaml")
+        load_document(tmp_path / "absent.yaml", kind=KIND)
     assert caught.value.message == f"host profile `{tmp_path / 'absent.yaml'}` does not exist"

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Self
 import pytest
 from msgspec.structs import replace
 
-from provisioner.errors import UnavailableError
-from provisioner.index.http.settings import IndexSettings
+from provisioner.errors import ProvisionError, UnavailableError
+from provisioner.index.http.settings import IndexSettings, settings_from_pip
 from provisioner.index.http.transport import Transport
 from tests.scripted_server import Answer, ScriptedServer
 
@@ -161,8 +161,50 @@ def test_a_trusted_host_is_not_checked_and_others_are(server: ScriptedServer, se
         asked(trusting, server.url("/a"))
 
 
-def test_a_bundle_without_certificates_accepts_nobody(server: ScriptedServer, settings: IndexSettings, tmp_path: Path) -> None:
-    bundle = tmp_path / "bundle.pem"
-    bundle.write_text("not a certificate")
-    with pytest.raises(UnavailableError, match=r"its TLS certificate is not accepted .*no certificate or crl found"):
-        asked(replace(settings, ca_bundle=str(bundle)), server.url("/a"))
+BROKEN = "-----BEGIN CERTIFICATE-----\nnot base64\n-----END CERTIFICATE-----\n"
+
+
+@pytest.mark.parametrize("content", ["", "not a certificate", BROKEN])
+@pytest.mark.parametrize(
+    ("variables", "named"),
+    [
+        ({"PIP_CERT": "FILE"}, "PIP_CERT"),
+        ({"REQUESTS_CA_BUNDLE": "FILE", "SSL_CERT_FILE": "/other.pem"}, "REQUESTS_CA_BUNDLE"),
+        ({"SSL_CERT_FILE": "FILE", "PIP_CERT": ""}, "SSL_CERT_FILE"),
+        ({"PIP_CONFIG_FILE": "CONFIG"}, "`cert` in pip.conf"),
+        ({"SSL_CERT_FILE": str(AUTHORITY), "PIP_CLIENT_CERT": "FILE"}, "PIP_CLIENT_CERT"),
+    ],
+)
+def test_a_file_without_certificates_is_named_with_what_names_it(
+    server: ScriptedServer, tmp_path: Path, content: str, variables: dict[str, str], named: str
+) -> None:
+    file, config = tmp_path / "bundle.pem", tmp_path / "pip.conf"
+    file.write_text(content)
+    config.write_text(f"[global]\ncert = {file}\n")
+    environ = {"PIP_CONFIG_FILE": "/dev/null"}
+    environ |= {name: value.replace("FILE", str(file)).replace("CONFIG", str(config)) for name, value in variables.items()}
+    found = settings_from_pip(environ)
+    with pytest.raises(ProvisionError) as caught:
+        asked(replace(found, retries=0, cache_directory=tmp_path, keyring_provider="disabled"), server.url("/a"))
+    assert caught.value.message == (
+        f"the certificate file `{file}` ({named}) cannot be used: there is no certificate in it that can be read"
+    )
+    assert caught.value.hints == (f"correct {named}",)
+    assert caught.value.exit_code == 2
+
+
+def test_who_is_trusted_is_said_where_a_certificate_is_not(
+    server: ScriptedServer, settings: IndexSettings, tmp_path: Path
+) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UnavailableError) as caught:
+        asked(replace(settings, ca_bundle=str(tmp_path / "empty"), ca_bundle_from="PIP_CERT"), server.url("/a"))
+    assert caught.value.causes == (server.url("/a"), f"trusted is who `{tmp_path / 'empty'}` (PIP_CERT) names")
+
+
+@pytest.mark.parametrize("kept", ["ca_bundle", "client_certificate"])
+def test_of_two_files_the_one_that_is_not_there_is_named(server: ScriptedServer, settings: IndexSettings, kept: str) -> None:
+    files = {"ca_bundle": "/no/such.pem", "client_certificate": "/no/such.pem", kept: str(SERVER)}
+    with pytest.raises(ProvisionError) as caught:
+        asked(replace(settings, **files), server.url("/a"))
+    assert caught.value.message == "the certificate file `/no/such.pem` cannot be used: it does not exist"

@@ -1,4 +1,4 @@
-"""Digests and configurations from a registry that speaks the distribution protocol over real HTTP."""
+"""Digests from a registry that speaks the distribution protocol over real HTTP."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from provisioner.errors import UnavailableError
 from provisioner.index.http.settings import IndexSettings
 from provisioner.index.reference import ImageReference, ImageReferenceError
-from provisioner.index.registry import image_config, resolve_digest
+from provisioner.index.registry import resolve_digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +29,7 @@ class Registry:
     def __init__(self) -> None:
         self.contents: dict[str, tuple[str, bytes]] = {}
         self.has_token = False
+        self.token = b'{"token": "let-me-in"}'
         self.states_digest = True
         self.seen: list[str] = []
 
@@ -77,7 +78,7 @@ class _Handler(BaseHTTPRequestHandler):
         registry.seen.append(f"{self.command} {self.path}")
         path = self.path.partition("?")[0]
         if path == "/token":
-            self._send(200, "application/json", b'{"token": "let-me-in"}')
+            self._send(200, "application/json", registry.token)
         elif registry.has_token and self.headers.get("Authorization") != "Bearer let-me-in":
             realm = f'Bearer realm="http://{registry.host}/token",service="here",scope="repository:team/base:pull"'
             self._send(401, "application/json", b"{}", {"WWW-Authenticate": realm})
@@ -133,36 +134,6 @@ def test_a_reference_with_a_digest_needs_no_registry() -> None:
     assert resolve_digest(f"no-such-registry.invalid/x@{digest}", settings=SETTINGS) == digest
 
 
-def test_the_configuration_is_that_of_the_platform(registry: Registry) -> None:
-    amd = registry.push_image("linux/amd64", Env=["NVIDIA_REQUIRE_CUDA=cuda>=12.6"], Labels={"a": "b"})
-    arm = registry.push_image("linux/arm64", Env=["OTHER=1"])
-    registry.push_index(("linux/arm64", arm), ("linux/amd64", amd), tag="1.0")
-    reference = f"{registry.host}/team/base:1.0"
-    assert image_config(reference, settings=SETTINGS)["config"] == {
-        "Env": ["NVIDIA_REQUIRE_CUDA=cuda>=12.6"],
-        "Labels": {"a": "b"},
-    }
-    assert image_config(reference, settings=SETTINGS, platform="linux/arm64")["config"] == {"Env": ["OTHER=1"]}
-
-
-def test_an_image_without_an_index_has_one_configuration(registry: Registry) -> None:
-    digest = registry.push_image("linux/amd64", tag="1.0", Env=["A=1"])
-    for reference in (f"{registry.host}/team/base:1.0", f"{registry.host}/team/base@{digest}"):
-        assert image_config(reference, settings=SETTINGS)["config"] == {"Env": ["A=1"]}
-    with pytest.raises(ImageReferenceError) as caught:
-        image_config(f"{registry.host}/team/base:1.0", settings=SETTINGS, platform="linux/arm64")
-    assert caught.value.message == (
-        f"image `{registry.host}/team/base:1.0` is not built for linux/arm64; it is for linux/amd64"
-    )
-
-
-def test_an_image_for_other_platforms_names_them(registry: Registry) -> None:
-    image = registry.push_image("linux/arm64")
-    registry.push_index(("linux/arm64", image), ("unknown/unknown", image), tag="1.0")
-    with pytest.raises(ImageReferenceError, match="is not built for linux/amd64; it is for linux/arm64"):
-        image_config(f"{registry.host}/team/base:1.0", settings=SETTINGS)
-
-
 def test_a_tag_the_registry_does_not_know_is_bad_input(registry: Registry) -> None:
     with pytest.raises(ImageReferenceError) as caught:
         resolve_digest(f"{registry.host}/team/base:9", settings=SETTINGS)
@@ -186,18 +157,12 @@ def test_offline_no_registry_is_asked() -> None:
         resolve_digest("ubuntu:24.04", settings=IndexSettings(offline=True))
 
 
-def test_content_that_is_not_what_its_digest_says_is_refused(registry: Registry) -> None:
-    image = registry.push_image("linux/amd64")
-    registry.push_index(("linux/amd64", image), tag="1.0")
-    registry.contents[f"/v2/team/base/manifests/{image}"] = (MANIFEST, b"{}")
-    with pytest.raises(UnavailableError, match=f"sends something else than {image}"):
-        image_config(f"{registry.host}/team/base:1.0", settings=SETTINGS)
-
-
-def test_an_answer_that_is_no_manifest_is_named(registry: Registry) -> None:
-    registry.contents["/v2/team/base/manifests/1.0"] = (MANIFEST, b"<html>")
-    with pytest.raises(UnavailableError, match="with something that is not a manifest"):
-        image_config(f"{registry.host}/team/base:1.0", settings=SETTINGS)
+@pytest.mark.parametrize("token", [b"<html>", b"[]", b"[" * 100_000])
+def test_a_token_service_that_gives_none_is_named(registry: Registry, token: bytes) -> None:
+    registry.has_token, registry.token = True, token
+    with pytest.raises(UnavailableError) as caught:
+        resolve_digest(f"{registry.host}/team/base", settings=SETTINGS)
+    assert caught.value.message == (f"the token service of registry `{registry.host}` answers with something that is no token")
 
 
 @pytest.mark.parametrize(

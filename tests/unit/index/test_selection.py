@@ -143,6 +143,31 @@ def test_source_distributions_are_taken_only_when_allowed_and_only_without_a_whe
     assert release.file.filename == "demo-1.0-py3-none-any.whl"
 
 
+def test_a_source_distribution_beside_wheels_for_others_is_told_where_it_would_be_taken() -> None:
+    """As langdetect 1.0.9, whose one wheel is for Python 2, and cdifflib 1.2.6, with one for macOS."""
+    told = "; policy `allow: [sdist]` would take its source distribution"
+    assert refused("demo-1.0-py2-none-any.whl") == ("no wheel for cp312 on linux/amd64 (has py2)", "python")
+    assert refused("demo-1.0-py2-none-any.whl", "demo-1.0.tar.gz") == (
+        f"no wheel for cp312 on linux/amd64 (has py2){told}",
+        "python",
+    )
+    mac = "demo-1.0-cp312-cp312-macosx_10_9_x86_64.whl"
+    assert refused("demo-1.0.tar.gz", mac) == (f"no wheel for linux/amd64 (has macos/x86_64){told}", "platform")
+    (release,) = select("demo-1.0-py2-none-any.whl", "demo-1.0.tar.gz", allow_sdist=True)
+    assert release.file is not None
+    assert release.file.filename == "demo-1.0.tar.gz"
+
+
+@pytest.mark.parametrize(
+    "stated", [{"yanked": "broken"}, {"requires_python": "<3.12"}, {"upload_time": "2026-02-01T00:00:00Z"}]
+)
+def test_a_source_distribution_that_would_not_be_taken_either_is_not_told(stated: dict[str, str]) -> None:
+    wheel = listed("demo-1.0-py2-none-any.whl", upload_time="2026-01-01T00:00:00Z")
+    source = listed("demo-1.0.tar.gz", **({"upload_time": "2026-01-01T00:00:00Z"} | stated))
+    (release,) = Selection(environment=LINUX, exclude_newer="2026-01-15").releases(DEMO, [*wheel, *source])
+    assert release.why_not == "no wheel for cp312 on linux/amd64 (has py2)"
+
+
 def test_prereleases_are_listed_when_allowed_or_when_there_is_nothing_else() -> None:
     names = ("demo-2.0rc1-py3-none-any.whl", "demo-1.0-py3-none-any.whl")
     assert [str(release.version) for release in select(*names)] == ["1.0"]

@@ -132,7 +132,8 @@ def test_what_the_spec_bounds_without_requiring_it_holds_back() -> None:
 
 def test_what_nothing_explains_is_unknown() -> None:
     [held] = held_back(lock_with("1.17.0"), Shelf((release("six", "2.0"),)), ENVIRONMENT)
-    assert held.causes == (Cause(kind="unknown", text="unknown: nothing in the answer rules it out by itself"),)
+    text = f"unknown: nothing in the answer rules it out by itself; `provision explain {held.name}` tries it"
+    assert held.causes == (Cause(kind="unknown", text=text),)
 
 
 def test_what_the_old_version_required_itself_and_is_not_there_now_moves_it() -> None:

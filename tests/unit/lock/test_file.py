@@ -9,7 +9,9 @@ from msgspec.structs import replace
 
 from provisioner.document import FileError
 from provisioner.errors import InvalidDocumentError, ProvisionError
-from provisioner.lock.file import lock_digest, lock_path, parse_lock, read_lock, verify_digest, write_lock
+from provisioner.lock.file import VERSIONED, lock_digest, lock_path, parse_lock, read_lock, verify_digest, write_lock
+from provisioner.names import DISTRIBUTION_OF_COMPONENT
+from provisioner.solve.rules.carriers import CARRIED
 from tests.lock_examples import PACKAGES, SIX, cpu_stack, cuda_stack, lock_of
 
 if TYPE_CHECKING:
@@ -228,6 +230,49 @@ def test_a_package_for_a_platform_the_lock_lacks_is_refused() -> None:
     assert causes(text) == (
         f"pylock.trainer.toml:{number}:1: packages[0].tool.provision.platforms: `linux/arm64` is not a platform of this lock",
     )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key", "told"),
+    [
+        (
+            'cuda = "12.6.3"',
+            'cuda = "twelve"',
+            "cuda",
+            "tool.provision.platforms[0].stack.cuda: `twelve` is not a version of cuda",
+        ),
+        (
+            'pytorch_build = "cu126"\n',
+            "",
+            "[tool.provision.platforms.stack]",
+            "tool.provision.platforms[0].stack: it has `pytorch` without `pytorch_build`, which tells its builds apart",
+        ),
+        (
+            '    "six>=1.5",\n]',
+            '    "six >> 1.5",\n]',
+            "requires = ",
+            "packages[0].tool.provision.requires[0]: `six >> 1.5` is not a requirement (PEP 508)",
+        ),
+        (
+            "upload-time = 2024-12-04 17:35:26.475808+00:00",
+            "upload-time = 2024-12-04 17:35:26",
+            "upload-time",
+            (
+                "packages[1].wheels[0].upload-time: `2024-12-04T17:35:26` has no time zone, and PEP 751 has it in UTC: "
+                "write `Z` after it"
+            ),
+        ),
+    ],
+    ids=["version", "build", "requirement", "date"],
+)
+def test_what_others_compare_must_be_what_it_should_be(old: str, new: str, key: str, told: str) -> None:
+    text = TEXT.replace(old, new, 1)
+    (cause,) = causes(text)
+    assert cause == f"pylock.trainer.toml:{line_of(text, key)}:1: {told}"
+
+
+def test_every_component_that_distributions_carry_has_a_version() -> None:
+    assert {*CARRIED, *DISTRIBUTION_OF_COMPONENT} <= VERSIONED
 
 
 @pytest.mark.parametrize("value", ["a\\nb", "a\\u0000b"])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from packaging.requirements import Requirement
 from packaging.version import Version as PackageVersion
 
+from provisioner.errors import UnavailableError
 from provisioner.index.model import Environment, IndexFile, PackageRelease
 from provisioner.solve.problem import join
 from provisioner.solve.python.packages import PackageWorld
@@ -140,3 +141,23 @@ def test_a_key_is_decided_once_something_requires_it_as_the_engine_does() -> Non
     assert found is not None
     assert found == decide(universe)
     assert {key.name: found[key].label for key in found if key.name in table} == {"picture": "2", "cuda": "1"}
+
+
+def test_what_an_index_did_not_say_is_asked_again_and_never_taken_for_nothing(searches: list[CompleteSearch]) -> None:
+    """A version of which the metadata could not be read would otherwise go with everything from then on."""
+
+    class Halting(Shelf):
+        is_open = False
+
+        def requirements(self, release: PackageRelease) -> tuple[Requirement, ...]:
+            if not self.is_open and release.name == "beta":
+                raise UnavailableError("no route")
+            return super().requirements(release)
+
+    shelf = Halting({"alpha": {1: ("beta",)}, "beta": {1: ("gamma",)}, "gamma": {1: ("alpha<1",)}})
+    search = CompleteSearch(made(shelf, "alpha"))
+    searches.append(search)
+    with pytest.raises(UnavailableError):
+        search.find()
+    shelf.is_open = True
+    assert search.find() is None

@@ -182,3 +182,17 @@ def test_a_build_nobody_publishes_cannot_be_locked_and_says_why() -> None:
     assert "pytorch 2.11+own cannot be locked: it is compiled from source, no binary is published" in conflict_lines(
         explain_conflict(found)
     )
+
+
+def test_a_conflict_over_the_distribution_of_a_framework_is_told() -> None:
+    """As of `tensorflow==2.15.*` with `numpy>=2`: the distribution has the component's name, and is no build of the matrix."""
+    shelf = Shelf({"tensorflow": {"2.21": ["numpy<2"]}, "numpy": {"2": [], "1": []}})
+    problem = join(MATRIX, small.wish({}, NEW, packages=["tensorflow", "numpy>=2"], accelerator="cpu"))
+    found = Universe(problem, PackageWorld(problem, shelf, ENVIRONMENT))
+    assert conflict_lines(explain_conflict(found)) == (
+        "you require tensorflow  (the spec)",
+        "you require numpy>=2  (the spec)",
+        "tensorflow 2.21 needs numpy<2  (metadata of tensorflow 2.21)",
+        "tensorflow 2.21 is installed as tensorflow==2.21  (pypi)",
+        "so no tensorflow is left that goes with numpy>=2",
+    )

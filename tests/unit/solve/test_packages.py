@@ -12,16 +12,18 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version as PackageVersion
 
 from provisioner.index.markers import marker_environment
+from provisioner.index.metadata.core_metadata import UnusableMetadataError
 from provisioner.index.model import Environment, IndexFile, PackageRelease
 from provisioner.matrix.model import Matrix, Release
 from provisioner.matrix.model_distributions import Distribution, DistributionLimit, ImpliedNeed
-from provisioner.solve.explain.conflict import explain_conflict
+from provisioner.solve.explain.conflict import described, explain_conflict
 from provisioner.solve.explain.words import conflict_lines
 from provisioner.solve.outcome.unverified import unverified
 from provisioner.solve.problem import join
 from provisioner.solve.python.packages import PackageWorld
 from provisioner.solve.requirement import PACKAGE, PYTORCH, Key
-from provisioner.solve.search.resolve import decide
+from provisioner.solve.search.complete import CompleteSearch
+from provisioner.solve.search.resolve import decide, pins_or_refutation
 from provisioner.solve.search.universe import Universe
 from provisioner.versions import Version
 from tests import small
@@ -343,3 +345,44 @@ def test_a_requirement_by_url_is_not_met_by_a_namesake_on_the_index() -> None:
     shelf = Shelf({"tool": {"2": ["core @ https://files.test/core.whl"], "1": ["core"]}, "core": {"1": []}})
     assert solve(shelf, ["tool"]) == {"tool": "1", "core": "1"}
     assert solve(shelf, ["tool>=2"]) is None
+
+
+def test_what_is_wrong_with_the_metadata_of_many_versions_is_said_once() -> None:
+    """As of celery 4.4.0 … 4.4.7, which all ask for `pytz (>dev)`: the files' names would keep the versions apart."""
+
+    class Broken(Shelf):
+        def requirements(self, release: PackageRelease) -> tuple[Requirement, ...]:
+            assert release.file is not None
+            raise UnusableMetadataError(
+                f"`{release.file.filename}` cannot be used: `pytz (>dev)` is not a requirement that PEP 508 allows"
+            )
+
+    problem = join(small.matrix(("python",), {"python": {"3.11": {}}}), small.wish({"python": "3.11"}, packages=["celery"]))
+    shelf = Broken({"celery": {"4.4.7": [], "4.4.6": [], "4.4.5": []}})
+    found = Universe(problem, PackageWorld(problem, shelf, ENVIRONMENT))
+    assert conflict_lines(explain_conflict(found)) == (
+        "you require celery  (the spec)",
+        "celery 4.4.5 … 4.4.7: cannot be used: `pytz (>dev)` is not a requirement that PEP 508 allows  (the package index)",
+        "so no celery is left",
+    )
+
+
+def test_what_has_no_file_is_found_before_anything_is_read_of_what_was_named_first() -> None:
+    """As of sagemaker, of which there once were source distributions alone, behind boto3, awscli and s3fs: a thousand files."""
+
+    class Shut(Shelf):
+        def requirements(self, release: PackageRelease) -> tuple[Requirement, ...]:
+            raise AssertionError(f"{release.name} {release.version} was read")
+
+    wish = small.wish({"python": "3.11"}, packages=["alpha", "beta", "gone>=2"])
+    problem = join(small.matrix(("python",), {"python": {"3.11": {}}}), wish)
+    shelf = Shut({"alpha": {"2": [], "1": []}, "beta": {"1": []}, "gone": {"3": "too new", "2": "too new", "1": []}})
+    found = Universe(problem, PackageWorld(problem, shelf, ENVIRONMENT))
+    search = pins_or_refutation(found)
+    assert isinstance(search, CompleteSearch)
+    assert conflict_lines(described(found, search, search.minimal())) == (
+        "you require gone>=2  (the spec)",
+        "gone 2 and 3: too new  (the package index)",
+        "so no gone>=2 is left",
+    )
+    search.close()

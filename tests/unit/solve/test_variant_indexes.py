@@ -8,7 +8,7 @@ import pytest
 from packaging.utils import canonicalize_name
 
 from provisioner.errors import UnavailableError
-from provisioner.solve.joint import solve_joint
+from provisioner.solve.joint import NoStackError, solve_joint
 from provisioner.solve.problem import join
 from provisioner.solve.python.variant_indexes import VariantIndexes
 from tests import small
@@ -74,4 +74,41 @@ def test_nothing_is_proved_impossible_without_the_index() -> None:
     shelf = Cut({"torch": {"2.4.0": ["six==9"], "2.1.0": ["six==9"]}, "six": {"1": []}})
     with pytest.raises(UnavailableError) as caught:
         solve_joint(problem("torch"), lambda _: shelf)
+    assert caught.value.message == "index `pytorch-cu118` cannot be reached: no route"
+
+
+def test_an_index_that_matters_is_told_with_what_stands_against_every_answer_without_it() -> None:
+    shelf = Cut({"torch": {"2.4.0": ["six==9"], "2.1.0": ["six==9"]}, "six": {"1": []}})
+    with pytest.raises(UnavailableError) as caught:
+        solve_joint(problem("torch"), lambda _: shelf)
+    assert caught.value.causes == (
+        "without what it has there is no answer:",
+        "  you require torch  (the spec)",
+        "  pytorch 2.1.0+cu118 cannot be installed: index pytorch-cu118 is out of reach  (pytorch-cu118)",
+        "  pytorch 2.1.0+cu121 and 2.4.0+cu124 need six==9  (metadata of pytorch 2.4.0+cu124 and 1 more)",
+        "  every CUDA build of pytorch 2.1.0 and 2.4.0 is installed from its wheel  (pypi and 1 more)",
+        "  so no torch is left",
+    )
+
+
+def test_what_is_impossible_whatever_the_index_has_is_proved_without_it() -> None:
+    """The tool needs what is not there; the framework, whose third build is on the other index, has nothing to do with it."""
+    torch: dict[str, list[str] | str] = {"2.4.0": ["tool==1"], "2.1.0": ["tool==1"]}
+    shelf = Cut({"torch": torch, "tool": {"2": [], "1": ["six==9"]}, "six": {"1": []}, "app": {"1": ["tool==1"]}})
+    with pytest.raises(NoStackError) as caught:
+        solve_joint(problem("torch", "app"), lambda _: shelf)
+    assert "torch@pytorch-cu118" in shelf.asked
+    assert caught.value.causes == (
+        "you require app  (the spec)",
+        "app 1 needs tool==1  (metadata of app 1)",
+        "tool 1 needs six==9: the index has 1  (metadata of tool 1)",
+        "so no app is left",
+    )
+
+
+def test_what_the_index_may_have_settles_is_not_proved_by_leaving_the_framework_out() -> None:
+    """Without the framework the rest has an answer, so nobody knows whether the whole has one."""
+    shelf = Cut({"torch": {"2.4.0": ["six==9"], "2.1.0": ["six==9"]}, "six": {"1": []}, "app": {"1": ["six"]}})
+    with pytest.raises(UnavailableError) as caught:
+        solve_joint(problem("torch", "app"), lambda _: shelf)
     assert caught.value.message == "index `pytorch-cu118` cannot be reached: no route"

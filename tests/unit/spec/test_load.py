@@ -182,7 +182,10 @@ def test_what_allows_nothing_is_a_mistake(text: str, mistake: str) -> None:
         ("https://example.org/{cuda}", "`{cuda}` is not a placeholder; only {variant} is filled in"),
         (
             "https://me:secret@example.org/simple",
-            "a URL must not carry a password, since this file is shared; put it into .netrc or the installer's keyring",
+            (
+                "a URL must not carry a password, since this file is shared; put it into .netrc or the installer's keyring "
+                "(an `@` in a path is written %40)"
+            ),
         ),
     ],
 )

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import time
@@ -58,3 +59,17 @@ def test_an_interrupt_ends_the_program_too() -> None:
     with pytest.raises(KeyboardInterrupt):
         stream(python("import sys,time; print('x', file=sys.stderr); time.sleep(60)"), interrupt)
     assert time.monotonic() - started < 10
+
+
+def test_an_interrupt_is_one_where_nothing_may_be_ended_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on macOS, of programs that have ended and that nobody has waited for."""
+
+    def refuse(group: int, number: int) -> None:
+        raise PermissionError(group, number)
+
+    def interrupt(line: str) -> None:
+        raise KeyboardInterrupt(line)
+
+    monkeypatch.setattr(os, "killpg", refuse)
+    with pytest.raises(KeyboardInterrupt):
+        stream(python("import sys; print('x', file=sys.stderr)"), interrupt)

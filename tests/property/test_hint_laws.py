@@ -1,0 +1,125 @@
+"""Ways out of conflicts of packages, constraints and overrides, against every change a person could make by hand.
+
+The second opinion tries all changes of up to three things and asks the brute force of `test_request_laws` whether anything
+is left; a change is another version of what a line asks for, or a line that is left out.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import event, given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from provisioner.solve.joint import NoStackError, solve_joint
+from provisioner.solve.problem import join
+from provisioner.solve.stack import AT_ONCE
+from tests import small
+from tests.property.test_request_laws import NAMES, NUMBERS, REQUIRES, Wanted, World, table
+from tests.strategies import examples
+from tests.unit.solve.test_packages import Shelf, matrix_with_facts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from provisioner.solve.stack import Conflict, Hint
+
+pytestmark = pytest.mark.property
+
+LINE, LEFT_OUT = "leaving out the {} `{}`", "left out"
+
+BOUND = st.builds(Wanted, st.sampled_from(NAMES), st.sampled_from(["==", "<=", ">="]), st.sampled_from(NUMBERS))
+TIGHT = st.tuples(
+    REQUIRES,
+    st.lists(BOUND, min_size=1, max_size=3).map(tuple),
+    st.lists(BOUND, min_size=1, max_size=3).map(tuple),
+    st.just({}) | st.lists(BOUND, min_size=1, max_size=2).map(lambda some: {one.name: one for one in some}),
+).map(lambda fields: World(*fields))
+"""Worlds in which little is left to choose, so that most have no answer."""
+
+Step = tuple[str, str, object]
+"""One change: `package` and its name with the version it may have (0: none of its lines), or a line that is left out."""
+
+
+def conflict_of(world: World) -> Conflict | None:
+    wish = small.wish({"python": "3.11"}, {}, packages=[str(one) for one in world.packages])
+    lists = {
+        "constraints": tuple(str(one) for one in world.constraints),
+        "overrides": tuple(str(one) for one in world.overrides.values()),
+    }
+    wish = replace(wish, spec=replace(wish.spec, **lists))
+    try:
+        solve_joint(join(matrix_with_facts(), wish), lambda _: Shelf(table(world)))
+    except NoStackError as error:
+        return error.conflict
+    return None
+
+
+def changed(world: World, steps: tuple[Step, ...]) -> World:
+    """The world after some changes."""
+    for kind, name, value in steps:
+        if kind == "package":
+            lines = (one if one.name != name else Wanted(name, "==", value) for one in world.packages)  # type: ignore[arg-type]
+            world = replace(world, packages=tuple(one for one in lines if one.name != name or value))
+        elif kind == "constraint":
+            world = replace(world, constraints=tuple(one for one in world.constraints if str(one) != value))
+        else:
+            world = replace(world, overrides={other: one for other, one in world.overrides.items() if other != name})
+    return world
+
+
+def steps_of(world: World) -> list[list[Step]]:
+    """For each thing that could be changed all it could be."""
+    names = dict.fromkeys(one.name for one in world.packages)
+    found: list[list[Step]] = [[("package", name, number) for number in (*NUMBERS, 0)] for name in names]
+    found.extend([("constraint", one.name, str(one))] for one in dict.fromkeys(world.constraints))
+    found.extend([("override", name, "")] for name in world.overrides)
+    return found
+
+
+def ways(world: World) -> Iterator[tuple[Step, ...]]:
+    """Every set of changes of up to three things after which something that was asked for can be had, fewest first."""
+    for count in range(1, AT_ONCE + 1):
+        for some in combinations(steps_of(world), count):
+            for steps in product(*some):
+                after = changed(world, steps)
+                if after.packages and next(after.solutions(), None) is not None:
+                    yield steps
+
+
+def read(world: World, hint: Hint) -> tuple[Step, ...]:
+    """What a hint tells a person to change, as steps."""
+    found: list[Step] = []
+    for component, text in hint.changes:
+        key, _, name = component.partition(".")
+        if key == "constraints":
+            lines = [one for one in dict.fromkeys(world.constraints) if one.name == name]
+            found.extend(("constraint", name, str(one)) for one in lines if LINE.format("constraint", one) in hint.text)
+        elif key == "overrides":
+            found.append(("override", name, ""))
+        else:
+            found.append(("package", component, 0 if text == LEFT_OUT else int(text.removeprefix("=="))))
+    return tuple(dict.fromkeys(found))
+
+
+@given(world=TIGHT)
+@examples(600)
+def test_hints_work_by_hand_and_where_there_is_a_way_there_is_a_hint(world: World) -> None:
+    if next(world.solutions(), None) is not None:
+        return
+    conflict = conflict_of(world)
+    assert conflict is not None
+    told = [read(world, hint) for hint in conflict.hints]
+    for steps, hint in zip(told, conflict.hints, strict=True):
+        assert next(changed(world, steps).solutions(), None) is not None, hint.text
+        assert not any(set(other) < set(steps) for other in told), hint.text
+    shortest = next(ways(world), None)
+    event(
+        "no way" if shortest is None else f"{len(shortest)} changes, {sum(kind != 'package' for kind, _, _ in shortest)} lines"
+    )
+    # What an override replaced is in no conflict, so nobody knows what else would have to change without it.
+    if not world.overrides or told:
+        assert bool(told) == (shortest is not None), (shortest, conflict)

@@ -1,0 +1,39 @@
+"""A file that says it is something else than its name does is no candidate: pip discards it, and uv fails while it installs."""
+
+from __future__ import annotations
+
+import pytest
+
+from provisioner.index.metadata.core_metadata import CoreMetadata, UnusableMetadataError, require_same_release
+
+
+@pytest.mark.parametrize(
+    ("filename", "name", "version"),
+    [
+        ("acme_tools-1.0-py3-none-any.whl", "Acme.Tools", "1.0.0"),
+        ("acme_tools-1.0+cu126-py3-none-any.whl", "acme-tools", "1.0+CU126"),
+        ("acme_tools-1!2.0rc1-7-py3-none-any.whl", "acme-tools", "1!2.0-rc.1"),
+        ("acme-tools-1.0.tar.gz", "acme.tools", "1.0"),
+        ("acme_tools-1.0-py3-none-any.whl", "", ""),
+        ("acme_tools-1.0-py3-none-any.whl", "acme-tools", "no version"),
+        ("no wheel at all", "acme-tools", "1.0"),
+    ],
+)
+def test_the_same_however_it_is_spelled(filename: str, name: str, version: str) -> None:
+    require_same_release(filename, CoreMetadata(name=name, version=version))
+
+
+@pytest.mark.parametrize(
+    ("filename", "name", "version", "told"),
+    [
+        ("acme_tools-1.0-py3-none-any.whl", "acme-tools", "1.1", "acme-tools 1.1"),
+        ("acme_tools-1.0-py3-none-any.whl", "acme-tools", "1.0+local", "acme-tools 1.0+local"),
+        ("acme_tools-1.0+git-1-py3-none-any.whl", "acme-tools", "1.0+git-1", "acme-tools 1.0+git.1"),
+        ("acme_tools-1.0-py3-none-any.whl", "acme-tool", "1.0", "acme-tool 1.0"),
+        ("acme_tools-1.0.tar.gz", "acme-tools", "1.0.post1", "acme-tools 1.0.post1"),
+    ],
+)
+def test_something_else(filename: str, name: str, version: str, told: str) -> None:
+    with pytest.raises(UnusableMetadataError) as caught:
+        require_same_release(filename, CoreMetadata(name=name, version=version))
+    assert caught.value.message == f"`{filename}` says in its metadata that it is {told}, which installers refuse"
