@@ -49,12 +49,12 @@ def main() -> None:
         is_anew = options.again or (options.ours and not _is_ours_still(wish, asked))
         comparison = _compared(wish, asked, () if options.kept else options.tool or OTHERS, is_anew=is_anew)
         sys.stderr.write(f"{'; '.join(row(comparison))}\n")
-        for line in details(comparison, SCRATCH):
+        for line in details(comparison):
             sys.stderr.write(f"    {line}\n")
         sys.stderr.flush()
         comparisons.append(comparison)
     if not options.only:
-        options.output.write_text("\n".join(page(comparisons, SCRATCH)) + "\n", encoding="utf-8")
+        options.output.write_text("\n".join(page(comparisons)) + "\n", encoding="utf-8")
     sys.exit(any(is_disputed(one) and not one.wish.why for one in comparisons))
 
 

@@ -60,43 +60,41 @@ def is_disputed(comparison: Comparison) -> bool:
     return any(verdict(comparison, tool).startswith("**") for tool in OTHERS)
 
 
-def details(comparison: Comparison, scratch: Path) -> Iterator[str]:
+def details(comparison: Comparison) -> Iterator[str]:
     """What differs, and why where a person has found out."""
     for tool in OTHERS:
         if verdict(comparison, tool) not in _AGREED:
-            yield from _difference(comparison, tool, scratch)
+            yield from _difference(comparison, tool)
     has_difference = any(verdict(comparison, tool) not in _AGREED for tool in OTHERS)
     if comparison.ours.pins is None and has_difference:
-        yield f"provision: {_folded(comparison.ours.words, scratch)}"
+        yield f"provision: {_folded(comparison.ours.words)}"
     if comparison.wish.why:
         yield comparison.wish.why if has_difference else f"stale reason: {comparison.wish.why}"
 
 
-def _difference(comparison: Comparison, tool: str, scratch: Path) -> Iterator[str]:
+def _difference(comparison: Comparison, tool: str) -> Iterator[str]:
     ours, theirs = comparison.ours.pins, comparison.theirs[tool].pins
     if ours is not None and theirs is not None:
         parts = [f"{name} {ours.get(name, 'none')} / {theirs.get(name, 'none')}" for name in comparison.differing(tool)]
         more = f" and {len(parts) - MOST} more" if len(parts) > MOST else ""
         yield f"provision / {tool}: {', '.join(parts[:MOST])}{more}"
     if theirs is None:
-        yield f"{tool}: {_folded(comparison.theirs[tool].words, scratch)}"
+        yield f"{tool}: {_folded(comparison.theirs[tool].words)}"
     checks = {f"{tool} on provision's answer": comparison.by_other, f"provision on {tool}'s answer": comparison.by_ours}
     for name, answers in checks.items():
         if tool in answers and answers[tool].pins is None:
-            yield f"{name}: {_folded(answers[tool].words, scratch)}"
+            yield f"{name}: {_folded(answers[tool].words)}"
 
 
-def _folded(words: str, scratch: Path) -> str:
-    """A message in one line: from its error on, without hints and without the directory it was written in."""
+def _folded(words: str) -> str:
+    """A message in one line: from its error on, without hints."""
     text = " ".join(words.partition("\nhint: ")[0].split())
-    for tool in ("provision", *OTHERS):
-        text = text.replace(f"{scratch}/work/{tool}/", "")
     lowered = text.lower()
     text = text[max(lowered.find("error: "), 0) :]
     return text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
 
 
-def page(comparisons: Sequence[Comparison], scratch: Path) -> Iterator[str]:
+def page(comparisons: Sequence[Comparison]) -> Iterator[str]:
     """The lines of the page."""
     read = [one.read for one in comparisons]
     days = sorted({min(read), max(read)})
@@ -126,7 +124,7 @@ def page(comparisons: Sequence[Comparison], scratch: Path) -> Iterator[str]:
     for comparison in comparisons:
         yield f"| {' | '.join(row(comparison))} |"
     for comparison in comparisons:
-        lines = list(details(comparison, scratch))
+        lines = list(details(comparison))
         if lines:
             yield from ("", f"## {comparison.wish.name}", "", *(f"- {line}" for line in lines))
 

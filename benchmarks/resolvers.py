@@ -111,7 +111,7 @@ class Tools:
         )
         result = self._run("provision", folder, self.provision, "solve", str(spec), "--format", "json")
         if result.returncode != 0:
-            return Answer(result.returncode, None, result.stderr.strip())
+            return _refusal(result, folder)
         found: dict[str, str] = json.loads(result.stdout)["packages"]
         return Answer(0, {name: _public(version, name) for name, version in found.items()})
 
@@ -123,7 +123,7 @@ class Tools:
         uv = str(Path(sys.executable).parent / "uv")
         result = self._run("uv", folder, uv, "pip", "compile", listed, "--constraint", bounds, *target, *policy, *quiet)
         if result.returncode != 0:
-            return Answer(result.returncode, None, result.stderr.strip())
+            return _refusal(result, folder)
         return Answer(0, dict(_PIN.findall(result.stdout)))
 
     def _pip(self, wish: RequirementSet, pins: Mapping[str, str], folder: Path) -> Answer:
@@ -137,7 +137,7 @@ class Tools:
             target += ["--platform", platform]
         result = self._run("pip", folder, *pip, "-r", listed, "-c", bounds, *what, *target)
         if result.returncode != 0:
-            return Answer(result.returncode, None, result.stderr.strip())
+            return _refusal(result, folder)
         installed = json.loads(report.read_text(encoding="utf-8"))["install"]
         return Answer(0, {_normalized(one["metadata"]["name"]): one["metadata"]["version"] for one in installed})
 
@@ -167,6 +167,11 @@ def tools(index: str, provision: str, scratch: Path, patience: Mapping[str, int]
         "NO_COLOR": "1",
     }
     return Tools(provision, environment, scratch, patience)
+
+
+def _refusal(result: subprocess.CompletedProcess[str], folder: Path) -> Answer:
+    """What a tool said in place of an answer, without the folder it was asked in, which is another in another checkout."""
+    return Answer(result.returncode, None, result.stderr.strip().replace(f"{folder}/", ""))
 
 
 def _requirement_files(wish: RequirementSet, pins: Mapping[str, str], folder: Path) -> tuple[str, str]:
