@@ -6,6 +6,7 @@ import os
 import re
 from contextlib import suppress
 from pathlib import Path
+from stat import S_IMODE
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct, ValidationError
@@ -113,28 +114,33 @@ def write_text(path: Path, text: str) -> None:
 def write_together(files: Mapping[Path, bytes]) -> None:
     """Write several files that belong together: all are on disk under temporary names before any takes its own.
 
-    Raises `FileError` (disk full, not permitted), having changed nothing, unless renaming itself fails half-way.
+    A file keeps its mode; what a link leads to is written, and the link stays. Raises `FileError` (disk full, not permitted),
+    having changed nothing, unless renaming itself fails half-way, which the error says.
     """
-    staged: dict[Path, Path] = {}
-    path = Path()
+    staged: list[tuple[Path, Path, Path]] = []
+    done, path = "", Path()
     try:
         for path, content in files.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
             if path.exists() and not path.is_file():  # before anything has been renamed
                 raise FileExistsError(0, "it is a directory" if path.is_dir() else "it is a device or a pipe")
-            temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}")  # `tempfile` takes a millisecond to import
+            place = Path(os.path.realpath(path)) if path.is_symlink() else path
+            place.parent.mkdir(parents=True, exist_ok=True)
+            temporary = place.with_name(f".provision-{os.urandom(8).hex()}")  # `tempfile` takes a millisecond to import
+            staged.append((path, place, temporary))
             with temporary.open("xb") as stream:
-                staged[path] = temporary
                 stream.write(content)
                 stream.flush()
                 os.fsync(stream.fileno())
-        for path, temporary in staged.items():
-            temporary.replace(path)
+            if place.exists() and (mode := place.stat().st_mode) != temporary.stat().st_mode:
+                temporary.chmod(S_IMODE(mode))
+        for path, place, temporary in staged:
+            temporary.replace(place)
+            done = f"{done}`{path}` is written already; "
     except OSError as error:
-        hint = "nothing was changed; free space or choose another --out"
+        hint = f"{done or 'nothing was changed; '}free space or choose another --out"
         raise FileError(f"`{path}` cannot be written: {error.strerror}", hints=(hint,)) from None
     finally:
-        for temporary in staged.values():  # also after an interrupt
+        for _, _, temporary in staged:  # also after an interrupt
             temporary.unlink(missing_ok=True)
 
 

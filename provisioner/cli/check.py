@@ -115,7 +115,7 @@ def _checked(path: Path, question: Question) -> Result:
         lock = _lock(path, found)
         inputs = _inputs(path, lock, question, found)
         if inputs is not None:
-            found.extend(_against_spec(path, lock, inputs))
+            found.extend(_against_spec(path, lock, inputs, question))
             found.extend(_shared_files(path, lock, inputs, question))
             renewal = _renewal(path, lock, inputs, question, found)
             found.extend(renewal.findings if renewal is not None else ())
@@ -183,10 +183,8 @@ def _inputs(path: Path, lock: Lock, question: Question, found: list[Finding]) ->
         text = f"its spec `{lock.spec_file}` is not there, so nothing can be said about what was asked for"
         found.append(Finding(code="no-spec", verdict="unverified", text=text, where=str(path)))
         return None
-    target = lock.target or None
-    inputs = read_inputs(
-        spec_path, hosts=question.hosts, exclude_newer=question.exclude_newer, matrix=question.matrix, target=target
-    )
+    asked, target = question, lock.target or None
+    inputs = read_inputs(spec_path, hosts=asked.hosts, exclude_newer=asked.exclude_newer, matrix=asked.matrix, target=target)
     require_available_outputs(inputs)
     found.extend(_missing_targets(path, inputs))
     return inputs
@@ -238,7 +236,7 @@ def _renewal(path: Path, lock: Lock, inputs: Inputs, question: Question, found: 
     return None
 
 
-def _against_spec(path: Path, lock: Lock, inputs: Inputs) -> Iterator[Finding]:
+def _against_spec(path: Path, lock: Lock, inputs: Inputs, question: Question) -> Iterator[Finding]:
     """Everything wrong or unknown about one lock beside its spec, in the order a reader would ask."""
     from provisioner.lock.finding import Finding
     from provisioner.lock.fresh import package_findings, stack_findings
@@ -246,6 +244,7 @@ def _against_spec(path: Path, lock: Lock, inputs: Inputs) -> Iterator[Finding]:
     from provisioner.lock.policy import policy_findings
     from provisioner.solve.problem import join
 
+    has_other_hosts = bool(question.hosts) or inputs.spec.target.host == "auto"  # the machine that checks, not that solved
     for platform in inputs.platforms:
         if platform not in lock.platforms:
             text = f"the spec wants {platform}, the lock has {', '.join(lock.platforms)}"
@@ -258,7 +257,7 @@ def _against_spec(path: Path, lock: Lock, inputs: Inputs) -> Iterator[Finding]:
             text = f"the spec and its hosts call for accelerator {wanted}, the lock is for {one.accelerator}"
             yield Finding(code="stale-accelerator", verdict="no", text=text, where=str(path))
             continue
-        yield from stack_findings(one, problem, where=str(path))
+        yield from stack_findings(one, problem, where=str(path), has_other_hosts=has_other_hosts)
         yield from package_findings(one, problem, where=str(path))
         yield from hazard_findings(one, problem, where=str(path))
         yield from policy_findings(one, problem, where=str(path))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -160,7 +161,7 @@ def require_other_outputs(inputs: Inputs, folder: Path) -> None:
 
     read = {inputs.path.resolve(), *files_of(inputs.document)}
     for index, output in enumerate(inputs.spec.outputs):
-        if (folder / FORMATS[output]).resolve() in read:
+        if Path(os.path.realpath(folder / FORMATS[output])) in read:  # `resolve` raises on a link that leads to itself
             place = inputs.document.where(("outputs", index))
             other = f"call the file that is read otherwise, such as {Path(FORMATS[output]).stem}.in"
             raise UsageError(

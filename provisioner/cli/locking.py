@@ -10,6 +10,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from provisioner.cli.direct import direct_urls, locations, require_files
+from provisioner.cli.elsewhere import elsewhere
 from provisioner.cli.inputs import require_available_outputs, require_other_outputs
 from provisioner.cli.outputs import earlier_lock, require_own_files
 from provisioner.cli.upgrades import read_upgrades
@@ -53,6 +54,7 @@ class Locking:
         self._upgrades = read_upgrades(sorted(keep or ()))
         self._moving = None if keep is None else self._upgrades.moving
         self._settings = index_settings(inputs, is_offline=offline)
+        self._elsewhere = elsewhere(inputs, self._settings.indexes)
         self._describing = Describing(self._earlier, is_offline=offline, is_refreshed=keep is None)
         self._sources: list[PackageIndex] = []
         self._answering: dict[str, PackageIndex] = {}
@@ -71,6 +73,8 @@ class Locking:
             try:
                 stack = solve_joint(self.problem(platform), self.source)
             except NoStackError:
+                for line in self._elsewhere:  # with an answer they are among its warnings
+                    self._warn(line)
                 for error in (error for source in self._sources for error in source.passed_over):
                     raise error from None  # what it has might have been the answer
                 raise
@@ -122,7 +126,7 @@ class Locking:
         files = {canonicalize_name(package.name): package.file for package in stack.packages}
         chosen = source.unclaimed(files)
         told = as_before(chosen, self._earlier, stack.platform)
-        lines = (*moved_to_another(chosen, self._earlier, stack.platform), *source.doubts(chosen, told=told))
+        lines = (*self._elsewhere, *moved_to_another(chosen, self._earlier, stack.platform), *source.doubts(chosen, told=told))
         return replace(stack, warnings=(*stack.warnings, *lines))
 
     def source(self, environment: Environment) -> PackageIndex:

@@ -41,7 +41,9 @@ TargetOption = Annotated[
 
 OfflineOption = Annotated[bool, typer.Option("--offline", help="Use only what is cached; never open a connection.")]
 
-OutOption = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Write here instead of beside the spec.")]
+OutOption = Annotated[
+    Path | None, typer.Option("--out", metavar="DIR", file_okay=False, help="Write here instead of beside the spec.")
+]
 
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show what would be written, and write nothing.")]
 

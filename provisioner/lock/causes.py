@@ -9,7 +9,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from provisioner.lock.comparison import Cause
+from provisioner.lock.package_requests import asked_causes
+from provisioner.names import DISTRIBUTION_OF_COMPONENT
 from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:
@@ -55,7 +59,7 @@ def system_causes(change: Change, old: Side, new: Side) -> tuple[Cause, ...]:
     elif not found and subject == "image":
         found = tuple(_of_image(change, old, new))
     elif not found:
-        found = tuple(request_causes(change, old, new)) or tuple(_by_rules(change, old, new))
+        found = tuple(_requested(change, old, new)) or tuple(_by_rules(change, old, new))
         found = found or tuple(_by_image(change, old, new))
     return found or (unknown(old, new),)
 
@@ -69,6 +73,17 @@ def _of_stack(change: Change, old: Side, new: Side) -> Iterator[Cause]:
     elif old.stack.accelerator != new.stack.accelerator and change.subject in {*_FRAMEWORKS, "gpu"}:
         text = f"the accelerator is {new.stack.accelerator} now"
         yield Cause(kind="follows", subject="accelerator", text=text)
+
+
+def _requested(change: Change, old: Side, new: Side) -> Iterator[Cause]:
+    """What was asked for a component; of a framework also as the distribution that it is, in the words of packages."""
+    name = DISTRIBUTION_OF_COMPONENT.get(change.subject)
+    asked = {key for side in (old, new) for key in side.asked or ()}
+    is_package = name is not None and f"requires.{change.subject}" not in asked and f"packages.{name}" in asked
+    if name != change.subject or not is_package:
+        yield from request_causes(change, old, new)
+    if name is not None and (name != change.subject or is_package):
+        yield from asked_causes(replace(change, subject=name), old, new)
 
 
 def request_causes(change: Change, old: Side, new: Side) -> Iterator[Cause]:

@@ -43,10 +43,11 @@ if TYPE_CHECKING:
 _WRITES_AGAIN = "`provision solve` writes it again; what is locked stays as it is where nothing else changed"
 
 
-def stack_findings(lock: Lock, problem: Problem, *, where: str) -> Iterator[Finding]:
+def stack_findings(lock: Lock, problem: Problem, *, where: str, has_other_hosts: bool = False) -> Iterator[Finding]:
     """Solve again with everything the lock chose fixed: on these hosts, with this matrix, for this spec.
 
-    `lock` is of one platform (`Lock.on`). What no longer holds is explained as any conflict is.
+    `lock` is of one platform (`Lock.on`). What no longer holds is explained as any conflict is. With `has_other_hosts` the
+    hosts are not those of the spec: the lock is to hold on them, and not to say of them what it would if solved for them.
     """
     packages = chosen(lock.packages)
     problem = with_carried(problem, packages)
@@ -81,24 +82,36 @@ def stack_findings(lock: Lock, problem: Problem, *, where: str) -> Iterator[Find
     again = answer(universe, pins, beside=packages)
     for unverified in again.unverified:
         yield Finding(code="unverified", verdict="unverified", text=unverified, where=where)
-    yield from _other_hosts(lock, again, where)
+    if not has_other_hosts:
+        yield from _told_otherwise(lock, again, problem, where)
     gate = require_cuda(problem, {**pins, **packages})
     if gate != lock.require_cuda:
         yield _stale_gate(lock.require_cuda, gate, where)
 
 
-def _other_hosts(lock: Lock, again: Stack, where: str) -> Iterator[Finding]:
-    """What the lock tells hosts, and what is set in its image, beside what the same choices call for today."""
+def _told_otherwise(lock: Lock, again: Stack, problem: Problem, where: str) -> Iterator[Finding]:
+    """What the lock tells hosts, and what is set in its image, beside what the same choices call for today.
+
+    Both are those of the hosts of the spec; where it has none, the lock may be for hosts of a command line.
+    """
+    told = []
     for fact in sorted({*lock.host_requirements, *again.host_requirements}):
         old, new = lock.host_requirements.get(fact, ""), again.host_requirements.get(fact, "")
         if old != new:
             text = f"the lock asks hosts for {fact} {old or 'of any kind'}, the stack needs {new or 'none in particular'}"
-            yield Finding(code="stale-host-requirements", verdict="no", text=text, where=where, hints=(_WRITES_AGAIN,))
+            told.append(("stale-host-requirements", text))
     for name in sorted({*lock.environment, *again.environment}):
         old, new = lock.environment.get(name, ""), again.environment.get(name, "")
         if old != new:
             text = f"the lock sets {name} to {_or_none(old)}, the stack needs it to be {_or_none(new)}"
-            yield Finding(code="stale-environment", verdict="no", text=text, where=where, hints=(_WRITES_AGAIN,))
+            told.append(("stale-environment", text))
+    for code, text in told:
+        if problem.wish.spec.target.host is not None:
+            yield Finding(code=code, verdict="no", text=text, where=where, hints=(_WRITES_AGAIN,))
+        else:
+            unknown = f"{text}; the spec has no hosts, and of those of a command line no lock tells"
+            hints = ("`provision check --host PROFILE` asks about the hosts it was solved for",)
+            yield Finding(code="unverified", verdict="unverified", text=unknown, where=where, hints=hints)
 
 
 def _stale_gate(old: str, new: str, where: str) -> Finding:
@@ -167,9 +180,11 @@ def _contradictions(lock: Lock, locked: dict[str, LockedPackage], where: str) ->
     """The stack table and the package list describe one environment and must not disagree."""
     for component, distributions in CARRIED.items():
         wanted = lock.stack.get(component)
-        for name in distributions:
-            if wanted and name in locked and PackageVersion(locked[name].version) != PackageVersion(wanted):
-                text = f"the stack has {component} {wanted}, the packages have {name} {locked[name].version}"
+        carriers = [locked[name] for name in distributions if name in locked]
+        # One may be for another CUDA than the framework's, which loads its own; files that both write are in the matrix.
+        if wanted and not any(PackageVersion(one.version) == PackageVersion(wanted) for one in carriers):
+            for one in carriers:
+                text = f"the stack has {component} {wanted}, the packages have {one.name} {one.version}"
                 yield Finding(code="contradiction", verdict="no", text=text, where=where)
     for name, component in COMPONENT_OF_DISTRIBUTION.items():
         wanted = lock.stack.get(component)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion
 from packaging.version import Version as PackageVersion
 
 from provisioner.lock.causes import key_words, unknown
 from provisioner.lock.comparison import Cause
+from provisioner.lock.package_requests import asked_causes, fails, spelled
 from provisioner.names import COMPONENT_OF_DISTRIBUTION
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def _of_one_lock(change: Change, old: Side, new: Side) -> Iterator[Cause]:
     here, elsewhere = (new, old) if is_new else (old, new)
     request = here.request(name)
     if request is not None and elsewhere.request(name) is None:
-        asked = _asked(name, request[0])
+        asked = spelled(name, request[0])
         text = f"the spec asks for `{asked}` now" if is_new else f"the spec asked for `{asked}` and does no longer"
         yield Cause(kind="spec", text=text, where=request[1])
         return
@@ -91,7 +92,7 @@ def _as(name: str, dependent: str, sides: tuple[Side, Side]) -> str:
 
 def _of_moved(change: Change, old: Side, new: Side) -> Iterator[Cause]:
     name = change.subject
-    found = [*_of_component(change, old, new), *_of_request(change, old, new), *_of_bounds(change, old, new)]
+    found = [*_of_component(change, old, new), *asked_causes(change, old, new)]
     found += [
         _ruled_out(entry.name, entry.version, requirement, change.old)
         for entry, requirement in _excluding(new, name, change.old)
@@ -128,53 +129,10 @@ def _of_freed(change: Change, old: Side, new: Side) -> Iterator[Cause]:
             bound = (old.asked or {}).get(f"constraints.{needed}", "")
             if not _is_moved(needed, old, new) or requirement.specifier.contains(old.version(needed) or "0", prereleases=True):
                 continue
-            if _fails(needed, said, now) or _fails(needed, bound, now):
-                before = f"asked for `{needed}{said}`" if _fails(needed, said, now) else f"constrained it to `{needed}{bound}`"
+            if fails(needed, said, now) or fails(needed, bound, now):
+                before = f"asked for `{needed}{said}`" if fails(needed, said, now) else f"constrained it to `{needed}{bound}`"
                 told = f"{entry.name} {entry.version} requires `{requirement}`, and the spec {before}"
                 yield Cause(kind="follows", subject=needed, text=told)
-
-
-def _of_request(change: Change, old: Side, new: Side) -> Iterator[Cause]:
-    name = change.subject
-    before, after = old.request(name), new.request(name)
-    said, says = before[0] if before else "", after[0] if after else ""
-    if said == says or not (_fails(name, says, change.old) or _fails(name, said, change.new)):
-        return
-    if after is None:
-        text = f"the spec asked for `{_asked(name, said)}` and does no longer"
-    else:
-        then = f", it asked for `{_asked(name, said)}`" if before else " now"
-        text = f"the spec asks for `{_asked(name, says)}`{then}"
-    yield Cause(kind="spec", text=text, where=(after or before or ("", ""))[1])
-
-
-def _of_bounds(change: Change, old: Side, new: Side) -> Iterator[Cause]:
-    """Constraints and overrides that came, went or changed, and rule one of the two versions out."""
-    name = change.subject
-    for key, now, then in (("constraints", "constrains", "constrained"), ("overrides", "overrides", "overrode")):
-        said, says = ((side.asked or {}).get(f"{key}.{name}", "") for side in (old, new))
-        if said == says or not (_fails(name, says, change.old) or _fails(name, said, change.new)):
-            continue
-        with_what = "it to" if key == "constraints" else "it with"
-        before = f"the spec {then} {with_what} `{_asked(name, said)}` and does no longer"
-        after = f"the spec {now} {with_what} `{_asked(name, says)}`{f', before `{_asked(name, said)}`' if said else ' now'}"
-        place = (new if says else old).place(f"{key}.{name}")
-        yield Cause(kind="spec", text=after if says else before, where=place)
-
-
-def _asked(name: str, wanted: str) -> str:
-    return name if wanted == "any version" else f"{name}{wanted}"
-
-
-def _fails(name: str, wanted: str, version: str) -> bool:
-    """Whether a request rules a version out; several for different environments are not judged."""
-    if wanted in {"", "any version"}:
-        return False
-    try:
-        requirement = Requirement(f"{name}{wanted}")
-        return not requirement.specifier.contains(PackageVersion(version), prereleases=True)
-    except (InvalidRequirement, InvalidVersion):
-        return False
 
 
 def _excluding(side: Side, name: str, version: str) -> Iterator[tuple[LockedPackage, Requirement]]:

@@ -29,7 +29,7 @@ def rendered_from(path: Path) -> str:
     if not path.is_file():  # opening a pipe waits for somebody to write into it
         return ""
     try:
-        with path.open(encoding="utf-8", errors="replace") as stream:
+        with path.open(encoding="utf-8-sig", errors="replace") as stream:
             match = _FIRST_LINE.fullmatch(stream.readline(512).rstrip("\n"))
     except OSError:
         return ""

@@ -53,7 +53,6 @@ PYTHON = Key("python")
 GLIBC_WHEN_UNKNOWN = (2, 28)
 """What manylinux wheels of the day need; a base image nobody knows is assumed to have that much, and said to be unverified."""
 
-
 NO_WAY = f"no way out was found that changes {AT_ONCE} or fewer of the spec's requests and the hosts' facts"
 """What is said where there is no hint, which is not the same as that there is no way."""
 
@@ -139,10 +138,11 @@ def choose(problem: Problem, source_for: SourceFor | None) -> Chosen:
             return chosen
         failed, error = whole, _unreached(whole)
         if error is not None:
-            # What that index has might have been the answer, unless there is none whatever it has.
-            problem = problem.without(of_variant_indexes(problem.matrix))
-            attempts, failed = list(_attempts(problem)), []
-            if not attempts or _first(attempts, read, patience, failed) is not None or _unreached(failed) is not None:
+            # What that index has might have been the answer, unless there is none whatever it has, in the same environments.
+            names = of_variant_indexes(problem.matrix)
+            problem, failed = problem.without(names), []
+            attempts = [replace(one, problem=one.problem.without(names)) for one in attempts]
+            if _first(attempts, read, patience, failed) is not None or _unreached(failed) is not None:
                 from provisioner.solve.explain.open_question import open_question
 
                 raise open_question(error, *whole[_telling(whole)])

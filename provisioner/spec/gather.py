@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
@@ -23,13 +23,14 @@ if TYPE_CHECKING:
 
     from provisioner.document import Document, KeyPath
     from provisioner.errors import Mistake
+    from provisioner.spec.other_sources import OtherSource
     from provisioner.spec.project import ProjectLines
 
 LISTS = ("packages", "constraints", "overrides")
 READ_INSTEAD = ("constraints", "overrides")
 """Lists whose items may be paths."""
 
-FROM, PYTHON, HASHES, FILES = "packages-from", "requires-python", "hashes", "files"
+FROM, PYTHON, HASHES, FILES, ELSEWHERE = "packages-from", "requires-python", "hashes", "files", "elsewhere"
 """The key of files to read, and the keys of places that a gathered document knows besides those of its own keys."""
 
 _PATH = re.compile(r"[^\s@;<>=!~\[]*(?:/[^\s@;<>=!~\[]*|\.(?:txt|in))")
@@ -73,6 +74,7 @@ class _Gathering:
         self._hashes: dict[str, tuple[dict[str, tuple[str, ...]], Position]] = {}
         self._mistakes: list[Mistake] = []
         self._files: list[Path] = []
+        self._elsewhere: list[OtherSource] = []
 
     def gathered(self, project: Document | None) -> Gathered:
         """Everything, in the order: the spec's own lines, its project, then file after file."""
@@ -117,7 +119,7 @@ class _Gathering:
         if self._is_nothing(name, path):
             return
         named_at = self._named_at(path)
-        self._files.append((self._folder / name).resolve())
+        self._files.append(Path(os.path.realpath(self._folder / name)))
         self._join(project_lines(self._folder / name, named_at=named_at, extras=extras, groups=groups, is_whole=is_whole))
 
     def _is_nothing(self, name: str, path: KeyPath) -> bool:
@@ -184,6 +186,7 @@ class _Gathering:
                 self._lists["packages"].append(line)
         for text, position in found.pythons:
             self._pythons.setdefault(text, position)
+        self._elsewhere.extend(one for one in found.elsewhere if one not in self._elsewhere)
         self._mistakes.extend(one for one in found.mistakes if one not in self._mistakes)
 
     def _merged(self) -> Document:
@@ -195,6 +198,7 @@ class _Gathering:
         keys = dict(found.keys)
         keys.update({(PYTHON, index): position for index, position in enumerate(self._pythons.values())})
         keys.update({(FILES, index): Position(1, 1, str(file)) for index, file in enumerate(dict.fromkeys(self._files))})
+        keys.update({(ELSEWHERE, *map(str, astuple(one)[:-1])): one.position for one in self._elsewhere})
         keys.update({(HASHES, name): position for name, (_, position) in self._hashes.items()})
         return replace(found, keys=keys)
 
@@ -228,6 +232,18 @@ def _is_read(item: object) -> bool:
 def files_of(document: Document) -> tuple[Path, ...]:
     """The files that were read into a gathered document, in full."""
     return tuple(Path(position.file) for path, position in document.keys.items() if path[:1] == (FILES,))
+
+
+def elsewhere_in(document: Document) -> tuple[OtherSource, ...]:
+    """The sources that other tools have for what the projects of a gathered document require."""
+    from provisioner.spec.other_sources import OtherSource
+
+    found = [(path[1:], position) for path, position in document.keys.items() if path[:1] == (ELSEWHERE,)]
+    sources = []
+    for parts, position in found:
+        name, table, kind, place, index = map(str, parts)
+        sources.append(OtherSource(name=name, table=table, kind=kind, place=place, index=index, position=position))
+    return tuple(sources)
 
 
 def _items(value: object) -> tuple[object, ...]:

@@ -15,6 +15,7 @@ from packaging.utils import canonicalize_name
 
 from provisioner.errors import InvalidDocumentError, Mistake
 from provisioner.names import nearest
+from provisioner.spec.other_sources import OtherSource, other_sources
 from provisioner.spec.toml_document import parse_toml
 
 if TYPE_CHECKING:
@@ -27,11 +28,15 @@ KIND = "project file"
 
 
 class ProjectLines(Struct):
-    """What was read of a project: requirements and what is asked of Python, with their places, and every mistake."""
+    """What was read of a project: requirements and what is asked of Python, with their places, and every mistake.
+
+    `elsewhere` are the sources that other tools have for what is required.
+    """
 
     requirements: list[tuple[str, Position]] = field(default_factory=list)
     pythons: list[tuple[str, Position]] = field(default_factory=list)
     mistakes: list[Mistake] = field(default_factory=list)
+    elsewhere: list[OtherSource] = field(default_factory=list)
 
 
 def load_project(path: Path) -> Document:
@@ -78,6 +83,8 @@ class _Project:
         self._extras_done: set[tuple[str, str]] = set()
         self._groups_done: set[str] = set()
         self._inside: list[str] = []
+        self._names: set[str] = set()
+        """What is required, without files by address: those are taken from there."""
 
     def lines(self, extras: Sequence[str], groups: Sequence[str], *, is_whole: bool) -> ProjectLines:
         """Everything asked for, in the order of the file's own parts: project, extras, groups."""
@@ -89,6 +96,8 @@ class _Project:
             self._group(group, None, inside=())
         self._found.requirements = list(dict.fromkeys(self._found.requirements))
         self._found.mistakes = list(dict.fromkeys(self._found.mistakes))
+        parts = {("extra", name) for name, _ in self._extras_done} | {("group", name) for name in self._groups_done}
+        self._found.elsewhere = list(other_sources(self._document, self._names, parts))
         return self._found
 
     def _table(self, above: Any, *path: str) -> dict[str, Any]:  # noqa: ANN401 - TOML holds anything
@@ -210,6 +219,8 @@ class _Project:
             for extra in sorted(requirement.extras):
                 self._extra(extra, path, marker=together)
             return
+        if not requirement.url:
+            self._names.add(canonicalize_name(requirement.name))
         if marker:
             requirement.marker = None
             text = f"{requirement} ; {together}" if requirement.url else f"{requirement}; {together}"

@@ -80,7 +80,7 @@ def read_requirement_file(path: Path, *, named_at: Position, is_constraint: bool
 
 
 def _read(path: Path, named_at: Position, reading: Reading, *, is_constraint: bool, inside: tuple[Path, ...]) -> None:
-    real = path.resolve()
+    real = Path(os.path.realpath(path))  # `resolve` raises on a link that leads to itself
     if real in inside:
         chain = " -> ".join(one.name for one in (*inside[inside.index(real) :], real))
         reading.mistakes.append(_mistake(named_at, f"`{path}` names itself: {chain}"))

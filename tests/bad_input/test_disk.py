@@ -135,8 +135,8 @@ def test_a_place_that_is_no_folder_is_refused(project: Project) -> None:
     outcome = project.run("solve", "--out", "out")
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err == (
-        f"error: `out/{LOCK}` cannot be written: File exists  [file]\n"
-        "\nhint: nothing was changed; free space or choose another --out\n"
+        "error: invalid value for '--out': Directory 'out' is a file  [bad-usage]\n"
+        "\nhint: `provision solve --help` shows what can be given\n"
     )
     assert project.files() == before
 

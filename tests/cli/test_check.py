@@ -380,3 +380,25 @@ def test_the_system_half_of_a_stale_lock_as_json(project: Project) -> None:
         "breaking": False,
         "reasons": [],
     }
+
+
+def test_a_library_for_another_cuda_beside_the_frameworks_own_contradicts_nothing(project: Project) -> None:
+    """As `nvidia-tensorrt`, which is for CUDA 11, brings one beside PyTorch's: one is cuDNN 8, the other cuDNN 9."""
+    tag = "py3-none-manylinux_2_27_x86_64"
+    needs = ["nvidia-cudnn-cu12==9.5.1.17"]
+    project.index.status = None
+    project.index.add_wheel("torch", "2.7.1", tag="cp312-cp312-manylinux_2_28_x86_64", requires=needs)
+    project.index.add_wheel("nvidia-cudnn-cu12", "9.5.1.17", tag=tag)
+    project.index.add_wheel("nvidia-cudnn-cu11", "8.9.6.50", tag=tag)
+    lines = ("accelerator: cuda", 'requires: {pytorch: "==2.7.1+cu126"}', "image: {base: slim}")
+    project.write(changed(*lines, "packages: [torch, nvidia-cudnn-cu11]"))
+    assert project.run("solve", "--upgrade").code == 0
+    assert "[contradiction]" not in project.run("check").out
+    path = project.folder / LOCK
+    text = path.read_text(encoding="utf-8").replace('cudnn = "9.5.1.17"', 'cudnn = "9.8.0.87"')
+    path.write_text(text, encoding="utf-8")
+    told = [line for line in project.run("check").out.splitlines() if line.endswith("[contradiction]")]
+    assert told[1:] == [
+        "  no: the stack has cudnn 9.8.0.87, the packages have nvidia-cudnn-cu11 8.9.6.50  [contradiction]",
+        "  no: the stack has cudnn 9.8.0.87, the packages have nvidia-cudnn-cu12 9.5.1.17  [contradiction]",
+    ]

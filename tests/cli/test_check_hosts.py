@@ -89,3 +89,42 @@ def test_of_two_wheels_for_one_platform_one_that_installs_is_enough(project: Pro
     assert "stale-package" not in project.run("check").out
     project.write("platform: macos/x86_64\nos: {id: macos, version: '10.12'}\n", name="mac.yaml")
     assert "`tidy-1.0-cp312-cp312-macosx_10_13_x86_64.whl` of tidy 1.0 does not install" in project.run("check").out
+
+
+class TestWhatHostsAreToldDependsOnThem:
+    """No lock says for which hosts it was solved, so what it asks of hosts may be right though it differs today."""
+
+    GPU = "gpus: [{compute_capability: '9.0'}]\ndriver: {version: 580.95.05, module: open}\nglibc: '2.36'\n"
+    LINES = ("accelerator: cuda", 'requires: {pytorch: "==2.7.1+cu126"}', "runs: host", "image: {}", "outputs: []")
+    ASKS = "the lock asks hosts for gpu "
+
+    @pytest.fixture(autouse=True)
+    def torch(self, project: Project) -> None:
+        project.index.add_wheel("torch", "2.7.1", tag="cp312-cp312-manylinux_2_28_x86_64")
+        project.write(self.GPU, name="h100.yaml")
+
+    def test_a_lock_for_hosts_of_the_command_line_is_unverified_without_them(self, project: Project) -> None:
+        project.spec("[torch]", *self.LINES)
+        assert project.run("solve", "--host", "h100.yaml").code == 0
+        assert project.run("check", "--host", "h100.yaml").out == f"{LOCK}: yes\n"
+        outcome = project.run("check")
+        assert outcome.code == 3
+        (told,) = [line for line in outcome.out.splitlines() if self.ASKS in line]
+        assert told.startswith(f"  unverified: {self.ASKS}5.0, 5.2, 6.0, ")
+        assert told.endswith(
+            ", the stack needs none in particular; the spec has no hosts, and of those of a command line "
+            "no lock tells  [unverified]"
+        )
+
+    def test_a_lock_without_hosts_is_held_against_those_of_the_command_line(self, project: Project) -> None:
+        project.spec("[torch]", *self.LINES)
+        assert project.run("solve").code == 0
+        assert project.run("check", "--host", "h100.yaml").out == f"{LOCK}: yes\n"
+
+    def test_other_hosts_of_the_spec_are_no(self, project: Project) -> None:
+        project.spec("[torch]", *self.LINES)
+        assert project.run("solve").code == 0
+        project.spec("[torch]", *self.LINES, "target: {host: h100.yaml}")
+        outcome = project.run("check")
+        assert outcome.code == 1
+        assert "  no: the lock asks hosts for gpu of any kind, the stack needs 5.0, 5.2, 6.0, " in outcome.out

@@ -53,6 +53,13 @@ def test_a_bound_on_the_distribution_is_one_on_what_it_carries(project: Project)
     ]
 
 
+def test_a_library_for_another_cuda_beside_it_is_not_the_frameworks(project: Project) -> None:
+    project.index.add_wheel("nvidia-cudnn-cu11", "8.9.6.50", tag=TAG)
+    project.spec("['jax[cuda12]', nvidia-cudnn-cu11]", "constraints: [nvidia-cudnn-cu12<9.10]", *LINES)
+    assert stack(project)["cudnn"] == "9.9.0.52"
+    assert project.run("check").out == f"{LOCK}: yes\n"
+
+
 def test_a_file_that_the_spec_names_carries_its_version(project: Project) -> None:
     filename, content = build_wheel("nvidia-cudnn-cu12", "9.9.0.52", tag=TAG)
     folder = project.folder / ("deep" * 25) / ("down" * 25)

@@ -165,6 +165,51 @@ def test_a_full_disk_loses_nothing_and_leaves_nothing_behind(tmp_path: Path, mon
     assert [one.name for one in tmp_path.iterdir()] == ["first"]
 
 
+def test_a_link_stays_and_what_it_leads_to_is_written(tmp_path: Path) -> None:
+    (tmp_path / "deploy").mkdir()
+    (tmp_path / "deploy" / "Dockerfile").write_text("old", encoding="utf-8")
+    (tmp_path / "Dockerfile").symlink_to("deploy/Dockerfile")
+    (tmp_path / "nowhere").symlink_to("new/file")
+    write_together({tmp_path / "Dockerfile": b"new", tmp_path / "nowhere": b"new"})
+    assert str((tmp_path / "Dockerfile").readlink()) == "deploy/Dockerfile"
+    assert [(tmp_path / name).read_text(encoding="utf-8") for name in ("deploy/Dockerfile", "new/file")] == ["new", "new"]
+    assert sorted(one.name for one in tmp_path.rglob("*")) == ["Dockerfile", "Dockerfile", "deploy", "file", "new", "nowhere"]
+
+
+def test_a_file_keeps_its_mode(tmp_path: Path) -> None:
+    path = tmp_path / "host.sh"
+    path.write_text("old", encoding="utf-8")
+    for mode in (0o700, 0o640):
+        path.chmod(mode)
+        write_text(path, "new")
+        assert path.stat().st_mode & 0o777 == mode
+
+
+def test_a_name_as_long_as_names_may_be_is_written(tmp_path: Path) -> None:
+    path = tmp_path / ("\u00e9" * 127)  # 254 bytes
+    write_text(path, "text")
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_was_renamed_before_renaming_failed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [tmp_path / name for name in ("one", "two", "three")]
+    real = os.replace
+
+    def locked(old: Path, new: Path) -> None:
+        if new.name == "three":
+            raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+        real(old, new)
+
+    monkeypatch.setattr(os, "replace", locked)
+    with pytest.raises(FileError) as caught:
+        write_together(dict.fromkeys(names, b"new"))
+    assert caught.value.message == f"`{names[2]}` cannot be written: Operation not permitted"
+    assert caught.value.hints == (
+        f"`{names[0]}` is written already; `{names[1]}` is written already; free space or choose another --out",
+    )
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["one", "two"]
+
+
 def test_a_path_that_cannot_be_created_is_an_error_with_advice(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x", encoding="utf-8")
     with pytest.raises(FileError) as caught:

@@ -15,6 +15,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import (
     InvalidSdistFilename,
     InvalidWheelFilename,
+    NormalizedName,
     canonicalize_name,
     parse_sdist_filename,
     parse_wheel_filename,
@@ -114,22 +115,40 @@ def _first(fields: dict[str, list[str]], key: str) -> str:
     return fields.get(key, [""])[0]
 
 
-def require_same_release(filename: str, metadata: CoreMetadata) -> None:
+def require_same_release(filename: str, metadata: CoreMetadata, *, is_named: bool = False) -> None:
     """Raise `UnusableMetadataError` for a file that says it is another project or version than its name does.
 
-    pip discards such a candidate, and uv fails while it installs, when half of the environment is there already.
+    pip discards such a candidate of an index, and uv fails while it installs, when half of the environment is there already.
+    Of a file that a requirement names itself (`is_named`) more is taken: a wheel that was renamed after its build
+    (`flash_attn-2.7+cu12torch2.6-…` says that it is 2.7), and a source archive, which may be called after its tag.
+    Source: pip 26.3, `LinkCandidate`; uv, `uv-install-wheel`; read 2026-11-22.
     """
+    is_wheel = filename.endswith(".whl")
+    if is_named and not is_wheel:
+        return
     try:
-        name, version = parse_wheel_filename(filename)[:2] if filename.endswith(".whl") else parse_sdist_filename(filename)
+        name, version = parse_wheel_filename(filename)[:2] if is_wheel else _of_source_name(filename, metadata.name)
         own_version = Version(metadata.version) if metadata.version else version
     except (InvalidWheelFilename, InvalidSdistFilename, InvalidVersion):
         return
     own_name = canonicalize_name(metadata.name) if metadata.name else name
-    if (own_name, own_version) != (name, version):
+    is_renamed = is_wheel and own_name == name and str(own_version) == version.public
+    if (own_name, own_version) != (name, version) and not (is_named and is_renamed):
+        who = "pip refuses of what an index lists" if is_renamed else "installers refuse"
         raise UnusableMetadataError(
-            f"`{filename}` says in its metadata that it is {own_name} {own_version}, which installers refuse",
+            f"`{filename}` says in its metadata that it is {own_name} {own_version}, which {who}",
             hints=("tell its maker: a file must be named after what is in it",),
         )
+
+
+def _of_source_name(filename: str, own_name: str) -> tuple[NormalizedName, Version]:
+    """Name and version of a source distribution. Old ones have hyphens in both: then where its own name ends settles it."""
+    name, version = parse_sdist_filename(filename)
+    stem = filename.removesuffix(".zip").removesuffix(".tar.gz")
+    for position in (place for place, character in enumerate(stem) if character == "-"):
+        if canonicalize_name(stem[:position]) == canonicalize_name(own_name):
+            return canonicalize_name(own_name), Version(stem[position + 1 :])
+    return name, version
 
 
 def wheel_metadata(stream: IO[bytes] | RawIOBase, filename: str) -> bytes:

@@ -25,7 +25,7 @@ from provisioner.index.metadata.core_metadata import (
     sdist_requires,
     wheel_metadata,
 )
-from provisioner.index.model import DIRECT_URL
+from provisioner.index.model import DIRECT_PATH, DIRECT_URL
 from provisioner.index.offline import NotCachedError
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ class MetadataReader:
         Raises as `requires` does.
         """
         core = self._local(file) if file.path else self._remote(file)
-        require_same_release(file.filename, core)
+        require_same_release(file.filename, core, is_named=file.index in {DIRECT_PATH, DIRECT_URL})
         return core
 
     def is_built(self, file: IndexFile) -> bool:

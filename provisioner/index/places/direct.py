@@ -15,7 +15,7 @@ from provisioner.index.metadata.core_metadata import CoreMetadata, UnusableMetad
 from provisioner.index.metadata.metadata import is_certain, verify_stated
 from provisioner.index.model import DIRECT_PATH, DIRECT_URL, IndexFile, PackageRelease
 from provisioner.index.offline import NotCachedError
-from provisioner.index.pages.filename import parse_filename
+from provisioner.index.pages.filename import parse_filename, parsed_version
 from provisioner.index.pages.selection import Selection
 from provisioner.index.places.direct_reference import DirectReferenceError, direct_reference, shown_url
 
@@ -72,7 +72,7 @@ class DirectReader:
         self._metadata.adopt(file, core, key=read.key, sha256=reference.sha256)
         self._read[file.url] = read
         dated = replace(file, requires_python=core.requires_python or None)
-        if named is not None:
+        if named is not None and (file.filename.endswith(".whl") or named.version == parsed_version(core.version)):
             return self._selected(name, dated)
         # The archive of a tag (`…/archive/v1.0.tar.gz`) is called after the tag; what it holds says what it is.
         ending = ".zip" if file.filename.endswith(".zip") else ".tar.gz"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from packaging.requirements import Requirement
@@ -18,14 +19,26 @@ MOST_GIVEN = 12
 
 SUMMARIZED = ("tensorflow", "jax", "cuda", "rocm", "driver", "amdgpu", "webdriver", "python")
 
+_IS_ITSELF = re.compile(r"(?P<name>\S+) (?P<version>\S+) is installed as (?P=name)==(?P=version)")
+
 
 def conflict_lines(conflict: Conflict) -> tuple[str, ...]:
     """One line for each member, each with its source, and what follows; never more than `MOST_LINES`."""
     end = (conflict.conclusion,) if conflict.conclusion else ()
-    lines = [(member.kind, reason_line(member)) for member in conflict.members]
+    lines = [(member.kind, reason_line(member)) for member in conflict.members if not _says_the_same_twice(member, conflict)]
     for kind in ("rule", "fact", "request"):
         lines = _shortened(lines, kind, MOST_LINES - len(end))
     return (*(line for _, line in lines), *end)
+
+
+def _says_the_same_twice(member: Reason, conflict: Conflict) -> bool:
+    """Whether a line only says that a component is the distribution of its name and version, of which others tell the rest."""
+    name = member.component
+    is_same = all(
+        (match := _IS_ITSELF.fullmatch(part)) is not None and match["name"] == name for part in member.text.split("; ")
+    )
+    others = (other for other in conflict.members if other is not member)
+    return is_same and any(other.kind == "rule" and other.text.startswith(f"{name} ") for other in others)
 
 
 def _shortened(lines: list[tuple[str, str]], kind: str, most: int) -> list[tuple[str, str]]:

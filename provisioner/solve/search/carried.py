@@ -58,10 +58,15 @@ def with_carried(problem: Problem, packages: Mapping[Key, Candidate]) -> Problem
 
 
 def carrier_of(problem: Problem, key: Key, pins: Mapping[Key, Candidate]) -> Candidate | None:
-    """The one distribution that carries a component; None for none, or several, or where PyTorch's build names it exactly."""
+    """The one distribution that carries a component; None for none, or several, or where PyTorch's build names it exactly.
+
+    Of several it is the one for the CUDA of the component: another may be somebody else's.
+    """
     if key.is_package:
         return None
     found = [pins[carrier] for name in CARRIED.get(key.component, ()) if (carrier := Key(name, PACKAGE)) in pins]
+    if len(found) > 1 and key in pins and pins[key].subject and (build := pins[key].subject[1]) is not None:
+        found = [one for one in found if one.key.name.endswith(f"-{build.name}")]
     if len(found) != 1 or (PYTORCH in pins and not key.slot and not problem.overrides.of(found[0].key.name)):
         return None
     return found[0]

@@ -177,7 +177,7 @@ class CompleteSearch:
             fresh = [candidate for candidate in pins.values() if candidate not in self._expanded]
             # The matrix costs nothing to read, an index does: what the matrix refuses is never asked of an index. Nor is
             # anything asked about a version without a file for the target, whose page said so.
-            free = [candidate for candidate in fresh if not candidate.key.is_package or candidate.has_no_file]
+            free = [candidate for candidate in fresh if not candidate.key.is_package]
             if not (free or (fresh and is_reading)):
                 return pins
             for candidate in free or fresh:
@@ -299,8 +299,14 @@ class CompleteSearch:
             for clause in at_most_one(variables, self._fresh):
                 self._solver.add_clause(clause)
             for candidate in self._universe.candidates(key):  # what is out beforehand is not read of an index to find out
-                for requirement in self._universe.beforehand(candidate):
+                known = self._universe.beforehand(candidate)
+                for requirement in known:
                     self._require(requirement, candidate)
+                if candidate.has_no_file:
+                    for requirement in self._universe.requirements(candidate):
+                        if requirement not in known:
+                            self._require(requirement, candidate)
+                    self._expanded.add(candidate)
         return self._domains[key]
 
     def _variable(self, candidate: Candidate) -> int:

@@ -6,11 +6,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from provisioner.errors import UnavailableError
-from provisioner.solve.requirement import TORCH
+from provisioner.solve.requirement import SHARED_FILE, TORCH
 from provisioner.solve.search.provider import connected
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from provisioner.solve.requirement import Candidate, Key, Requirement
     from provisioner.solve.search.universe import Universe
@@ -32,13 +32,42 @@ def _better(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[dict[
     """Answers in which one distribution, with its extras, is at a more wanted version."""
     asked = _asked(universe, pins)
     for keys in _distributions(pins).values():
-        wanted = [requirement for key in keys for requirement in asked.get(key, ())]
+        # Requirements on it from within, of an extra on its distribution, are those of the version that is tried.
+        outside = [one for key in keys for one, parent in asked.get(key, ()) if parent is None or parent not in keys]
+        others = {key: pin for key, pin in pins.items() if key not in keys}
         for candidates in _preferred(universe, pins, keys):
-            moved = {**pins, **candidates}
-            # Requirements on it from within, of an extra on its distribution, are those of the version that is tried.
-            outside = [one for one, parent in wanted if parent is None or parent not in keys]
-            if all(universe.accepts(one, moved[one.key]) for one in outside) and _is_content(universe, candidates, moved):
+            if (moved := _moved(universe, candidates, others=others, outside=outside)) is not None:
                 yield moved
+
+
+def _moved(
+    universe: Universe, candidates: Mapping[Key, Candidate], *, others: Mapping[Key, Candidate], outside: Sequence[Requirement]
+) -> dict[Key, Candidate] | None:
+    """All others with a distribution at another version, which takes the files that nobody else writes; None where it fails."""
+    with suppress(UnavailableError):
+        left = _still_asked(universe, candidates, outside)
+        found = {**others, **left}
+        for one in (*outside, *(one for candidate in left.values() for one in universe.requirements(candidate))):
+            if one.key.component == SHARED_FILE and one.key not in found:
+                found[one.key] = next(place for place in universe.candidates(one.key) if universe.accepts(one, place))
+            if one.key not in found or not universe.accepts(one, found[one.key]):
+                return None
+        return found
+    return None
+
+
+def _still_asked(
+    universe: Universe, candidates: Mapping[Key, Candidate], outside: Sequence[Requirement]
+) -> dict[Key, Candidate]:
+    """Of a distribution and its extras those that others ask for, and those that these ask for at the version that is tried."""
+    found: dict[Key, Candidate] = {}
+    waiting = [one.key for one in outside]
+    while waiting:
+        key = waiting.pop()
+        if key in candidates and key not in found:
+            found[key] = candidates[key]
+            waiting.extend(one.key for one in universe.requirements(candidates[key]))
+    return found
 
 
 def _asked(universe: Universe, pins: Mapping[Key, Candidate]) -> dict[Key, list[tuple[Requirement, Key | None]]]:
@@ -70,14 +99,3 @@ def _preferred(universe: Universe, pins: Mapping[Key, Candidate], keys: list[Key
         chosen = [candidate, *(table[candidate.label] for table in with_extras if candidate.label in table)]
         if len(chosen) == len(keys):
             yield dict(zip(keys, chosen, strict=True))
-
-
-def _is_content(universe: Universe, candidates: Mapping[Key, Candidate], pins: Mapping[Key, Candidate]) -> bool:
-    """Whether everything that some candidates require is there."""
-    with suppress(UnavailableError):
-        return all(
-            one.key in pins and universe.accepts(one, pins[one.key])
-            for candidate in candidates.values()
-            for one in universe.requirements(candidate)
-        )
-    return False

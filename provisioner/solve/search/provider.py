@@ -29,6 +29,10 @@ this is hard, not large: the complete search decides those in milliseconds, whil
 OFTEN = 6
 """How often a requirement is asked of versions one by one, until one fits, before it is asked of all of its project's."""
 
+IN_THE_WAY = 5
+"""In how many conflicts a distribution nobody named is, before a search that is told so decides it ahead of those the user
+named. Going back, the engine else tries every version of what was decided between it and what it cannot go with."""
+
 ROUNDS_OF_ALL_STARTS = 10_000
 """How long the engine goes on starting again without versions that turned out to be dead: mostly after a dozen rounds."""
 
@@ -36,8 +40,9 @@ ROUNDS_OF_ALL_STARTS = 10_000
 class UniverseProvider(AbstractProvider[Requirement, Candidate, Key]):
     """Candidates in the universe's order of preference; keys in the declared order."""
 
-    def __init__(self, universe: Universe) -> None:
+    def __init__(self, universe: Universe, *, is_in_the_way_first: bool = False) -> None:
         self._universe = universe
+        self._is_in_the_way_first = is_in_the_way_first
         self._order = universe.problem.order
         self._direct = universe.packages.order if universe.packages else {}
         self._is_pin: dict[Requirement, bool] = {}
@@ -48,6 +53,7 @@ class UniverseProvider(AbstractProvider[Requirement, Candidate, Key]):
         self._witnesses: dict[Requirement, Candidate] = {}
         """Of requirements that are not hopeless one candidate that shows it."""
         self._standings: dict[Key, tuple[object, tuple[Preference, Preference]]] = {}
+        self._conflicts: dict[Key, int] = {}
         self.criteria: Callable[[], Mapping[Key, Criterion[Requirement, Candidate]] | None] = lambda: None
         """What the engine knows of each key, where it tells."""
 
@@ -98,15 +104,26 @@ class UniverseProvider(AbstractProvider[Requirement, Candidate, Key]):
     ) -> Preference:
         """Facts and names first, then what the user asked for, then components, then everything else.
 
-        Distributions the user named come before components because they pin frameworks, not the other way round.
+        Distributions the user named come before components because they pin frameworks, not the other way round. What is in
+        conflict again and again comes before them where the search is told so, as in uv.
         """
         if key in self._direct:
             return (False, self._direct[key], False, False, "")
         if not key.is_package:
             rank = self._order.get(key, -1)
             return (rank >= 0, rank, False, False, key.world)
+        if self._conflicts.get(key, 0) >= IN_THE_WAY:
+            return (False, -1, False, False, key.name)
         is_pinned = any(self._pins(info.requirement) for info in information[key])
         return (True, self._order.get(key, len(self._order)), key not in causes, not is_pinned, key.name)
+
+    def note_conflict(self, keys: Iterable[Key]) -> None:
+        """Count a conflict for those whose requirements clash in it; what is in many is from then on decided early."""
+        for key in keys if self._is_in_the_way_first else ():
+            if key.is_package and key != TORCH and key not in self._direct:
+                self._conflicts[key] = self._conflicts.get(key, 0) + 1
+                if self._conflicts[key] == IN_THE_WAY:
+                    self._standings.pop(key, None)
 
     def _pins(self, requirement: Requirement) -> bool:
         found = self._is_pin.get(requirement)
@@ -260,7 +277,9 @@ class _Resolution(Resolution[Requirement, Candidate, Key]):
             pins = [pin for pin in self.state.mapping.values() if self._adapter.judge(pin)]
             if pins:
                 raise _DeadPinError
-        return super()._extract_causes(criteron)
+        causes = super()._extract_causes(criteron)
+        self._adapter.note_conflict({cause.parent.key for cause in causes if cause.parent})
+        return causes
 
     def _is_current_pin_satisfying(self, name: Key, criterion: Criterion[Requirement, Candidate]) -> bool:
         pin = self._states[-1].mapping.get(name)
@@ -274,10 +293,15 @@ class _Resolution(Resolution[Requirement, Candidate, Key]):
         return holds
 
 
-def search(universe: Universe, course: Course | None = None) -> dict[Key, Candidate] | None:
-    """Run resolvelib; None when it says impossible or gives up. The answer is the engine's word, not yet verified."""
+def search(
+    universe: Universe, course: Course | None = None, *, is_in_the_way_first: bool = False
+) -> dict[Key, Candidate] | None:
+    """Run resolvelib; None when it says impossible or gives up. The answer is the engine's word, not yet verified.
+
+    With `is_in_the_way_first` what is in many conflicts is decided first, which finds an answer sooner, and a less wanted one.
+    """
     rounds = PACKAGE_ROUNDS if universe.packages else SYSTEM_ROUNDS + len(universe.roots)
-    provider, reporter = UniverseProvider(universe), course or Course()
+    provider, reporter = UniverseProvider(universe, is_in_the_way_first=is_in_the_way_first), course or Course()
     while reporter.rounds < ROUNDS_OF_ALL_STARTS:
         try:
             state = _Resolution(provider, reporter).resolve(universe.roots, rounds)

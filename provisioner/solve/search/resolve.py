@@ -52,6 +52,8 @@ def pins_or_refutation(universe: Universe) -> dict[Key, Candidate] | CompleteSea
     except UnavailableError:
         complete.close()
         if pins is None or not is_valid:
+            pins = _found_in_another_order(universe)
+        if pins is None:
             raise
         return pins
     except BaseException:
@@ -62,6 +64,12 @@ def pins_or_refutation(universe: Universe) -> dict[Key, Candidate] | CompleteSea
     complete.close()
     assert not violations(universe, decided), "the complete search returned an invalid assignment"
     return decided
+
+
+def _found_in_another_order(universe: Universe) -> dict[Key, Candidate] | None:
+    """A valid answer where neither search came to an end, by deciding first what is in most conflicts; None without one."""
+    pins = search(universe, is_in_the_way_first=True) if universe.packages is not None else None
+    return as_new_as_can_be(universe, pins) if pins is not None and not violations(universe, pins) else None
 
 
 def _lacks_a_file(universe: Universe) -> bool:

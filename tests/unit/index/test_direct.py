@@ -236,6 +236,26 @@ def test_the_archive_of_a_tag_is_what_its_metadata_says(served: LoopbackIndex, o
     assert [str(one) for one in client.requirements(release)] == ["other"]
 
 
+@pytest.mark.parametrize("tag", ["release-1.0", "demo-1.0", "demo-2.0"])
+def test_the_name_of_a_tag_says_nothing_of_its_archive(served: LoopbackIndex, open_index: OpenIndex, tag: str) -> None:
+    filename = served.add_sdist("demo", "2.0", requires=["other"], index="hidden")
+    served.serve(f"/archive/{tag}.tar.gz", served.files[f"/files/hidden/{filename}"].content)
+    client = open_index()
+    release = client.direct(DEMO, f"{served.root}/archive/{tag}.tar.gz")
+    assert str(release.version) == "2.0"
+    assert [str(one) for one in client.requirements(release)] == ["other"]
+
+
+def test_a_wheel_that_was_named_after_its_build_is_taken(served: LoopbackIndex, open_index: OpenIndex) -> None:
+    filename = served.add_wheel("demo", "2.7", requires=["other"], index="hidden")
+    named = "demo-2.7+cu12torch2.6-py3-none-any.whl"
+    served.serve(f"/files/hidden/{named}", served.files[f"/files/hidden/{filename}"].content)
+    client = open_index()
+    release = client.direct(DEMO, f"{served.root}/files/hidden/{named}")
+    assert str(release.version) == "2.7+cu12torch2.6"
+    assert [str(one) for one in client.requirements(release)] == ["other"]
+
+
 @pytest.mark.parametrize("status", [404, 410])
 def test_a_file_that_does_not_exist_is_a_mistake(served: LoopbackIndex, open_index: OpenIndex, status: int) -> None:
     url = placed(served)

@@ -14,6 +14,7 @@ from provisioner.index.metadata.core_metadata import CoreMetadata, UnusableMetad
         ("acme_tools-1.0+cu126-py3-none-any.whl", "acme-tools", "1.0+CU126"),
         ("acme_tools-1!2.0rc1-7-py3-none-any.whl", "acme-tools", "1!2.0-rc.1"),
         ("acme-tools-1.0.tar.gz", "acme.tools", "1.0"),
+        ("acme-tools-1.0-1.tar.gz", "acme-tools", "1.0.post1"),
         ("acme_tools-1.0-py3-none-any.whl", "", ""),
         ("acme_tools-1.0-py3-none-any.whl", "acme-tools", "no version"),
         ("no wheel at all", "acme-tools", "1.0"),
@@ -21,6 +22,26 @@ from provisioner.index.metadata.core_metadata import CoreMetadata, UnusableMetad
 )
 def test_the_same_however_it_is_spelled(filename: str, name: str, version: str) -> None:
     require_same_release(filename, CoreMetadata(name=name, version=version))
+
+
+@pytest.mark.parametrize(
+    ("filename", "name", "version"),
+    [
+        ("flash_attn-2.7.4.post1+cu12torch2.6cxx11abiFALSE-cp312-cp312-linux_x86_64.whl", "flash_attn", "2.7.4.post1"),
+        ("release-1.0.tar.gz", "acme-tools", "2.0"),
+        ("acme-tools-1.0.tar.gz", "acme-tools", "2.0"),
+    ],
+)
+def test_of_a_file_that_is_named_installers_take_more(filename: str, name: str, version: str) -> None:
+    require_same_release(filename, CoreMetadata(name=name, version=version), is_named=True)
+    with pytest.raises(UnusableMetadataError):
+        require_same_release(filename, CoreMetadata(name=name, version=version))
+
+
+@pytest.mark.parametrize(("name", "version"), [("acme-tool", "1.0"), ("acme-tools", "1.1"), ("acme-tools", "1.0+cu11")])
+def test_a_wheel_that_is_named_and_is_something_else(name: str, version: str) -> None:
+    with pytest.raises(UnusableMetadataError):
+        require_same_release("acme_tools-1.0+cu12-py3-none-any.whl", CoreMetadata(name=name, version=version), is_named=True)
 
 
 @pytest.mark.parametrize(
@@ -37,3 +58,11 @@ def test_something_else(filename: str, name: str, version: str, told: str) -> No
     with pytest.raises(UnusableMetadataError) as caught:
         require_same_release(filename, CoreMetadata(name=name, version=version))
     assert caught.value.message == f"`{filename}` says in its metadata that it is {told}, which installers refuse"
+
+
+def test_of_what_was_named_after_its_build_is_told_who_refuses_it() -> None:
+    with pytest.raises(UnusableMetadataError) as caught:
+        require_same_release("acme-1.0+cu12-py3-none-any.whl", CoreMetadata(name="acme", version="1.0"))
+    assert caught.value.message == (
+        "`acme-1.0+cu12-py3-none-any.whl` says in its metadata that it is acme 1.0, which pip refuses of what an index lists"
+    )

@@ -283,6 +283,35 @@ class TestSystem:
             ("spec", "", "the spec asks for `pytorch >=2.7,<2.8`, it asked for `pytorch >=2.8`")
         ]
 
+    @pytest.mark.parametrize("key", ["packages.torch", "constraints.torch"])
+    def test_a_framework_moves_for_what_the_spec_says_of_its_distribution(self, key: str) -> None:
+        old = lock(asked={key: "==2.7.1"}, pins=())
+        new = lock(asked={key: "==2.8.0"}, components=components(pytorch="2.8.0", pytorch_build="cu128"), pins=())
+        words = {
+            "packages.torch": "the spec asks for `torch==2.8.0`, it asked for `torch==2.7.1`",
+            "constraints.torch": "the spec constrains it to `torch==2.8.0`, before `torch==2.7.1`",
+        }
+        assert causes(only(compare(old, new), "pytorch")) == [("spec", "", words[key])]
+
+    def test_a_framework_asked_for_as_a_component_before_and_as_a_distribution_now(self) -> None:
+        old = lock(asked={"requires.pytorch": "<2.8"}, pins=())
+        new = lock(asked={"packages.torch": "==2.8.0"}, components=components(pytorch="2.8.0"), pins=())
+        assert causes(only(compare(old, new), "pytorch")) == [
+            ("spec", "", "the spec asked for `pytorch <2.8` and does no longer"),
+            ("spec", "", "the spec asks for `torch==2.8.0` now"),
+        ]
+
+    @pytest.mark.parametrize(
+        ("key", "before", "after"),
+        [("packages.jax", "jax==0.6.0", "jax==0.7.2"), ("requires.jax", "jax ==0.6.0", "jax ==0.7.2")],
+    )
+    def test_a_framework_with_the_name_of_its_distribution_is_quoted_as_it_was_asked_for(
+        self, key: str, before: str, after: str
+    ) -> None:
+        old = lock(asked={key: "==0.6.0"}, components={"jax": "0.6.0"}, pins=())
+        new = lock(asked={key: "==0.7.2"}, components={"jax": "0.7.2"}, pins=())
+        assert causes(only(compare(old, new), "jax")) == [("spec", "", f"the spec asks for `{after}`, it asked for `{before}`")]
+
     def test_a_request_that_allows_both_versions_is_no_cause(self) -> None:
         old = lock(asked={"requires.pytorch": ">=2.6"}, pins=(), spec_digest="sha256:1")
         new = lock(asked={"requires.pytorch": ">=2.5"}, components=components(pytorch="2.8.0"), pins=(), spec_digest="sha256:2")

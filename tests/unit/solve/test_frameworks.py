@@ -15,6 +15,7 @@ from provisioner.solve.problem import join
 from provisioner.solve.python.packages import PackageWorld
 from provisioner.solve.search.resolve import decide
 from provisioner.solve.search.universe import Universe
+from provisioner.solve.stack import Conflict, Reason
 from tests import small
 from tests.unit.solve.test_packages import Shelf
 
@@ -193,6 +194,19 @@ def test_a_conflict_over_the_distribution_of_a_framework_is_told() -> None:
         "you require tensorflow  (the spec)",
         "you require numpy>=2  (the spec)",
         "tensorflow 2.21 needs numpy<2  (metadata of tensorflow 2.21)",
-        "tensorflow 2.21 is installed as tensorflow==2.21  (pypi)",
         "so no tensorflow is left that goes with numpy>=2",
     )
+
+
+def test_what_only_repeats_a_name_and_version_is_left_out_where_others_tell_of_it() -> None:
+    def lines(*texts: str) -> tuple[str, ...]:
+        reasons = tuple(Reason(kind="rule", component="tensorflow", text=text, where="") for text in texts)
+        return conflict_lines(Conflict(members=reasons, conclusion=""))
+
+    itself, other = "tensorflow 2.21 is installed as tensorflow==2.21", "tensorflow 2.21 needs numpy<2"
+    assert lines(itself, other) == (other,)
+    assert lines(f"{itself}; tensorflow 2.20 is installed as tensorflow==2.20", other) == (other,)
+    assert lines(itself) == (itself,), "alone it says what is asked for"
+    extra = "tensorflow 2.21 is installed as tensorflow[and-cuda]==2.21"
+    assert lines(extra, other) == (extra, other)
+    assert lines(f"{itself}: no index offers it", other) == (f"{itself}: no index offers it", other)

@@ -54,6 +54,22 @@ def test_extras_move_with_their_distribution() -> None:
     assert labels(as_new_as_can_be(world, pins)) == {"demo": "1", "other": "2", "other[x]": "2"}
 
 
+def test_an_extra_that_only_the_older_version_asks_of_itself_is_not_in_the_way() -> None:
+    """`other[y]` of the newer version needs what nobody has, and nobody asks for it any more."""
+    metadata = {
+        **CIRCLE,
+        "demo 1": ("other[x]",),
+        "demo 2": ("other[x]==1",),
+        "other 1": ("demo<2", "other[y]; extra == 'x'"),
+        "other 2": ("demo", "third; extra == 'y'"),
+    }
+    world = universe({"demo": 2, "other": 2, "third": 1}, metadata, "demo")
+    pins = search(world)
+    assert pins is not None
+    assert labels(pins) == {"demo": "1", "other": "1", "other[x]": "1", "other[y]": "1"}
+    assert labels(as_new_as_can_be(world, pins)) == {"demo": "1", "other": "2", "other[x]": "2"}
+
+
 def test_a_version_that_can_never_work_does_not_make_the_search_try_everybody_else() -> None:
     """Seen with langchain 1.5, which led to a langchain-core that asked for a certifi of the next day.
 

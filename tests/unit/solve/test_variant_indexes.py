@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 from packaging.utils import canonicalize_name
 
 from provisioner.errors import UnavailableError
@@ -17,10 +18,15 @@ from tests.unit.solve.test_packages import Shelf, matrix_with_facts
 if TYPE_CHECKING:
     from packaging.utils import NormalizedName
 
-    from provisioner.index.model import PackageRelease
+    from provisioner.index.model import Environment, PackageRelease
     from provisioner.solve.problem import Problem
 
 TORCH = canonicalize_name("torch")
+TORCH_OF_NO_USE: dict[str, dict[str, list[str] | str]] = {
+    "torch": {"2.4.0": ["six==9"], "2.1.0": ["six==9"]},
+    "six": {"1": []},
+}
+"""Nothing of this index can be installed, so that what the other one has matters."""
 LEFT_OUT = "pytorch: what pytorch-cu118 may have was left out: index `pytorch-cu118` cannot be reached: no route"
 
 
@@ -92,18 +98,40 @@ def test_an_index_that_matters_is_told_with_what_stands_against_every_answer_wit
 
 
 def test_what_is_impossible_whatever_the_index_has_is_proved_without_it() -> None:
-    """The tool needs what is not there; the framework, whose third build is on the other index, has nothing to do with it."""
-    torch: dict[str, list[str] | str] = {"2.4.0": ["tool==1"], "2.1.0": ["tool==1"]}
-    shelf = Cut({"torch": torch, "tool": {"2": [], "1": ["six==9"]}, "six": {"1": []}, "app": {"1": ["tool==1"]}})
+    """The tool needs what is not there; the framework, whose third build is on the other index, has nothing to do with it.
+
+    The search comes to the framework first, and to the tool never: so that the proof is one, it has to be found without it.
+    """
+    shelf = Cut({**TORCH_OF_NO_USE, "tool": {"1": ["six==8"]}, "app": {"1": ["tool"]}})
     with pytest.raises(NoStackError) as caught:
         solve_joint(problem("torch", "app"), lambda _: shelf)
     assert "torch@pytorch-cu118" in shelf.asked
     assert caught.value.causes == (
         "you require app  (the spec)",
-        "app 1 needs tool==1  (metadata of app 1)",
-        "tool 1 needs six==9: the index has 1  (metadata of tool 1)",
+        "app 1 needs tool  (metadata of app 1)",
+        "tool 1 needs six==8: the index has 1  (metadata of tool 1)",
         "so no app is left",
     )
+
+
+def test_no_python_that_the_framework_has_no_build_for_keeps_a_proof_from_being_one() -> None:
+    """Every build is for Python 3.11; that the rest has an answer on 3.12 is beside the point."""
+    matrix = matrix_with_facts()
+    pythons = (*matrix.components["python"].releases, small.release("3.12", {}))
+    components = {**matrix.components, "python": replace(matrix.components["python"], releases=pythons)}
+    shelf = Cut({**TORCH_OF_NO_USE, "tool": {"1": ["six==8"]}, "app": {"1": ["tool; python_version < '3.12'"]}})
+    asked = join(replace(matrix, components=components), small.wish({}, packages=("torch", "app")))
+    opened: list[str] = []
+
+    def source(environment: Environment) -> Cut:
+        opened.append(environment.python)
+        return shelf
+
+    with pytest.raises(NoStackError) as caught:
+        solve_joint(asked, source)
+    assert "torch@pytorch-cu118" in shelf.asked
+    assert set(opened) == {"3.11"}
+    assert caught.value.causes[0] == "you require app  (the spec)"
 
 
 def test_what_the_index_may_have_settles_is_not_proved_by_leaving_the_framework_out() -> None:

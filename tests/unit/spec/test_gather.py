@@ -249,3 +249,11 @@ def test_a_project_file_without_the_table_is_a_spec_of_defaults(tmp_path: Path) 
 )
 def test_mistakes_in_a_project_file(tmp_path: Path, text: str, expected: list[str]) -> None:
     assert mistakes(tmp_path, {"pyproject.toml": text}) == expected
+
+
+@pytest.mark.parametrize("name", ["loop.in", "loop.toml"])
+def test_a_link_that_leads_to_itself_is_told_as_a_file_that_cannot_be_read(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).symlink_to(name)
+    (told,) = mistakes(tmp_path, {"spec.yaml": f"packages-from: [{name}]\n"})
+    assert told.startswith("spec.yaml:1:17: ")
+    assert told.endswith("cannot be read: Too many levels of symbolic links")
