@@ -31,6 +31,8 @@ MACHINES = {
     "macos/arm64": ("darwin", "Darwin", "arm64"),
 }
 GLIBC = range(39, 4, -1)
+OLDER_NAMES = {17: "manylinux2014", 12: "manylinux2010", 5: "manylinux1"}
+"""What a glibc 2.N was called before PEP 600; each is as good as the new name, and stands after it."""
 
 
 def environment(platform: str, python: str) -> Environment:
@@ -56,10 +58,9 @@ def tags(platform: str, python: str) -> list[Tag]:
     """The tags that Python accepts there, the best first."""
     system, _, machine = MACHINES[platform]
     release = (int(python.split(".", maxsplit=1)[0]), int(python.split(".")[1]))
+    names = [name for minor in GLIBC for name in (f"manylinux_2_{minor}", OLDER_NAMES.get(minor)) if name]
     platforms = (
-        [f"manylinux_2_{minor}_{machine}" for minor in GLIBC] + [f"linux_{machine}"]
-        if system == "linux"
-        else list(mac_platforms((15, 0), machine))
+        [f"{name}_{machine}" for name in (*names, "linux")] if system == "linux" else list(mac_platforms((15, 0), machine))
     )
     interpreter = f"cp{release[0]}{release[1]}"
     return [*cpython_tags(release, platforms=platforms), *compatible_tags(release, interpreter, platforms)]
