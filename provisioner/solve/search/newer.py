@@ -44,10 +44,13 @@ def _moved(
     universe: Universe, candidates: Mapping[Key, Candidate], *, others: Mapping[Key, Candidate], outside: Sequence[Requirement]
 ) -> dict[Key, Candidate] | None:
     """All others with a distribution at another version, which takes the files that nobody else writes; None where it fails."""
+    # Asked first, for it costs nothing: what a version requires has to be read of an index.
+    if not all(universe.accepts(one, candidates[one.key]) for one in outside):
+        return None
     with suppress(UnavailableError):
         left = _still_asked(universe, candidates, outside)
         found = {**others, **left}
-        for one in (*outside, *(one for candidate in left.values() for one in universe.requirements(candidate))):
+        for one in (one for candidate in left.values() for one in universe.requirements(candidate)):
             if one.key.component == SHARED_FILE and one.key not in found:
                 found[one.key] = next(place for place in universe.candidates(one.key) if universe.accepts(one, place))
             if one.key not in found or not universe.accepts(one, found[one.key]):

@@ -54,6 +54,22 @@ def test_extras_move_with_their_distribution() -> None:
     assert labels(as_new_as_can_be(world, pins)) == {"demo": "1", "other": "2", "other[x]": "2"}
 
 
+def test_a_version_that_others_do_not_allow_is_not_read() -> None:
+    """Reading is a request: versions beyond a pin must cost none."""
+    read: list[str] = []
+
+    class Noted(dict[str, tuple[str, ...]]):
+        def get(self, key: str, default: object = None) -> tuple[str, ...]:  # type: ignore[override]
+            read.append(key)
+            return super().get(key, default)  # type: ignore[arg-type]
+
+    world = universe({"demo": 3}, Noted({"demo 3": ("demo",)}), "demo<2")
+    pins = search(world)
+    assert pins is not None
+    assert labels(as_new_as_can_be(world, pins)) == {"demo": "1"}
+    assert set(read) == {"demo 1"}
+
+
 def test_an_extra_that_only_the_older_version_asks_of_itself_is_not_in_the_way() -> None:
     """`other[y]` of the newer version needs what nobody has, and nobody asks for it any more."""
     metadata = {
