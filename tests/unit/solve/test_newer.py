@@ -59,7 +59,7 @@ def test_a_version_that_others_do_not_allow_is_not_read() -> None:
     read: list[str] = []
 
     class Noted(dict[str, tuple[str, ...]]):
-        def get(self, key: str, default: object = None) -> tuple[str, ...]:  # type: ignore[override]
+        def get(self, key: str, default: object = None) -> tuple[str, ...]:
             read.append(key)
             return super().get(key, default)  # type: ignore[arg-type]
 
