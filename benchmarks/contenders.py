@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from programs import environment
@@ -146,22 +146,6 @@ def _provision(job: Job, mode: str) -> Contender:
         mode=mode,
         PIP_CONFIG_FILE="/dev/null",
         PIP_INDEX_URL=job.index,
-        PROVISION_NO_ANSWER_CACHE="1",
-    )
-
-
-def answer_at_hand(job: Job, mode: str) -> Contender:
-    """The same command asked again with nothing changed: it looks whether its answer still holds, and solves nothing.
-
-    The first run fills the cache, the second, which asks no index, keeps its answer.
-    """
-    anew = _provision(job, mode)
-    settings = {name: value for name, value in anew.environment.items() if name != "PROVISION_NO_ANSWER_CACHE"}
-    return replace(
-        anew,
-        name=f"{anew.name} asked again: the answer kept from the run before, nothing is solved",
-        environment=settings,
-        unmeasured=2,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from contenders import OFFLINE, TOOLS, Contender, answer_at_hand, prepared
+from contenders import OFFLINE, TOOLS, Contender, prepared
 from large_sets import LARGE, SERVER
 from programs import environment
 
@@ -122,7 +122,7 @@ def _stack_only(programs: Programs, plain: dict[str, str]) -> Contest:
         name="stack",
         title="Solving the system stack alone: kernel, driver, CUDA, cuDNN, NCCL, PyTorch, Python",
         rounds=11,
-        environment={**plain, "PROVISION_NO_ANSWER_CACHE": "1"},
+        environment=plain,
         contenders=(Contender(name="`provision solve --stack-only`", command=command, unmeasured=1), _floor(programs)),
     )
 
@@ -131,8 +131,6 @@ def _packages(programs: Programs, name: str, mode: str, index: str) -> Contest:
     """Resolve a package set; `provision` solves the system stack in the same problem, the others have no such thing."""
     job = prepared(programs, name, SETS[name], index)
     contenders = [TOOLS[one](job, mode) for one in (OFFLINE if mode == "offline" else TOOLS)]
-    if mode != "cold":
-        contenders.append(answer_at_hand(job, mode))
     return Contest(
         name=f"{name}-{mode}",
         title=f"Resolving {TITLES[name]}: {MODES[mode]}",

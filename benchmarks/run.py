@@ -259,9 +259,7 @@ Every tool is asked for the same: wheels only, Python 3.11, Linux x86_64 with gl
 asks the same index, a cache of the real one on loopback that answers from memory, with separate metadata files and cache
 headers, so that neither the network nor a missing feature of an index is measured; a run during which that index itself had to
 ask the real one is not counted. Each tool has a cache of its own: *cold* deletes it before each run, *warm* finds it as the
-tool's own cold runs left it. What a tool wrote before is deleted before each run, so that every run solves anew. `provision`
-also keeps whole answers; that is switched off (`PROVISION_NO_ANSWER_CACHE=1`) but for the rows that say otherwise, which no
-other tool has anything like.
+tool's own cold runs left it. What a tool wrote before is deleted before each run, so that every run solves anew.
 
 What is not the same: `provision` decides the system stack (driver, CUDA, PyTorch's build) in the same problem, and it and `pdm
 lock`, `poetry lock` write a lock with hashes; `uv pip compile` and `pip-compile` write versions, `pip install --dry-run` a

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
 TYPE_CHECKING = False  # `typing` itself would be a third of what `provision --version` may take
@@ -21,32 +22,14 @@ _COMPLETION = "_PROVISION_COMPLETE"
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the program on `arguments` (default: the command line) and leave with its exit code; never returns."""
     words = sys.argv[1:] if arguments is None else list(arguments)
-    _collect_rarely()
+    gc.set_threshold(
+        300_000, 20, 100
+    )  # what a solve makes lives until its end; as often as is usual, it takes a tenth of the time
     _prepare_streams()
-    code = _guarded(words, is_command_line=arguments is None)
+    code = _guarded(words)
     if code == _INTERRUPTED:
         _abandon_threads()
-    if arguments is None:
-        _keep_rubbish()
     raise SystemExit(code)
-
-
-def _collect_rarely() -> None:
-    """Look for garbage when there may be much: what a solve makes lives until its end.
-
-    As often as is usual it takes a tenth of the time, and even once, in 100,000 objects, 25 ms; an environment of 400
-    distributions comes to twice as many.
-    """
-    import gc
-
-    gc.set_threshold(300_000, 20, 100)
-
-
-def _keep_rubbish() -> None:
-    """Leave it to the system: the interpreter looks for garbage once more on its way out, in all that a solve made."""
-    import gc
-
-    gc.freeze()
 
 
 def _prepare_streams() -> None:
@@ -62,10 +45,10 @@ def _prepare_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _guarded(words: list[str], *, is_command_line: bool) -> int:
+def _guarded(words: list[str]) -> int:
     """Run, and turn what ends a program early into an exit code, as a shell reports it."""
     try:
-        code = _version() if words in (["--version"], ["-V"]) else _answer(words) if is_command_line else _run(words)
+        code = _version() if words in (["--version"], ["-V"]) else _run(words)
         sys.stdout.flush()
     except KeyboardInterrupt:
         return _INTERRUPTED
@@ -94,15 +77,6 @@ def _version() -> int:
 
     sys.stdout.write(f"provision {__version__}\n")
     return 0
-
-
-def _answer(words: list[str]) -> int:
-    """Run, unless the answer is at hand."""
-    from functools import partial
-
-    from provisioner.cli.answered import answered
-
-    return answered(words, partial(_run, words))
 
 
 def _run(words: list[str]) -> int:

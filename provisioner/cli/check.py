@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -218,7 +217,6 @@ def _missing_targets(path: Path, inputs: Inputs) -> Iterator[Finding]:
 
     for name in inputs.targets:
         place = path.absolute().parent.parent / name / path.name
-        sys.audit("provision.looked_for", str(place))
         if not place.is_file():
             text = f"the spec wants target {name}, which has no lock beside this one"
             hints = (f"`provision solve --target {name}` writes it",)

@@ -29,7 +29,6 @@ _NARROWEST = 20
 
 def data(text: str) -> None:
     """Print what the user asked for to stdout; a newline is added where the text does not end in one."""
-    _hear(text, is_data=True)
     text = shown(text)
     sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
 
@@ -42,38 +41,13 @@ def shown(text: str) -> str:
     """
     if text.replace("\n", "").replace("\t", "").isprintable():
         return text
-    import re  # hardly a text needs it, and an answer at hand is given before it could be imported
+    import re  # hardly a text needs it
 
     return re.sub(f"({_COLOURS})|{_OBEYED}", _escaped, text)
 
 
 def _escaped(match: re.Match[str]) -> str:
     return match[0] if match[1] else ascii(match[0])[1:-1]
-
-
-@contextmanager
-def listened() -> Iterator[list[tuple[bool, str]]]:
-    """Yield a list that grows with all that is printed, each with whether it is data; words about progress are left out."""
-    heard: list[tuple[bool, str]] = []
-    _listeners.append(heard)
-    try:
-        yield heard
-    finally:
-        _listeners.remove(heard)
-
-
-_listeners: list[list[tuple[bool, str]]] = []
-
-
-def _hear(text: str, *, is_data: bool) -> None:
-    """Progress is spoken of in threads of its own."""
-    if not _listeners:
-        return
-    from threading import current_thread, main_thread
-
-    if current_thread() is main_thread():
-        for heard in _listeners:
-            heard.append((is_data, text))
 
 
 def json_data(value: object) -> None:
@@ -94,7 +68,6 @@ def json_data(value: object) -> None:
 
 def talk(text: str) -> None:
     """Print a line about the work, not its result, to stderr."""
-    _hear(text, is_data=False)
     # What was already printed as data belongs above this line when both streams end in one terminal or log.
     sys.stdout.flush()
     text = shown(text)

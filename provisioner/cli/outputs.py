@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 from provisioner.errors import UsageError
@@ -26,7 +25,6 @@ def earlier_lock(path: Path) -> Lock | None:
     from provisioner.errors import ProvisionError
     from provisioner.lock.file import read_lock, was_ours
 
-    sys.audit("provision.looked_for", str(path))
     if not path.exists():
         return None
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
@@ -73,8 +72,6 @@ def inspect_host(root: Path = Path("/"), *, gpu_names: Mapping[str, tuple[str, s
             f"`{root}` is not a directory", hints=("give --root the folder that holds the machine's proc, sys and etc",)
         )
     tree = Tree(Path("/") if root.resolve() == Path("/") else root)
-    if tree.is_live:
-        sys.audit("provision.unrepeatable")
     if macos.is_macos(tree):
         return Inspection(host=macos.inspect_mac(tree), notes=("gpus: not read on macOS; add them to the profile",))
     return _Machine(tree, gpu_names or {}).inspection()

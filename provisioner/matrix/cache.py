@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 from zlib import crc32
 
@@ -18,6 +17,7 @@ from provisioner.matrix.location import content_digest, default_directory
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from provisioner.matrix.model import Matrix
 
@@ -58,7 +58,7 @@ def ship(directory: Path, path: Path) -> None:
 
 def _cache_file(directory: Path, digest: str) -> Path:
     # positions name the directory, so the same files under another name are another entry
-    return Path(cache_directory()) / "matrix" / f"{directory.name}-{digest}-{FORMAT}.cache"
+    return cache_directory() / "matrix" / f"{directory.name}-{digest}-{FORMAT}.cache"
 
 
 def _read(path: Path, digest: str) -> Matrix | None:

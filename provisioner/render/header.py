@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from typing import TYPE_CHECKING
 
 from provisioner.render.instruction import Comment
@@ -25,7 +24,6 @@ def header(lock: Lock, lock_file_name: str, *more: str) -> Comment:
 
 def rendered_from(path: Path) -> str:
     """The name of the lock a file was rendered from; "" for a file that is not there or was not rendered."""
-    sys.audit("provision.looked_for", str(path))
     if not path.is_file():  # opening a pipe waits for somebody to write into it
         return ""
     try:

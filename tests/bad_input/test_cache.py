@@ -45,8 +45,6 @@ def cache(project: Project, decoded_matrix: Path, monkeypatch: pytest.MonkeyPatc
     """The directory that commands keep their cache in; pages in it are fresh for as long as a test may take."""
     shutil.copytree(decoded_matrix, project.folder / "cache" / "provision" / "matrix")
     monkeypatch.setenv("XDG_CACHE_HOME", str(project.folder / "cache"))
-    # What is tested is what an index said, not the answer of an earlier run.
-    monkeypatch.setenv("PROVISION_NO_ANSWER_CACHE", "1")
     project.index.cache_control = "max-age=3600"
     return project.folder / "cache" / "provision"
 

@@ -59,7 +59,7 @@ class IndexLocation(Struct, frozen=True, kw_only=True):
 
 def default_cache_directory() -> Path:
     """The user's cache directory for this program (`XDG_CACHE_HOME` decides on Linux)."""
-    return Path(cache_directory())
+    return cache_directory()
 
 
 class IndexSettings(Struct, frozen=True, kw_only=True):
@@ -224,7 +224,6 @@ def _files(environ: Mapping[str, str]) -> list[Path]:
     files.append(Path("/etc/pip.conf"))
     if sys.platform == "darwin":
         files.append(Path("/Library/Application Support/pip/pip.conf"))
-    sys.audit("provision.looked_for", chosen)
     if not (chosen and Path(chosen).exists()):
         files += [home / ".pip" / "pip.conf", _user_directory(environ, home) / "pip.conf"]
     files.append(Path(environ.get("VIRTUAL_ENV") or sys.prefix) / "pip.conf")

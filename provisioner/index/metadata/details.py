@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -128,10 +127,8 @@ class DetailReader:
         if not isinstance(stored, dict) or not isinstance(stored.get("identities"), list):
             return None
         is_old = not 0 <= time.time() - stored.get("asked", 0) < self._settings.fresh_seconds
-        if is_refreshed and not self._settings.offline:
-            if is_old:
-                return None
-            sys.audit("provision.until", stored["asked"] + self._settings.fresh_seconds)
+        if is_refreshed and is_old and not self._settings.offline:
+            return None
         return tuple(_frozen(one) for one in stored["identities"])
 
     def _identities(self, file: IndexFile, missing: list[str], *, is_refreshed: bool) -> tuple[Identity, ...]:

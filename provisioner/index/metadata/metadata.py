@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import sys
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
@@ -182,7 +181,6 @@ class MetadataReader:
         return digest.hexdigest(), size
 
     def _local_hash(self, path: Path) -> tuple[str, int]:
-        sys.audit("provision.looked_for", str(path))
         try:
             status = path.stat()
             # Its mtime is what its maker says it is (`cp -p`, `rsync -t`); nobody sets its number and its ctime.

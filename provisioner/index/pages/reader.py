@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -67,7 +66,6 @@ class PageReader:
             return local_page(location, name)
         stored = self._cache.page(public_url(url))
         if stored is not None and (self._settings.offline or stored.is_fresh(time.time())):
-            sys.audit("provision.page", str(self._cache.path), stored.url, stored.sha256, self._settings.offline)
             return _known(stored, location)
         self._refuse_offline(location, name)
         return self._ask(location, name, stored)
@@ -203,7 +201,6 @@ def local_root(location: IndexLocation) -> Path:
 def local_page(location: IndexLocation, name: str) -> Page | None:
     """The page of a project in a directory: its index.html, or else the files that lie there."""
     directory = local_root(location) / name
-    sys.audit("provision.looked_for", str(directory))
     if not directory.is_dir():
         return None
     files = tuple(with_python(file) for file in directory_files(directory, location.name))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 from provisioner.errors import UnavailableError
@@ -42,7 +41,6 @@ class FindLinks:
         if is_remote(place):
             return self._remote(place)
         path = local_path(place)
-        sys.audit("provision.looked_for", str(path))
         if path is None or not path.exists():
             # pip only warns about a place that is not there, and CI images often configure one for all machines.
             return ()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -69,7 +68,6 @@ def _folder_state(index: IndexLocation, name: NormalizedName) -> str:
     Raises `UnavailableError` for a folder that is not there or cannot be read.
     """
     directory = local_root(index) / name
-    sys.audit("provision.looked_for", str(directory))
     try:
         if not directory.is_dir():
             return ""

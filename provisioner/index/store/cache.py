@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import sys
 import threading
 import time
 import zlib
@@ -116,8 +115,6 @@ class Cache:
     def record(self, key: str) -> Any | None:  # noqa: ANN401 - plain JSON data
         """The record kept under a key; None when there is none, or it is damaged."""
         row = self._row(self._query(_RECORD, _USED_RECORD), (key,))
-        check = row[0][:4].hex() if row is not None and isinstance(row[0], bytes) else None
-        sys.audit("provision.record", str(self._path), key, check)
         if row is not None and _is_long_ago(row[1]):
             self._write("REPLACE INTO used_record VALUES (?, ?)", (key, julian_day(time.time())))
         return None if row is None else _decoded(row[0])
