@@ -14,10 +14,11 @@ from msgspec import Struct, field
 
 from provisioner.browse.axes import PLATFORMS, Device, devices, newest_of_branches, open_wish, wish_for
 from provisioner.browse.stacks import LABEL, frameworks
+from provisioner.grounds.requirement import Relation
 from provisioner.host.model import Host
 from provisioner.solve.choices.candidates import preference
 from provisioner.solve.problem import join
-from provisioner.solve.requirement import Key
+from provisioner.solve.requirement import Candidate, Key, ReleaseCandidate
 from provisioner.solve.rules.coverage import capability, coverage
 from provisioner.solve.rules.drivers import RunsCuda
 from provisioner.solve.search.complete import CompleteSearch
@@ -27,13 +28,13 @@ from provisioner.versions import Version
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
+    from provisioner.grounds.requirement import Group
     from provisioner.matrix.model import Build, Matrix, Release
-    from provisioner.solve.requirement import Candidate
 
 LETTERS = {"native": "n", "minor-version": "m", "forward-compat": "f"}
 BASES = tuple(LETTERS)
 PTX, UNMEASURED, REFUSED = "p", "u", "x"
-INSTALLED = ("driver needs kernel",)
+INSTALLED: tuple[Group, ...] = (Relation("driver", "kernel"),)
 """Groups that say where a driver can be built: one that is loaded has been."""
 
 
@@ -45,7 +46,7 @@ class Code(Struct, frozen=True, kw_only=True):
     """
 
     letter: str
-    groups: tuple[str, ...] = ()
+    groups: tuple[Group, ...] = ()
     basis: str = ""
     is_offered: bool = False
 
@@ -100,9 +101,9 @@ def _builds(matrix: Matrix, known: Sequence[Device]) -> list[tuple[str, Release,
         domains = [join(matrix, wish).domains for wish in wishes]
         for name in frameworks(matrix):
             # Each platform leaves out the other's builds of a label that it has itself.
-            offered = {id(one.subject[1]): one for domain in domains for one in domain.get(Key(name), ())}
+            offered = {id(one.build): one for domain in domains for one in _releases(domain.get(Key(name), ()))}
             for candidate in sorted(offered.values(), key=preference, reverse=True):
-                release, build = candidate.subject
+                release, build = candidate.release, candidate.build
                 if build is not None and build.accelerator == wishes[0].accelerator:
                     found.setdefault((name, str(release.version)), []).append((name, release, build))
     rank = {name: index for index, name in enumerate(matrix.order)}
@@ -115,10 +116,10 @@ def chosen_beside(matrix: Matrix, name: str, *, release: Release, build: Build) 
     platform = build.platforms[0] if build.platforms else PLATFORMS[0]
     problem = join(matrix, open_wish(build.accelerator, platform, Host(platform=platform)))  # type: ignore[arg-type]  # one of PLATFORMS
     key = Key(name)
-    given = [one for one in problem.domains.get(key, ()) if one.subject == (release, build)]
+    given = _of(problem.domains.get(key, ()), release, build)
     search = CompleteSearch(Universe(problem))
     try:
-        pins = search.best(given=given, present=[key], without=(*INSTALLED, f"{name} needs gpu")) if given else None
+        pins = search.best(given=given, present=[key], without=(*INSTALLED, Relation(name, "gpu"))) if given else None
     finally:
         search.close()
     found = {one.component: candidate.label for one, candidate in (pins or {}).items() if one != key}
@@ -127,6 +128,15 @@ def chosen_beside(matrix: Matrix, name: str, *, release: Release, build: Build) 
         for name in matrix.order
         if name in found and name != "image" and not matrix.components[name].is_virtual
     }
+
+
+def _releases(candidates: Iterable[Candidate]) -> list[ReleaseCandidate]:
+    return [one for one in candidates if isinstance(one, ReleaseCandidate)]
+
+
+def _of(candidates: Iterable[Candidate], release: Release, build: Build) -> list[ReleaseCandidate]:
+    """The candidate of a build, if it is among these."""
+    return [one for one in _releases(candidates) if one.release == release and one.build == build]
 
 
 def _market(matrix: Matrix, device: Device) -> tuple[bool, ...]:
@@ -157,7 +167,7 @@ class _Column:
         self._search = CompleteSearch(self._universe)
         drivers = {one.version: one for one in self._problem.domains.get(Key("driver", LABEL), ())}
         self._drivers = [] if device.is_amd else [drivers[version] for version in grid.drivers]
-        self._known: dict[frozenset[str], tuple[str, ...]] = {}
+        self._known: dict[frozenset[Group], tuple[Group, ...]] = {}
         self._rows: dict[tuple[object, ...], int] = {}
         self._leaves = _leaves(matrix)
         self._bases: dict[tuple[Candidate, Candidate], str] = {}
@@ -172,16 +182,16 @@ class _Column:
     def _number(self, component: str, release: Release, build: Build) -> int:
         if build.platforms and self._platform not in build.platforms:
             return -1
-        candidates = self._problem.domains.get(Key(component), ())
-        candidate = next((one for one in candidates if one.subject == (release, build)), None)
-        if candidate is None:
+        found = _of(self._problem.domains.get(Key(component), ()), release, build)
+        if not found:
             return -1
-        first = self._judge([candidate])
+        candidate = found[0]
+        first = self._judge(candidate, build)
         if not self._drivers or first.letter == REFUSED:
             return self._grid.row((self._grid.code(first),) * max(1, len(self._drivers)))
         twins = self._twins(candidate, first)
         if twins not in self._rows:
-            cells = (self._judge([candidate, driver]) for driver in self._drivers)
+            cells = (self._judge(candidate, build, driver) for driver in self._drivers)
             self._rows[twins] = self._grid.row(tuple(self._grid.code(cell) for cell in cells))
         return self._rows[twins]
 
@@ -191,9 +201,8 @@ class _Column:
         bound = ((one.key, str(one.test)) for one in wanted if one.key.component not in self._leaves)
         return (candidate.key.component, first, *sorted(bound))
 
-    def _judge(self, given: list[Candidate]) -> Code:
-        framework = given[0]
-        build = framework.subject[1]
+    def _judge(self, framework: Candidate, build: Build, *drivers: Candidate) -> Code:
+        given = [framework, *drivers]
         is_measured = (build.gfx if self._device.is_amd else build.sass) is not None
         pins = self._search.find(given=given, present=[framework.key], without=INSTALLED)
         if pins is not None and is_measured:
@@ -201,7 +210,7 @@ class _Column:
             return Code(letter=PTX if is_ptx else LETTERS[self._basis(given, pins, INSTALLED)])
         if pins is not None:
             return Code(letter=UNMEASURED, basis=self._basis(given, pins, INSTALLED), is_offered=True)
-        ignored = INSTALLED if is_measured else (*INSTALLED, f"{framework.key.component} needs gpu")
+        ignored = INSTALLED if is_measured else (*INSTALLED, Relation(framework.key.component, "gpu"))
         if not is_measured:
             pins = self._search.find(given=given, present=[framework.key], without=ignored)
         if pins is not None:
@@ -211,7 +220,7 @@ class _Column:
     def _is_ptx(self, build: Build) -> bool:
         return coverage(build.sass or (), build.ptx or (), capability(self._device.target)) == "ptx"
 
-    def _basis(self, given: list[Candidate], pins: dict[Key, Candidate], ignored: Sequence[str]) -> str:
+    def _basis(self, given: list[Candidate], pins: dict[Key, Candidate], ignored: Sequence[Group]) -> str:
         """The least relaxation that runs some CUDA the build takes; a stack without CUDA needs no such bridge."""
         key = next((key for key in pins if key.component == "cuda"), None)
         driver = next((one for key, one in pins.items() if key.component == "driver"), None)
@@ -239,12 +248,12 @@ class _Column:
             known = self._bases[cuda, driver] = "native" if runs is None else runs.basis(driver.version)
         return known
 
-    def _why(self, given: list[Candidate], core: frozenset[str], ignored: Collection[str]) -> tuple[str, ...]:
+    def _why(self, given: list[Candidate], core: frozenset[Group], ignored: Collection[Group]) -> tuple[Group, ...]:
         """The core made smaller: a group stays only if the rest can hold together without it."""
         kept = self._known.get(core)
         if kept is not None and self._is_refuted(given, kept, ignored):
             return self._rules(kept)
-        found = sorted(core)
+        found = sorted(core, key=str)
         for group in tuple(found):
             rest = [one for one in found if one != group]
             if group in found and self._is_refuted(given, rest, ignored):
@@ -252,13 +261,13 @@ class _Column:
         self._known[core] = tuple(found)
         return self._rules(found)
 
-    def _is_refuted(self, given: list[Candidate], kept: Iterable[str], ignored: Collection[str]) -> bool:
+    def _is_refuted(self, given: list[Candidate], kept: Iterable[Group], ignored: Collection[Group]) -> bool:
         without = {*self._search.groups, *ignored} - set(kept)
         if self._search.find(given=given, present=[given[0].key], without=without) is not None:
             return False
         return set(self._search.core(without=without)) <= set(kept)  # groups met on the way count for nothing
 
-    def _rules(self, groups: Iterable[str]) -> tuple[str, ...]:
+    def _rules(self, groups: Iterable[Group]) -> tuple[Group, ...]:
         """From the framework down to the host, without the facts and requests: the cell itself states those."""
         order = self._problem.order
         ranked = []
@@ -266,4 +275,4 @@ class _Column:
             subjects = [order[parent.key] for parent, _ in self._search.members(group) if parent is not None]
             if subjects:
                 ranked.append((min(subjects), group))
-        return tuple(group for _, group in sorted(ranked))
+        return tuple(group for _, group in sorted(ranked, key=lambda one: (one[0], str(one[1]))))

@@ -9,6 +9,9 @@ from provisioner.browse.data import cited, gpu_data, image_data, kept, release_d
 from provisioner.browse.question import component_named, is_capability, matching, product
 from provisioner.errors import ProvisionError, RefusedError
 from provisioner.versions import Version
+from provisioner.words.conflict import member_words
+from provisioner.words.doubt import doubt_words
+from provisioner.words.notation import sources_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -124,7 +127,7 @@ def stacks_answer(matrix: Matrix, facts: Sequence[Fact], allow: Sequence[str]) -
             "runs": running,
             "refused": refused,
             "rules": rules,
-            "unverified": list(found.unverified),
+            "unverified": [doubt_words(doubt) for doubt in found.doubts],
             "citations": cited(matrix, rules, _rows_behind(matrix, found), gpu_data(gpu) if gpu is not None else {}),
         }
     )
@@ -146,14 +149,21 @@ def _running(one: Running) -> Data:
             "verdict": stack.verdict,
             "stack": dict(stack.components),
             "environment": dict(stack.environment),
-            "unverified": list(stack.unverified),
+            "unverified": [doubt_words(doubt) for doubt in stack.doubts],
         }
     )
 
 
 def _refused(one: Refused) -> Data:
     members = [
-        kept({"component": member.component, "kind": member.kind, "text": member.text, "where": member.where})
+        kept(
+            {
+                "component": member.component,
+                "kind": member.kind,
+                "text": member_words(member),
+                "where": sources_words(member.sources),
+            }
+        )
         for member in one.members
     ]
     return {"component": one.component, "releases": list(one.releases), "rules": list(one.rules), "members": members}

@@ -102,7 +102,14 @@ def _grid(matrix: Matrix, grid: Grid) -> Data:
             for name, release, build in grid.builds
         ],
         "codes": [
-            kept({"letter": code.letter, "groups": code.groups, "basis": code.basis, "offered": code.is_offered or None})
+            kept(
+                {
+                    "letter": code.letter,
+                    "groups": [str(group) for group in code.groups],
+                    "basis": code.basis,
+                    "offered": code.is_offered or None,
+                }
+            )
             for code in grid.codes
         ],
         "rows": grid.rows,

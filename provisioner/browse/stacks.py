@@ -8,12 +8,13 @@ from msgspec import Struct, convert
 
 from provisioner.browse.facts import understand
 from provisioner.document import parse_document
+from provisioner.grounds.requirement import AsksFor, Relation, Row
 from provisioner.host.load import host_from_document
 from provisioner.names import DISTRIBUTION_OF_COMPONENT
-from provisioner.solve.explain.conflict import members_of
+from provisioner.solve.explain.conflict import described
 from provisioner.solve.outcome.answer import answer
 from provisioner.solve.problem import join
-from provisioner.solve.requirement import Key, Origin, Requirement
+from provisioner.solve.requirement import Key, ReleaseCandidate, Requirement
 from provisioner.solve.search.complete import CompleteSearch
 from provisioner.solve.search.universe import Universe
 from provisioner.solve.target import TargetHost, Wish
@@ -23,14 +24,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from provisioner.browse.question import Fact
+    from provisioner.grounds.conflict import Member
+    from provisioner.grounds.doubt import Doubt
+    from provisioner.grounds.requirement import Group
     from provisioner.matrix.model import Matrix
     from provisioner.solve.problem import Problem
     from provisioner.solve.requirement import Candidate
-    from provisioner.solve.stack import Reason, Stack
+    from provisioner.solve.stack import Stack
     from provisioner.versions import Version
 
 LABEL = "host"
-_RULE = "rule "
 
 
 class OfRelease(Struct, frozen=True):
@@ -40,7 +43,7 @@ class OfRelease(Struct, frozen=True):
 
     def allows(self, candidate: Candidate) -> bool:
         """Whether the candidate belongs to the release."""
-        return bool(candidate.subject) and candidate.subject[0].version.text == self.version.text
+        return isinstance(candidate, ReleaseCandidate) and candidate.release.version.text == self.version.text
 
     def __str__(self) -> str:
         return str(self.version)
@@ -60,7 +63,7 @@ class Refused(Struct, frozen=True, kw_only=True):
 
     component: str
     releases: tuple[str, ...]
-    members: tuple[Reason, ...]
+    members: tuple[Member, ...]
     rules: tuple[str, ...]
 
 
@@ -70,7 +73,7 @@ class Stacks(Struct, frozen=True, kw_only=True):
     facts: tuple[tuple[str, str], ...]
     running: tuple[Running, ...]
     refused: tuple[Refused, ...]
-    unverified: tuple[str, ...]
+    doubts: tuple[Doubt, ...]
 
 
 def which_stacks(matrix: Matrix, facts: Sequence[Fact], allow: Sequence[str] = ("minor-version",)) -> Stacks:
@@ -101,9 +104,9 @@ def which_stacks(matrix: Matrix, facts: Sequence[Fact], allow: Sequence[str] = (
         found = _framework(problem, name)
         running.extend(found[0])
         refused.extend(found[1])
-    shared = _shared([one.stack.unverified for one in running])
+    shared = _shared([one.stack.doubts for one in running])
     return Stacks(
-        facts=tuple(understood.facts), running=tuple(running), refused=tuple(refused), unverified=shared or problem.unverified
+        facts=tuple(understood.facts), running=tuple(running), refused=tuple(refused), doubts=shared or problem.doubts
     )
 
 
@@ -116,25 +119,25 @@ def frameworks(matrix: Matrix) -> tuple[str, ...]:
 def _framework(problem: Problem, name: str) -> tuple[list[Running], list[Refused]]:
     """Every release of a framework, newest first: it runs, or it is refused for reasons the next older one may share."""
     key = Key(name)
-    releases: dict[str, list[Candidate]] = {}
+    releases: dict[str, list[ReleaseCandidate]] = {}
     wanted = [root for root in problem.roots if root.key == key]
     for candidate in problem.domains.get(key, ()):
-        if not all(root.allows(candidate) for root in wanted):
+        if not isinstance(candidate, ReleaseCandidate) or not all(root.allows(candidate) for root in wanted):
             continue  # another release than the one asked about is no refusal
-        releases.setdefault(candidate.subject[0].version.text, []).append(candidate)
+        releases.setdefault(candidate.release.version.text, []).append(candidate)
     running, refused = [], []
     universe = Universe(problem)
     search = CompleteSearch(universe)
     try:
-        for text, candidates in sorted(releases.items(), key=lambda item: item[1][0].subject[0].version, reverse=True):
+        for text, candidates in sorted(releases.items(), key=lambda item: item[1][0].release.version, reverse=True):
             works = (one for one in candidates if search.find(given=[one], present=[key]) is not None)
             chosen = next(works, None)
             if chosen is None:
-                refused.append(_refusal(problem, key, text, candidates[0].subject[0].version))
+                refused.append(_refusal(problem, key, text, candidates[0].release.version))
                 continue
             pins = search.best(given=[chosen], present=[key])
             assert pins is not None, "what was found once is found again"
-            build = chosen.subject[1]
+            build = chosen.build
             stack = answer(universe, pins)
             running.append(Running(component=name, release=text, build=build.name if build else "", stack=stack))
     finally:
@@ -143,26 +146,26 @@ def _framework(problem: Problem, name: str) -> tuple[list[Running], list[Refused
 
 
 def _refusal(problem: Problem, key: Key, text: str, version: Version) -> Refused:
-    origin = Origin("request", key.component, "asked", f"you ask for {key.component} {text}")
-    universe = Universe(problem.with_roots(Requirement(key, OfRelease(version), origin)))
+    asked = AsksFor(name=key.component, release=text)
+    universe = Universe(problem.with_roots(Requirement(key, OfRelease(version), asked)))
     search = CompleteSearch(universe)
     try:
         assert search.find() is None, "a release none of whose builds is possible has no stack"
         groups = search.minimal()
-        members = members_of(universe, search, groups)
+        members = described(universe, search, groups).members
     finally:
         search.close()
     return Refused(
         component=key.component,
         releases=(text,),
-        members=tuple(member for member in members if member.text != origin.text),
-        rules=tuple(group.removeprefix(_RULE) for group in groups if group.startswith(_RULE)) or _named(groups),
+        members=tuple(member for member in members if member.group != asked.group),
+        rules=tuple(group.name for group in groups if isinstance(group, Row) and group.table == "rule") or _named(groups),
     )
 
 
-def _named(groups: Sequence[str]) -> tuple[str, ...]:
-    """Where no rule of the matrix is to blame, the needs of releases and builds are: `pytorch needs gpu`."""
-    return tuple(group for group in groups if " needs " in group)
+def _named(groups: Sequence[Group]) -> tuple[str, ...]:
+    """Return the needs of releases and builds, where no rule of the matrix is to blame: `pytorch needs gpu`."""
+    return tuple(str(group) for group in groups if isinstance(group, Relation))
 
 
 def _folded(refused: Sequence[Refused]) -> list[Refused]:
@@ -179,7 +182,7 @@ def _folded(refused: Sequence[Refused]) -> list[Refused]:
     return found
 
 
-def _shared(notes: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+def _shared(notes: Sequence[tuple[Doubt, ...]]) -> tuple[Doubt, ...]:
     """What is unverified of every stack: said once."""
     if not notes:
         return ()

@@ -155,12 +155,12 @@ def renewed(path: Path, lock: Lock, inputs: Inputs, *, offline: bool) -> Renewal
 
 def _impossible(error: NoStackError, path: Path) -> Finding:
     from provisioner.lock.finding import Finding
-    from provisioner.solve.explain.words import conflict_lines, hint_line
+    from provisioner.words.conflict import conflict_lines, fix_line
 
     return Finding(
         code="no-longer-solvable", verdict="no", where=str(path),
         text="nothing fits the spec, the matrix and the indexes of today, so this lock could not be made again",
-        details=conflict_lines(error.conflict), hints=tuple(hint_line(hint) for hint in error.conflict.hints),
+        details=conflict_lines(error.conflict), hints=tuple(map(fix_line, error.conflict.fixes)),
     )  # fmt: skip
 
 

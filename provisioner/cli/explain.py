@@ -144,7 +144,7 @@ def _answer_joint(
 def _tell_stack(stack: Stack, format: OutputFormat) -> int:  # noqa: A002
     from provisioner.cli import report
     from provisioner.cli.display import json_data, table
-    from provisioner.solve.explain.words import package_rows, stack_rows
+    from provisioner.cli.stack_words import package_rows, stack_rows
 
     if format is OutputFormat.JSON:
         json_data(report.solved([stack], []))

@@ -6,10 +6,14 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from provisioner.cli.report import no_stack
+from provisioner.cli.stack_words import summary
 from provisioner.fleet.classes import natural
 from provisioner.fleet.names import folded
-from provisioner.solve.explain.words import conflict_lines, hint_line, summary
 from provisioner.strict_model import plain_data
+from provisioner.words.conflict import conflict_lines, fix_line
+from provisioner.words.ground import say
+from provisioner.words.notation import source_words
+from provisioner.words.relaxation import relaxation_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -52,8 +56,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def _summary(one: FleetStack) -> str:
-    said = summary(one.stack)
-    return said.replace(f"verdict {one.stack.verdict}", f"verdict {one.verdict}")
+    return summary(one.stack, verdict=one.verdict)
 
 
 def _about(one: FleetStack, affinity: Affinity) -> Iterator[str]:
@@ -132,7 +135,7 @@ def _relaxed(one: FleetStack) -> Iterator[str]:
     """Each relaxation once, with the components it was used for; the JSON has every single use."""
     uses: dict[str, dict[str, list[str]]] = {}
     for each in one.stack.relaxations:
-        uses.setdefault(each.name, {}).setdefault(each.component, []).append(each.text)
+        uses.setdefault(each.name, {}).setdefault(each.component, []).append(relaxation_words(each))
     for name, components in uses.items():
         texts = [text for some in components.values() for text in some]
         more = f", and {len(texts) - 1} more like it" if len(texts) > 1 else ""
@@ -180,9 +183,9 @@ def _unserved_lines(left: Unserved) -> Iterator[str]:
     yield f"no stack for {_count(left.nodes, 'host')}: {folded(_sorted(hosts), most=_NAMES)}"
     yield from (f"  {line}" for line in conflict_lines(left.conflict))
     if left.also:
-        yield f"  or, on others of them: {'; '.join(left.also)}"
+        yield f"  or, on others of them: {'; '.join(map(say, left.also))}"
     about = f" (solved for {left.classes[0].name})" if len(left.classes) > 1 else ""
-    yield from (f"  hint{about}: {hint_line(hint)}" for hint in left.conflict.hints)
+    yield from (f"  hint{about}: {fix_line(fix)}" for fix in left.conflict.fixes)
 
 
 def as_json(answer: FleetAnswer, placed: Sequence[Affinity], *, written: Sequence[str]) -> dict[str, Any]:
@@ -210,7 +213,13 @@ def _stack(one: FleetStack, affinity: Affinity) -> dict[str, Any]:
     found["verdict"] = one.verdict
     found["unverified"] = [_note(note) for note in one.unverified]
     found["relaxations"] = [
-        {"name": each.name, "component": each.component, "text": each.text, "where": each.where} for each in stack.relaxations
+        {
+            "name": each.name,
+            "component": each.component,
+            "text": relaxation_words(each),
+            "where": source_words(each.source),
+        }
+        for each in stack.relaxations
     ]
     found["install"] = [_note(note) for note in one.chosen]
     found["count"] = one.nodes
@@ -247,7 +256,7 @@ def _unserved(left: Unserved) -> dict[str, Any]:
         "classes": [_class(one) for one in left.classes],
         "conflict": no_stack(left.conflict)["conflict"],
         "of": left.classes[0].name,
-        "also": list(left.also),
+        "also": [say(fact) for fact in left.also],
     }
 
 

@@ -15,6 +15,8 @@ from provisioner.cli.inputs import require_available_outputs, require_other_outp
 from provisioner.cli.outputs import earlier_lock, require_own_files
 from provisioner.cli.upgrades import read_upgrades
 from provisioner.errors import UnavailableError
+from provisioner.grounds.choice import Notice
+from provisioner.grounds.doubt import UnpinnedImage
 from provisioner.lock.another_index import as_before, moved_to_another
 from provisioner.lock.describing import Describing
 
@@ -127,7 +129,7 @@ class Locking:
         chosen = source.unclaimed(files)
         told = as_before(chosen, self._earlier, stack.platform)
         lines = (*self._elsewhere, *moved_to_another(chosen, self._earlier, stack.platform), *source.doubts(chosen, told=told))
-        return replace(stack, warnings=(*stack.warnings, *lines))
+        return replace(stack, warnings=(*stack.warnings, *map(Notice, lines)))
 
     def source(self, environment: Environment) -> PackageIndex:
         """Open the indexes for one environment; `close` closes them."""
@@ -296,7 +298,7 @@ def _pair(text: str | None) -> tuple[int, int] | None:
 
 
 def _unpinned(stack: Stack, image: BaseImage) -> Stack:
-    return replace(stack, unverified=(*stack.unverified, f"image: {image.reference} is not pinned by digest"))
+    return replace(stack, doubts=(*stack.doubts, UnpinnedImage(reference=image.reference)))
 
 
 def index_settings(inputs: Inputs, *, is_offline: bool) -> IndexSettings:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provisioner.cli.report import no_stack, solved
+from provisioner.cli.report import ground_data, no_stack, solved
+from provisioner.cli.stack_words import summary
 from provisioner.plan.model import FIND_OUT
-from provisioner.solve.explain.words import conflict_lines, hint_line, summary
+from provisioner.words.choice import step_reason_words
+from provisioner.words.conflict import conflict_lines, fix_line
+from provisioner.words.doubt import doubt_words
+from provisioner.words.notation import source_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -61,7 +65,7 @@ def _host(plan: HostPlan) -> dict[str, object]:
     found["steps"] = [_step(one) for one in plan.steps]
     if plan.falls_out is not None:
         found["falls_out"] = _fallen(plan.falls_out)
-    found["unverified"] = list(plan.unverified)
+    found["unverified"] = [doubt_words(doubt) for doubt in plan.doubts]
     found["notes"] = list(plan.notes)
     return found
 
@@ -83,7 +87,7 @@ def _step(step: Step) -> dict[str, object]:
         "from": step.before or None,
         "to": step.after or None,
         "text": step.text,
-        "why": [{"component": one.component, "kind": one.kind, "text": one.text, "where": one.where} for one in step.why],
+        "why": [{**ground_data(one.ground), "text": step_reason_words(one)} for one in step.why],
         "details": list(step.details),
         "changes": [{"component": name, "from": old or None, "to": new or None} for name, old, new in step.changes],
         "reboot": step.is_reboot,
@@ -105,7 +109,7 @@ def plan_lines(plans: Sequence[Plan]) -> Iterator[str]:
     for plan in plans:
         where = f" on {plan.platform}" if len(plans) > 1 else ""
         if plan.wanted is not None:
-            yield f"wanted{where}: {summary(plan.wanted).removesuffix(', verdict yes')}"
+            yield f"wanted{where}: {summary(plan.wanted)}"
         for one in plan.hosts:
             yield ""
             yield from _class_lines(one)
@@ -117,10 +121,10 @@ def _class_lines(plan: HostPlan) -> Iterator[str]:
         yield from _step_lines(index, step)
     if plan.falls_out is not None:
         yield from (f"  {line}" for line in conflict_lines(plan.falls_out.conflict))
-        yield from (f"  hint: {hint_line(hint)}" for hint in plan.falls_out.conflict.hints)
+        yield from (f"  hint: {fix_line(fix)}" for fix in plan.falls_out.conflict.fixes)
         yield from _last_lines(plan.falls_out)
     yield from (f"  note: {text}" for text in plan.notes)
-    yield from (f"  unverified: {text}" for text in plan.unverified)
+    yield from (f"  unverified: {doubt_words(doubt)}" for doubt in plan.doubts)
 
 
 def names_of(plan: HostPlan) -> str:
@@ -155,8 +159,8 @@ def _step_lines(index: int, step: Step) -> Iterator[str]:
     if step.kind == FIND_OUT:
         return
     for reason in step.why[:MOST_REASONS]:
-        where = f"  ({reason.where})" if reason.where else ""
-        yield f"     because {reason.text}{where}"
+        source = source_words(reason.ground.source)
+        yield f"     because {step_reason_words(reason)}{f'  ({source})' if source else ''}"
     if len(step.why) > MOST_REASONS:
         yield f"     and {len(step.why) - MOST_REASONS} more in --format json"
     yield from (f"     {line}" for line in step.details)

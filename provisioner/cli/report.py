@@ -4,10 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec.structs import asdict
+
+from provisioner.grounds.fields import PredicateFields, fields_of, object_of, ranges_of, type_of
+from provisioner.grounds.requirement import Ground
+from provisioner.words.choice import caution_words, held_back_words, move_reason_words, move_source
+from provisioner.words.conflict import conclusion_words, fix_words, member_words
+from provisioner.words.doubt import doubt_words
+from provisioner.words.ground import say
+from provisioner.words.notation import source_words, sources_words
+from provisioner.words.relaxation import relaxation_words
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from provisioner.solve.stack import Conflict, Hint, Stack
+    from msgspec import Struct
+
+    from provisioner.grounds.conflict import Conflict, Fix, Member, Statement
+    from provisioner.grounds.edit import Edit
+    from provisioner.solve.stack import Stack
 
 
 def solved(stacks: Sequence[Stack], written: Sequence[str]) -> dict[str, object]:
@@ -42,20 +57,39 @@ def _stack(stack: Stack) -> dict[str, object]:
     if stack.environment:
         report["environment"] = dict(stack.environment)
     report["verdict"] = stack.verdict
-    report["unverified"] = list(stack.unverified)
+    report["unverified"] = [doubt_words(doubt) for doubt in stack.doubts]
     report["relaxations"] = [
-        {"name": one.name, "component": one.component, "text": one.text, "where": one.where} for one in stack.relaxations
+        {
+            "name": one.name,
+            "component": one.component,
+            "text": relaxation_words(one),
+            "where": source_words(one.source),
+        }
+        for one in stack.relaxations
     ]
     if stack.warnings:
-        report["warnings"] = list(stack.warnings)
+        report["warnings"] = [caution_words(caution) for caution in stack.warnings]
     if stack.held_back:
         report["held_back"] = [
-            {"component": one.component, "chosen": one.chosen, "newest": one.newest, "text": one.text, "where": one.where}
+            {
+                "component": one.component,
+                "chosen": one.chosen,
+                "newest": one.newest,
+                "text": held_back_words(one),
+                "where": source_words(one.by.source),
+                "by": ground_data(one.by),
+            }
             for one in stack.held_back
         ]
     if stack.moves:
         report["moves"] = [
-            {"name": one.name, "from": one.before, "to": one.after, "because": one.because, "where": one.where}
+            {
+                "name": one.name,
+                "from": one.before,
+                "to": one.after,
+                "because": move_reason_words(one.reason),
+                "where": move_source(one),
+            }
             for one in stack.moves
         ]
     return report
@@ -68,28 +102,66 @@ def _version(stack: Stack, name: str, version: str) -> str:
 
 
 def no_stack(conflict: Conflict) -> dict[str, object]:
-    """Why nothing fits, and what would."""
-    members = [
-        {"component": member.component, "kind": member.kind, "text": member.text, "where": member.where}
-        for member in conflict.members
-    ]
-    hints = [
-        {
-            "component": hint.changes[0][0],
-            "change": hint.changes[0][1],
-            "text": hint.text,
-            "gives": dict(hint.gives),
-            "changes": _changes(hint),
-        }
-        for hint in conflict.hints
-    ]
-    return {"status": "no-stack", "conflict": {"members": members, "conclusion": conflict.conclusion, "hints": hints}}
+    """Return why nothing fits, and what would."""
+    members = [_member(member) for member in conflict.members]
+    hints = [_fix(fix) for fix in conflict.fixes]
+    conclusion = conclusion_words(conflict.conclusion) if conflict.conclusion is not None else ""
+    return {"status": "no-stack", "conflict": {"members": members, "conclusion": conclusion, "hints": hints}}
 
 
-def _changes(hint: Hint) -> list[dict[str, str]]:
-    """Everything to change, with the host where the target has several."""
-    hosts = hint.hosts or ("",) * len(hint.changes)
-    return [
-        {"component": component, "change": change, **({"host": host} if host else {})}
-        for (component, change), host in zip(hint.changes, hosts, strict=True)
-    ]
+def ground_data(ground: Ground) -> dict[str, object]:
+    """Return a ground in words and as fields."""
+    return {
+        "component": ground.component,
+        "kind": ground.kind,
+        "text": say(ground),
+        "where": source_words(ground.source),
+        **_filled(fields_of(ground)),
+    }
+
+
+def _filled(fields: Struct) -> dict[str, object]:
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(fields).items() if value}
+
+
+def _member(member: Member) -> dict[str, object]:
+    """Return a member of a conflict: as words, and every clause of it as fields."""
+    return {
+        "component": member.component,
+        "kind": member.kind,
+        "text": member_words(member),
+        "where": sources_words(member.sources),
+        "clauses": [_clause(clause) for clause in member.clauses],
+    }
+
+
+def _clause(clause: Ground | Statement) -> dict[str, object]:
+    if isinstance(clause, Ground):
+        return _filled(fields_of(clause))
+    return {
+        "type": type_of(type(clause.predicate)),
+        "subject": clause.name,
+        "versions": [
+            span.first if span.first == span.last else f"{span.first} … {span.last}"
+            for subjects in clause.subjects
+            for span in subjects.spans
+        ],
+        **_filled(PredicateFields(object=object_of(clause.predicate), ranges=ranges_of(clause.predicate))),
+    }
+
+
+def _fix(fix: Fix) -> dict[str, object]:
+    first = fix.edits[0]
+    return {
+        "component": first.component,
+        "change": first.change,
+        "text": fix_words(fix),
+        "gives": dict(fix.gives),
+        "changes": [change for edit in fix.edits for change in _changes(edit, fix)],
+    }
+
+
+def _changes(edit: Edit, fix: Fix) -> list[dict[str, str]]:
+    """Return an edit, once for each host that it stands for where the target has several."""
+    change = {"component": edit.component, "change": edit.change, "kind": type_of(type(edit))}
+    return [{**change, "host": host} for host in fix.hosts.get(edit.host_label, ())] or [change]

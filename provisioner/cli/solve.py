@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from provisioner.cli.inputs import Inputs
-    from provisioner.solve.stack import Move, Stack
+    from provisioner.grounds.choice import Move
+    from provisioner.solve.stack import Stack
 
 
 class Answer(Struct, frozen=True):
@@ -131,16 +132,22 @@ def _system(inputs: Inputs) -> list[Stack]:
 
 def _moved(move: Move) -> str:
     """One line of what an upgrade by name did, and why."""
-    where = f"  ({move.where})" if move.where else ""
+    from provisioner.words.choice import move_reason_words, move_source
+
+    source = move_source(move)
+    because = f"{move_reason_words(move.reason)}{f'  ({source})' if source else ''}"
     if move.before == move.after:
-        return f"stays: {move.name} {move.before}: {move.because}{where}"
-    return f"moved: {move.name} {move.before} -> {move.after}: {move.because}{where}"
+        return f"stays: {move.name} {move.before}: {because}"
+    return f"moved: {move.name} {move.before} -> {move.after}: {because}"
 
 
 def _tell(answer: Answer, *, heading: str, is_dry_run: bool) -> None:
     """The stack as a table on stdout; what was written, and what is unverified, as talk."""
     from provisioner.cli.display import table, talk, warn
-    from provisioner.solve.explain.words import stack_rows, summary
+    from provisioner.cli.stack_words import stack_rows, summary
+    from provisioner.words.choice import caution_words, held_back_words
+    from provisioner.words.doubt import doubt_words
+    from provisioner.words.relaxation import relaxation_words
 
     told: dict[str, None] = {}
     for stack in answer.stacks:
@@ -150,15 +157,16 @@ def _tell(answer: Answer, *, heading: str, is_dry_run: bool) -> None:
         rows = [("target", heading, ""), *stack_rows(stack)] if heading else stack_rows(stack)
         table(("component", "chosen", "because"), rows)
         for relaxation in stack.relaxations:
-            talk(f"relaxed: {relaxation.name}: {relaxation.text}")
+            talk(f"relaxed: {relaxation.name}: {relaxation_words(relaxation)}")
         for held in stack.held_back:
-            talk(f"held back: {held.text}")
-        for text in stack.unverified:
-            warn(f"unverified: {text}")
-        for text in stack.warnings:
+            talk(f"held back: {held_back_words(held)}")
+        for doubt in stack.doubts:
+            warn(f"unverified: {doubt_words(doubt)}")
+        cautions = [caution_words(caution) for caution in stack.warnings]
+        for text in cautions:
             if text not in told:  # what is true of the packages of several platforms
                 warn(text)
-        told.update(dict.fromkeys(stack.warnings))
+        told.update(dict.fromkeys(cautions))
         for move in stack.moves:
             talk(_moved(move))
         talk(summary(stack))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provisioner.cli.report import no_stack
+from provisioner.cli.report import ground_data, no_stack
+from provisioner.words.choice import passed_over_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from provisioner.solve.explain.freed import Freed, Moved
-    from provisioner.solve.stack import Reason
     from provisioner.solve.why import Why
 
 FEW = 6
@@ -28,14 +28,15 @@ def why_lines(whys: Sequence[Why], *, names_platform: bool) -> list[str]:
 
 
 def _lines(why: Why, where: str) -> Iterator[str]:
-    from provisioner.solve.explain.words import hint_line, reason_line
-    from provisioner.solve.joint import NO_WAY
+    from provisioner.words.choice import passed_over_words
+    from provisioner.words.conflict import NO_WAY, fix_line
+    from provisioner.words.ground import say_with_source
 
     verb = "is what the host states" if why.is_fact else "is chosen"
     yield f"{why.component} {why.chosen} {verb}{f' for {why.slot}' if why.slot else ''}{where}"
     told = sorted(why.reasons, key=lambda reason: reason not in why.held_by)
     for reason in told[:FEW]:
-        yield f"  {reason_line(reason)}{'  <- holds it back' if reason in why.held_by else ''}"
+        yield f"  {say_with_source(reason)}{'  <- holds it back' if reason in why.held_by else ''}"
     if len(told) > FEW:
         yield f"  and {len(told) - FEW} more, listed under --format json"
     if why.is_fact:
@@ -43,49 +44,48 @@ def _lines(why: Why, where: str) -> Iterator[str]:
     if why.newer is None:
         yield f"nothing newer is known to {'the index' if why.is_package else 'the matrix'}"
     elif why.conflict is None:
-        yield f"not {why.component} {why.newer}: {why.order}"
+        yield f"not {why.component} {why.newer}: {passed_over_words(why.order) if why.order is not None else ''}"
     else:
         yield from _what_holds(why)
-        is_preferred = why.freed is not None and bool(why.freed.order)
-        found = [hint_line(hint) for hint in why.conflict.hints] or [*_further(why)] or ([] if is_preferred else [NO_WAY])
+        is_preferred = why.freed is not None and why.freed.order is not None
+        found = [fix_line(fix) for fix in why.conflict.fixes] or [*_further(why)] or ([] if is_preferred else [NO_WAY])
         yield from (f"hint: {text}" for text in found)
 
 
 def _what_holds(why: Why) -> Iterator[str]:
     """What is in the way of the newest: a conflict; or only what the spec says of it, and then what it would come with."""
-    from provisioner.solve.explain.words import conflict_lines
+    from provisioner.words.choice import passed_over_words
+    from provisioner.words.conflict import conflict_lines
+    from provisioner.words.ground import asked_words
+    from provisioner.words.notation import source_words
 
     assert why.conflict is not None, "something holds it"
     if why.freed is None:
         yield f"not {why.component} {why.newer}, because these cannot hold together:"
         yield from (f"  {line}" for line in conflict_lines(why.conflict))
         return
-    lines = " and ".join(f"`{_said(one)}`  ({one.where})" for one in why.freed.lines)
+    lines = " and ".join(f"`{asked_words(one)}`  ({source_words(one.source)})" for one in why.freed.lines)
     asked, verb = f"{why.component} {why.newer}", "holds" if len(why.freed.lines) == 1 else "hold"
     them = "it" if len(why.freed.lines) == 1 else "them"
     if why.freed.conflict is not None:
         yield f"not {asked}: {lines} {verb} it back, and without {them} these cannot hold together:"
         yield from (f"  {line}" for line in conflict_lines(why.freed.conflict))
     else:
-        then = (
-            f"{lines} {verb} it back; without {them}, {why.freed.order}" if why.freed.order else f"only {lines} {verb} it back"
-        )
+        then = f"only {lines} {verb} it back"
+        if why.freed.order is not None:
+            then = f"{lines} {verb} it back; without {them}, {passed_over_words(why.freed.order)}"
         yield f"not {asked}: {then}"
         yield f"  {asked} would come with {_moves(why.freed)}" if why.freed.moved else "  nothing else would change with it"
 
 
 def _further(why: Why) -> Iterator[str]:
     """Ways out that were found only once the spec's own lines about it were gone."""
-    from provisioner.solve.explain.words import hint_line
+    from provisioner.words.conflict import fix_line
+    from provisioner.words.ground import asked_words
 
     if why.freed is not None and why.freed.conflict is not None:
-        lines = " and ".join(f"`{_said(one)}`" for one in why.freed.lines)
-        yield from (f"with {lines} gone, {hint_line(hint)}" for hint in why.freed.conflict.hints)
-
-
-def _said(line: Reason) -> str:
-    """What a line of the spec asks for, without the words around it."""
-    return line.text.removeprefix("you require ").removeprefix("you constrain ").partition(" (")[0]
+        lines = " and ".join(f"`{asked_words(one)}`" for one in why.freed.lines)
+        yield from (f"with {lines} gone, {fix_line(fix)}" for fix in why.freed.conflict.fixes)
 
 
 def _moves(freed: Freed) -> str:
@@ -109,7 +109,8 @@ def why_data(whys: Sequence[Why]) -> dict[str, object]:
 
 
 def _data(why: Why) -> dict[str, object]:
-    from provisioner.solve.explain.words import reason_line
+    from provisioner.words.choice import passed_over_words
+    from provisioner.words.ground import say_with_source
 
     found: dict[str, object] = {"component": why.component, "chosen": why.chosen, "platform": why.platform}
     if why.host:
@@ -117,12 +118,12 @@ def _data(why: Why) -> dict[str, object]:
     if why.slot:
         found["slot"] = why.slot
     found["is_fact"] = why.is_fact
-    found["reasons"] = [reason_line(reason) for reason in why.reasons]
+    found["reasons"] = [say_with_source(reason) for reason in why.reasons]
     if why.newer is not None:
         found["newer"] = why.newer
-        found["held_by"] = [_reason(reason) for reason in why.held_by]
-    if why.order:
-        found["order"] = why.order
+        found["held_by"] = [ground_data(reason) for reason in why.held_by]
+    if why.order is not None:
+        found["order"] = passed_over_words(why.order)
     if why.conflict is not None:
         found["conflict"] = no_stack(why.conflict)["conflict"]
     if why.freed is not None:
@@ -132,13 +133,9 @@ def _data(why: Why) -> dict[str, object]:
 
 def _without(freed: Freed) -> dict[str, object]:
     """What the newest would need without the spec's own lines about it."""
-    found: dict[str, object] = {"lines": [_reason(line) for line in freed.lines]}
+    found: dict[str, object] = {"lines": [ground_data(line) for line in freed.lines]}
     if freed.conflict is not None:
         return {**found, "conflict": no_stack(freed.conflict)["conflict"]}
-    if freed.order:
-        found["order"] = freed.order
+    if freed.order is not None:
+        found["order"] = passed_over_words(freed.order)
     return {**found, "changes": [{"component": one.name, "from": one.old, "to": one.new} for one in freed.moved]}
-
-
-def _reason(reason: Reason) -> dict[str, str]:
-    return {"component": reason.component, "kind": reason.kind, "text": reason.text, "where": reason.where}

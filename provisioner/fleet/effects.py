@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from provisioner.fleet.local import Choice, Demand, Local, Want
+from provisioner.grounds.requirement import Row
 from provisioner.solve.problem import join
 from provisioner.solve.search.universe import Universe
 from provisioner.solve.target import TargetHost
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from provisioner.fleet.classes import HostClass, Pool
+    from provisioner.grounds.requirement import Group
     from provisioner.matrix.model import Matrix, Rule
     from provisioner.solve.requirement import Candidate, Key, Requirement
     from provisioner.solve.rules.guards import Guards
@@ -94,7 +96,7 @@ class _Block:
         self._roots: dict[Key, list[Requirement]] = {}
         for root in self._problem.roots:
             self._roots.setdefault(root.key, []).append(root)
-        self._rules = {f"rule {rule.name}": rule for rule in matrix.rules if _reads_host(rule)}
+        self._rules: dict[Group, Rule] = {Row("rule", rule.name): rule for rule in matrix.rules if _reads_host(rule)}
 
     def demands(self) -> Iterator[frozenset[Demand]]:
         """The demands of each class, in their order."""
@@ -116,7 +118,7 @@ class _Block:
     def _offered(self, key: Key) -> tuple[Candidate, ...]:
         """The candidates in question: of a fact that a host states the stated one, of a shared key those no root refuses."""
         candidates = self._universe.candidates(key)
-        if key.world:
+        if key.scope:
             self._domain(key)
         else:
             labels = tuple(one.label for one in candidates)
@@ -130,12 +132,12 @@ class _Block:
     def _domain(self, key: Key) -> None:
         roots = self._roots.get(key, ())
         allowed = [one for one in self._universe.candidates(key) if all(root.allows(one) for root in roots)]
-        self._locals[key.world].domain(key.name, [self._place(one) for one in allowed], is_required=bool(roots))
+        self._locals[key.scope].domain(key.name, [self._place(one) for one in allowed], is_required=bool(roots))
         self._stated[key] = allowed[0] if roots and len(allowed) == 1 else None
 
     def _read_roots(self) -> None:
         for root in self._problem.roots:
-            if root.key.world:
+            if root.key.scope:
                 continue
             allowed = frozenset(self._place(one) for one in self._universe.candidates(root.key) if root.allows(one))
             if self._is_of_some(root):
@@ -147,7 +149,7 @@ class _Block:
 
     def _is_of_some(self, root: Requirement) -> bool:
         """Whether a root comes from what some hosts have: the architectures to compile for, where the spec lists none."""
-        return not root.key.world and root.key.component == "arch_list" and root.origin.kind == "fact"
+        return not root.key.scope and root.key.component == "arch_list" and root.ground.kind == "fact"
 
     def _devices(self, target: TargetHost) -> set[str | None]:
         return {self._guards.device(gpu) for gpu in target.host.gpus or ()}
@@ -157,14 +159,14 @@ class _Block:
         return self._problem.needs.guards
 
     def _read(self, candidate: Candidate, requirement: Requirement) -> None:
-        world, target = candidate.key.world, requirement.key
-        if target.world:
+        world, target = candidate.key.scope, requirement.key
+        if target.scope:
             if target not in self._stated:
                 self._domain(target)
             stated = self._stated[target]
             if stated is not None and requirement.allows(stated):
                 return  # what is there anyway is all that is wanted, which is so for most requirements
-            local, place = self._locals[target.world], self._place(candidate)
+            local, place = self._locals[target.scope], self._place(candidate)
             allowed = frozenset[int]() if stated is not None else self._allowed_here(local, requirement)
             if world:
                 local.inner(candidate.key.name, place, Want(target.name, allowed))
@@ -178,7 +180,7 @@ class _Block:
             if not offered <= allowed:
                 self._locals[world].reaching_out(candidate.key.name, place, Want(target.name, allowed & offered))
             return
-        rule = self._rules.get(requirement.origin.group)
+        rule = self._rules.get(requirement.ground.group)
         if rule is None:
             self._shared.needs.add(((candidate.key.name, place), target.name, allowed))
             return

@@ -83,7 +83,7 @@ class Grouping:
             return None
         chosen: list[tuple[int, str, int]] = []
         for key, candidate in pins.items():
-            if not key.world:
+            if not key.scope:
                 place = _place(universe.candidates(key), candidate)
                 order = universe.problem.order.get(key, -1)
                 chosen.append((_FIRST if key.name == self._coverage.lead else order, key.name, place))

@@ -9,8 +9,10 @@ from msgspec import Struct
 if TYPE_CHECKING:
     from provisioner.fleet.classes import HostClass
     from provisioner.fleet.cover import Bound
+    from provisioner.grounds.conflict import Conflict
+    from provisioner.grounds.requirement import Ground
     from provisioner.host.roster import ListedHost
-    from provisioner.solve.stack import Conflict, Stack
+    from provisioner.solve.stack import Stack
 
 
 class Note(Struct, frozen=True, kw_only=True):
@@ -59,7 +61,7 @@ class Unserved(Struct, frozen=True, kw_only=True):
 
     classes: tuple[HostClass, ...]
     conflict: Conflict
-    also: tuple[str, ...] = ()
+    also: tuple[Ground, ...] = ()
 
     @property
     def nodes(self) -> int:

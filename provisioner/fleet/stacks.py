@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -19,17 +18,20 @@ from provisioner.solve.search.resolve import decide
 from provisioner.solve.search.universe import Universe, violations
 from provisioner.solve.target import TargetHost
 from provisioner.versions import Version
+from provisioner.words.doubt import doubt_words
+from provisioner.words.ground import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from provisioner.fleet.classes import HostClass, Pool
     from provisioner.fleet.groups import Group
+    from provisioner.grounds.doubt import Doubt
+    from provisioner.grounds.relaxation import Relaxation
     from provisioner.matrix.model import Matrix
     from provisioner.solve.requirement import Candidate, Requirement
-    from provisioner.solve.stack import Relaxation, Stack
+    from provisioner.solve.stack import Stack
 
-_MARK = re.compile("\x02(\\d+)\x03")
 THE_HOST = "the host"
 VERIFIED = 16
 """How many classes are verified in one problem: what is said about a stack costs more than its share for every host more."""
@@ -39,14 +41,15 @@ INSTALLED = ("driver", "amdgpu", "webdriver", "cuda_driver")
 
 
 class _Notes(Struct):
-    """Texts about single hosts, folded: the same words about several are one note."""
+    """Notes about single hosts, merged: the same words about several hosts are one note."""
 
     found: dict[str, dict[int, None]] = field(default_factory=dict)
 
-    def add(self, text: str, index: int | None = None) -> None:
-        marks = [int(mark) for mark in _MARK.findall(text)]
-        places = self.found.setdefault(_MARK.sub(THE_HOST, text), {})
-        places.update(dict.fromkeys(marks if index is None else [index]))
+    def add(self, text: str, index: int | None) -> None:
+        """Add a note about one class, by its place; about the stack where it is None."""
+        places = self.found.setdefault(text, {})
+        if index is not None:
+            places[index] = None
 
     def notes(self, classes: Sequence[HostClass]) -> tuple[Note, ...]:
         return tuple(
@@ -62,8 +65,8 @@ def stack_of(matrix: Matrix, pool: Pool, group: Group, *, classes: Sequence[Host
         block = _Block(matrix, pool, group, start=start, classes=classes[start : start + size])
         stack, pins = block.verified()
         stacks.append(stack)
-        for text in stack.unverified:
-            unverified.add(text)
+        for doubt in stack.doubts:
+            unverified.add(doubt_words(of_the_host(doubt)), block.index(doubt))
         for index, text in block.installed(pins):
             chosen.add(f"{text} is to be installed: {THE_HOST} states none", index)
     return FleetStack(
@@ -87,8 +90,8 @@ def _merged(stacks: Sequence[Stack]) -> Stack:
         pins=pins,
         basis=max((stack.basis for stack in stacks), key=lambda basis: BASES.index(basis) if basis else -1),
         host_requirements={name: text for name, text in needs.items() if text},
-        relaxations=tuple(dict.fromkeys(one for stack in stacks for one in _unmarked(stack))),
-        unverified=(),
+        relaxations=tuple(dict.fromkeys(of_the_host(one) for stack in stacks for one in stack.relaxations)),
+        doubts=(),
     )
 
 
@@ -104,9 +107,12 @@ def shared_range(texts: Sequence[str]) -> str:
     return ",".join([lowest, *shared] if lowest else shared)
 
 
-def _unmarked(stack: Stack) -> Iterator[Relaxation]:
-    for one in stack.relaxations:
-        yield replace(one, text=_MARK.sub(THE_HOST, one.text), where=_MARK.sub("", one.where))
+Told = TypeVar("Told", bound="Doubt | Relaxation")
+
+
+def of_the_host(told: Told) -> Told:
+    """Return a doubt or relaxation about one host as one about any host that is like it."""
+    return replace(told, host=THE_HOST) if getattr(told, "host", "") else told
 
 
 class _Block:
@@ -123,23 +129,28 @@ class _Block:
         targets = [TargetHost(label=label, host=self._hosts[label][1].host) for label in labels]
         return Universe(join(self._matrix, self._pool.wish_for(targets)))
 
+    def index(self, doubt: Doubt) -> int | None:
+        """Return the place of the class that a doubt is about; None for one about the stack."""
+        label = getattr(doubt, "host", "")
+        return self._hosts[label][0] if label in self._hosts else None
+
     def verified(self) -> tuple[Stack, Mapping[Key, Candidate]]:
         """The answer on these classes, every requirement of which was checked on the real hosts."""
         pins = self._pinned()
         broken = violations(self._universe, pins)
         if broken:
-            self._repair(pins, {requirement.key.world for requirement in broken})
+            self._repair(pins, {requirement.key.scope for requirement in broken})
             broken = violations(self._universe, pins)
-        assert not broken, f"a stack was given to hosts it does not serve: {broken[0].origin.text}"
+        assert not broken, f"a stack was given to hosts it does not serve: {say(broken[0].ground)}"
         return answer(self._universe, pins), pins
 
     def installed(self, pins: Mapping[Key, Candidate]) -> Iterator[tuple[int, str]]:
         """What was chosen on a host because the host does not state it, and can be installed; a driver with its modules."""
         for key, candidate in pins.items():
-            if key.world in self._hosts and key.name in INSTALLED:
-                index, one = self._hosts[key.world]
+            if key.scope in self._hosts and key.name in INSTALLED:
+                index, one = self._hosts[key.scope]
                 if stated(one.host, key.name) is None:
-                    module = pins.get(Key(f"{key.name}_module", key.world))
+                    module = pins.get(Key(f"{key.name}_module", key.scope))
                     yield index, f"{key.name} {candidate.label}{f' ({module.label} modules)' if module else ''}"
 
     def _pinned(self) -> dict[Key, Candidate]:
@@ -155,7 +166,7 @@ class _Block:
             for requirement in universe.requirements(pins[key]):
                 wanted.setdefault(requirement.key, []).append(requirement)
         failed: set[Key] = set()
-        while waiting := [key for key in wanted if key.world and key not in pins and key not in failed]:
+        while waiting := [key for key in wanted if key.scope and key not in pins and key not in failed]:
             key = min(waiting, key=lambda one: (order.get(one, -1), one))
             allowed = (one for one in universe.candidates(key) if all(test.allows(one) for test in wanted[key]))
             found = next(allowed, None)
@@ -176,7 +187,7 @@ class _Block:
             if found is None:
                 raise UnavailableError(f"the stack of host `{self._hosts[label][1].name}` could not be verified")
             for key, candidate in found.items():
-                if key.world:
+                if key.scope:
                     # Company may bring candidates of its own, such as a beta that another host runs.
                     alike = (one for one in self._universe.candidates(key) if one.label == candidate.label)
                     pins[key] = next(alike, candidate)

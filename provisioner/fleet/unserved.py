@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from provisioner.fleet.model import Unserved
-from provisioner.solve.explain.conflict import explain_conflict, members_of
+from provisioner.grounds.conflict import Conflict, Fix, Member, member_of
+from provisioner.grounds.edit import AddPlatform, SetAccelerator
+from provisioner.grounds.requirement import FactOf, FleetCallsFor, Ground, HostFact, HostGpu, NoGpu, SpecPlatforms
+from provisioner.grounds.source import MatrixRow
+from provisioner.solve.explain.conflict import described, explain_conflict
 from provisioner.solve.joint import NoStackError, solve_system
 from provisioner.solve.problem import join
 from provisioner.solve.rules.facts import stated
 from provisioner.solve.search.complete import CompleteSearch
 from provisioner.solve.search.universe import Universe
-from provisioner.solve.stack import Conflict, Hint, Reason
+from provisioner.words.ground import say
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from provisioner.fleet.classes import HostClass
+    from provisioner.grounds.edit import Edit
     from provisioner.host.model import Host
     from provisioner.matrix.model import Matrix
     from provisioner.solve.target import Wish
 
-_RULE = re.compile(r"^rule ([^\s,]+)")
+Reasons = tuple[tuple[str, ...], ...]
+"""The groups of a conflict without the names of hosts, in an order of their own."""
 
 
 class Explaining:
@@ -40,8 +45,8 @@ class Explaining:
         Each class is proved to have it, or states the same as one that was of everything the conflict reads. The first
         class's is told in full, with hints that were solved again for it; of the others what they state instead.
         """
-        proved: dict[tuple[str, ...], list[tuple[HostClass, tuple[Reason, ...]]]] = {}
-        known: list[tuple[frozenset[str], object, tuple[str, ...], tuple[Reason, ...]]] = []
+        proved: dict[Reasons, list[tuple[HostClass, tuple[Member, ...]]]] = {}
+        known: list[tuple[frozenset[str], object, Reasons, tuple[Member, ...]]] = []
         for one in classes:
             at = next((at for at, (read, facts, _, _) in enumerate(known) if _facts(one.host, read) == facts), None)
             if at is None:
@@ -53,33 +58,33 @@ class Explaining:
             proved.setdefault(groups, []).append((one, members))
         return [self._told(wish, some) for some in proved.values()]
 
-    def _conflict(self, wish: Wish) -> tuple[tuple[str, ...], tuple[Reason, ...]]:
+    def _conflict(self, wish: Wish) -> tuple[Reasons, tuple[Member, ...]]:
         """A minimal conflict: its groups without the host's name, and its members."""
         universe = Universe(join(self._matrix, wish))
         search = CompleteSearch(universe)
         try:
             groups = search.minimal()
-            members = members_of(universe, search, groups)
+            members = described(universe, search, groups).members
+            reasons = tuple(sorted(_unnamed(search.members(group)[0][1].ground) for group in groups))
         finally:
             search.close()
-        return tuple(sorted(_unnamed(group, wish.hosts[0].label) for group in groups)), members
+        return reasons, members
 
-    def _told(self, wish: Wish, proved: Sequence[tuple[HostClass, tuple[Reason, ...]]]) -> Unserved:
+    def _told(self, wish: Wish, proved: Sequence[tuple[HostClass, tuple[Member, ...]]]) -> Unserved:
         first = proved[0][0]
         conflict = explain_conflict(Universe(join(self._matrix, replace(wish, hosts=(first.target,)))))
-        own = {member.text for member in conflict.members}
-        facts = dict.fromkeys(
-            member.text for _, members in proved for member in members if member.kind == "fact" and member.text not in own
-        )
-        return Unserved(classes=tuple(one for one, _ in proved), conflict=conflict, also=tuple(sorted(facts)))
+        own = {say(fact) for fact in _facts_in(conflict.members)}
+        others = {say(fact): fact for _, members in proved for fact in _facts_in(members)}
+        also = tuple(others[text] for text in sorted(others) if text not in own)
+        return Unserved(classes=tuple(one for one, _ in proved), conflict=conflict, also=also)
 
-    def _read(self, members: Iterable[Reason]) -> frozenset[str]:
-        """The facts a conflict rests on: those it names, and those that decide whether its rules hold."""
+    def _read(self, members: Iterable[Member]) -> frozenset[str]:
+        """Return the facts a conflict rests on: those it names, and those that decide whether its rules hold."""
         read: set[str] = set()
         for member in members:
-            rule = _RULE.match(member.where)
-            if rule is not None:
-                read |= self._guards.get(rule[1], frozenset())
+            for source in member.sources:
+                if isinstance(source, MatrixRow) and source.table == "rule":
+                    read |= self._guards.get(source.name, frozenset())
             read.add(member.component)
         return frozenset(read)
 
@@ -91,50 +96,49 @@ class Explaining:
         return [self._stranger(wish, platform, some, platforms=platforms) for platform, some in sorted(by_platform.items())]
 
     def _stranger(self, wish: Wish, platform: str, classes: list[HostClass], *, platforms: Sequence[str]) -> Unserved:
-        text, place = f"the spec is for {', '.join(platforms)}", classes[0].target.place("platform")
-        members = (
-            Reason(component="platform", kind="request", text=text, where=wish.place("target.platform")),
-            Reason(component="platform", kind="fact", text=f"the host has platform {platform}", where=place),
-        )
-        wanted = f"[{', '.join((*platforms, platform))}]"
-        text = f"target.platform {wanted} would do"
-        tried = replace(wish, hosts=(classes[0].target,), platform=platform)
-        hints = self._hint(tried, ("platform", wanted), text)
-        return Unserved(classes=tuple(classes), conflict=Conflict(members=members, hints=hints))
+        asked = SpecPlatforms(platforms=tuple(platforms), place=wish.place("target.platform"))
+        target = classes[0].target
+        fact = HostFact(name="platform", value=platform, host=target.label, place=target.place("platform"))
+        edit = AddPlatform(platforms=(*platforms, platform))
+        fixes = self._fix(edit, replace(wish, hosts=(target,)))
+        return Unserved(classes=tuple(classes), conflict=Conflict(members=(member_of(asked), member_of(fact)), fixes=fixes))
 
     def without_gpu(self, wish: Wish, classes: Sequence[HostClass], *, accelerators: Iterable[str]) -> list[Unserved]:
         """Hosts without a GPU beside hosts that have one: a stack for CPUs is for who asks for it."""
         if not classes:
             return []
-        names = " and ".join(sorted(set(accelerators)))
         first = classes[0]
-        members = (
-            Reason(component="gpu", kind="fact", text=f"the fleet's GPUs call for {names}", where=wish.place("accelerator")),
-            Reason(component="gpu", kind="fact", text="the host has no GPU", where=first.target.place("gpus")),
-        )
-        spec = replace(wish.spec, accelerator="cpu")
-        tried = replace(wish, spec=spec, hosts=(first.target,), platform=first.host.platform or wish.platform)
-        text = "accelerator cpu, in a spec of their own, would do"
-        hints = self._hint(tried, ("accelerator", "cpu"), text)
-        return [Unserved(classes=tuple(classes), conflict=Conflict(members=members, hints=hints))]
+        calls_for = FleetCallsFor(accelerators=tuple(sorted(set(accelerators))), place=wish.place("accelerator"))
+        no_gpu = NoGpu(host="the host", place=first.target.place("gpus"))
+        tried = replace(wish, hosts=(first.target,), platform=first.host.platform or wish.platform)
+        fixes = self._fix(SetAccelerator(accelerator="cpu", is_apart=True), tried)
+        return [
+            Unserved(classes=tuple(classes), conflict=Conflict(members=(member_of(calls_for), member_of(no_gpu)), fixes=fixes))
+        ]
 
-    def _hint(self, tried: Wish, change: tuple[str, str], text: str) -> tuple[Hint, ...]:
-        """A change as a hint, if it was solved and works."""
+    def _fix(self, edit: Edit, tried: Wish) -> tuple[Fix, ...]:
+        """Return an edit as a fix, if it was solved and works."""
         try:
-            stack = solve_system(join(self._matrix, tried))
+            stack = solve_system(join(self._matrix, edit.apply(tried)))
         except NoStackError:
             return ()
         names = ("pytorch", "pytorch_build", "tensorflow", "jax", "cuda", "rocm", "python")
         gives = {name: stack.components[name] for name in names if name in stack.components}
-        return (Hint(changes=(change,), text=text, gives=gives),)
+        return (Fix(edits=(edit,), gives=gives),)
 
 
-def _unnamed(group: str, label: str) -> str:
-    """A group that is about a fact of one host, as it is called for any: `gpu 9.0 of node-7` is a fact about the GPU."""
-    for suffix in (f" of {label}", f" on {label}"):
-        if group.endswith(suffix):
-            return f"{group.partition(' ')[0]}{suffix[:3]}"
-    return group
+def _unnamed(ground: Ground) -> tuple[str, ...]:
+    """Return what a ground is about, without the host: `gpu 9.0 of node-7` is a fact about the GPU."""
+    group = ground.group
+    if not isinstance(group, FactOf):
+        return (str(group),)
+    is_foreign = isinstance(ground, HostGpu) and bool(ground.foreign_to)
+    return type(ground).__name__, group.component, str(is_foreign)
+
+
+def _facts_in(members: Iterable[Member]) -> Iterator[Ground]:
+    for member in members:
+        yield from (clause for clause in member.clauses if isinstance(clause, Ground) and clause.kind == "fact")
 
 
 def _facts(host: Host, read: frozenset[str]) -> tuple[object, ...]:

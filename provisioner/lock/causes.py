@@ -6,11 +6,12 @@ two things changed at once proves nothing.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from provisioner.grounds.fields import type_of
+from provisioner.grounds.predicate import CompiledFor
 from provisioner.lock.comparison import Cause
 from provisioner.lock.package_requests import asked_causes
 from provisioner.names import DISTRIBUTION_OF_COMPONENT
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from provisioner.lock.comparison import Change
+    from provisioner.lock.model import Reason
     from provisioner.lock.side import Side
-    from provisioner.solve.stack import Reason
 
 _KEYS_OF = {"image": "image.", "accelerator": "accelerator", "runs": "runs"}
 """Keys of the spec that name a subject outright."""
@@ -43,7 +44,7 @@ _OF_IMAGES = frozenset({"clang", "gcc", "glibc", "image", "installer", "nvcc"})
 
 _PLACES = {"container": "in a container", "host": "on the host itself"}
 
-_FLOOR = re.compile(r" needs driver >=([\d.]+)")
+COMPILED_FOR = type_of(CompiledFor)
 
 _SENTENCES = frozenset({"relaxations", "unverified"})
 
@@ -160,12 +161,10 @@ def _rules(side: Side, subject: str) -> list[Reason]:
 
 def _rules_out(reason: Reason, subject: str, version: str) -> bool:
     """Whether a rule such as `pytorch 2.6.0+cu124 needs cuda ==12.4.*` rules a version of its object out."""
-    _, found, rest = reason.text.partition(f" needs {subject} ")
-    if not found or not version:
+    if reason.object != subject or not reason.ranges or not version:
         return False
-    wanted = rest.partition(": ")[0].partition(" (")[0]
     try:
-        return not any(Range.parse(one).allows(Version.parse(version)) for one in wanted.split(" or "))
+        return not any(Range.parse(one).allows(Version.parse(version)) for one in reason.ranges)
     except ValueError:
         return False
 
@@ -224,7 +223,7 @@ def _of_hosts(change: Change, old: Side, new: Side) -> Iterator[Cause]:
     before, after = _rules(old, fact), _rules(new, fact)
     came, gone = [one for one in after if one not in before], [one for one in before if one not in after]
     if fact == "gpu":  # other rules bound it too, but what a lock lists is what the build was compiled for
-        came, gone = [one for one in came if " is compiled for " in one.text], []
+        came, gone = [one for one in came if one.type == COMPILED_FOR], []
     for reason in came:
         yield _of_rule(reason, old, new)
     for reason in () if came else gone:
@@ -240,14 +239,14 @@ def _packages_behind(change: Change, old: Side, new: Side) -> Iterator[str]:
     """The packages whose own CUDA set the driver floor that only one of two NVIDIA_REQUIRE_CUDA has."""
     for side, here, elsewhere in ((old, change.old, change.new), (new, change.new, change.old)):
         for reason in _rules(side, "driver") if change.subject == "require_cuda" else ():
-            floor = _FLOOR.search(reason.text)
-            if reason.component in side.packages and floor and _has(here, floor[1]) and not _has(elsewhere, floor[1]):
+            floors = [one for one in reason.ranges if one.startswith(">=")] if reason.object == "driver" else []
+            if reason.component in side.packages and any(_has(here, one) and not _has(elsewhere, one) for one in floors):
                 yield reason.component
 
 
 def _has(gate: str, floor: str) -> bool:
-    """Whether a clause of NVIDIA_REQUIRE_CUDA names this driver floor."""
-    return any(f"driver>={floor}" in alternative.split(",") for alternative in gate.split())
+    """Whether a clause of NVIDIA_REQUIRE_CUDA names this driver floor, such as `>=525.60.13`."""
+    return any(f"driver{floor}" in alternative.split(",") for alternative in gate.split())
 
 
 def unknown(old: Side, new: Side) -> Cause:

@@ -17,21 +17,30 @@ from packaging.version import Version as PackageVersion
 
 from provisioner import __version__
 from provisioner.errors import ProvisionError
+from provisioner.grounds.fields import fields_of
+from provisioner.grounds.requirement import Entails, RequiresComponent
+from provisioner.grounds.source import Hazard, MatrixRow
 from provisioner.index.metadata.requirement_text import read_requirement
 from provisioner.index.model import DIRECT_PATH, DIRECT_URL
 from provisioner.lock.artifact import fits, local_path, lock_file, nameless, public_url
-from provisioner.lock.model import Installer, Lock, LockedPackage, LockedPin, LockedStack
+from provisioner.lock.model import Installer, Lock, LockedPackage, LockedPin, LockedStack, Reason
 from provisioner.lock.platform import environment_marker, package_marker
 from provisioner.names import HOST_COMPONENTS
+from provisioner.places import Place
 from provisioner.solve.stack import BaseImage, Stack
+from provisioner.words.doubt import doubt_words
+from provisioner.words.ground import say
+from provisioner.words.notation import source_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
+    from provisioner.grounds.requirement import Ground
+    from provisioner.grounds.source import Source
     from provisioner.index.model import IndexFile
     from provisioner.lock.model import LockedFile
-    from provisioner.solve.stack import PackagePin, Pin, Reason
+    from provisioner.solve.stack import PackagePin, Pin
 
     Installers = IndexFile | Mapping[str, IndexFile] | None
 
@@ -42,9 +51,6 @@ _BUILD_TOOLS_OF_THE_HOST = frozenset({"clang", "gcc", "glibc", "nvcc"})
 """What the base image brings to a container, and the machine itself to an environment that runs on it."""
 
 _ABSOLUTE_PLACE = re.compile(r"(?:[A-Za-z]:)?[/\\].*?([^/\\]+)")
-
-
-_MATRIX_LINE = re.compile(r"(matrices/[\w./-]+\.yaml):\d+")
 
 
 class InconsistentStackError(ProvisionError):
@@ -200,7 +206,7 @@ def _locked_stack(stack: Stack, installer: Installers) -> LockedStack:
         require_cuda=stack.require_cuda,
         arch_list=stack.arch_list,
         environment=dict(sorted(stack.environment.items())),
-        unverified=tuple(sorted(stack.unverified)),
+        unverified=tuple(sorted(map(doubt_words, stack.doubts))),
         relaxations=tuple(sorted({f"{one.name} ({one.component})" for one in stack.relaxations if one.component not in facts})),
         image=_locked_image(stack.image) if stack.image else None,
         installer=_locked_installer(stack.platform, installer),
@@ -220,7 +226,7 @@ def _locked_pins(pins: Iterable[Pin]) -> tuple[LockedPin, ...]:
             component=pin.component,
             version=str(pin.version),
             build=pin.build,
-            reasons=tuple(dict.fromkeys(_public_reason(reason) for reason in pin.reasons if reason.kind != "fact")),
+            reasons=tuple(dict.fromkeys(reason_of(ground) for ground in pin.reasons if ground.kind != "fact")),
         )
         for pin in pins
     )
@@ -234,20 +240,46 @@ def _host_reasons(stack: Stack) -> dict[str, tuple[Reason, ...]]:
         for reason in pin.reasons:
             is_of_stack = reason.kind == "rule" and reason.component not in HOST_FACTS | {"image"}
             if pin.component in stack.host_requirements and is_of_stack:
-                found.setdefault(pin.component, {})[_public_reason(reason)] = None
+                found.setdefault(pin.component, {})[reason_of(reason)] = None
     order = sorted(found.items())
     return {fact: tuple(sorted(reasons, key=lambda one: (one.component, one.text, one.where))) for fact, reasons in order}
 
 
-def _public_reason(reason: Reason) -> Reason:
-    return replace(reason, where=_place(reason.where))
+def reason_of(ground: Ground) -> Reason:
+    """Return a ground as a lock records it: in words, and as fields."""
+    lasting = _lasting(ground)
+    fields = fields_of(lasting)
+    return Reason(
+        component=ground.component,
+        kind=ground.kind,
+        text=say(lasting),
+        where=source_words(lasting.source),
+        type=fields.type,
+        subject=fields.subject,
+        object=fields.object,
+        ranges=fields.ranges,
+        source=fields.source,
+        place=fields.place,
+    )
+
+
+def _lasting(ground: Ground) -> Ground:
+    """Return a ground without the lines of the matrix: a row keeps its meaning when others are added above it."""
+    if isinstance(ground, Entails):
+        return replace(ground, cited=_without_line(ground.cited))
+    return replace(ground, attempt="") if isinstance(ground, RequiresComponent) else ground
+
+
+def _without_line(source: Source | None) -> Source | None:
+    match source:
+        case Place(file=file) if file.startswith("matrices/"):
+            return Place(file)
+        case MatrixRow(place=Place() as place) | Hazard(place=place):
+            return replace(source, place=Place(place.file))
+    return source
 
 
 def _place(where: str) -> str:
-    """A place without the folders of this machine: `provision.yaml:4` of `/home/ada/trainer/provision.yaml:4`.
-
-    Nor with the line of a matrix file: a row keeps its meaning when others are added above it.
-    """
-    where = _MATRIX_LINE.sub(r"\1", where)
+    """Return a path without the folders of this machine: `provision.yaml` of `/home/ada/trainer/provision.yaml`."""
     match = _ABSOLUTE_PLACE.fullmatch(where)
     return match[1] if match else PurePath(where).as_posix() if "\\" in where else where

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from provisioner.lock.model import Lock, LockedFile, LockedPackage, LockedPin, LockedStack
-    from provisioner.solve.stack import Reason
+    from provisioner.lock.model import Lock, LockedFile, LockedPackage, LockedPin, LockedStack, Reason
 
 CREATED_BY = "provision"
 
@@ -150,4 +149,13 @@ def _pin_table(pin: LockedPin) -> Table:
 
 
 def _reason_table(reason: Reason) -> Table:
-    return {"component": reason.component, "kind": reason.kind, "text": reason.text, "where": reason.where}
+    table = {"component": reason.component, "kind": reason.kind, "text": reason.text, "where": reason.where}
+    fields = {
+        "type": reason.type,
+        "subject": reason.subject,
+        "object": reason.object,
+        "ranges": list(reason.ranges),
+        "source": reason.source,
+        "place": reason.place,
+    }
+    return {**table, **_filled(fields)}

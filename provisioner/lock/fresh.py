@@ -10,6 +10,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version as PackageVersion
 
 from provisioner.document import FileError
+from provisioner.grounds.requirement import LockHas
 from provisioner.index.markers import marker_environment
 from provisioner.index.metadata.core_metadata import parsed_requirement
 from provisioner.index.places.direct_reference import direct_reference
@@ -19,16 +20,19 @@ from provisioner.lock.fresh_files import file_findings
 from provisioner.lock.fresh_wish import unasked_findings, wish_findings
 from provisioner.lock.kept import chosen
 from provisioner.names import COMPONENT_OF_DISTRIBUTION
+from provisioner.places import Place
 from provisioner.solve.choices.frameworks import published_version
 from provisioner.solve.choices.markers import Markers
-from provisioner.solve.explain.words import conflict_lines, hint_line
 from provisioner.solve.joint import NoStackError, choose
 from provisioner.solve.outcome.answer import answer
 from provisioner.solve.outcome.require_cuda import require_cuda
 from provisioner.solve.python.beside import needs_beside
-from provisioner.solve.requirement import PYTORCH, TORCH, Key, Labelled, Origin, Requirement
+from provisioner.solve.requirement import PYTORCH, TORCH, Key, Labelled, ReleaseCandidate, Requirement
 from provisioner.solve.rules.carriers import CARRIED
 from provisioner.solve.search.carried import as_carried, with_carried
+from provisioner.words.conflict import conflict_lines, fix_line
+from provisioner.words.doubt import doubt_words
+from provisioner.words.ground import say_with_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,13 +70,13 @@ def stack_findings(lock: Lock, problem: Problem, *, where: str, has_other_hosts:
             )
             yield Finding(code="unknown-release", verdict="no", text=text, where=where)
             return
-        origin = Origin("request", component, f"locked {component}", f"the lock has {component} {label}", where)
-        fixed.append(Requirement(key, Labelled(frozenset({label}), label), origin))
+        ground = LockHas(name=component, label=label, place=Place(where))
+        fixed.append(Requirement(key, Labelled(frozenset({label})), ground))
     try:
         universe, pins = choose(problem.with_roots(*fixed, *needs_beside(problem, packages)), None)
         pins = as_carried(universe, pins, packages)
     except NoStackError as error:
-        hints = tuple(hint_line(hint) for hint in error.conflict.hints)
+        hints = tuple(map(fix_line, error.conflict.fixes))
         text = "the locked stack does not satisfy the spec, the matrix and the hosts"
         yield Finding(
             code="stale-stack", verdict="no", text=text, where=where, details=conflict_lines(error.conflict), hints=hints
@@ -80,8 +84,8 @@ def stack_findings(lock: Lock, problem: Problem, *, where: str, has_other_hosts:
         return
     yield from file_findings(lock, universe, pins, where=where)
     again = answer(universe, pins, beside=packages)
-    for unverified in again.unverified:
-        yield Finding(code="unverified", verdict="unverified", text=unverified, where=where)
+    for doubt in again.doubts:
+        yield Finding(code="unverified", verdict="unverified", text=doubt_words(doubt), where=where)
     if not has_other_hosts:
         yield from _told_otherwise(lock, again, problem, where)
     gate = require_cuda(problem, {**pins, **packages})
@@ -131,9 +135,9 @@ def package_findings(lock: Lock, problem: Problem, *, where: str) -> Iterator[Fi
     locked = {package.name: package for package in lock.packages}
     markers = _markers(lock)
     unmet: list[Finding] = []
-    for requirement, origin in problem.packages:
+    for requirement, ground in problem.packages:
         if requirement.marker is None or requirement.marker.evaluate(markers):
-            unmet.extend(_unmet(requirement, locked, f"{origin.text}  ({origin.where})", where))
+            unmet.extend(_unmet(requirement, locked, say_with_source(ground), where))
     for package in lock.packages:
         for text in package.requires:
             required = parsed_requirement(text)
@@ -202,7 +206,7 @@ def _other_build(lock: Lock, locked: dict[str, LockedPackage], problem: Problem,
     label = f"{lock.stack.get(PYTORCH.name)}+{lock.stack.get('pytorch_build')}"
     build = next((one for one in problem.domains.get(PYTORCH, ()) if one.label == label), None)
     torch = locked.get(TORCH.name)
-    if torch is None or build is None or build.subject[1] is None or build.subject[1].is_compiled:
+    if torch is None or not isinstance(build, ReleaseCandidate) or build.build is None or build.build.is_compiled:
         return
     wanted = published_version(build)
     # A release that differs was said already.

@@ -9,6 +9,7 @@ from packaging.version import Version as PackageVersion
 
 from provisioner.index.metadata.core_metadata import parsed_requirement
 from provisioner.lock.finding import Finding
+from provisioner.words.ground import say_with_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,10 +24,10 @@ if TYPE_CHECKING:
 def bound_findings(lock: Lock, problem: Problem, markers: Markers, *, where: str) -> Iterator[Finding]:
     """What of a lock of one platform is out; `markers` judges those of the lock's own environment."""
     locked = {package.name: package for package in lock.packages}
-    for constraint, origin in problem.constraints:
+    for constraint, ground in problem.constraints:
         package = locked.get(canonicalize_name(constraint.name))
         if package is not None and markers.hold(constraint.marker) and not _meets(constraint, package.version):
-            yield _stale(f"{package.name} {package.version} is locked, but {origin.text}  ({origin.where})", where)
+            yield _stale(f"{package.name} {package.version} is locked, but {say_with_source(ground)}", where)
     for name, digests in problem.wish.spec.hashes.items():
         for file in locked[name].files if name in locked else ():
             if file.sha256 not in digests:
@@ -42,18 +43,18 @@ def _by_override(lock: Lock, problem: Problem, markers: Markers, where: str) -> 
     locked = {package.name: package for package in lock.packages}
     replaced = {canonicalize_name(parsed_requirement(text).name) for package in lock.packages for text in package.requires}
     for name in sorted(replaced):
-        for override, origin in problem.overrides.of(name):
+        for override, ground in problem.overrides.of(name):
             if not markers.hold(override.marker):
                 continue
             if name not in locked:
                 yield Finding(
                     code="missing-package",
                     verdict="no",
-                    text=f"`{name}` is not locked: {origin.text}  ({origin.where})",
+                    text=f"`{name}` is not locked: {say_with_source(ground)}",
                     where=where,
                 )
             elif not _meets(override, locked[name].version):
-                yield _stale(f"{name} {locked[name].version} is locked, but {origin.text}  ({origin.where})", where)
+                yield _stale(f"{name} {locked[name].version} is locked, but {say_with_source(ground)}", where)
 
 
 def _meets(requirement: Pep508, version: str) -> bool:

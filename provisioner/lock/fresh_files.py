@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from provisioner.grounds.requirement import HostFact
 from provisioner.index.pages.obstacle import wheel_obstacle
 from provisioner.index.pages.tags import filename_ranks, glibc_needed
 from provisioner.lock.artifact import fits
 from provisioner.lock.finding import Finding
 from provisioner.solve.joint import Attempt, environment_of, known_glibc
+from provisioner.words.ground import say_with_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -53,9 +55,10 @@ def _glibc(filename: str, environment: Environment, universe: Universe) -> str:
     needed = glibc_needed(filename)
     if needed is None or environment.glibc is None or needed <= environment.glibc:
         return ""
-    has = f"glibc {environment.glibc[0]}.{environment.glibc[1]}"
-    oldest = [root for root in universe.roots if root.key.component == "glibc" and root.origin.text.endswith(has)]
-    stated = f"{oldest[0].origin.text}  ({oldest[0].origin.where})" if oldest else f"the target has {has}"
+    has = f"{environment.glibc[0]}.{environment.glibc[1]}"
+    facts = (root.ground for root in universe.roots if root.key.component == "glibc")
+    oldest = next((fact for fact in facts if isinstance(fact, HostFact) and fact.value == has), None)
+    stated = say_with_source(oldest) if oldest is not None else f"the target has glibc {has}"
     return f"needs glibc {needed[0]}.{needed[1]}, and {stated}"
 
 

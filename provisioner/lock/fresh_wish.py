@@ -16,6 +16,7 @@ from provisioner.lock.artifact import public_url
 from provisioner.lock.finding import Finding
 from provisioner.lock.kept import kept
 from provisioner.names import DISTRIBUTION_OF_COMPONENT
+from provisioner.words.ground import say_with_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -82,13 +83,13 @@ def _other_extras(lock: Lock, problem: Problem, markers: Markers, where: str) ->
     """Extras are decided when a lock is made: `alpha[more]` and `alpha` may have the same version and other dependencies."""
     locked = {package.name: package for package in lock.packages}
     solved = _solved_extras(lock)
-    for requirement, origin in problem.packages:
+    for requirement, ground in problem.packages:
         name, extras = canonicalize_name(requirement.name), {canonicalize_name(extra) for extra in requirement.extras}
         missing = sorted(extras - solved.get(name, set()))
         if name not in locked or not missing or not markers.hold(requirement.marker):
             continue
         label = f"{name} {locked[name].version}"
-        cause = f"{origin.text}  ({origin.where})"
+        cause = say_with_source(ground)
         if lock.asked:
             text = f"{label} is locked without its {_extras(missing)}, but {cause}"
             yield Finding(code="stale-package", verdict="no", text=text, where=where)

@@ -9,7 +9,7 @@ from packaging.version import Version as PackageVersion
 
 from provisioner.lock.finding import Finding
 from provisioner.solve.python.distributions import has_abi
-from provisioner.solve.requirement import PYTORCH
+from provisioner.solve.requirement import PYTORCH, build_of
 from provisioner.solve.rules.shared_files import FORBIDDEN, place_of
 from provisioner.versions import Version
 
@@ -69,7 +69,7 @@ def _of_other_abi(subject: str, row: ImpliedNeed, lock: Lock, problem: Problem) 
     """A wheel that calls a build of PyTorch of the other C++ ABI; one with a local version is of its build's."""
     build = f"{lock.stack.get(PYTORCH.name)}+{lock.stack.get('pytorch_build')}"
     locked = next((one for one in problem.domains.get(PYTORCH, ()) if one.label == build), None)
-    if locked is not None and "+" not in subject and not has_abi(locked.subject[1], row):
+    if locked is not None and "+" not in subject and not has_abi(build_of(locked), row):
         words = "new" if row.cxx11_abi else "old"
         yield f"{subject} needs a build of the {words} C++ ABI of PyTorch, and {build} is locked"
 

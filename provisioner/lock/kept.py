@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from packaging.utils import canonicalize_name
 from packaging.version import Version as PackageVersion
 
+from provisioner.grounds.requirement import LockedPackagesRequire
 from provisioner.index.model import PackageRelease
 from provisioner.names import DISTRIBUTION_OF_COMPONENT
-from provisioner.solve.requirement import PACKAGE, Candidate, Key, Labelled, Origin, Requirement
+from provisioner.solve.requirement import PACKAGE, Candidate, FileCandidate, Key, Labelled, Requirement
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
@@ -36,12 +37,12 @@ def kept(lock: Lock, problem: Problem) -> tuple[LockedPackage, ...]:
 
 def chosen(packages: Iterable[LockedPackage]) -> dict[Key, Candidate]:
     """Locked packages as what was chosen, for what the matrix says of them."""
-    found = {}
+    found: dict[Key, Candidate] = {}
     for package in packages:
         key = Key(package.name, PACKAGE)
         version = PackageVersion(package.version)
         release = PackageRelease(name=canonicalize_name(package.name), version=version, file=None)
-        found[key] = Candidate(key, Version.named(""), package.version, release)
+        found[key] = FileCandidate(key, Version.named(""), package.version, release)
     return found
 
 
@@ -53,5 +54,5 @@ def brought_along(lock: Lock, problem: Problem) -> Iterator[Requirement]:
         domain = problem.domains.get(Key(component), ())
         if distribution in names and component in stack and domain:
             labels = frozenset(candidate.label for candidate in domain)
-            origin = Origin("request", component, f"locked {component}", f"locked packages require {distribution}", "")
-            yield Requirement(Key(component), Labelled(labels, "any version"), origin)
+            ground = LockedPackagesRequire(name=component, distribution=distribution)
+            yield Requirement(Key(component), Labelled(labels), ground)

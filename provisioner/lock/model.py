@@ -16,7 +16,26 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from provisioner.solve.stack import BaseImage, Reason
+    from provisioner.solve.stack import BaseImage
+
+
+class Reason(Struct, frozen=True, kw_only=True):
+    """Why a component is what it is, or a host must have something, as a lock records it.
+
+    `text` and `where` are for people. The other fields are those of `provisioner.grounds.fields.GroundFields`, "" in locks of
+    earlier versions: what kind of statement it is, its subject, what it is about, and the alternatives it allows of that.
+    """
+
+    component: str
+    kind: str
+    text: str
+    where: str
+    type: str = ""
+    subject: str = ""
+    object: str = ""
+    ranges: tuple[str, ...] = ()
+    source: str = ""
+    place: str = ""
 
 
 class LockedFile(Struct, frozen=True, kw_only=True):

@@ -103,6 +103,12 @@ class ReasonTable(OwnTable, frozen=True, kw_only=True):
     kind: str
     text: str
     where: str
+    type: str = ""
+    subject: str = ""
+    object: str = ""
+    ranges: tuple[str, ...] = ()
+    source: str = ""
+    place: str = ""
 
 
 class PinTable(OwnTable, frozen=True, kw_only=True):

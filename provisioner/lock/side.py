@@ -5,7 +5,6 @@ A lock that another program wrote has packages and nothing else; everything else
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
@@ -13,6 +12,8 @@ from msgspec.structs import replace
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
+from provisioner.grounds.fields import type_of
+from provisioner.grounds.requirement import RequiresComponent
 from provisioner.lock.artifact import fits
 from provisioner.lock.asked import request_of
 from provisioner.lock.compare_packages import Packages, by_name, version_of
@@ -22,10 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from datetime import datetime
 
-    from provisioner.lock.model import Lock, LockedPackage, LockedStack
-    from provisioner.solve.stack import Reason
+    from provisioner.lock.model import Lock, LockedPackage, LockedStack, Reason
 
-_TRIED = re.compile(r" \([^()]* tried\)$")
+
+REQUIRES_COMPONENT = type_of(RequiresComponent)
 
 
 class Side(Struct, frozen=True, kw_only=True):
@@ -53,9 +54,8 @@ class Side(Struct, frozen=True, kw_only=True):
     def request(self, subject: str) -> tuple[str, str] | None:
         """What was asked for a component or a distribution and where that stood; None where nothing was, or is recorded."""
         for reason in self.reasons.get(subject, ()):
-            before, _, said = reason.text.partition(f" require {subject} ")
-            if reason.kind == "request" and reason.component == subject and before == "you":
-                return _TRIED.sub("", said), reason.where
+            if reason.type == REQUIRES_COMPONENT and reason.object == subject:
+                return " or ".join(reason.ranges), reason.where
         found = request_of(self.asked or {}, subject)
         return None if found is None else (found[1], self.place(found[0]))
 

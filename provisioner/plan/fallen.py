@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from provisioner.grounds.conflict import Conflict, member_of
 from provisioner.plan.machine import changed_host, movable, open_host
 from provisioner.plan.model import FallsOut
 from provisioner.plan.stranger import own_accelerator
@@ -15,7 +16,7 @@ from provisioner.solve.explain.conflict import explain_conflict
 from provisioner.solve.outcome.answer import answer
 from provisioner.solve.search.resolve import decide
 from provisioner.solve.search.universe import Universe
-from provisioner.solve.stack import Conflict, Reason, Stack
+from provisioner.solve.stack import Stack
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,7 +65,7 @@ class Fallen:
             return found
         # Facts are the same, but each machine states them at a place of its own.
         members = tuple(
-            replace(one, where=machine.target.place(one.component)) if one.kind == "fact" else one for one in found.members
+            replace(one, sources=(machine.target.place(one.component),)) if one.kind == "fact" else one for one in found.members
         )
         return replace(found, members=members)
 
@@ -80,11 +81,7 @@ class Fallen:
                 return explain_conflict(led)
         assert software is not None, "a machine that has a stack falls out only where another one was chosen"
         unmet = self._search.judge.unmet(machine, machine.facts, software)
-        members = dict.fromkeys(
-            Reason(component=one.origin.component, kind=one.origin.kind, text=one.origin.text, where=one.origin.where)
-            for one in unmet
-        )
-        return Conflict(members=tuple(members))
+        return Conflict(members=tuple(member_of(ground) for ground in dict.fromkeys(one.ground for one in unmet)))
 
     def _last(self, machine: Machine) -> tuple[Stack, Facts, bool] | None:
         """The policy's best stack that this machine can ever have, for its own GPUs, and whether it is beyond the spec."""

@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from provisioner.grounds.predicate import NoToolkit
+from provisioner.grounds.requirement import Entails, LockHas, Row
+from provisioner.grounds.source import Documents
 from provisioner.host.model import OperatingSystem
+from provisioner.places import Place
 from provisioner.plan.machine import FOLLOWERS, PREPARED, REBUILT, Facts, Machine
 from provisioner.solve.problem import join
-from provisioner.solve.requirement import Candidate, Key, Labelled, Origin, Requirement, Within
+from provisioner.solve.requirement import Candidate, Key, Labelled, Requirement, Within
 from provisioner.solve.rules.facts import ABSENT
 from provisioner.solve.search.universe import Universe
 from provisioner.solve.target import TargetHost, Wish
@@ -69,8 +73,8 @@ class Aim(Struct, frozen=True, kw_only=True, eq=False):
         for component, label in sorted(self.fixed.items()):
             key = Key(component)
             if key in problem.domains and any(one.label == label for one in problem.domains[key]):
-                origin = Origin("request", component, f"locked {component}", f"the lock has {component} {label}", self.fixed_by)
-                fixed.append(Requirement(key, Labelled(frozenset({label}), label), origin))
+                ground = LockHas(name=component, label=label, place=Place.parse(self.fixed_by))
+                fixed.append(Requirement(key, Labelled(frozenset({label})), ground))
         return problem.with_roots(*fixed) if fixed else problem
 
 
@@ -122,7 +126,7 @@ class Judge:
         universe = self.universe(machine, facts, software.aim)
         found = dict(software.pins)
         for key in universe.problem.domains:
-            if key.world == machine.label:
+            if key.scope == machine.label:
                 candidate = self.fact(universe, key, facts)
                 if candidate is not None:
                     found[key] = candidate
@@ -156,17 +160,17 @@ class Judge:
         nothing = Software(aim=aim)
         anew = self.universe(machine, {**machine.facts, "kernel": ""}, aim)
         pins = {key: one for key in anew.problem.domains if (one := self.fact(anew, key, machine.facts)) is not None}
-        known = {one.origin.group for one in self.unmet(machine, machine.facts, nothing)}
+        known = {one.ground.group for one in self.unmet(machine, machine.facts, nothing)}
         wanted = self._wanted(anew, machine, machine.facts, pins)
-        return all(self._holds(machine, anew, one, pins, is_whole=False) or one.origin.group in known for one in wanted)
+        return all(self._holds(machine, anew, one, pins, is_whole=False) or one.ground.group in known for one in wanted)
 
     def _wanted(
         self, universe: Universe, machine: Machine, facts: Mapping[str, str], pins: Mapping[Key, Candidate]
     ) -> Iterator[Requirement]:
         for root in universe.roots:
             component = root.key.component
-            is_moved = root.origin.kind == "fact" and facts.get(component) != machine.facts.get(component)
-            if not (is_moved and root.key.world == machine.label):
+            is_moved = root.ground.kind == "fact" and facts.get(component) != machine.facts.get(component)
+            if not (is_moved and root.key.scope == machine.label):
                 yield root
         for candidate in pins.values():
             yield from universe.requirements(candidate)
@@ -179,7 +183,7 @@ class Judge:
         if pinned is None and requirement.key.component in INSTALLED:
             return machine.host.jetson is not None  # whose driver is a part of Jetson Linux
         if pinned is None:
-            return bool(requirement.key.world) or not is_whole
+            return bool(requirement.key.scope) or not is_whole
         return universe.accepts(requirement, pinned)
 
     def _without_toolkit(
@@ -190,10 +194,11 @@ class Judge:
         if facts.get(TOOLKIT) != ABSENT or not software.is_known or self._toolkit is None:
             return
         if wish.runs == "container" and wish.accelerator == "cuda":
-            cited = "; ".join(str(self.matrix.citations[one]) for one in self._toolkit.sources if one in self.matrix.citations)
-            text = "containers reach the GPU through the NVIDIA Container Toolkit, and none is installed"
-            origin = Origin("rule", TOOLKIT, f"failure {TOOLKIT_MISSING}", text, cited)
-            yield Requirement(Key(TOOLKIT, machine.label), Within(Range.parse(">=1")), origin)
+            citations = self.matrix.citations
+            cited = Documents(tuple(str(citations[one]) for one in self._toolkit.sources if one in citations))
+            relation = Row("failure", TOOLKIT_MISSING)
+            ground = Entails(name=TOOLKIT, subject=None, predicate=NoToolkit(), relation=relation, cited=cited)
+            yield Requirement(Key(TOOLKIT, machine.label), Within(Range.parse(">=1")), ground)
 
     def prepared(self, machine: Machine, facts: Facts, software: Software) -> tuple[Facts | None, frozenset[str]]:
         """The facts, with what stands in the way put right beside them.
@@ -204,7 +209,7 @@ class Judge:
         unmet = self.unmet(machine, found, software)
         for _ in PREPARED:
             wrong = dict.fromkeys(one.key for one in unmet)
-            if any(key.component not in PREPARED or key.world != machine.label for key in wrong):
+            if any(key.component not in PREPARED or key.scope != machine.label for key in wrong):
                 break
             remedies = {key.component: self._remedy(key, found, unmet) for key in wrong}
             moved = {name: value for name, value in remedies.items() if value is not None and value != found.get(name)}
@@ -214,7 +219,7 @@ class Judge:
             unmet = self.unmet(machine, found, software)
         if not unmet:
             return found, frozenset()
-        return None, frozenset(name for one in unmet for name in (one.key.component, one.origin.component))
+        return None, frozenset(name for one in unmet for name in (one.key.component, one.ground.component))
 
     def _remedy(self, key: Key, facts: Facts, unmet: Sequence[Requirement]) -> str | None:
         if key.component in FOLLOWERS:

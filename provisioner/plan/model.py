@@ -9,8 +9,11 @@ from msgspec import Struct, field
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from provisioner.grounds.choice import StepReason
+    from provisioner.grounds.conflict import Conflict
+    from provisioner.grounds.doubt import Doubt
     from provisioner.plan.judge import Aim
-    from provisioner.solve.stack import Conflict, Reason, Stack
+    from provisioner.solve.stack import Stack
     from provisioner.solve.target import TargetHost
 
 
@@ -48,7 +51,7 @@ class Step(Struct, frozen=True, kw_only=True):
     before: str
     after: str
     text: str
-    why: tuple[Reason, ...] = ()
+    why: tuple[StepReason, ...] = ()
     details: tuple[str, ...] = ()
     changes: tuple[tuple[str, str, str], ...] = ()
     is_reboot: bool = False
@@ -76,7 +79,7 @@ class HostPlan(Struct, frozen=True, kw_only=True):
     platform: str
     steps: tuple[Step, ...] = ()
     falls_out: FallsOut | None = None
-    unverified: tuple[str, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property

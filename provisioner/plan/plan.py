@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from provisioner.errors import ProvisionError
+from provisioner.grounds.requirement import PlanHas
 from provisioner.plan.fallen import Fallen
 from provisioner.plan.judge import Judge, Software
 from provisioner.plan.machine import changed_host, machines_of, movable
@@ -19,11 +20,12 @@ from provisioner.plan.unknown import DRIVERS, find_out, missing
 from provisioner.plan.wanted import Choice, Wanted
 from provisioner.plan.words import knows_gpus
 from provisioner.solve.outcome.answer import answer
-from provisioner.solve.requirement import Key, Labelled, Origin, Requirement
+from provisioner.solve.requirement import Key, Labelled, Requirement
 from provisioner.solve.rules.facts import FACTS
 from provisioner.solve.rules.standing import has_ended, policy_day
 from provisioner.solve.search.resolve import decide
 from provisioner.solve.search.universe import Universe, violations
+from provisioner.words.ground import say
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -111,7 +113,7 @@ class _Planner:
 
     def _host_plan(self, machine: Machine, new: Software, facts: Facts, stack: Stack) -> HostPlan:
         old = self._old(machine)
-        lacking = missing(machine, facts, stack.unverified, has_gpus=knows_gpus(self._matrix, machine))
+        lacking = missing(machine, facts, stack.doubts, has_gpus=knows_gpus(self._matrix, machine))
         router = Router(self._judge, machine, old=old, new=new, free=self._free[machine.label])
         is_open = bool({"gpu"} & set(lacking)) and bool(set(DRIVERS) & set(lacking))
         steps = Steps(self._matrix, self._judge, router, machine, today=self._today)
@@ -121,9 +123,7 @@ class _Planner:
         notes = self._notes(machine, facts, old, router)
         if is_open:
             notes.insert(0, "neither driver nor GPUs are stated: what is to be done depends on them")
-        return HostPlan(
-            hosts=(), count=0, platform="", steps=(*asked, *found), unverified=tuple(stack.unverified), notes=tuple(notes)
-        )
+        return HostPlan(hosts=(), count=0, platform="", steps=(*asked, *found), doubts=tuple(stack.doubts), notes=tuple(notes))
 
     def _old(self, machine: Machine) -> Software:
         """What runs on a machine today: what the lock has, where that runs there at all; else nothing that must go on."""
@@ -136,7 +136,7 @@ class _Planner:
         pins = decide(Universe(aim.problem(self._matrix, (machine.target,))))
         if pins is None:
             return Software(aim=aim)
-        found = Software(aim=aim, pins={key: one for key, one in pins.items() if not key.world})
+        found = Software(aim=aim, pins={key: one for key, one in pins.items() if not key.scope})
         self._running.append(found)
         return found
 
@@ -149,7 +149,7 @@ class _Planner:
         elif self._question.today.fixed and not old.is_known:
             notes.append("the stack of today's lock does not run on this host as it is, so nothing has to go on running")
         if any(name in machine.facts for name in DRIVERS):
-            notes += [f"broken today, before any step: {text}" for text in router.broken]
+            notes += [f"broken today, before any step: {say(ground)}" for ground in router.broken]
         driver = facts.get("driver", "")
         branch = self._matrix.branch_of(driver) if driver == machine.facts.get("driver") else None
         if branch is not None and has_ended(branch.end_of_life, self._today):
@@ -168,14 +168,13 @@ def confirm(judge: Judge, software: Software, machine: Machine, *, facts: Mappin
     universe = Universe(problem)
     chosen = dict(software.pins)
     for key in problem.domains:
-        found = judge.fact(universe, key, facts) if key.world else None
+        found = judge.fact(universe, key, facts) if key.scope else None
         if found is not None:
             chosen[key] = found
     if not violations(universe, chosen):
         return answer(universe, chosen)
-    origin = Origin("request", "", "the plan", "the plan has it", "")
     labels = ((key, one.label) for key, one in software.pins.items() if key in problem.domains)
-    fixed = (Requirement(key, Labelled(frozenset({label}), label), origin) for key, label in labels)
+    fixed = (Requirement(key, Labelled(frozenset({label})), PlanHas()) for key, label in labels)
     universe = Universe(problem.with_roots(*fixed))
     pins = decide(universe)
     assert pins is not None, "the solver refuses the end of a plan"

@@ -13,6 +13,7 @@ from provisioner.solve.requirement import Key
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from provisioner.grounds.requirement import Ground, Group
     from provisioner.plan.judge import Judge, Software
     from provisioner.plan.machine import Facts, Machine
     from provisioner.solve.requirement import Requirement
@@ -70,9 +71,9 @@ class Router:
         self._broken = self._groups(self._wrong)
 
     @property
-    def broken(self) -> tuple[str, ...]:
-        """What does not hold on the machine as it is, in words: no step can be held to it."""
-        return tuple(dict.fromkeys(one.origin.text for one in self._wrong))
+    def broken(self) -> tuple[Ground, ...]:
+        """What does not hold on the machine as it is: no step can be held to it."""
+        return tuple(dict.fromkeys(one.ground for one in self._wrong))
 
     def way(self, target: Facts, *, has_software: bool) -> tuple[Leg, ...]:
         """The shortest way to the facts of `target` and, with `has_software`, to the new software; () where they are today's.
@@ -107,12 +108,12 @@ class Router:
         """
         if not is_new:
             unmet = self._judge.unmet(self._machine, facts, self._old)
-            return tuple(one for one in unmet if one.origin.group not in self._broken)
+            return tuple(one for one in unmet if one.ground.group not in self._broken)
         unmet = self._judge.unmet(self._machine, facts, self._new)
-        return tuple(one for one in unmet if not (one.origin.kind == "request" and one.key.world))
+        return tuple(one for one in unmet if not (one.ground.is_request and one.key.scope))
 
-    def _groups(self, unmet: Sequence[Requirement]) -> frozenset[str]:
-        return frozenset(one.origin.group for one in unmet)
+    def _groups(self, unmet: Sequence[Requirement]) -> frozenset[Group]:
+        return frozenset(one.ground.group for one in unmet)
 
     def _moves(self, target: Facts, *, has_software: bool) -> tuple[str, ...]:
         before = self._machine.facts

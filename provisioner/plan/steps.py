@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from provisioner.grounds.choice import StepReason
+from provisioner.grounds.requirement import LockHas, RequiresComponent
+from provisioner.places import Place
 from provisioner.plan.machine import FOLLOWERS
 from provisioner.plan.model import Step
 from provisioner.plan.route import MOVES, SOFTWARE
 from provisioner.plan.unknown import DRIVERS, is_known_absent
 from provisioner.plan.words import NAMES, REBOOTS, Said, Words, knows_gpus
 from provisioner.solve.requirement import PACKAGE, SLOTS
-from provisioner.solve.stack import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -62,7 +64,7 @@ class Steps:
             now, is_new = dict(leg.facts), leg.is_new
         return tuple(found)
 
-    def _single(self, leg: Leg, now: Mapping[str, str], why: tuple[Reason, ...]) -> Step:
+    def _single(self, leg: Leg, now: Mapping[str, str], why: tuple[StepReason, ...]) -> Step:
         move = leg.moves[0]
         said = self._words.said(move, now, leg.facts)
         return Step(
@@ -84,7 +86,7 @@ class Steps:
             return ("not needed where the driver that is found meets this already",)
         return ()
 
-    def _software(self, leg: Leg, old: Software, new: Software, why: tuple[Reason, ...]) -> Step:
+    def _software(self, leg: Leg, old: Software, new: Software, why: tuple[StepReason, ...]) -> Step:
         before, after = _labels(old), _labels(new)
         changes = tuple((name, before.get(name, ""), value) for name, value in after.items() if value != before.get(name))
         runs = new.aim.wish((self._machine.target,)).runs
@@ -111,7 +113,7 @@ class Steps:
     def _goes_back(self, leg: Leg, old: Software) -> bool:
         return not self._judge.unmet(self._machine, leg.facts, old)
 
-    def _together(self, leg: Leg, now: Mapping[str, str], why: tuple[Reason, ...], old: Software, new: Software) -> Step:
+    def _together(self, leg: Leg, now: Mapping[str, str], why: tuple[StepReason, ...], old: Software, new: Software) -> Step:
         """Several moves at once: no order of them, and nothing in between that the matrix knows, keeps the machine working."""
         said = [self._words.said(move, now, leg.facts) for move in leg.moves if move != SOFTWARE]
         texts = [one.text for one in said]
@@ -142,26 +144,26 @@ class Steps:
         """Whether a machine has to start again; WSL's driver is Windows' business."""
         return bool(REBOOTS & set(moves)) and not self._is_wsl
 
-    def _reasons(self, leg: Leg, now: Mapping[str, str], target: Facts, new: Software) -> tuple[Reason, ...]:
+    def _reasons(self, leg: Leg, now: Mapping[str, str], target: Facts, new: Software) -> tuple[StepReason, ...]:
         """What would not hold in the end, were this left as it is today; of a stop on the way, what it is for."""
         if leg.moves == (SOFTWARE,):
             return _requests(new)
         if len(leg.moves) == 1 and leg.facts.get(leg.moves[0]) != target.get(leg.moves[0]):
             straight = self._router.moved(dict(now), leg.moves[0], target)
             broken = self._router.breaks(straight, is_new=leg.is_new)
-            return tuple(_reason(f"a stop on the way: {one.origin.text}", one) for one in broken[:1])
+            return tuple(StepReason(ground=one.ground, is_stop=True) for one in broken[:1])
         found: list[Requirement] = []
         for move in leg.moves:
             parts = dict(MOVES).get(move, (move,))
             undone = {name: value for name, value in target.items() if name not in parts}
             undone |= {name: self._machine.facts[name] for name in parts if name in self._machine.facts}
             wrong = self._judge.unmet(self._machine, undone, new)
-            found += [one for one in wrong if one.origin.component not in BESIDE]
-        return tuple(dict.fromkeys(_reason(one.origin.text, one) for one in found))
+            found += [one for one in wrong if one.ground.component not in BESIDE]
+        return tuple(dict.fromkeys(StepReason(ground=one.ground) for one in found))
 
     def _order(
         self, now: Mapping[str, str], *, is_new: bool, leg: Leg, later: Sequence[str], target: Facts
-    ) -> Iterator[Reason]:
+    ) -> Iterator[StepReason]:
         """Why this comes before what people would do first: what that would break now."""
         order = [*(name for name, _ in MOVES), SOFTWARE]
         own = min((order.index(move) for move in leg.moves if move in order), default=0)
@@ -172,15 +174,10 @@ class Steps:
             if not self._router.works(after, is_new=is_new):
                 broken = self._router.breaks(after, is_new=is_new)[0]
                 name = NAMES.get(move, move)
-                yield _reason(f"with the {name} changed first this would not hold: {broken.origin.text}", broken)
+                yield StepReason(ground=broken.ground, changed_first=name)
 
 
-def _reason(text: str, requirement: Requirement) -> Reason:
-    origin = requirement.origin
-    return Reason(component=origin.component, kind=origin.kind, text=text, where=origin.where)
-
-
-def _requests(software: Software) -> tuple[Reason, ...]:
+def _requests(software: Software) -> tuple[StepReason, ...]:
     """What the wanted spec asks of the software: the requests on the components in it."""
     spec, aim = software.aim.spec, software.aim
     names = [key.component for key in software.pins]
@@ -188,11 +185,11 @@ def _requests(software: Software) -> tuple[Reason, ...]:
     found = []
     for name, text in spec.requires.items():
         if name in names or name == "pytorch_build":
-            shown = f"you require {name} {text}"
-            found.append(Reason(component=name, kind="request", text=shown, where=wish.place(f"requires.{name}")))
+            ground = RequiresComponent(name=name, range=text, place=wish.place(f"requires.{name}"))
+            found.append(StepReason(ground=ground))
     locked = [name for name in FIRST if name in aim.fixed]
-    texts = ((name, f"the lock has {name} {aim.fixed[name]}") for name in locked)
-    found.extend(Reason(component=name, kind="request", text=text, where=aim.fixed_by) for name, text in texts)
+    place = Place.parse(aim.fixed_by)
+    found.extend(StepReason(ground=LockHas(name=name, label=aim.fixed[name], place=place)) for name in locked)
     return tuple(found)
 
 
@@ -200,7 +197,7 @@ def _labels(software: Software) -> dict[str, str]:
     """The shared choices by component, of several runtimes the one the environment shares."""
     found: dict[str, str] = {}
     for key, one in software.pins.items():
-        if key.world != PACKAGE and key.component not in {"accelerator", "platform", "gpu"} and key.slot not in SLOTS:
+        if key.scope != PACKAGE and key.component not in {"accelerator", "platform", "gpu"} and key.slot not in SLOTS:
             found[key.component] = one.label
     return found
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provisioner.solve.stack import Conflict, Reason
+from provisioner.grounds.conflict import Conflict, member_of
+from provisioner.grounds.requirement import AsksAccelerator, HostGpu, NoGpu, OnePlanOneStack, OtherDriver
 from provisioner.solve.target import Wish
 
 if TYPE_CHECKING:
+    from provisioner.grounds.requirement import Ground
     from provisioner.plan.judge import Aim
     from provisioner.plan.machine import Machine
 
@@ -20,12 +22,10 @@ def stranger(machine: Machine, aim: Aim) -> Conflict | None:
     fact = _fact(machine, aim.accelerator) if aim.accelerator in ACCELERATED else None
     if fact is None:
         return None
-    text = f"the other hosts' GPUs call for accelerator {aim.accelerator}, and the plan is for one stack"
-    where = ""
+    asked: Ground = OnePlanOneStack(accelerator=aim.accelerator)
     if aim.spec.accelerator is not None:
-        text, where = f"you ask for accelerator {aim.accelerator}", aim.wish(()).place("accelerator")
-    # The build of a framework is for one accelerator, so this is the component the contract has for it.
-    return Conflict(members=(Reason(component="pytorch_build", kind="request", text=text, where=where), fact))
+        asked = AsksAccelerator(accelerator=aim.accelerator, place=aim.wish(()).place("accelerator"))
+    return Conflict(members=(member_of(asked), member_of(fact)))
 
 
 def own_accelerator(machine: Machine, aim: Aim) -> str:
@@ -38,17 +38,16 @@ def own_accelerator(machine: Machine, aim: Aim) -> str:
     return wish.accelerator
 
 
-def _fact(machine: Machine, accelerator: str) -> Reason | None:
-    host, place = machine.host, machine.target.place
+def _fact(machine: Machine, accelerator: str) -> Ground | None:
+    host, place, label = machine.host, machine.target.place, machine.label
     if host.gpus == ():
-        return Reason(component="gpu", kind="fact", text="the host has no GPU", where=place("gpus"))
+        return NoGpu(host="the host", place=place("gpus"))
     for index, gpu in enumerate(host.gpus or ()):
         found = gpu.gfx if accelerator == "cuda" else gpu.compute_capability
         if found:
-            name = f" ({gpu.name})" if gpu.name else ""
-            return Reason(component="gpu", kind="fact", text=f"the host has gpu {found}{name}", where=place(f"gpus.{index}"))
+            return HostGpu(device=found, product=gpu.name or "", host=label, place=place(f"gpus.{index}"))
     kind = host.driver.kind if host.driver is not None else None
     if kind is not None and ACCELERATOR_OF_DRIVER[kind] != accelerator:
         component = "driver" if kind == "nvidia" else kind
-        return Reason(component=component, kind="fact", text=f"the host's GPU driver is {kind}", where=place("driver"))
+        return OtherDriver(name=component, driver=kind, place=place("driver"))
     return None

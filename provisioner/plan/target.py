@@ -50,7 +50,7 @@ class Search:
     def _asked(self, machine: Machine, software: Software) -> tuple[object, ...]:
         """What a software asks of a machine, whatever the releases in it are called."""
         universe = self.judge.universe(machine, machine.facts, software.aim)
-        asked = (one for candidate in software.pins.values() for one in universe.requirements(candidate) if one.key.world)
+        asked = (one for candidate in software.pins.values() for one in universe.requirements(candidate) if one.key.scope)
         return tuple(sorted({(one.key.name, type(one.test).__name__, str(one.test)) for one in asked}))
 
     def _cheapest(self, machine: Machine, software: Software, free: Sequence[str]) -> Facts | None:
@@ -71,7 +71,7 @@ class Search:
         asked: dict[Key, list[Requirement]] = {}
         sources = (one for candidate in software.pins.values() for one in universe.requirements(candidate))
         for one in (*universe.roots, *sources):
-            if one.origin.kind != "fact":
+            if one.ground.kind != "fact":
                 asked.setdefault(one.key, []).append(one)
         found = []
         for name in moving:
@@ -133,7 +133,7 @@ class Search:
         """Whether a candidate can stand beside what stays on the machine."""
         loose = {*moving, "driver_module", *PREPARED, *(("glibc", "kernel") if "os" in moving else ())}
         for one in universe.requirements(candidate):
-            if one.key.world == machine.label and one.key.component not in loose:
+            if one.key.scope == machine.label and one.key.component not in loose:
                 pinned = self.judge.fact(universe, one.key, machine.facts)
                 if pinned is not None and not universe.accepts(one, pinned):
                     return False

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from provisioner.grounds.choice import StepReason
+from provisioner.grounds.requirement import LacksFact
 from provisioner.plan.model import FIND_OUT, Step
 from provisioner.solve.rules.facts import FACTS
-from provisioner.solve.stack import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from provisioner.grounds.doubt import Doubt
     from provisioner.plan.machine import Machine
 
 DRIVERS = ("driver", "amdgpu", "webdriver")
@@ -35,10 +37,10 @@ def is_known_absent(machine: Machine) -> bool:
     return not has_driver and machine.facts.get("loaded_modules", "free") != "free"
 
 
-def missing(machine: Machine, facts: Mapping[str, str], unverified: Iterable[str], *, has_gpus: bool) -> tuple[str, ...]:
+def missing(machine: Machine, facts: Mapping[str, str], doubts: Iterable[Doubt], *, has_gpus: bool) -> tuple[str, ...]:
     """Facts of today that the plan needs and no profile states, in the order of the profile's keys.
 
-    `unverified` is what the stack at the end rests on; `has_gpus`: every GPU is known.
+    `doubts` are what the stack at the end rests on; `has_gpus`: every GPU is known.
     """
     known = machine.facts
     found: dict[str, None] = {}
@@ -47,13 +49,13 @@ def missing(machine: Machine, facts: Mapping[str, str], unverified: Iterable[str
             found[name] = None
     if any(facts.get(name) != known.get(name) for name in ("driver", "amdgpu", "driver_module")) and "kernel" not in known:
         found["kernel"] = None
-    for text in unverified:
-        component = text.partition(":")[0]
+    named = {doubt.component for doubt in doubts}
+    for component in sorted(named):
         is_stated = component in known or component in facts
         is_stated = is_stated or (component == VIRTUALIZATION and machine.host.virtualization is not None)
         if component in {*FACTS, VIRTUALIZATION} and not is_stated:
             found[component] = None
-    if not has_gpus and any(text.startswith("gpu:") for text in unverified):
+    if not has_gpus and "gpu" in named:
         found["gpu"] = None
     order = [*FACTS, VIRTUALIZATION, "gpu"]
     return tuple(sorted(found, key=order.index))
@@ -68,7 +70,7 @@ def find_out(machine: Machine, lacking: Sequence[str]) -> tuple[Step, ...]:
             before="",
             after="",
             text=f"find out {HOW.get(name, f'{name} of this host')}: the profile does not state it (`provision inspect` there)",
-            why=(Reason(component=name, kind="fact", text=f"{machine.label} does not state {name}", where=machine.label),),
+            why=(StepReason(ground=LacksFact(name=name, host=machine.label)),),
             state=dict(machine.facts),
         )
         for name in lacking

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from provisioner.grounds.requirement import OthersGet
 from provisioner.plan.judge import Software
 from provisioner.plan.machine import open_host, unprepared
 from provisioner.plan.target import cost, subsets
-from provisioner.solve.requirement import Key, Labelled, Origin, Requirement
+from provisioner.solve.requirement import Key, Labelled, Requirement
 from provisioner.solve.search.complete import CompleteSearch
 from provisioner.solve.search.resolve import decide
 from provisioner.solve.search.universe import Universe
@@ -165,7 +166,7 @@ class Choice:
     def _rank(self, machine: Machine) -> dict[tuple[Key, str], int]:
         """The policy's order of everything a stack may be built around."""
         domains = self._aim.problem(self._matrix, (machine.target,)).domains
-        keys = (key for key in domains if not key.world and key.component in LEADS)
+        keys = (key for key in domains if not key.scope and key.component in LEADS)
         return {(key, one.label): index for key in keys for index, one in enumerate(domains[key])}
 
     def _groups(self, machines: Sequence[Machine]) -> Iterator[list[Machine]]:
@@ -205,7 +206,7 @@ class Choice:
         return self._software(targets[:-1], leads) if len(targets) > 1 else None
 
     def _shared(self, pins: Mapping[Key, Candidate]) -> Software:
-        return Software(aim=self._aim, pins={key: one for key, one in pins.items() if not key.world})
+        return Software(aim=self._aim, pins={key: one for key, one in pins.items() if not key.scope})
 
 
 def _runtimes(search: CompleteSearch, problem: Problem, lead: Candidate) -> Iterator[Leads]:
@@ -227,9 +228,8 @@ def _runtimes(search: CompleteSearch, problem: Problem, lead: Candidate) -> Iter
 
 def lead_requirement(lead: Candidate) -> Requirement:
     """That a stack is built around one release and build, as the others of the fleet have it."""
-    text = f"the other hosts get {lead.key.component} {lead.label}, and the plan is for one stack"
-    origin = Origin("request", lead.key.component, "one stack", text, "")
-    return Requirement(lead.key, Labelled(frozenset({lead.label}), lead.label), origin)
+    ground = OthersGet(name=lead.key.component, label=lead.label)
+    return Requirement(lead.key, Labelled(frozenset({lead.label})), ground)
 
 
 def leads_of(software: Software) -> Leads:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, partial
@@ -13,15 +12,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from provisioner.errors import RefusedError, UnavailableError
+from provisioner.grounds.conflict import Statement
+from provisioner.grounds.predicate import NoFile
+from provisioner.grounds.requirement import PYTHON_ATTEMPT, RequiresComponent, TriesPython
 from provisioner.index.model import Environment, PackageSource
-from provisioner.solve.explain.assumed import glibc_told, settles_glibc
-from provisioner.solve.explain.words import conflict_lines, hint_line
-from provisioner.solve.outcome.answer import TRIED, answer
+from provisioner.solve.outcome.answer import answer
 from provisioner.solve.python.beside import needs_beside
 from provisioner.solve.python.distributions import of_variant_indexes
 from provisioner.solve.python.named_files import MetFiles
 from provisioner.solve.python.packages import PackageWorld
-from provisioner.solve.requirement import PYTORCH, Candidate, Key, Labelled, Origin, Requirement
+from provisioner.solve.requirement import PYTORCH, Candidate, ImageCandidate, Key, Labelled, Requirement, build_of
 from provisioner.solve.rules.devices import FRAMEWORKS
 from provisioner.solve.rules.facts import stated
 from provisioner.solve.search.carried import apart, as_carried
@@ -30,14 +30,15 @@ from provisioner.solve.search.least import least_moved
 from provisioner.solve.search.patience import Patience
 from provisioner.solve.search.resolve import decide, pins_or_refutation
 from provisioner.solve.search.universe import Pair, Universe
-from provisioner.solve.stack import AT_ONCE
 from provisioner.versions import Version
+from provisioner.words.conflict import NO_WAY, conflict_lines, failure_hints, fix_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from provisioner.grounds.conflict import Conflict, Fix, Member
     from provisioner.solve.problem import Problem
-    from provisioner.solve.stack import Conflict, Hint, Reason, Stack
+    from provisioner.solve.stack import Stack
     from provisioner.solve.target import Wish
 
 SourceFor = Callable[[Environment], PackageSource]
@@ -53,43 +54,16 @@ PYTHON = Key("python")
 GLIBC_WHEN_UNKNOWN = (2, 28)
 """What manylinux wheels of the day need; a base image nobody knows is assumed to have that much, and said to be unverified."""
 
-NO_WAY = f"no way out was found that changes {AT_ONCE} or fewer of the spec's requests and the hosts' facts"
-"""What is said where there is no hint, which is not the same as that there is no way."""
-
 
 class NoStackError(RefusedError):
-    """Nothing fits, which is proved; `conflict` says what cannot hold together and what would."""
+    """Nothing fits, which is proved; `conflict` has what cannot hold together and the fixes."""
 
     code = "no-stack"
 
     def __init__(self, conflict: Conflict) -> None:
-        super().__init__(
-            "no stack satisfies the spec on this target",
-            causes=conflict_lines(conflict),
-            hints=(*_unoffered(conflict), *map(hint_line, conflict.hints), *_untried(conflict), *settles_glibc(conflict))
-            or (NO_WAY,),
-        )
+        hints = failure_hints(conflict) or (NO_WAY,)
+        super().__init__("no stack satisfies the spec on this target", causes=conflict_lines(conflict), hints=hints)
         self.conflict = conflict
-
-
-def _unoffered(conflict: Conflict) -> tuple[str, ...]:
-    """What to do about distributions that no index has: the name or the index is wrong."""
-    names = dict.fromkeys(name for member in conflict.members for name in re.findall(r"no index offers `([^`]+)`", member.text))
-    return tuple(f"check how `{name}` is spelled, or name the index that has it under `indexes:`" for name in names)
-
-
-UNTRIED = {
-    "sdist": "would read the source distributions too",
-    "prerelease": "would take pre-releases of every distribution; a constraint that names one, of that one",
-    "build": "would build the source distributions to find out what they require, which runs their code on this machine",
-}
-"""Words of `policy.allow` that a conflict may name and no hint tries: what they bring is not read before somebody allows it."""
-
-
-def _untried(conflict: Conflict) -> tuple[str, ...]:
-    """The words that members of a conflict name, as ways out of which nobody knows whether they are."""
-    named = [word for word in UNTRIED if any(f"policy `allow: [{word}]`" in member.text for member in conflict.members)]
-    return tuple(f"not tried: `allow: [{word}]` in policy {UNTRIED[word]}" for word in named)
 
 
 class Attempt(Struct, frozen=True, kw_only=True):
@@ -143,9 +117,7 @@ def choose(problem: Problem, source_for: SourceFor | None) -> Chosen:
             problem, failed = problem.without(names), []
             attempts = [replace(one, problem=one.problem.without(names)) for one in attempts]
             if _first(attempts, read, patience, failed) is not None or _unreached(failed) is not None:
-                from provisioner.solve.explain.open_question import open_question
-
-                raise open_question(error, *whole[_telling(whole)])
+                raise _unanswered(error, *whole[_telling(whole)])
         raise NoStackError(_explained(problem, failed, attempts, partial(settled, source_for=read, patience=patience)))
     finally:
         for _, search in (*whole, *failed):
@@ -170,7 +142,7 @@ def _unreached(failed: list[Failed]) -> UnavailableError | None:
 
 def _telling(failed: list[Failed]) -> int:
     """Of the attempts the first whose conflict does not merely say that its Python was the wrong one to try."""
-    return next((place for place, (_, search) in enumerate(failed) if TRIED not in search.minimal()), 0)
+    return next((place for place, (_, search) in enumerate(failed) if PYTHON_ATTEMPT not in search.minimal()), 0)
 
 
 def settled(problem: Problem, source_for: SourceFor | None, patience: Patience | None = None) -> Chosen | None:
@@ -192,17 +164,24 @@ def _system_half(problem: Problem) -> Problem:
     return replace(problem, roots=tuple(root for root in problem.roots if not root.key.is_package))
 
 
+def _unanswered(error: UnavailableError, universe: Universe, search: CompleteSearch) -> UnavailableError:
+    """Return the error of an index that was left out of a search with the conflict that was found without it."""
+    from provisioner.solve.explain.conflict import described
+
+    lines = conflict_lines(described(universe, search, search.minimal()))
+    error.causes = (*error.causes, "without what it has there is no answer:", *(f"  {line}" for line in lines))
+    return error
+
+
 def _explained(
     problem: Problem,
     failed: list[Failed],
     attempts: list[Attempt],
     settled_anew: Callable[[Problem], Chosen | None],
 ) -> Conflict:
-    """The conflict of the attempt that tells most, with what was tried beside it."""
+    """Return the conflict of the attempt that tells most, with the Pythons that were tried beside it."""
     from provisioner.solve.explain.conflict import explain_conflict
-    from provisioner.solve.explain.hint_words import SHOWN
-    from provisioner.solve.explain.hints import gives, hints, rejoined
-    from provisioner.solve.explain.way import is_given_up
+    from provisioner.solve.explain.fixes import SHOWN, fixes, gives, rejoined
 
     def settle(wish: Wish) -> Mapping[str, str] | None:
         found = settled_anew(rejoined(problem, wish))
@@ -211,28 +190,33 @@ def _explained(
     chosen = _telling(failed)
     universe, search = failed[chosen]
     conflict = explain_conflict(universe, search, settle=settle)
-    ways: list[Hint] = [*conflict.hints]
+    ways: list[Fix] = [*conflict.fixes]
     for place, (other, refuted) in enumerate(failed):
         # What only another Python has files for is no way out within this one.
-        if place != chosen and all(is_given_up(hint) for hint in ways):
-            ways.extend(hints(other, refuted, refuted.minimal(), settle=settle))
-    best = {hint.text: hint for hint in sorted(ways, key=is_given_up)}
-    conflict = replace(conflict, hints=tuple(best.values())[:SHOWN])
-    others = [attempt.python for place, attempt in enumerate(attempts) if place != chosen]
-    members = tuple(_tried(member, attempts[chosen].python, others) for member in conflict.members)
-    if known_glibc(attempts[chosen]) is None:
-        members = glibc_told(members, GLIBC_WHEN_UNKNOWN, runs=problem.wish.runs)
-    return replace(conflict, members=members)
+        if place != chosen and all(fix.gives_up for fix in ways):
+            ways.extend(fixes(other, refuted, refuted.minimal(), settle=settle))
+    best = {fix_words(fix): fix for fix in sorted(ways, key=lambda fix: fix.gives_up)}
+    others = tuple(attempt.python for place, attempt in enumerate(attempts) if place != chosen)
+    assumed = GLIBC_WHEN_UNKNOWN if known_glibc(attempts[chosen]) is None else None
+    members = tuple(_told(member, others, assumed, runs=problem.wish.runs) for member in conflict.members)
+    return replace(conflict, members=members, fixes=tuple(best.values())[:SHOWN])
 
 
-def _tried(member: Reason, python: str, others: list[str]) -> Reason:
-    """The Python of an attempt is told with those that were tried in vain beside it."""
-    if member.kind != "fact" or member.component != "python" or member.where:
+def _told(member: Member, others: tuple[str, ...], assumed: tuple[int, int] | None, *, runs: str) -> Member:
+    """Return a member with the Pythons that were tried in vain beside its own, and with the glibc that it takes for granted."""
+    clauses = tuple(
+        replace(one, others=others, is_told=True) if isinstance(one, TriesPython) else one for one in member.clauses
+    )
+    if clauses != member.clauses:
+        sources = tuple(one.source for one in clauses if isinstance(one, TriesPython) and one.source is not None)
+        return replace(member, clauses=clauses, sources=sources)
+    is_about_glibc = any(
+        isinstance(one, Statement) and isinstance(one.predicate, NoFile) and one.predicate.component == "glibc"
+        for one in clauses
+    )
+    if assumed is None or not is_about_glibc:
         return member
-    from provisioner.solve.explain.fold import listed
-
-    also = f"; nor does anything work with python {listed(others, 'or')}" if others else ", the only one the system half allows"
-    return replace(member, text=f"python {python} was tried first{also}", where="the Pythons that go with the rest")
+    return replace(member, assumed_glibc=assumed, is_assumed_of_image=runs != "host")
 
 
 def _attempts(problem: Problem) -> Iterator[Attempt]:
@@ -262,13 +246,10 @@ def _attempts(problem: Problem) -> Iterator[Attempt]:
 
 def _fix_python(problem: Problem, candidate: Candidate) -> Requirement:
     """Fix the Python; when the user asked for one, a conflict with it is a conflict with what they asked."""
-    asked = next((one.origin for one in problem.roots if one.key == PYTHON and one.origin.group == "requires.python"), None)
-    if asked is not None:
-        text = asked.text if asked.text.endswith(candidate.label) else f"{asked.text} ({candidate.label} was tried)"
-        origin = asked._replace(text=text)
-    else:
-        origin = Origin("fact", "python", TRIED, f"python {candidate.label} was tried", "")
-    return Requirement(PYTHON, Labelled(frozenset({candidate.label}), candidate.label), origin)
+    roots = (one.ground for one in problem.roots if one.key == PYTHON)
+    asked = next((ground for ground in roots if isinstance(ground, RequiresComponent)), None)
+    ground = TriesPython(python=candidate.label) if asked is None else replace(asked, attempt=candidate.label)
+    return Requirement(PYTHON, Labelled(frozenset({candidate.label})), ground)
 
 
 def _decided(
@@ -310,8 +291,8 @@ def _universe(
     attempt: Attempt, source_for: SourceFor, *, met: MetFiles, patience: Patience, pairs: frozenset[Pair]
 ) -> Universe:
     environment = environment_of(attempt)
-    framework = attempt.system.get(PYTORCH)
-    variant = framework.subject[1].index if framework is not None else ""
+    build = build_of(attempt.system.get(PYTORCH))
+    variant = build.index if build is not None else ""
     world = PackageWorld(attempt.problem, source_for(environment), environment, variant, met=met)
     return Universe(attempt.problem, world, patience, pairs=pairs)
 
@@ -331,7 +312,7 @@ def _glibc(attempt: Attempt) -> tuple[int, int] | None:
 def known_glibc(attempt: Attempt) -> tuple[int, int] | None:
     """The base image's glibc in a container, the oldest host's otherwise; None where that is not known."""
     image = next((one for key, one in attempt.system.items() if key.name == "image"), None)
-    if image is not None and not image.subject[2].glibc:
+    if isinstance(image, ImageCandidate) and not image.image.glibc:
         return None
     found = [
         one.version.release for key, one in attempt.system.items() if key.name == "glibc" and isinstance(one.version, Version)

@@ -12,6 +12,17 @@ from packaging.requirements import Requirement as Pep508
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
+from provisioner.grounds.requirement import (
+    AsksAccelerator,
+    AsksImage,
+    CallsForAccelerator,
+    NoGpu,
+    PackagesNeedPython,
+    RequiresComponent,
+    RequiresDistribution,
+    RequiresPython,
+    TargetPlatform,
+)
 from provisioner.index.places.direct_reference import shown_url
 from provisioner.names import COMPONENT_OF_DISTRIBUTION
 from provisioner.solve.choices.bounds import ForPython, constraints_of
@@ -29,10 +40,10 @@ from provisioner.solve.requirement import (
     Matching,
     OfBuild,
     OfSystem,
-    Origin,
     Requirement,
     Test,
     Within,
+    build_of,
 )
 from provisioner.solve.rules.facts import is_used
 from provisioner.solve.rules.guards import Guards
@@ -46,6 +57,8 @@ from provisioner.versions import Range, Version
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+    from provisioner.grounds.doubt import Doubt
+    from provisioner.grounds.requirement import Constrains, Ground
     from provisioner.matrix.model import Matrix
     from provisioner.solve.target import Wish
 
@@ -64,7 +77,7 @@ class Problem(Struct, frozen=True, kw_only=True):
     `domains` lists the candidates of every key that is not a package, most wanted first; `roots` is what is required from
     the start; `order` ranks keys; `packages` are the spec's own requirements on distributions, after its `overrides`, which
     stand in the place of others' as well; `constraints` bound what somebody requires; `components` are the frameworks that are
-    components here rather than distributions; `unverified` names the facts that were missing; `extra` is what was required
+    components here rather than distributions; `doubts` are the facts that were missing; `extra` is what was required
     beyond the inputs, a question or what a lock has, which no way out of a conflict gives up.
     """
 
@@ -73,12 +86,12 @@ class Problem(Struct, frozen=True, kw_only=True):
     domains: Mapping[Key, tuple[Candidate, ...]]
     roots: tuple[Requirement, ...]
     order: dict[Key, int]
-    packages: tuple[tuple[Pep508, Origin], ...]
-    constraints: tuple[tuple[Pep508, Origin], ...]
+    packages: tuple[tuple[Pep508, Ground], ...]
+    constraints: tuple[tuple[Pep508, Constrains], ...]
     overrides: Overrides
     needs: Needs
     components: frozenset[str]
-    unverified: tuple[str, ...]
+    doubts: tuple[Doubt, ...]
     extra: tuple[Requirement, ...] = ()
 
     def with_roots(self, *extra: Requirement) -> Problem:
@@ -124,7 +137,7 @@ class _Joiner:
         self.wish = wish
         self.domains = Domains()
         self.roots: list[Requirement] = []
-        self.unverified: list[str] = []
+        self.doubts: list[Doubt] = []
         self.components = components_of(matrix, wish.spec)
         self.overrides = Overrides(wish)
 
@@ -135,7 +148,7 @@ class _Joiner:
             hosts.add(target)
         self.domains.update(hosts.domains)
         self.roots.extend(hosts.roots)
-        self.unverified.extend(hosts.unverified)
+        self.doubts.extend(hosts.doubts)
         self.roots.extend(build_side(self.matrix, self.wish, Guards(self.matrix, self.wish), domains=self.domains))
         keys: dict[str, tuple[Key, ...]] = {}
         for key in self.domains:
@@ -161,21 +174,19 @@ class _Joiner:
             overrides=self.overrides,
             needs=needs,
             components=self.components,
-            unverified=tuple(self.unverified),
+            doubts=tuple(self.doubts),
         )
 
     def _shared(self) -> None:
         wish = self.wish
-        self._named("platform", PLATFORMS, wish.platform, ("request", "target.platform", f"the target is {wish.platform}"))
-        text = f"you ask for accelerator {wish.accelerator}"
-        kind = "request"
-        if wish.spec.accelerator is None:
-            kind, text = "fact", f"the target's GPUs call for {wish.accelerator}"
-        self._named("accelerator", ACCELERATORS, wish.accelerator, (kind, "accelerator", text))
+        platform = TargetPlatform(platform=wish.platform, place=wish.place("target.platform"))
+        self._named("platform", PLATFORMS, wish.platform, platform)
+        asks = AsksAccelerator if wish.spec.accelerator is not None else CallsForAccelerator
+        accelerator = asks(accelerator=wish.accelerator, place=wish.place("accelerator"))
+        self._named("accelerator", ACCELERATORS, wish.accelerator, accelerator)
         if wish.has_no_gpu:
-            place = wish.hosts[0].place("gpus")
-            origin = Origin("fact", "gpu", "no gpu", "the target has no GPU", place)
-            self.roots.append(Requirement(Key("accelerator"), Labelled(frozenset({"cpu"}), "cpu"), origin))
+            no_gpu = NoGpu(host="", place=wish.hosts[0].place("gpus"))
+            self.roots.append(Requirement(Key("accelerator"), Labelled(frozenset({"cpu"})), no_gpu))
         for name, component in self.matrix.components.items():
             if name not in {"gpu", "image"} and is_used(name, wish) and is_shared(name, component, wish):
                 self.domains.defer(Key(name), partial(candidates_of, component, wish))
@@ -184,83 +195,82 @@ class _Joiner:
         if wish.runs == "container" and "image" in self.matrix.order:
             self._image()
 
-    def _named(self, name: str, values: tuple[str, ...], value: str, why: tuple[str, str, str]) -> None:
+    def _named(self, name: str, values: tuple[str, ...], value: str, ground: Ground) -> None:
         key = Key(name)
         self.domains[key] = tuple(Candidate(key, Version.named(text), text) for text in values)
-        kind, place, text = why
-        component = "pytorch_build" if name == "accelerator" else name
-        origin = Origin(kind, component, name, text, self.wish.place(place))
-        self.roots.append(Requirement(key, Labelled(frozenset({value}), value), origin))
+        self.roots.append(Requirement(key, Labelled(frozenset({value})), ground))
 
     def _image(self) -> None:
         key = Key("image")
         candidates, unknown = image_candidates(self.matrix, self.wish, key)
         candidates = arranged(candidates, self.wish, "image")
         self.domains[key] = candidates
-        self.unverified.extend(unknown)
+        self.doubts.extend(unknown)
         base = self.wish.image_base
-        text = f"the base image is {base}" if self.wish.spec.image.base != "auto" else "a base image is chosen"
-        origin = Origin("request", "image", "image", text, self.wish.place("image.base"))
-        labels = frozenset(candidate.label for candidate in candidates)
-        self.roots.append(Requirement(key, Labelled(labels, base), origin))
+        named = base if self.wish.spec.image.base != "auto" else ""
+        ground = AsksImage(base=named, place=self.wish.place("image.base"))
+        self.roots.append(Requirement(key, Labelled(frozenset(candidate.label for candidate in candidates)), ground))
 
-    def _requests(self, keys: dict[str, tuple[Key, ...]]) -> tuple[tuple[Pep508, Origin], ...]:
+    def _requests(self, keys: dict[str, tuple[Key, ...]]) -> tuple[tuple[Pep508, Ground], ...]:
         for name, text in self.wish.spec.requires.items():
             self._require(name, text, keys)
-        packages = []
+        packages: list[tuple[Pep508, Ground]] = []
         for index, text in enumerate(self.wish.spec.packages):
             stated = Pep508(text)
             distribution = canonicalize_name(stated.name)
             component = COMPONENT_OF_DISTRIBUTION.get(distribution, "")
             place = self.wish.place(f"packages.{index}")
-            shown = component or distribution
-            origin = Origin("request", shown, f"packages.{distribution}", f"you require {text}", place)
-            for requirement, reason in self.overrides.instead(stated, origin):
+            asked = RequiresDistribution(
+                name=component or distribution, distribution=distribution, requirement=text, place=place
+            )
+            for requirement, ground in self.overrides.instead(stated, asked):
                 if component in self.components:
-                    self._framework(component, requirement, reason)
-                packages.append((requirement, reason))
+                    self._framework(component, requirement, ground)
+                packages.append((requirement, ground))
         for index, text in enumerate(self.wish.spec.requires_python):
             place = self.wish.place(f"requires-python.{index}")
-            origin = Origin("request", "python", "requires-python", f"the project requires python {text}", place)
-            self.roots.append(Requirement(Key("python"), ForPython(SpecifierSet(text)), origin))
+            requires = RequiresPython(range=text, place=place)
+            self.roots.append(Requirement(Key("python"), ForPython(SpecifierSet(text)), requires))
         if self.wish.spec.packages and "python" not in self.wish.spec.requires:
-            origin = Origin("request", "python", "packages need python", "packages need a Python", self.wish.place("packages"))
-            self.roots.append(Requirement(Key("python"), Within(Range()), origin))
+            needs_python = PackagesNeedPython(place=self.wish.place("packages"))
+            self.roots.append(Requirement(Key("python"), Within(Range()), needs_python))
         return tuple(packages)
 
-    def _framework(self, component: str, requirement: Pep508, origin: Origin) -> None:
+    def _framework(self, component: str, requirement: Pep508, ground: Ground) -> None:
         """A distribution that is a component is required as one; where its marker needs a Python, once one is chosen."""
         if requirement.marker is not None and not is_settled(requirement.marker, self.wish.platform):
             return
         if requirement.url is not None:
             test = builds_of_file(requirement, self.domains[Key(component)])
-            unknown = "" if test.labels else ", a build the matrix does not list"
-            text = f"you require {requirement.name} @ {shown_url(requirement.url)}{unknown}"
-            self.roots.append(Requirement(Key(component), test, origin._replace(text=text)))
+            if isinstance(ground, RequiresDistribution):
+                spelled = f"{requirement.name} @ {shown_url(requirement.url)}"
+                ground = replace(ground, requirement=spelled, is_unlisted=not test.labels)
+            self.roots.append(Requirement(Key(component), test, ground))
             return
-        self.roots.append(Requirement(Key(component), Matching(requirement.specifier), origin))
+        self.roots.append(Requirement(Key(component), Matching(requirement.specifier), ground))
         if requirement.extras and component != "pytorch":
-            self.roots.append(Requirement(Key(component), self._with_extras(component, requirement), origin))
+            self.roots.append(Requirement(Key(component), self._with_extras(component, requirement), ground))
 
     def _require(self, name: str, text: str, keys: dict[str, tuple[Key, ...]]) -> None:
         place = self.wish.place(f"requires.{name}")
-        origin = Origin("request", name, f"requires.{name}", f"you require {name} {text}", place)
+        ground = RequiresComponent(name=name, range=text, place=place)
         if name == "pytorch_build":
-            labels = frozenset(c.label for c in self.domains[Key("pytorch")] if c.subject[1].name == text)
-            self.roots.append(Requirement(Key("pytorch"), Labelled(labels, text), origin))
+            builds = ((one.label, build_of(one)) for one in self.domains[Key("pytorch")])
+            labels = frozenset(label for label, build in builds if build is not None and build.name == text)
+            self.roots.append(Requirement(Key("pytorch"), Labelled(labels), ground))
             return
         test: Test = Within(Range())
         if name == "os":
             test = OfSystem((text,))
         elif self.matrix.components[name].is_named or text.startswith("gfx"):
-            test = Labelled(frozenset({text}), text)
+            test = Labelled(frozenset({text}))
         else:
             test = Within(Range.parse(text))
-        self.roots.extend(Requirement(key, test, origin) for key in keys.get(name, ()))
+        self.roots.extend(Requirement(key, test, ground) for key in keys.get(name, ()))
 
     def _with_extras(self, component: str, requirement: Pep508) -> Test:
         """`jax[cuda12]` asks for the builds that are installed with this extra, where the matrix has any."""
-        builds = {candidate.subject[1] for candidate in self.domains[Key(component)] if candidate.subject[1] is not None}
+        builds = {build for one in self.domains[Key(component)] if (build := build_of(one)) is not None}
         chosen = {build.name for build in builds if build.install and requirement.extras <= Pep508(build.install).extras}
         return OfBuild(frozenset(chosen)) if chosen else Matching(requirement.specifier)
 

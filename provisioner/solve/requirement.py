@@ -1,11 +1,11 @@
-"""The resolver's nouns: keys, candidates, and requirements that remember where they come from."""
+"""The resolver's nouns: keys, candidates, and requirements with their grounds."""
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from msgspec import Struct
 from packaging.version import Version as PackageVersion
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
     from packaging.specifiers import SpecifierSet
 
+    from provisioner.grounds.requirement import Ground
+    from provisioner.index.model import PackageRelease
+    from provisioner.matrix.model import Build, ImageFacts, Release
     from provisioner.matrix.need import Need
     from provisioner.versions import Range, Version
 
@@ -22,32 +25,36 @@ _pep440 = lru_cache(maxsize=4096)(PackageVersion)
 _PEP440 = attrgetter("pep440")
 
 PACKAGE = "package"
-"""The world of Python distributions; other worlds are "" (shared by all hosts) or the label of one host."""
-
+"""The scope of Python distributions; other scopes are "" (shared by all hosts) or the label of one host."""
 
 SLOTS = ("tensorflow", "jax")
 """Frameworks whose wheels bring a CUDA runtime of their own, so that two of them may be in one environment."""
 
 
 class Key(NamedTuple):
-    """What can be chosen once: a component (of one host, when a host provides it) or a Python distribution.
+    """The identifier of what is chosen once: a component (of one host, when a host provides it) or a Python distribution.
 
-    A key of an extra (`uvicorn[standard]`) is a key of its own that requires its distribution at the same version. What comes
-    after a colon tells keys of one component apart: devices (`gpu:9.0`), targets (`arch_list:9.0`), slots (`cuda:jax`).
+    A distribution with extras (`uvicorn[standard]`) is a key of its own, which requires the distribution at the same version.
+    The part after a colon tells keys of one component apart: devices (`gpu:9.0`), targets (`arch_list:9.0`), slots (`cuda:jax`).
     """
 
     name: str
-    world: str = ""
+    scope: str = ""
 
     @property
     def is_package(self) -> bool:
         """Whether this is a Python distribution."""
-        return self.world == PACKAGE
+        return self.scope == PACKAGE
 
     @property
-    def is_seat(self) -> bool:
-        """Whether this is no distribution but a place that one of several takes: no distribution's name holds a space."""
+    def is_mutex(self) -> bool:
+        """Whether this is no distribution but a place that only one of several can take; a distribution's name has no space."""
         return self.is_package and " " in self.name
+
+    @property
+    def distribution(self) -> str:
+        """The name of a distribution without its extras."""
+        return self.name.partition("[")[0]
 
     @property
     def component(self) -> str:
@@ -71,21 +78,6 @@ PYTORCH = Key("pytorch")
 TORCH = Key("torch", PACKAGE)
 """The wheel of the chosen PyTorch build. It is a key of its own so that an index is asked for a build's metadata only after
 the matrix has nothing against the build; requirements on `torch` are requirements on PYTORCH."""
-
-
-class Origin(NamedTuple):
-    """Why a requirement exists.
-
-    `kind` is `request`, `fact` or `rule`. `group` names what a person could change or doubt as a whole: one line of the
-    spec, one fact of one host, or "the builds of X need Y"; a conflict is a minimal set of groups. `text` states this one
-    requirement in words, `where` is `file:line` or a citation.
-    """
-
-    kind: str
-    component: str
-    group: str
-    text: str
-    where: str = ""
 
 
 class Test(Protocol):
@@ -129,7 +121,8 @@ class OfBuild(Struct, frozen=True):
 
     def allows(self, candidate: Candidate) -> bool:
         """Whether the candidate's build is one of them."""
-        return candidate.subject[1] is not None and candidate.subject[1].name in self.builds
+        build = build_of(candidate)
+        return build is not None and build.name in self.builds
 
     def __str__(self) -> str:
         return " or ".join(sorted(self.builds))
@@ -203,58 +196,123 @@ class Labelled(Struct, frozen=True):
     """The candidate is one of these exact releases and builds, by label (`2.7.1+cu126`)."""
 
     labels: frozenset[str]
-    text: str
 
     def allows(self, candidate: Candidate) -> bool:
         """Whether the candidate's label is listed."""
         return candidate.label in self.labels
 
     def __str__(self) -> str:
-        return self.text
+        return " or ".join(sorted(self.labels))
 
 
 class Requirement(Struct, frozen=True, eq=False, gc=False):
-    """One key must be chosen such that `test` allows it, because of `origin`."""
+    """A candidate of `key` must be chosen that `test` allows, on this `ground`."""
 
     key: Key
     test: Test
-    origin: Origin
+    ground: Ground
 
     def allows(self, candidate: Candidate) -> bool:
         """Whether `candidate`, of the same key, satisfies this requirement."""
         return self.test.allows(candidate)
 
     def among(self, candidates: Iterable[Candidate]) -> Iterator[Candidate]:
-        """Those of many candidates that satisfy this requirement."""
+        """Yield those of many candidates that satisfy this requirement."""
         return self.test.among(candidates) if isinstance(self.test, Matching) else filter(self.test.allows, candidates)
 
 
 class Candidate(Struct, frozen=True, eq=False, gc=False):
-    """A thing that can be chosen: a release and build, a host fact, or one version of a distribution.
+    """A thing that can be chosen: plain, a host fact or a name; the subclasses say what else is behind it.
 
-    `label` is how it is shown (`2.7.1+cu126`); `subject` is what is behind it: (release, build) of the matrix, the index's
-    release of a distribution, or None for a plain host fact. `version` orders components; packages are ordered by `pep440`.
+    `label` is how it is shown (`2.7.1+cu126`). `version` orders components; packages are ordered by `pep440`.
     """
 
     key: Key
     version: Version
     label: str
-    subject: Any = None
 
     @property
     def pep440(self) -> PackageVersion:
         """The version as installers compare it."""
-        return self.subject.version if self.key.is_package and self.key != TORCH else _pep440(self.label)
+        return _pep440(self.label)
 
     @property
-    def is_yanked(self) -> bool:
-        """Whether this is a release for who names it alone: its publisher withdrew it (PEP 592), or it is a pre-release."""
-        return self.key.is_package and self.key != TORCH and self.subject.file is not None and not self.subject.is_usable
+    def is_withheld(self) -> bool:
+        """Whether only who names this version can have it: it is yanked (PEP 592), or a pre-release beside final versions."""
+        return False
 
     @property
     def has_no_file(self) -> bool:
-        """Whether this is a version of a distribution of which no file can be installed on the target."""
-        return self.key.is_package and self.key != TORCH and self.subject.file is None
+        """Whether no file of this version of a distribution can be installed on the target."""
+        return False
 
     def __repr__(self) -> str:
         return f"<{self.key.name} {self.label}>"
+
+
+class ReleaseCandidate(Candidate, frozen=True, eq=False, gc=False):
+    """A release of the matrix, and one build of it where it has builds."""
+
+    release: Release
+    build: Build | None = None
+
+
+class ImageCandidate(ReleaseCandidate, frozen=True, eq=False, gc=False, kw_only=True):
+    """A base image."""
+
+    image: ImageFacts
+
+
+class FileCandidate(Candidate, frozen=True, eq=False, gc=False):
+    """One version of a distribution, with the file that the index has of it for the target.
+
+    `is_named`: a requirement names this very file by URL or path; it is for those who name it, and for nobody else.
+    """
+
+    release: PackageRelease
+    is_named: bool = False
+
+    @property
+    def pep440(self) -> PackageVersion:
+        return self.release.version
+
+    @property
+    def is_withheld(self) -> bool:
+        return self.release.file is not None and not self.release.is_usable
+
+    @property
+    def has_no_file(self) -> bool:
+        return self.release.file is None
+
+
+class WheelCandidate(Candidate, frozen=True, eq=False, gc=False):
+    """The wheel of a PyTorch build: the candidate of `TORCH` that goes with `build`, one of `PYTORCH`."""
+
+    build: ReleaseCandidate
+
+
+class HolderCandidate(Candidate, frozen=True, eq=False, gc=False):
+    """A candidate without a file of its own, chosen together with its holder: a mutex, or an extra of the framework's wheel."""
+
+    holder: Candidate
+
+    @property
+    def pep440(self) -> PackageVersion:
+        return self.holder.pep440
+
+
+def release_of(candidate: Candidate) -> Release | None:
+    """Return the release of the matrix behind a candidate; None for a fact, a name or a distribution."""
+    return candidate.release if isinstance(candidate, ReleaseCandidate) else None
+
+
+def build_of(candidate: Candidate | None) -> Build | None:
+    """Return the build behind a candidate; None where it has none."""
+    return candidate.build if isinstance(candidate, ReleaseCandidate) else None
+
+
+def with_key(candidate: Candidate, key: Key) -> Candidate:
+    """Return the same choice for another key: of another host, or of another slot."""
+    if isinstance(candidate, ReleaseCandidate):
+        return ReleaseCandidate(key, candidate.version, candidate.label, candidate.release, candidate.build)
+    return Candidate(key, candidate.version, candidate.label)

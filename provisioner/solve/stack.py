@@ -9,27 +9,22 @@ from msgspec import Struct, field
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from provisioner.grounds.choice import Caution, HeldBack, Move
+    from provisioner.grounds.doubt import Doubt
+    from provisioner.grounds.relaxation import Relaxation
+    from provisioner.grounds.requirement import Ground
     from provisioner.index.model import IndexFile
     from provisioner.versions import Version
 
 
-class Reason(Struct, frozen=True, kw_only=True):
-    """Why a pin is what it is: a request, a rule or a host fact, in words, with `file:line` or a citation."""
-
-    component: str
-    kind: str
-    text: str
-    where: str
-
-
 class Pin(Struct, frozen=True, kw_only=True):
-    """The choice for one component. `build` is "" where the release has no builds; `host` names the host it belongs to."""
+    """The choice for one component and why. `build` is "" where the release has no builds; `host` names the host it belongs to."""
 
     component: str
     version: Version
     build: str = ""
     host: str = ""
-    reasons: tuple[Reason, ...] = ()
+    reasons: tuple[Ground, ...] = ()
 
 
 class PackagePin(Struct, frozen=True, kw_only=True):
@@ -53,35 +48,6 @@ class BaseImage(Struct, frozen=True, kw_only=True):
     require_cuda: str = ""
 
 
-class Relaxation(Struct, frozen=True, kw_only=True):
-    """What a policy allowed and the answer used: its name (`minor-version`), for what, in words, and where that is written."""
-
-    name: str
-    component: str
-    text: str
-    where: str
-
-
-class HeldBack(Struct, frozen=True, kw_only=True):
-    """A component that is older than the spec, the host and the matrix would have it, and the package that keeps it back."""
-
-    component: str
-    chosen: str
-    newest: str
-    text: str
-    where: str
-
-
-class Move(Struct, frozen=True, kw_only=True):
-    """What became of one version of an earlier lock where some of it was to be upgraded, and why; `before` may be `after`."""
-
-    name: str
-    before: str
-    after: str
-    because: str
-    where: str = ""
-
-
 class Stack(Struct, frozen=True, kw_only=True):
     """Everything decided for one platform.
 
@@ -89,8 +55,8 @@ class Stack(Struct, frozen=True, kw_only=True):
     the driver requirement is met ("" when no CUDA); `host_requirements` are the ranges a host must meet (`driver`:
     `>=525.60.13`, `gpu`: `7.5, 8.0, 9.0`, `kernel`, `glibc`); `require_cuda` is the NVIDIA_REQUIRE_CUDA equal to them;
     `arch_list` the compiled targets of the framework build; `environment` the variables the stack needs at run time;
-    `warnings` say what of the wish had no effect and what was not looked at, `moves` what an upgrade by name did,
-    `held_back` which component a package keeps from a newer release; none of them is locked.
+    `doubts` are what remains unverified. `warnings` say what of the request had no effect and what was not looked at, `moves`
+    what an upgrade by name did, `held_back` which component a package keeps from a newer release; none of them is locked.
     """
 
     platform: str
@@ -102,40 +68,16 @@ class Stack(Struct, frozen=True, kw_only=True):
     require_cuda: str = ""
     arch_list: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
-    unverified: tuple[str, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
     image: BaseImage | None = None
     packages: tuple[PackagePin, ...] = ()
     runs: str = "container"
     relaxations: tuple[Relaxation, ...] = ()
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Caution, ...] = ()
     moves: tuple[Move, ...] = ()
     held_back: tuple[HeldBack, ...] = ()
 
     @property
     def verdict(self) -> str:
         """`yes`, or `unverified` when a fact was missing."""
-        return "unverified" if self.unverified else "yes"
-
-
-AT_ONCE = 3
-"""How many different things one hint may change; the same thing on several hosts is one."""
-
-
-class Hint(Struct, frozen=True, kw_only=True):
-    """One complete change that was re-solved and works, and what it would give.
-
-    `hosts` names, for each of `changes`, the host to change, "" for the spec and where there is only one host.
-    """
-
-    changes: tuple[tuple[str, str], ...]
-    text: str
-    gives: Mapping[str, str] = field(default_factory=dict)
-    hosts: tuple[str, ...] = ()
-
-
-class Conflict(Struct, frozen=True, kw_only=True):
-    """A minimal set of requests, rules and facts that cannot hold together, in order, what follows, and the ways out."""
-
-    members: tuple[Reason, ...]
-    hints: tuple[Hint, ...] = ()
-    conclusion: str = ""
+        return "unverified" if self.doubts else "yes"

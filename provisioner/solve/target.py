@@ -8,6 +8,8 @@ from msgspec import Struct, field
 from msgspec.json import encode
 from msgspec.structs import replace
 
+from provisioner.places import HostPlace, Place
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -29,10 +31,10 @@ class TargetHost(Struct, frozen=True, kw_only=True):
         """How many hosts it stands for."""
         return len(self.names) or 1
 
-    def place(self, fact: str) -> str:
-        """Where a fact of this host was read."""
-        where = self.places.get(fact, self.label)
-        return f"{where} and {self.count - 1} more" if self.count > 1 and fact in self.places else where
+    def place(self, fact: str) -> HostPlace:
+        """Return where a fact of this host was read; the host's label where no place is known."""
+        place = self.places.get(fact)
+        return HostPlace(Place(self.label)) if place is None else HostPlace(Place.parse(place), self.count - 1)
 
 
 def alike(targets: Sequence[TargetHost]) -> tuple[TargetHost, ...]:
@@ -63,9 +65,9 @@ class Wish(Struct, frozen=True, kw_only=True):
     upgraded: Mapping[str, str] = field(default_factory=dict)
     """What is to be upgraded, by name, and what the earlier lock had of it. It is chosen after what the lock keeps."""
 
-    def place(self, key: str) -> str:
-        """Where a key of the spec stands; the spec as a whole when it was left out."""
-        return self.places.get(key, self.places.get("", "the spec"))
+    def place(self, key: str) -> Place:
+        """Return where a key of the spec stands; the spec as a whole when it was left out."""
+        return Place.parse(self.places.get(key, self.places.get("", "the spec")))
 
     @property
     def allowed(self) -> frozenset[str]:

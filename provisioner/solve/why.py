@@ -10,28 +10,29 @@ from msgspec.structs import replace
 from packaging.utils import canonicalize_name
 
 from provisioner.errors import UnavailableError, UsageError
+from provisioner.grounds.choice import BundledVersion, CannotTell
+from provisioner.grounds.conflict import Conclusion, Conflict, member_of
+from provisioner.grounds.edit import LEFT_OUT
+from provisioner.grounds.requirement import PYTHON_ATTEMPT, AsksWhyNot
 from provisioner.names import COMPONENT_OF_DISTRIBUTION, nearest
-from provisioner.solve.explain.change import LEFT_OUT
-from provisioner.solve.explain.freed import Freed, changes_of, freed, moved
-from provisioner.solve.explain.hint_words import hint_of
-from provisioner.solve.explain.hints import gives
+from provisioner.solve.explain.fixes import fix_of, gives
+from provisioner.solve.explain.freed import Freed, edits_of, freed, moved
 from provisioner.solve.joint import NoStackError, choose
-from provisioner.solve.outcome.answer import TRIED
-from provisioner.solve.requirement import PACKAGE, PYTORCH, TORCH, Key, Labelled, Origin, Requirement
+from provisioner.solve.requirement import PACKAGE, PYTORCH, TORCH, Key, Labelled, Requirement
 from provisioner.solve.search.carried import carrier_of
 from provisioner.solve.search.order import passed_over
-from provisioner.solve.stack import Conflict, Reason
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from provisioner.grounds.choice import PassedOver
+    from provisioner.grounds.requirement import Ground
     from provisioner.solve.joint import Chosen, SourceFor
     from provisioner.solve.problem import Problem
     from provisioner.solve.requirement import Candidate
     from provisioner.solve.search.universe import Universe
 
 HIDDEN = frozenset({"accelerator", "platform", "policy", "shared-file"})
-QUESTION = "your question"
 KINDS = ("fact", "request", "rule")
 
 
@@ -50,10 +51,10 @@ class Why(Struct, frozen=True, kw_only=True):
     platform: str
     host: str = ""
     slot: str = ""
-    reasons: tuple[Reason, ...]
+    reasons: tuple[Ground, ...]
     newer: str | None = None
-    held_by: tuple[Reason, ...] = ()
-    order: str = ""
+    held_by: tuple[Ground, ...] = ()
+    order: PassedOver | None = None
     conflict: Conflict | None = None
     freed: Freed | None = None
     is_fact: bool = False
@@ -73,16 +74,16 @@ def why(problem: Problem, component: str, source_for: SourceFor | None = None) -
 
 def _why(problem: Problem, chosen: Chosen, key: Key, source_for: SourceFor | None) -> Why:
     universe, pins = chosen
-    wanted = [one for one in _wanted(universe, pins) if _is_about(one, key) and one.origin.group != TRIED]
+    wanted = [one for one in _wanted(universe, pins) if _is_about(one, key) and one.ground.group != PYTHON_ATTEMPT]
     found = Why(
         component=key.name if key.is_package else key.component,
         chosen=pins[key].label,
         platform=problem.wish.platform,
         slot="" if key.is_package else key.slot,
         is_package=key.is_package,
-        host=key.world if not key.is_package else "",
+        host=key.scope if not key.is_package else "",
         reasons=_reasons(wanted),
-        is_fact=any(one.origin.kind == "fact" and len(_labels(one)) == 1 for one in wanted),
+        is_fact=any(one.ground.kind == "fact" and len(_labels(one)) == 1 for one in wanted),
     )
     newer = [] if found.is_fact else _newer(universe, pins[key])
     if not newer:
@@ -95,12 +96,11 @@ def _why(problem: Problem, chosen: Chosen, key: Key, source_for: SourceFor | Non
     question = _question(key, found.component, some)
     carrier = carrier_of(problem, key, chosen[1])
     if carrier is not None and str(carrier.pep440) == found.chosen:
-        name = carrier.key.name
-        return replace(found, order=f"it is what {name} {found.chosen} carries; `provision explain {name}` says more of that")
+        return replace(found, order=BundledVersion(distribution=carrier.key.name, version=found.chosen))
     try:
         return _why_not(found, problem, chosen, question, holding=holding, source_for=source_for)
     except UnavailableError as error:
-        return replace(found, order=f"whether it would work cannot be told: {error.message}", is_unknown=True)
+        return replace(found, order=CannotTell(problem=error.message), is_unknown=True)
 
 
 def _why_not(
@@ -140,28 +140,30 @@ def _without(
     except NoStackError as error:
         return replace(found, freed=Freed(lines=found.held_by, conflict=error.conflict))
     shown = frozenset(name for name in opened.matrix.components if not opened.is_virtual(name))
-    changes = changes_of(opened.wish, holding, pins[question.key])
-    asked = Reason(component=found.component, kind="request", text=question.origin.text, where=QUESTION)
+    edits = edits_of(holding, pins[question.key])
     # Who leaves out a constraint asks for no version: what comes first in the order of preference stays.
-    is_way = not order or all(change.text != LEFT_OUT for change in changes)
+    is_way = order is None or all(edit.change != LEFT_OUT for edit in edits)
     conflict = Conflict(
-        members=(asked, found.held_by[0]),
-        hints=(hint_of(changes, gives(universe, pins), {}, asked=()),) if is_way else (),
-        conclusion=f"so {found.component} {found.newer} cannot be chosen",
+        members=(member_of(question.ground), member_of(found.held_by[0])),
+        fixes=(fix_of(edits, gives(universe, pins), {}, asked=frozenset()),) if is_way else (),
+        conclusion=Conclusion(question=question.ground),
     )
     moves = moved(question.key, chosen[1], pins, shown=shown)
     return replace(found, conflict=conflict, freed=Freed(lines=found.held_by, moved=moves, order=order))
 
 
-def _newest(opened: Problem, question: Requirement, source_for: SourceFor | None) -> tuple[Chosen, str]:
-    """An answer with the newest, and why another would be chosen of itself, "" where it would not; raises `NoStackError`."""
+def _newest(opened: Problem, question: Requirement, source_for: SourceFor | None) -> tuple[Chosen, PassedOver | None]:
+    """Return an answer with the newest, and why another would be chosen by itself, None where it would not.
+
+    Raises `NoStackError`.
+    """
     key, first = question.key, None
     with suppress(NoStackError):  # without a version that names it, a pre-release is not to be had
         first = choose(opened, source_for)
     if first is not None and key in first[1] and question.allows(first[1][key]):
-        return first, ""
+        return first, None
     other = choose(opened.with_roots(question), source_for)
-    return other, passed_over(opened, key, chosen=first, other=other) if first is not None else ""
+    return other, passed_over(opened, key, chosen=first, other=other) if first is not None else None
 
 
 def _wanted(universe: Universe, pins: dict[Key, Candidate]) -> list[Requirement]:
@@ -173,14 +175,13 @@ def _wanted(universe: Universe, pins: dict[Key, Candidate]) -> list[Requirement]
 def _is_about(one: Requirement, key: Key) -> bool:
     """Whether a requirement binds what is explained: of a distribution those of its extras too, but not what extras are."""
     if one.key != key:
-        return key.is_package and one.key.is_package and one.key.name.partition("[")[0] == key.name
-    return not (one.origin.kind == "rule" and one.origin.component == key.name and key.is_package)
+        return key.is_package and one.key.is_package and one.key.distribution == key.name
+    return not (one.ground.kind == "rule" and one.ground.component == key.name and key.is_package)
 
 
-def _reasons(wanted: Sequence[Requirement]) -> tuple[Reason, ...]:
-    """Facts, requests and rules in this order, each once."""
-    origins = dict.fromkeys(one.origin for one in sorted(wanted, key=lambda one: KINDS.index(one.origin.kind)))
-    return tuple(Reason(component=one.component, kind=one.kind, text=one.text, where=one.where) for one in origins)
+def _reasons(wanted: Sequence[Requirement]) -> tuple[Ground, ...]:
+    """Return facts, requests and rules in this order, each once."""
+    return tuple(dict.fromkeys(one.ground for one in sorted(wanted, key=lambda one: KINDS.index(one.ground.kind))))
 
 
 def _labels(requirement: Requirement) -> frozenset[str]:
@@ -189,7 +190,7 @@ def _labels(requirement: Requirement) -> frozenset[str]:
 
 def _newer(universe: Universe, chosen: Candidate) -> list[Candidate]:
     """What is newer than the chosen one, the very newest first: an answer about a release nobody would take helps nobody."""
-    found = [one for one in universe.candidates(chosen.key) if not one.is_yanked and _age(one) > _age(chosen)]
+    found = [one for one in universe.candidates(chosen.key) if not one.is_withheld and _age(one) > _age(chosen)]
     return sorted(found, key=_age, reverse=True)
 
 
@@ -202,9 +203,8 @@ def _release(candidate: Candidate) -> str:
 
 
 def _question(key: Key, name: str, some: Sequence[Candidate]) -> Requirement:
-    best = _release(some[0])
-    origin = Origin("request", name, QUESTION, f"you ask why not {name} {best}", QUESTION)
-    return Requirement(key, Labelled(frozenset(one.label for one in some), best), origin)
+    ground = AsksWhyNot(name=name, release=_release(some[0]))
+    return Requirement(key, Labelled(frozenset(one.label for one in some)), ground)
 
 
 def _keys(chosen: Chosen, name: str) -> list[Key]:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from packaging.utils import canonicalize_name
 
+from provisioner.grounds.requirement import Constrains, GivesHashes
 from provisioner.names import DISTRIBUTION_OF_COMPONENT
 from provisioner.solve.choices.markers import NEWEST_PATCH, is_settled
-from provisioner.solve.requirement import Candidate, Matching, Origin, Requirement, Test
+from provisioner.solve.requirement import Candidate, FileCandidate, Matching, Requirement, Test
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from packaging.requirements import Requirement as Pep508
     from packaging.specifiers import SpecifierSet
 
+    from provisioner.grounds.requirement import Ground, Group
     from provisioner.solve.choices.markers import Markers
     from provisioner.solve.requirement import Key
     from provisioner.solve.target import Wish
@@ -33,7 +35,7 @@ class Hashed(Struct, frozen=True):
 
     def allows(self, candidate: Candidate) -> bool:
         """Whether the file of the candidate, a distribution, is one of those that may be installed."""
-        file = getattr(candidate.subject, "file", None)
+        file = candidate.release.file if isinstance(candidate, FileCandidate) else None
         return file is not None and file.sha256 in self.digests
 
     def __str__(self) -> str:
@@ -53,7 +55,7 @@ class ForPython(Struct, frozen=True):
         return str(self.specifier)
 
 
-def constraints_of(wish: Wish) -> tuple[tuple[Pep508, Origin], ...]:
+def constraints_of(wish: Wish) -> tuple[tuple[Pep508, Constrains], ...]:
     """The spec's constraints, each with its line."""
     from packaging.requirements import Requirement as Parsed
 
@@ -62,7 +64,7 @@ def constraints_of(wish: Wish) -> tuple[tuple[Pep508, Origin], ...]:
         constraint = Parsed(text)
         name = canonicalize_name(constraint.name)
         place = wish.place(f"constraints.{index}")
-        found.append((constraint, Origin("request", name, f"constraints.{index}", f"you constrain {text}", place)))
+        found.append((constraint, Constrains(index=index, distribution=name, requirement=text, place=place)))
     return tuple(found)
 
 
@@ -72,29 +74,32 @@ class Bounds:
     Without `markers`, which is where no Python has been chosen yet, what depends on the Python does not bind.
     """
 
-    def __init__(self, constraints: Sequence[tuple[Pep508, Origin]], wish: Wish, markers: Markers | None = None) -> None:
+    def __init__(self, constraints: Sequence[tuple[Pep508, Constrains]], wish: Wish, markers: Markers | None = None) -> None:
         self._wish = wish
-        self._tests: dict[str, list[tuple[Test, Origin]]] = {}
-        for constraint, origin in constraints:
+        self._tests: dict[str, list[tuple[Test, Ground]]] = {}
+        for constraint, ground in constraints:
             marker = constraint.marker
             is_open = marker is not None and markers is None and not is_settled(marker, wish.platform)
             if not is_open and (markers is None or markers.hold(marker)):
-                self._tests.setdefault(canonicalize_name(constraint.name), []).append((Matching(constraint.specifier), origin))
+                self._tests.setdefault(canonicalize_name(constraint.name), []).append((Matching(constraint.specifier), ground))
         for name, digests in wish.spec.hashes.items():
-            place = wish.place(f"hashes.{name}")
-            text = f"you give hashes of {name}, and no file for this target has one of them"
-            origin = Origin("request", name, f"hashes.{name}", text, place)
-            self._tests.setdefault(name, []).append((Hashed(frozenset(digests)), origin))
+            hashes = GivesHashes(distribution=name, place=wish.place(f"hashes.{name}"))
+            self._tests.setdefault(name, []).append((Hashed(frozenset(digests)), hashes))
         self._requirements: dict[tuple[Key, int], Requirement] = {}
 
-    def without(self, groups: Collection[str]) -> Bounds:
+    def without(self, groups: Collection[Group]) -> Bounds:
         """The same but for some lines of the spec; itself where none of them is about a distribution's versions."""
-        if not any(origin.group in groups for tests in self._tests.values() for _, origin in tests):
+        if not any(ground.group in groups for tests in self._tests.values() for _, ground in tests):
             return self
         found = Bounds((), self._wish)
         kept = {name: [pair for pair in tests if pair[1].group not in groups] for name, tests in self._tests.items()}
         found._tests = {name: tests for name, tests in kept.items() if tests}
         return found
+
+    @property
+    def grounds(self) -> tuple[Ground, ...]:
+        """Every constraint and hash that binds here."""
+        return tuple(ground for tests in self._tests.values() for _, ground in tests)
 
     @property
     def is_empty(self) -> bool:
@@ -112,25 +117,25 @@ class Bounds:
     def about(self, candidate: Candidate) -> tuple[Requirement, ...]:
         """Everything that bounds a candidate's distribution, met or not, as requirements of the candidate's key."""
         return tuple(
-            self._required(candidate.key, index, test, origin) for index, (test, origin) in enumerate(self._of(candidate))
+            self._required(candidate.key, index, test, ground) for index, (test, ground) in enumerate(self._of(candidate))
         )
 
     def pins(self, candidate: Candidate) -> bool:
         """Whether a constraint names exactly this version, which lets in a release that was withdrawn (PEP 592), as in pip."""
         return any(is_exact(test) and test.allows(candidate) for test, _ in self._of(candidate))
 
-    def _of(self, candidate: Candidate) -> list[tuple[Test, Origin]]:
+    def _of(self, candidate: Candidate) -> list[tuple[Test, Ground]]:
         """The tests of a candidate's distribution; hashes are of files, which only distributions have."""
         if not self._tests:
             return []
         key = candidate.key
-        name = key.name.partition("[")[0] if key.is_package else DISTRIBUTION_OF_COMPONENT.get(key.name, "")
+        name = key.distribution if key.is_package else DISTRIBUTION_OF_COMPONENT.get(key.name, "")
         return [pair for pair in self._tests.get(name, ()) if _is_about(pair[0], candidate)]
 
-    def _required(self, key: Key, index: int, test: Test, origin: Origin) -> Requirement:
+    def _required(self, key: Key, index: int, test: Test, ground: Ground) -> Requirement:
         found = self._requirements.get((key, index))
         if found is None:
-            found = self._requirements[key, index] = Requirement(key, test, origin)
+            found = self._requirements[key, index] = Requirement(key, test, ground)
         return found
 
 
@@ -147,4 +152,4 @@ def _is_about(test: Test, candidate: Candidate) -> bool:
         return isinstance(test, Matching)
     if not isinstance(test, Hashed):
         return True
-    return getattr(candidate.subject, "file", None) is not None
+    return isinstance(candidate, FileCandidate) and candidate.release.file is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from provisioner.solve.requirement import Candidate, Key
+from provisioner.solve.requirement import Key, ReleaseCandidate
 from provisioner.solve.rules.policy import arranged, is_by, offered
 from provisioner.versions import Version
 
@@ -28,7 +28,7 @@ DRIVER_OF = {"driver": "cuda", "driver_module": "cuda", "amdgpu": "rocm"}
 """Of two vendors' drivers the other one's is no choice: what asks for it on the wrong GPU asks for what is not there."""
 
 
-def candidates_of(component: Component, wish: Wish, key: Key | None = None) -> tuple[Candidate, ...]:
+def candidates_of(component: Component, wish: Wish, key: Key | None = None) -> tuple[ReleaseCandidate, ...]:
     """List what may be chosen for a component in the order the wish prefers."""
     key = key or Key(component.name)
     accelerator = wish.accelerator
@@ -37,11 +37,11 @@ def candidates_of(component: Component, wish: Wish, key: Key | None = None) -> t
     until = wish.spec.policy.exclude_newer
     may_compile = _may_compile(component, wish)
     found = []
-    for release in offered(component, wish, key.world):
+    for release in offered(component, wish, key.scope):
         if until is not None and not _is_out(component, release, until):
             continue
         if not release.builds:
-            found.append(Candidate(key, release.version, str(release.version), (release, None)))
+            found.append(ReleaseCandidate(key, release.version, str(release.version), release))
         for build in release.builds:
             # Another accelerator is another wish: it is neither chosen nor held against this one.
             if build.accelerator not in {"", accelerator}:
@@ -50,7 +50,7 @@ def candidates_of(component: Component, wish: Wish, key: Key | None = None) -> t
                 continue
             version = Version.parse(f"{release.version}+{build.name}")
             label = str(version) if component.name in LABELLED_BUILDS else str(release.version)
-            found.append(Candidate(key, version, label, (release, build)))
+            found.append(ReleaseCandidate(key, version, label, release, build))
     found = _of_own_platform(component, found, wish.platform)
     if not component.is_named:
         is_oldest = wish.spec.policy.strategy == "oldest" and not component.is_virtual
@@ -60,7 +60,7 @@ def candidates_of(component: Component, wish: Wish, key: Key | None = None) -> t
     return arranged(found, wish, component.name)
 
 
-def _of_own_platform(component: Component, found: list[Candidate], platform: str) -> list[Candidate]:
+def _of_own_platform(component: Component, found: list[ReleaseCandidate], platform: str) -> list[ReleaseCandidate]:
     """Leave out the builds of other platforms whose label is that of a build for this one.
 
     A requirement names a label, and `2.15.0+cpu` is one wheel on Linux and another one, of another index, on macOS. Labels that
@@ -72,9 +72,8 @@ def _of_own_platform(component: Component, found: list[Candidate], platform: str
     return [one for one in found if one.label not in own or _is_for(one, platform)]
 
 
-def _is_for(candidate: Candidate, platform: str) -> bool:
-    release, build = candidate.subject
-    return build is None or _serves(release, build, platform)
+def _is_for(candidate: ReleaseCandidate, platform: str) -> bool:
+    return candidate.build is None or _serves(candidate.release, candidate.build, platform)
 
 
 def _is_foreign(component: Component, accelerator: str) -> bool:
@@ -126,8 +125,8 @@ def _is_named(component: Component, build: Build, wish: Wish) -> bool:
     return named or (component.name == "pytorch" and requires.get("pytorch_build") == build.name)
 
 
-def preference(candidate: Candidate) -> tuple[Version, bool, Version]:
+def preference(candidate: ReleaseCandidate) -> tuple[Version, bool, Version]:
     """Newest release first; of its builds the index default first (one index, what everybody tests), then newer CUDA, ROCm."""
-    release, build = candidate.subject
+    release, build = candidate.release, candidate.build
     number = _NUMBER.search(build.name) if build is not None else None
     return release.version, build is not None and build.is_default, Version.parse(number[0] if number else "0")

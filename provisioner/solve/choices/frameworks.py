@@ -11,7 +11,7 @@ from packaging.version import Version as PackageVersion
 
 from provisioner.index.places.direct_reference import direct_reference
 from provisioner.names import COMPONENT_OF_DISTRIBUTION, DISTRIBUTION_OF_COMPONENT
-from provisioner.solve.requirement import SLOTS, Candidate, Key, Labelled
+from provisioner.solve.requirement import SLOTS, Candidate, Key, Labelled, ReleaseCandidate, with_key
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -58,10 +58,10 @@ def slot_domains(
     found = {}
     for slot in slots:
         for key, candidates in domains.items():
-            if key.world or key.name in NO_LIBRARIES or key.name in virtual or ":" in key.name:
+            if key.scope or key.name in NO_LIBRARIES or key.name in virtual or ":" in key.name:
                 continue
             own = Key(f"{key.name}:{slot}")
-            found[own] = tuple(Candidate(own, one.version, one.label, one.subject) for one in candidates)
+            found[own] = tuple(with_key(one, own) for one in candidates)
     return found
 
 
@@ -84,12 +84,13 @@ def builds_of_file(requirement: Pep508, builds: Iterable[Candidate]) -> Labelled
     try:
         version = parse_wheel_filename(filename)[1]
     except InvalidWheelFilename:
-        return Labelled(frozenset(), f"`{filename}`, which is no wheel")
-    return Labelled(frozenset(one.label for one in builds if published_version(one) == version), f"the build of `{filename}`")
+        return Labelled(frozenset())
+    releases = (one for one in builds if isinstance(one, ReleaseCandidate))
+    return Labelled(frozenset(one.label for one in releases if published_version(one) == version))
 
 
-def published_version(candidate: Candidate) -> PackageVersion:
+def published_version(candidate: ReleaseCandidate) -> PackageVersion:
     """The version that the wheels of a build carry."""
-    release, build = candidate.subject
+    release, build = candidate.release, candidate.build
     local = build.local if build is not None else ""
     return PackageVersion(f"{release.version}+{local}" if local else str(release.version))

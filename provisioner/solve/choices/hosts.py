@@ -5,9 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provisioner.errors import ProvisionError
+from provisioner.grounds.doubt import MissingToolkit, NamelessGpu, Unstated, UnstatedGpus
+from provisioner.grounds.requirement import HostFact, HostGpu, NeedsSomeDriver, NoGpu
 from provisioner.names import nearest
 from provisioner.solve.choices.candidates import candidates_of
-from provisioner.solve.requirement import Candidate, Key, Labelled, Origin, Requirement, Within, is_of_system
+from provisioner.solve.requirement import (
+    Candidate,
+    Key,
+    Labelled,
+    ReleaseCandidate,
+    Requirement,
+    Within,
+    is_of_system,
+    release_of,
+    with_key,
+)
 from provisioner.solve.rules.facts import (
     ABSENT,
     FACTS,
@@ -15,14 +27,15 @@ from provisioner.solve.rules.facts import (
     has_driver_of_some_version,
     is_at_home,
     is_chosen,
+    profile_key,
     stated,
-    to_settle,
 )
 from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from provisioner.grounds.doubt import Doubt
     from provisioner.matrix.model import Component, Matrix
     from provisioner.solve.target import TargetHost, Wish
 
@@ -38,7 +51,7 @@ class UnknownGpuError(ProvisionError):
 
 
 class HostSide:
-    """Collects domains and roots of the hosts of one wish; `unverified` names facts that are missing."""
+    """Collects domains and roots of the hosts of one wish; `doubts` are facts that are missing."""
 
     def __init__(self, matrix: Matrix, wish: Wish) -> None:
         self._matrix = matrix
@@ -48,7 +61,7 @@ class HostSide:
         self._listed: dict[tuple[str, object], tuple[Candidate, ...]] = {}
         self.domains: dict[Key, tuple[Candidate, ...]] = {}
         self.roots: list[Requirement] = []
-        self.unverified: list[str] = []
+        self.doubts: list[Doubt] = []
 
     def add(self, target: TargetHost) -> None:
         """Add the keys and facts of one host; raises `UnknownGpuError`."""
@@ -58,16 +71,14 @@ class HostSide:
             if value is not None or is_chosen(name, wish) or name in wish.spec.requires:
                 self._fact(target, name, value)
         if wish.runs == "host" and host.glibc is None and wish.system == "linux":
-            self.unverified.append(f"glibc: {label} does not state it{to_settle('glibc')}")
+            self.doubts.append(Unstated(fact="glibc", host=label, profile_key=profile_key("glibc")))
         if wish.accelerator not in {"cuda", "rocm"}:
             return
         self._gpus(target)
         if wish.accelerator == "cuda" and wish.runs == "container" and host.container_toolkit is None:
-            self.unverified.append(f"container_toolkit: {label} does not state it{to_settle('container_toolkit')}")
+            self.doubts.append(Unstated(fact="container_toolkit", host=label, profile_key=profile_key("container_toolkit")))
         if wish.accelerator == "cuda" and wish.runs == "container" and host.container_toolkit == ABSENT:
-            self.unverified.append(
-                f"container_toolkit: {label} has none, without which no container is given a GPU; install it"
-            )
+            self.doubts.append(MissingToolkit(host=label))
 
     def _of_hosts(self) -> Iterator[str]:
         """Components whose keys belong to hosts: what a host provides, unless a container image does."""
@@ -88,17 +99,14 @@ class HostSide:
                 candidates = _with(candidates, component, key, str(other))
         if value is None:
             if name in DRIVERS and candidates:
-                states = "does not state its version" if has_driver_of_some_version(target.host, name) else "states none"
-                text = f"{target.label} needs a driver, and {states}"
-                origin = Origin("fact", name, f"a driver on {target.label}", text, target.label)
-                self.roots.append(Requirement(key, Within(Range()), origin))
+                is_there = has_driver_of_some_version(target.host, name)
+                needs_some = NeedsSomeDriver(name=name, host=target.label, is_there=is_there)
+                self.roots.append(Requirement(key, Within(Range()), needs_some))
         else:
             candidates = _with(candidates, component, key, value)
             labels = frozenset(one.label for one in candidates if _is_stated(name, one, value))
-            place = target.place(FACTS[name].place)
-            shown = f"{name} {value}" if value != ABSENT else f"no {name}"
-            origin = Origin("fact", name, f"{name} of {target.label}", f"the host has {shown}", place)
-            self.roots.append(Requirement(key, Labelled(labels, value), origin))
+            fact = HostFact(name=name, value=value, host=target.label, place=target.place(FACTS[name].place))
+            self.roots.append(Requirement(key, Labelled(labels), fact))
         self.domains[key] = candidates
 
     def _candidates(self, component: Component, target: TargetHost) -> tuple[Candidate, ...]:
@@ -106,14 +114,13 @@ class HostSide:
         name, key = component.name, Key(component.name, target.label)
         known = self._listed.get((name, stated(target.host, name)))
         if known is not None:
-            return tuple(Candidate(key, one.version, one.label, one.subject) for one in known)
+            return tuple(with_key(one, key) for one in known)
         found = self._listed[name, stated(target.host, name)] = candidates_of(component, self._wish, key)
         return found
 
     def _gpus(self, target: TargetHost) -> None:
         if target.host.gpus is None:
-            missing = f"gpu: {target.label} does not state its GPUs, so no compiled target was compared"
-            self.unverified.append(missing + to_settle("gpu"))
+            self.doubts.append(UnstatedGpus(host=target.label, profile_key=profile_key("gpu")))
             return
         if not target.host.gpus and not self._wish.has_no_gpu:
             self._no_gpu(target)
@@ -122,31 +129,26 @@ class HostSide:
             if found is None:
                 self._unknown_gpu(target, gpu.name, index)
                 continue
+            place = target.place(f"gpus.{index}")
             key = Key(f"gpu:{found}", target.label)
             if key in self.domains:
                 continue
             if found.startswith("gfx") != (self._wish.accelerator == "rocm"):
-                self._foreign_gpu(target, found, target.place(f"gpus.{index}"))
+                # No build of this accelerator has code for a GPU of the other vendor, whatever its version.
+                own, other = ("rocm", "cuda") if found.startswith("gfx") else ("cuda", "rocm")
+                foreign = HostGpu(device=found, product="", host=target.label, place=place, foreign_to=other)
+                self.roots.append(Requirement(Key("accelerator"), Labelled(frozenset({own})), foreign))
                 continue
             labels = dict.fromkeys(self._devices(found))
             labels.setdefault(found)
             self.domains[key] = tuple(Candidate(key, _device(text), text) for text in labels)
-            name = f" ({gpu.name})" if gpu.name else ""
-            text = f"the host has gpu {found}{name}"
-            origin = Origin("fact", "gpu", f"gpu {found} of {target.label}", text, target.place(f"gpus.{index}"))
-            self.roots.append(Requirement(key, Labelled(frozenset({found}), found), origin))
+            stated_gpu = HostGpu(device=found, product=gpu.name or "", host=target.label, place=place)
+            self.roots.append(Requirement(key, Labelled(frozenset({found})), stated_gpu))
 
     def _no_gpu(self, target: TargetHost) -> None:
         """One host of several has no GPU: what is accelerated on the others would fall back to the CPU there."""
-        origin = Origin("fact", "gpu", f"no gpu on {target.label}", f"{target.label} has no GPU", target.place("gpus"))
-        self.roots.append(Requirement(Key("accelerator"), Labelled(frozenset({"cpu"}), "cpu"), origin))
-
-    def _foreign_gpu(self, target: TargetHost, found: str, place: str) -> None:
-        """A GPU of the other vendor: no build of this accelerator has code for it, whatever its version."""
-        own, other = ("rocm", "CUDA") if found.startswith("gfx") else ("cuda", "ROCm")
-        text = f"the host has gpu {found}, which {other} does not run on"
-        origin = Origin("fact", "gpu", f"gpu {found} on {target.label}", text, place)
-        self.roots.append(Requirement(Key("accelerator"), Labelled(frozenset({own}), own), origin))
+        ground = NoGpu(host=target.label, place=target.place("gpus"))
+        self.roots.append(Requirement(Key("accelerator"), Labelled(frozenset({"cpu"})), ground))
 
     def _devices(self, found: str) -> Iterator[str]:
         """Every device of the same vendor: what a hint may propose instead."""
@@ -159,12 +161,11 @@ class HostSide:
         """A GPU without a name is a missing fact; a name nobody knows is more likely a slip, and would never be compared."""
         place = target.place(f"gpus.{index}")
         if name is None:
-            missing = f"gpu: a GPU of {target.label} states neither name nor compute_capability"
-            self.unverified.append(f"{missing}; state one in `gpus[{index}]` of its profile (`provision inspect` writes one)")
+            self.doubts.append(NamelessGpu(host=target.label, index=index))
             return
         near = nearest(name, self._known)
         raise UnknownGpuError(
-            f"`{name}` ({place}) is not a GPU the matrix knows, and its compute_capability is not stated",
+            f"`{name}` ({place.place}) is not a GPU the matrix knows, and its compute_capability is not stated",
             hints=(*((f"did you mean `{near}`?",) if near else ()), 'state its compute_capability, such as "9.0"'),
         )
 
@@ -193,9 +194,11 @@ def _with(candidates: tuple[Candidate, ...], component: Component, key: Key, val
     if any(_is_stated(component.name, candidate, value) for candidate in candidates):
         return candidates
     version = Version.named(value) if component.is_named or value == ABSENT else Version.parse(value)
-    subject = next((one.subject for one in candidates if component.name == "os" and is_of_system(value, [one.label])), None)
+    rows = (release_of(one) for one in candidates if component.name == "os" and is_of_system(value, [one.label]))
+    release = next((one for one in rows if one is not None), None)
     place = next((i for i, other in enumerate(candidates) if other.version <= version), len(candidates))
-    return (*candidates[:place], Candidate(key, version, value, subject), *candidates[place:])
+    added = Candidate(key, version, value) if release is None else ReleaseCandidate(key, version, value, release)
+    return (*candidates[:place], added, *candidates[place:])
 
 
 def _is_stated(name: str, candidate: Candidate, value: str) -> bool:

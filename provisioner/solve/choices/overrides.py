@@ -13,17 +13,19 @@ from typing import TYPE_CHECKING
 from packaging.requirements import Requirement as Pep508
 from packaging.utils import canonicalize_name
 
-from provisioner.solve.requirement import Origin
+from provisioner.grounds.requirement import Overrides as Override
+from provisioner.grounds.requirement import Supposes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from provisioner.grounds.requirement import Ground
     from provisioner.solve.target import Wish
 
-Asked = tuple[Pep508, Origin]
+Asked = tuple[Pep508, "Ground"]
 """A requirement and why it is there."""
 
-NOBODY = Origin("request", "", "nobody asks", "nobody asks for it")
+NOBODY = Supposes()
 """Whose requirement it is that was dropped; no conflict tells it, for it holds nowhere."""
 
 
@@ -38,9 +40,14 @@ class Overrides:
             override = Pep508(text)
             name = canonicalize_name(override.name)
             place = wish.place(f"overrides.{index}")
-            origin = Origin("request", name, f"overrides.{index}", f"you override {name} with {text}", place)
-            self._found.setdefault(name, []).append((override, origin))
+            ground = Override(index=index, distribution=name, requirement=text, place=place)
+            self._found.setdefault(name, []).append((override, ground))
         self._found.update({name: [(Pep508(f"{name}; python_version < '0'"), NOBODY)] for name in dropped})
+
+    @property
+    def grounds(self) -> tuple[Ground, ...]:
+        """Every override of the spec."""
+        return tuple(ground for some in self._found.values() for _, ground in some)
 
     def __bool__(self) -> bool:
         return bool(self._found)
@@ -53,12 +60,12 @@ class Overrides:
         """What stands in the place of requirements of a distribution; nothing where they stand for themselves."""
         return self._found.get(name, [])
 
-    def instead(self, requirement: Pep508, origin: Origin) -> list[Asked]:
+    def instead(self, requirement: Pep508, ground: Ground) -> list[Asked]:
         """A requirement of the spec's own as it is after the overrides, under its marker and theirs."""
         overrides = self.of(canonicalize_name(requirement.name))
         if not overrides:
-            return [(requirement, origin)]
-        return [(_under(requirement, override), said) for override, said in overrides]
+            return [(requirement, ground)]
+        return [(_under(requirement, override), by) for override, by in overrides]
 
 
 def _under(requirement: Pep508, override: Pep508) -> Pep508:

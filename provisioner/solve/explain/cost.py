@@ -23,6 +23,9 @@ ORDER = (
 the driver and what stands beside it, the kernel and the firmware's settings, the operating system, giving up a host,
 giving up a part of the wish, the hardware."""
 
+LEFT_OUT = "left out"
+"""What has the cost of giving up a part of what was asked for."""
+
 Cost = tuple[int, int]
 
 _COSTS: dict[str, Cost] = {name: (level, place) for level, names in enumerate(ORDER) for place, name in enumerate(names)}

@@ -1,4 +1,4 @@
-"""Without what the spec itself says of a version: whether anything else holds the newest back, and what would come with it."""
+"""Without the version that the spec itself asks for: whether anything else holds the newest back, and what comes with it."""
 
 from __future__ import annotations
 
@@ -10,24 +10,26 @@ from packaging.requirements import Requirement as Pep508
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from provisioner.solve.explain.change import LEFT_OUT, Change
-from provisioner.solve.explain.hints import rejoined
-from provisioner.solve.python.distributions import Seat
-from provisioner.solve.requirement import TORCH
+from provisioner.grounds.edit import DropBound, SetComponent, SetDistribution
+from provisioner.grounds.requirement import Constrains, RequiresComponent, RequiresDistribution
+from provisioner.solve.explain.fixes import rejoined
+from provisioner.solve.requirement import FileCandidate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from provisioner.grounds.choice import PassedOver
+    from provisioner.grounds.conflict import Conflict
+    from provisioner.grounds.edit import Edit
+    from provisioner.grounds.requirement import Ground
     from provisioner.solve.problem import Problem
     from provisioner.solve.requirement import Candidate, Key, Requirement
-    from provisioner.solve.stack import Conflict, Reason
-    from provisioner.solve.target import Wish
 
 ANY_VERSION = "*"
 
 
 class Moved(Struct, frozen=True, kw_only=True):
-    """One thing that would not be what it is: its version now and then, "" where there is none."""
+    """One thing that would be at another version: its version now and then, "" where there is none."""
 
     name: str
     old: str
@@ -37,62 +39,61 @@ class Moved(Struct, frozen=True, kw_only=True):
 class Freed(Struct, frozen=True, kw_only=True):
     """What choosing the newest would mean without some lines of the spec: what moves with it, or what still is in its way.
 
-    `order` says why another would be chosen even so, "" where it would not.
+    `order` says why another would be chosen even so, None where it would not.
     """
 
-    lines: tuple[Reason, ...]
+    lines: tuple[Ground, ...]
     moved: tuple[Moved, ...] = ()
-    order: str = ""
+    order: PassedOver | None = None
     conflict: Conflict | None = None
 
 
 def freed(problem: Problem, holding: Sequence[Requirement]) -> Problem | None:
-    """The problem where the lines behind some requirements ask for any version; None where others than such lines hold.
+    """Return the problem where the lines behind some requirements ask for any version; None where others than such lines hold.
 
     An override replaces what others require, so without its version it would ask for something else.
     """
-    groups = {one.origin.group for one in holding}
-    spec = problem.wish.spec
-    packages = _opened("packages", spec.packages, groups)
-    constraints = _opened("constraints", spec.constraints, groups)
-    requires = {name: ANY_VERSION if f"requires.{name}" in groups else text for name, text in spec.requires.items()}
-    known = {f"requires.{name}" for name in requires if name in problem.matrix.components}
-    known |= {f"packages.{_name(text)}" for text in packages} | {f"constraints.{place}" for place in range(len(constraints))}
-    if not groups or not groups <= known:
+    grounds = {one.ground for one in holding}
+    if not grounds or not all(isinstance(one, RequiresComponent | RequiresDistribution | Constrains) for one in grounds):
         return None
-    changed = replace(spec, packages=packages, constraints=constraints, requires=requires)
+    spec = problem.wish.spec
+    components = {one.name for one in grounds if isinstance(one, RequiresComponent)}
+    distributions = {one.distribution for one in grounds if isinstance(one, RequiresDistribution)}
+    constraints = {one.index for one in grounds if isinstance(one, Constrains)}
+    if not components <= {*problem.matrix.components}:
+        return None
+    changed = replace(
+        spec,
+        packages=tuple(_open(text) if _name(text) in distributions else text for text in spec.packages),
+        constraints=tuple(_open(text) if index in constraints else text for index, text in enumerate(spec.constraints)),
+        requires={name: ANY_VERSION if name in components else text for name, text in spec.requires.items()},
+    )
     return rejoined(problem, replace(problem.wish, spec=changed))
 
 
-def changes_of(wish: Wish, holding: Sequence[Requirement], candidate: Candidate) -> tuple[Change, ...]:
-    """What a person would change so that the lines behind some requirements allow a candidate; each line once."""
-    found: dict[str, Change] = {}
+def edits_of(holding: Sequence[Requirement], candidate: Candidate) -> tuple[Edit, ...]:
+    """Return the edits by which the lines behind some requirements allow a candidate; each line once."""
+    by_line: dict[object, list[Ground]] = {}
     for one in holding:
-        group, origin = one.origin.group, one.origin
-        key, _, name = group.partition(".")
-        said = f"`{origin.text.removeprefix('you require ').removeprefix('you constrain ')}`"
-        if key == "constraints":
-            name = f"{key}.{_name(wish.spec.constraints[int(name)])}"
-            found[group] = Change(component=name, text=LEFT_OUT, instead=f"the constraint {said}")
-            continue
-        if key == "requires":
-            said = said.replace(f"`{name} ", "`", 1)
-        if group in found:
-            said = f"{found[group].instead} and {said}"
-        package = name if key == "packages" else ""
-        found[group] = Change(component=origin.component, text=f"=={candidate.label}", package=package, instead=said)
-    return tuple(found.values())
+        by_line.setdefault(one.ground.group, []).append(one.ground)
+    edits: list[Edit] = []
+    for some in by_line.values():
+        ground, asked = some[0], tuple(dict.fromkeys(some))
+        match ground:
+            case Constrains(distribution=distribution, requirement=requirement):
+                edits.append(DropBound(key="constraints", distribution=distribution, requirement=requirement))
+            case RequiresDistribution(name=name, distribution=distribution):
+                edits.append(SetDistribution(name=name, distribution=distribution, value=candidate.label, asked=asked))
+            case _:
+                edits.append(SetComponent(name=ground.component, value=candidate.label, asked=asked))
+    return tuple(edits)
 
 
-def _opened(key: str, texts: Sequence[str], groups: set[str]) -> tuple[str, ...]:
-    """Lines about distributions, without the versions of those that are meant; a line keeps its place."""
-    found = []
-    for index, text in enumerate(texts):
-        requirement = Pep508(text)
-        if groups & {f"{key}.{index}", f"{key}.{_name(text)}"}:
-            requirement.specifier = SpecifierSet()
-        found.append(str(requirement))
-    return tuple(found)
+def _open(text: str) -> str:
+    """Return a requirement without its versions."""
+    requirement = Pep508(text)
+    requirement.specifier = SpecifierSet()
+    return str(requirement)
 
 
 def _name(text: str) -> str:
@@ -102,7 +103,7 @@ def _name(text: str) -> str:
 def moved(
     key: Key, before: Mapping[Key, Candidate], after: Mapping[Key, Candidate], *, shown: frozenset[str]
 ) -> tuple[Moved, ...]:
-    """What differs between two answers beside `key`: components first, of which `shown` are told, then distributions."""
+    """Return what differs between two answers beside `key`: components first, of which `shown` are told, then distributions."""
     old, new = dict(_versions(before, shown)), dict(_versions(after, shown))
     names = [*old, *(name for name in new if name not in old)]
     own = _of(key)
@@ -112,11 +113,9 @@ def moved(
 
 def _versions(pins: Mapping[Key, Candidate], shown: frozenset[str]) -> Iterator[tuple[tuple[bool, str], str]]:
     for key, candidate in pins.items():
-        if key == TORCH or isinstance(candidate.subject, Seat):
-            continue
-        if key.is_package or (not key.world and key.component in shown):
+        if isinstance(candidate, FileCandidate) or (not key.scope and key.component in shown):
             yield _of(key), candidate.label
 
 
 def _of(key: Key) -> tuple[bool, str]:
-    return key.is_package, key.name.partition("[")[0]
+    return key.is_package, key.distribution

@@ -7,37 +7,45 @@ from typing import TYPE_CHECKING
 
 from packaging.utils import canonicalize_name
 
+from provisioner.grounds.requirement import PYTHON_ATTEMPT
 from provisioner.solve.outcome.environment import environment
 from provisioner.solve.outcome.extras import unknown_extras
 from provisioner.solve.outcome.held_back import held_back
 from provisioner.solve.outcome.package_relaxations import built_elsewhere
 from provisioner.solve.outcome.relaxations import relaxations, undated
 from provisioner.solve.outcome.require_cuda import require_cuda
-from provisioner.solve.outcome.unverified import unverified
+from provisioner.solve.outcome.unverified import doubts
 from provisioner.solve.outcome.withdrawn import withdrawn
 from provisioner.solve.python.beside import needs_beside
 from provisioner.solve.python.own_libraries import is_told_twice
-from provisioner.solve.requirement import SHARED_FILE, Key, Labelled, OfSystem, OneOf, Within
+from provisioner.solve.requirement import (
+    SHARED_FILE,
+    ImageCandidate,
+    Key,
+    Labelled,
+    OfSystem,
+    OneOf,
+    ReleaseCandidate,
+    Within,
+    build_of,
+)
 from provisioner.solve.rules.devices import FRAMEWORKS
 from provisioner.solve.rules.drivers import NativeDriver, RunsCuda
 from provisioner.solve.rules.facts import shown
 from provisioner.solve.rules.policy import POLICY
 from provisioner.solve.search.least import moves
-from provisioner.solve.stack import BaseImage, PackagePin, Pin, Reason, Stack
+from provisioner.solve.stack import BaseImage, PackagePin, Pin, Stack
 from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from provisioner.index.model import PackageRelease
-    from provisioner.matrix.model import Build, ImageFacts
+    from provisioner.matrix.model import Build
     from provisioner.solve.problem import Problem
     from provisioner.solve.python.packages import PackageWorld
     from provisioner.solve.requirement import Candidate, Requirement
     from provisioner.solve.search.universe import Universe
-
-TRIED = "python tried"
-"""The group that fixes the Python of one attempt: how the search went, not why the answer is what it is."""
 
 HIDDEN = frozenset({"accelerator", "platform", POLICY, SHARED_FILE})
 BASES = ("native", "minor-version", "forward-compat")
@@ -68,9 +76,9 @@ def answer(
         require_cuda=require_cuda(problem, {**pins, **beside}),
         arch_list=arch_list,
         environment=environment(universe, pins),
-        unverified=(
-            *problem.unverified,
-            *unverified(universe, pins),
+        doubts=(
+            *problem.doubts,
+            *doubts(universe, pins),
             *undated(universe, pins),
             *built_elsewhere(universe, pins),
         ),
@@ -98,7 +106,7 @@ def _in_order(problem: Problem, pins: Mapping[Key, Candidate]) -> dict[Key, Cand
 def _framework_build(pins: Mapping[Key, Candidate]) -> Build | None:
     """The build whose compiled targets are the stack's: PyTorch's, else that of the first framework there is."""
     candidates = (pins.get(Key(name)) for name in FRAMEWORKS)
-    return next((one.subject[1] for one in candidates if one is not None), None)
+    return next((build_of(one) for one in candidates if one is not None), None)
 
 
 def _arch_list(build: Build | None) -> tuple[str, ...]:
@@ -124,10 +132,9 @@ def _components(universe: Universe, system: Mapping[Key, Candidate]) -> dict[str
         has_twin = Key(key.component) in system if key.slot else key.component in slots
         if has_twin and bool(key.slot) == has_pytorch:
             continue
-        if key.name == "pytorch":
-            release, build = candidate.subject
-            values["pytorch"] = [str(release.version)]
-            values["pytorch_build"] = [build.name]
+        if key.name == "pytorch" and isinstance(candidate, ReleaseCandidate) and candidate.build is not None:
+            values["pytorch"] = [str(candidate.release.version)]
+            values["pytorch_build"] = [candidate.build.name]
         else:
             values.setdefault(key.component, []).append(candidate.label)
     wish = universe.problem.wish
@@ -146,18 +153,18 @@ def _pins(universe: Universe, system: Mapping[Key, Candidate], rules: list[Requi
     by_key: dict[Key, list[Requirement]] = {}
     bounds = (one for candidate in system.values() for one in universe.bounds.about(candidate))
     for one in (*universe.roots, *bounds, *rules):
-        if one.origin.group != TRIED:
+        if one.ground.group != PYTHON_ATTEMPT:
             by_key.setdefault(one.key, []).append(one)
     for key, candidate in sorted(system.items(), key=lambda item: (universe.problem.order.get(item[0], 0), item[0])):
         # One line a request: the same request narrowed to what was tried says nothing new.
-        origins = {
-            (one.origin.group, one.origin.where) if one.origin.kind == "request" else one.origin: one.origin
+        reasons = {
+            (one.ground.group, one.ground.source) if one.ground.is_request else one.ground: one.ground
             for one in by_key.get(key, ())
         }
-        reasons = tuple(Reason(component=o.component, kind=o.kind, text=o.text, where=o.where) for o in origins.values())
-        version = candidate.subject[0].version if candidate.subject else candidate.version
-        build = candidate.subject[1].name if key.name in FRAMEWORKS and candidate.subject[1] is not None else ""
-        yield Pin(component=key.component, version=version, build=build, host=key.world, reasons=reasons)
+        version = candidate.release.version if isinstance(candidate, ReleaseCandidate) else candidate.version
+        build = build_of(candidate) if key.name in FRAMEWORKS else None
+        name = build.name if build is not None else ""
+        yield Pin(component=key.component, version=version, build=name, host=key.scope, reasons=tuple(reasons.values()))
 
 
 def _basis(drivers: list[Requirement], pins: Mapping[Key, Candidate]) -> str:
@@ -179,7 +186,7 @@ def _host_requirements(rules: list[Requirement], problem: Problem) -> dict[str, 
     components = problem.matrix.components
     found: dict[str, dict[str, set[str]]] = {}
     for requirement in rules:
-        component, subject = requirement.key.component, requirement.origin.component
+        component, subject = requirement.key.component, requirement.ground.component
         is_of_host = subject == "image" or (subject in components and components[subject].is_virtual)
         if is_of_host or component not in components or not components[component].is_virtual:
             continue
@@ -187,12 +194,12 @@ def _host_requirements(rules: list[Requirement], problem: Problem) -> dict[str, 
             text = _driver_range(requirement)
         elif component == "gpu":
             text = ", ".join(sorted(requirement.test.labels, key=_device)) if isinstance(requirement.test, Labelled) else ""
-        elif requirement.key.world and isinstance(requirement.test, Within | OneOf | OfSystem):
+        elif requirement.key.scope and isinstance(requirement.test, Within | OneOf | OfSystem):
             text = str(requirement.test)
         else:
             continue
         if text and text != str(Range()):
-            found.setdefault(component, {}).setdefault(text, set()).add(requirement.key.world)
+            found.setdefault(component, {}).setdefault(text, set()).add(requirement.key.scope)
     ranges = {component: _tightest(_of_all(texts)) for component, texts in sorted(found.items())}
     return {component: text for component, text in ranges.items() if text}
 
@@ -216,16 +223,16 @@ def _tightest(texts: list[str]) -> str:
 
 def _driver_range(requirement: Requirement) -> str:
     test = requirement.test
-    if isinstance(test, RunsCuda | NativeDriver):
-        return f">={test.floor}" if test.floor is not None else str(test)
-    return str(test)
+    if not isinstance(test, RunsCuda | NativeDriver):
+        return str(test)
+    return f">={test.floor}" if test.floor is not None else ""
 
 
 def _image(pins: Mapping[Key, Candidate]) -> BaseImage | None:
     candidate = next((one for key, one in pins.items() if key.name == "image"), None)
-    if candidate is None:
+    if not isinstance(candidate, ImageCandidate):
         return None
-    facts: ImageFacts = candidate.subject[2]
+    facts = candidate.image
     reference, _, digest = facts.reference.partition("@")
     return BaseImage(
         reference=reference,

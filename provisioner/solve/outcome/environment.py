@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provisioner.solve.outcome.gate_answer import kept_gate
-from provisioner.solve.requirement import Key
+from provisioner.solve.requirement import Key, build_of
 from provisioner.solve.rules.devices import FRAMEWORKS
 from provisioner.solve.rules.needs import NOBODY
 
@@ -36,8 +36,8 @@ def overrides(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Gfx
     """The rows through which GPUs of the target run code of another target."""
     for name in FRAMEWORKS:
         candidate = pins.get(Key(name))
-        if candidate is not None and candidate.subject[1] is not None:
-            yield from universe.problem.needs.devices.overrides(candidate.subject[1])
+        if (build := build_of(candidate)) is not None:
+            yield from universe.problem.needs.devices.overrides(build)
 
 
 def _applies(row: Variables, universe: Universe, pins: Mapping[Key, Candidate]) -> bool:
@@ -45,7 +45,7 @@ def _applies(row: Variables, universe: Universe, pins: Mapping[Key, Candidate]) 
     hosts = universe.problem.wish.hosts or (NOBODY,)
     held = {target.label for target in hosts if universe.problem.needs.guards.hold(row.guards, target)}
     return bool(held) and any(
-        key.component == row.when.component and (not key.world or key.world in held) and row.when.allows(candidate.version)
+        key.component == row.when.component and (not key.scope or key.scope in held) and row.when.allows(candidate.version)
         for key, candidate in pins.items()
         if not key.is_package
     )

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provisioner.index.model import PackageRelease
-from provisioner.solve.requirement import Key
+from provisioner.grounds.choice import HeldBack
+from provisioner.solve.requirement import FileCandidate, Key, ReleaseCandidate
 from provisioner.solve.rules.devices import FRAMEWORKS
-from provisioner.solve.stack import HeldBack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -27,11 +26,11 @@ def held_back(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Hel
         return
     for name in FRAMEWORKS:
         chosen = pins.get(Key(name))
-        if chosen is not None:
+        if isinstance(chosen, ReleaseCandidate):
             yield from _of(universe, pins, chosen)
 
 
-def _of(universe: Universe, pins: Mapping[Key, Candidate], chosen: Candidate) -> Iterator[HeldBack]:
+def _of(universe: Universe, pins: Mapping[Key, Candidate], chosen: ReleaseCandidate) -> Iterator[HeldBack]:
     key = chosen.key
     others = [one for one in universe.roots if one.key == key]
     by_packages: list[Requirement] = []
@@ -41,20 +40,23 @@ def _of(universe: Universe, pins: Mapping[Key, Candidate], chosen: Candidate) ->
             others.extend(wanted)
         elif wanted and not _may_be_newer(universe, pins, candidate):
             by_packages.extend(wanted)
-    by_release: dict[Version, list[Candidate]] = {}
+    by_release: dict[Version, list[ReleaseCandidate]] = {}
     for one in universe.candidates(key):
-        if _release(one) > _release(chosen) and _would_do(universe, pins, one, others):
-            by_release.setdefault(_release(one), []).append(one)
+        is_newer = isinstance(one, ReleaseCandidate) and one.release.version > chosen.release.version
+        if isinstance(one, ReleaseCandidate) and is_newer and _would_do(universe, pins, one, others):
+            by_release.setdefault(one.release.version, []).append(one)
     if not by_release:
         return
     newest = max(by_release)
     refusing = [one for one in by_packages if not any(one.allows(candidate) for candidate in by_release[newest])]
     if refusing:
-        origin = refusing[0].origin
-        before, after = chosen.label.partition("+")[0], by_release[newest][0].label.partition("+")[0]
-        also = f", and {len(refusing) - 1} more like it" if len(refusing) > 1 else ""
-        text = f"{key.name} {before} rather than {after}: {origin.text}{also}"
-        yield HeldBack(component=key.name, chosen=before, newest=after, text=text, where=origin.where)
+        yield HeldBack(
+            component=key.name,
+            chosen=str(chosen.release.version),
+            newest=str(newest),
+            by=refusing[0].ground,
+            more=len(refusing) - 1,
+        )
 
 
 def _named_first(universe: Universe, pins: Mapping[Key, Candidate]) -> list[Candidate]:
@@ -71,8 +73,8 @@ def _may_be_newer(universe: Universe, pins: Mapping[Key, Candidate], one: Candid
     newer = [
         other
         for other in universe.candidates(one.key)
-        if isinstance(other.subject, PackageRelease)
-        and other.subject.is_usable
+        if isinstance(other, FileCandidate)
+        and other.release.is_usable
         and not other.pep440.is_prerelease
         and other.pep440 > one.pep440
     ]
@@ -83,14 +85,14 @@ def _may_be_newer(universe: Universe, pins: Mapping[Key, Candidate], one: Candid
     return any(all(universe.accepts(need, other) for need in said) for other in newer)
 
 
-def _would_do(universe: Universe, pins: Mapping[Key, Candidate], one: Candidate, others: list[Requirement]) -> bool:
+def _would_do(universe: Universe, pins: Mapping[Key, Candidate], one: ReleaseCandidate, others: list[Requirement]) -> bool:
     """Whether a release is what the spec asks for and what the hosts run, as far as its row and that of its CUDA tell.
 
     What an index out of reach may have is no package's doing; that it was left out is said elsewhere.
     """
     if not all(universe.accepts(requirement, one) for requirement in others):
         return False
-    build = one.subject[1]
+    build = one.build
     if universe.packages is not None and build is not None and build.index in universe.packages.variants.unreached:
         return False
     return _runs(universe, pins, one) and all(
@@ -105,10 +107,5 @@ def _runs(universe: Universe, pins: Mapping[Key, Candidate], one: Candidate) -> 
     return all(
         universe.accepts(need, pins[need.key])
         for need in universe.requirements(one)
-        if need.key in pins and not need.key.is_package and (need.key.world or universe.problem.is_virtual(need.key.component))
+        if need.key in pins and not need.key.is_package and (need.key.scope or universe.problem.is_virtual(need.key.component))
     )
-
-
-def _release(candidate: Candidate) -> Version:
-    version: Version = candidate.subject[0].version
-    return version

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 from packaging.utils import canonicalize_name
 from packaging.version import Version as PackageVersion
 
+from provisioner.grounds.doubt import BuiltMetadata
+from provisioner.grounds.relaxation import BuiltHere, CpuOnly, DirectUrl, Overridden
+from provisioner.grounds.requirement import Subject
+from provisioner.grounds.source import Index, Metadata
 from provisioner.index.places.direct_reference import shown_url
-from provisioner.solve.python.distributions import Seat
-from provisioner.solve.python.named_files import FileSeat
-from provisioner.solve.requirement import PACKAGE, TORCH, Candidate, Key
-from provisioner.solve.stack import Relaxation
+from provisioner.places import Place
+from provisioner.solve.python.named_files import NamedFileCandidate
+from provisioner.solve.requirement import PACKAGE, Candidate, FileCandidate, Key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
     from provisioner.solve.search.universe import Universe
 
 
-def overridden(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Relaxation]:
+def overridden(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Overridden]:
     """Every requirement of metadata that an answer does not meet because an override stands in its place."""
     world, overrides = universe.packages, universe.problem.overrides
     if world is None or not overrides:
@@ -34,62 +37,65 @@ def overridden(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Re
         release = world.release_of(candidate)
         for needed in world.applicable(candidate):
             name = canonicalize_name(needed.name)
-            for override, origin in overrides.of(name):
+            for override, ground in overrides.of(name):
                 if not _is_met(needed, versions.get(name)):
-                    has = f"{name} {versions[name]}" if name in versions else f"no {name}"
-                    spelled = str(needed).partition(";")[0].strip()
-                    text = f"{release.name} {release.version} needs {spelled}, and has {has}: you override it with {override}"
-                    yield Relaxation(name="override", component=name, text=text, where=origin.where)
+                    yield Overridden(
+                        component=name,
+                        subject=Subject(release.name, str(release.version)),
+                        requirement=str(needed).partition(";")[0].strip(),
+                        distribution=name,
+                        has=versions.get(name, ""),
+                        override=str(override),
+                        source=ground.source,
+                    )
 
 
 def _is_met(needed: Pep508, version: str | None) -> bool:
     return version is not None and needed.specifier.contains(PackageVersion(version), prereleases=True)
 
 
-def file_relaxations(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Relaxation]:
+def file_relaxations(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[DirectUrl | BuiltHere]:
     """Files that only metadata names, and requirements that were found by building: what a reader would want to know."""
-    for key, candidate in pins.items():
-        seat = candidate.subject
-        if key.is_seat and isinstance(seat, FileSeat):
-            holder = f"{seat.holder.key.name} {seat.holder.label}"
-            text = f"{seat.name} comes from {shown_url(seat.url)}, which the metadata of {holder} names"
-            yield Relaxation(name="direct-url", component=seat.name, text=text, where=f"metadata of {holder}")
+    for candidate in pins.values():
+        if isinstance(candidate, NamedFileCandidate):
+            holder = Subject(candidate.holder.key.name, candidate.holder.label)
+            source = Metadata(holder.name, holder.label)
+            name, url = candidate.name, shown_url(candidate.url)
+            yield DirectUrl(component=name, distribution=name, url=url, holder=holder, source=source)
     for name, file in _built(universe, pins):
-        text = f"what {file.filename} requires was found by building it on this machine, with the build requirements of today"
-        yield Relaxation(name="build", component=name, text=text, where=f"index {file.index}")
+        yield BuiltHere(component=name, filename=file.filename, source=Index(file.index))
 
 
-def built_elsewhere(universe: Universe, pins: Mapping[Key, Candidate]) -> tuple[str, ...]:
-    """What nobody can promise of a build: that another machine finds the same requirements."""
-    return tuple(
-        f"{name}: what {file.filename} requires was found by building it on one machine; another may find something else"
-        for name, file in _built(universe, pins)
-    )
+def built_elsewhere(universe: Universe, pins: Mapping[Key, Candidate]) -> tuple[BuiltMetadata, ...]:
+    """Return the files of which nobody can promise that another machine finds the same requirements by building them."""
+    return tuple(BuiltMetadata(name=name, filename=file.filename) for name, file in _built(universe, pins))
 
 
 def _built(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[tuple[str, IndexFile]]:
     for key, candidate in pins.items():
-        is_plain = key.is_package and key != TORCH and "[" not in key.name and not isinstance(candidate.subject, Seat)
-        file = candidate.subject.file if is_plain and universe.packages is not None else None
+        file = candidate.release.file if isinstance(candidate, FileCandidate) and "[" not in key.name else None
         if file is not None and universe.packages is not None and universe.packages.is_built(file):
             yield key.name, file
 
 
-def cpu_only(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Relaxation]:
+def cpu_only(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[CpuOnly]:
     """Those that other packages brought along; who names one in the spec knows what it is."""
     problem, packages = universe.problem, universe.packages
     if problem.wish.accelerator != "cuda" or packages is None:
         return
-    named = {key.name.partition("[")[0] for key in packages.order}
+    named = {key.distribution for key in packages.order}
     for row in problem.matrix.distributions:
         chosen = pins.get(Key(row.name, PACKAGE)) if row.gpu_twin else None
         if chosen is None or row.name in named:
             continue
-        asking = sorted({one.key.name.partition("[")[0] for one in pins.values() if _requires(universe, one, chosen)})
-        why = f", which {asking[0]} needs," if asking else ""
-        text = f"{row.name} {chosen.label}{why} runs on the CPU; {row.gpu_twin} is the one for GPUs"
-        where = problem.matrix.positions.get(f"distribution:{row.name}", "the matrix")
-        yield Relaxation(name="cpu-only", component=row.name, text=text, where=where)
+        asking = sorted({one.key.distribution for one in pins.values() if _requires(universe, one, chosen)})
+        yield CpuOnly(
+            component=row.name,
+            subject=Subject(row.name, chosen.label),
+            gpu_twin=row.gpu_twin,
+            needed_by=asking[0] if asking else "",
+            source=Place.parse(problem.matrix.positions.get(f"distribution:{row.name}", "the matrix")),
+        )
 
 
 def _requires(universe: Universe, one: Candidate, other: Candidate) -> bool:

@@ -19,6 +19,7 @@ from msgspec import Struct
 from provisioner.host.model import Host
 from provisioner.solve.python.own_cuda import own_runtimes
 from provisioner.solve.python.own_libraries import own_libraries
+from provisioner.solve.requirement import ReleaseCandidate
 from provisioner.solve.rules.coverage import Target, compiles_for, runs_natively
 from provisioner.solve.rules.devices import FRAMEWORKS
 from provisioner.solve.rules.drivers import NativeDriver, RunsCuda
@@ -29,7 +30,7 @@ from provisioner.versions import Version
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from provisioner.matrix.model import Build
+    from provisioner.matrix.model import Build, DriverMinimum
     from provisioner.matrix.need import Need
     from provisioner.solve.problem import Problem
     from provisioner.solve.requirement import Candidate, Key
@@ -67,12 +68,11 @@ class _Gate:
         self._wish = problem.wish
         virtual = {name for name, component in self._matrix.components.items() if component.is_virtual}
         named = (one for one in pins.values() if one.key.component in self._matrix.components)
-        self._parts = [one for one in named if one.subject and not one.key.is_package and one.key.component not in virtual]
+        releases = (one for one in named if isinstance(one, ReleaseCandidate))
+        self._parts = [one for one in releases if one.key.component not in virtual]
         self._parts.extend((*own_runtimes(problem.matrix, pins), *own_libraries(problem, pins)))
         self._demands = list(self._all_demands())
-        self._minimums = [
-            (one.version, one.subject[0].driver) for one in self._parts if one.subject[0] and one.subject[0].driver
-        ]
+        self._minimums = [(one.version, one.release.driver) for one in self._parts if one.release.driver]
         self._builds = [build for one in self._parts if one.key.component in FRAMEWORKS and (build := _cuda_build(one))]
 
     def text(self) -> str:
@@ -101,8 +101,7 @@ class _Gate:
     def _all_demands(self) -> Iterator[_Demand]:
         static = Guards(self._matrix, self._wish)
         for part in self._parts:
-            release, build = part.subject[:2]
-            for need in (*(release.needs if release else ()), *(build.needs if build else ())):
+            for need in (*part.release.needs, *(part.build.needs if part.build is not None else ())):
                 if need.component in {"gpu", "driver"}:
                     yield _Demand((), need)
             for rule in self._matrix.rules:
@@ -161,8 +160,8 @@ class _Gate:
         beyond = _intervals(bounds, lambda driver: allows(driver, forward) and not allows(driver, anywhere))
         return plain, beyond
 
-    def _runs(self, version: Version, minimum: object, *, may_forward: bool) -> RunsCuda:
-        return RunsCuda(self._matrix, version, minimum, self._wish.allowed, may_forward=may_forward)  # type: ignore[arg-type]
+    def _runs(self, version: Version, minimum: DriverMinimum, *, may_forward: bool) -> RunsCuda:
+        return RunsCuda(self._matrix, version, minimum, self._wish.allowed, may_forward=may_forward)
 
     def _bounds(self, demands: Sequence[_Demand]) -> list[Version]:
         """Every driver version at which an answer may change, oldest first."""
@@ -184,8 +183,8 @@ def _targets(texts: tuple[str, ...]) -> tuple[Target, ...]:
     return tuple(Target.parse(text) for text in texts)
 
 
-def _cuda_build(candidate: Candidate) -> Build | None:
-    build: Build | None = candidate.subject[1]
+def _cuda_build(candidate: ReleaseCandidate) -> Build | None:
+    build = candidate.build
     return build if build is not None and build.accelerator == "cuda" else None
 
 

@@ -6,11 +6,27 @@ from typing import TYPE_CHECKING
 
 from packaging.specifiers import SpecifierSet
 
+from provisioner.grounds.doubt import (
+    AssumedDriver,
+    AssumedMacosBuild,
+    BroughtFramework,
+    FromSource,
+    NamelessForward,
+    OtherMinorNvcc,
+    Undecided,
+    UndocumentedKernel,
+    UnmeasuredTargets,
+    Unstated,
+    UnsuitableFlavour,
+    UnsupportedGpu,
+    UnsupportedOverride,
+)
+from provisioner.grounds.requirement import Row, Subject
 from provisioner.host.parse import parse_wsl
 from provisioner.solve.outcome.environment import overrides
-from provisioner.solve.outcome.gate_answer import gate_unverified
-from provisioner.solve.requirement import PACKAGE, PYTORCH, SLOTS, Key
-from provisioner.solve.rules.carriers import unlisted_words
+from provisioner.solve.outcome.gate_answer import gate_doubts
+from provisioner.solve.requirement import PACKAGE, PYTORCH, SLOTS, Key, build_of
+from provisioner.solve.rules.carriers import unlisted_bundles
 from provisioner.solve.rules.devices import FRAMEWORKS
 from provisioner.solve.rules.drivers import RunsCuda
 from provisioner.solve.rules.facts import (
@@ -18,8 +34,8 @@ from provisioner.solve.rules.facts import (
     NOT_WSL,
     WSL,
     has_driver_of_some_version,
+    profile_key,
     stated,
-    to_settle,
     virtualizations,
 )
 from provisioner.solve.rules.guards import Verdict
@@ -30,20 +46,21 @@ from provisioner.versions import Version
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from provisioner.grounds.doubt import Doubt
     from provisioner.matrix.need import Need
     from provisioner.solve.requirement import Candidate
-    from provisioner.solve.rules.needs import Unstated
+    from provisioner.solve.rules.needs import Open
     from provisioner.solve.search.universe import Universe
 
 ACCELERATED = ("cuda", "rocm")
 
 
-def unverified(universe: Universe, pins: Mapping[Key, Candidate]) -> tuple[str, ...]:
-    """Everything that remains to be verified about a chosen stack, each thing once."""
-    found = [
+def doubts(universe: Universe, pins: Mapping[Key, Candidate]) -> tuple[Doubt, ...]:
+    """Return everything that remains to be verified about a chosen stack, each thing once."""
+    found: list[Doubt] = [
         *_unmeasured(universe, pins),
         *_compiled(pins),
-        *unlisted_words(universe.problem.matrix, pins.values()),
+        *unlisted_bundles(universe.problem.matrix, pins.values()),
         *_overridden(universe, pins),
         *_unsupported(universe, pins),
         *_undocumented(universe),
@@ -53,53 +70,58 @@ def unverified(universe: Universe, pins: Mapping[Key, Candidate]) -> tuple[str, 
         *_driver_versions(universe, pins),
         *_flavours(universe, pins),
         *_forwarded(universe, pins),
-        *gate_unverified(universe, pins),
+        *gate_doubts(universe, pins),
         *_unstated(universe, pins),
         *_limited(universe, pins),
     ]
     return tuple(dict.fromkeys(found))
 
 
-def _unmeasured(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[str]:
+def _unmeasured(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
     if not any(key.component == "gpu" for key in universe.problem.domains):
         return
     for name in FRAMEWORKS:
         candidate = pins.get(Key(name))
-        build = candidate.subject[1] if candidate is not None else None
+        build = build_of(candidate)
         if candidate is None or build is None or build.accelerator not in ACCELERATED:
             continue
         if (build.sass if build.accelerator == "cuda" else build.gfx) is None:
-            yield f"gpu: nobody has measured which GPUs {name} {candidate.label} is compiled for"
+            yield UnmeasuredTargets(subject=Subject(name, candidate.label))
 
 
-def _compiled(pins: Mapping[Key, Candidate]) -> Iterator[str]:
+def _compiled(pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
     for name in FRAMEWORKS:
         candidate = pins.get(Key(name))
-        if candidate is not None and candidate.subject[1] is not None and candidate.subject[1].is_compiled:
+        build = build_of(candidate)
+        if candidate is not None and build is not None and build.is_compiled:
             part = "pytorch_build" if name == "pytorch" else name
-            yield f"{part}: {name} {candidate.label} is compiled from source: no binary is published"
+            yield FromSource(part=part, subject=Subject(name, candidate.label))
 
 
-def _overridden(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[str]:
+def _overridden(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
     devices = {candidate.label for key, candidate in pins.items() if key.component == "gpu"}
     for row in overrides(universe, pins):
-        settings = " ".join(f"{name}={value}" for name, value in row.variables)
-        passing = ", ".join(gfx for gfx in row.gfx if gfx in devices)
-        yield f"gpu: {passing} runs code for {row.runs_as} with {settings}, which nobody supports: {row.because}"
+        yield UnsupportedOverride(
+            devices=tuple(gfx for gfx in row.gfx if gfx in devices),
+            runs_as=row.runs_as,
+            settings=tuple(row.variables),
+            because=row.because,
+        )
 
 
-def _unsupported(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[str]:
+def _unsupported(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
     """AMD's list of supported GPUs is one thing, what wheels are compiled for another (matrices/rocm/rocm.yaml)."""
     rocm = pins.get(Key("rocm"))
-    supported = rocm.subject[1].gfx if rocm is not None and rocm.subject[1] is not None else None
+    build = build_of(rocm)
+    supported = build.gfx if build is not None else None
     if rocm is None or supported is None or any(overrides(universe, pins)):
         return
     for candidate in dict.fromkeys(one.label for key, one in pins.items() if key.component == "gpu"):
         if candidate not in supported:
-            yield f"gpu: {candidate} has code in the build, but AMD does not list it as supported by ROCm {rocm.label}"
+            yield UnsupportedGpu(device=candidate, rocm=rocm.label)
 
 
-def _undocumented(universe: Universe) -> Iterator[str]:
+def _undocumented(universe: Universe) -> Iterator[Doubt]:
     """Hosts whose stated driver is not documented to build on their stated kernel, which they run all the same."""
     wish = universe.problem.wish
     if wish.accelerator != "cuda" or wish.system != "linux":
@@ -112,30 +134,27 @@ def _undocumented(universe: Universe) -> Iterator[str]:
         need = kernels.of(Version.parse(driver))
         if "patched-kernel" in wish.allowed and kernels.carriers(Version.parse(driver), Version.parse(kernel)):
             continue  # named among the relaxations
-        if need is None:
-            yield f"kernel: no kernel is documented for driver {driver} of {target.label}"
-        elif not need.allows(Version.parse(kernel)):
-            yield f"kernel: driver {driver} is documented on kernel {need}; {target.label} states {kernel}"
+        if need is None or not need.allows(Version.parse(kernel)):
+            yield UndocumentedKernel(host=target.label, driver=driver, kernel=kernel, documented=need)
 
 
-def _another_minor(pins: Mapping[Key, Candidate]) -> Iterator[str]:
+def _another_minor(pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
     """torch.utils.cpp_extension compiles with an nvcc of another minor release than PyTorch's CUDA, but warns."""
     cuda = pins.get(Key("cuda"))
     for key, nvcc in pins.items():
         if key.component == "nvcc" and cuda is not None and nvcc.version.release[:2] != cuda.version.release[:2]:
-            of = f" of {key.world}" if key.world else ""
-            yield f"nvcc: {nvcc.label}{of} is not of CUDA {cuda.label}, the framework's; PyTorch warns of another minor release"
+            yield OtherMinorNvcc(nvcc=nvcc.label, cuda=cuda.label, host=key.scope)
 
 
-def _macos_builds(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[str]:
+def _macos_builds(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
     for target in universe.problem.wish.hosts:
         candidate = pins.get(Key("macos", target.label))
         value = stated(target.host, "macos")
         if candidate is not None and value is not None and "+" in candidate.label and "+" not in value:
-            yield f"macos: {target.label} does not state its build; {candidate.label.partition('+')[2]} was assumed"
+            yield AssumedMacosBuild(host=target.label, build=candidate.label.partition("+")[2])
 
 
-def _brought_along(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[str]:
+def _brought_along(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
     """A framework that only a package brings is the index's default, which is seldom the accelerated one."""
     problem = universe.problem
     if problem.wish.accelerator not in ACCELERATED:
@@ -146,10 +165,10 @@ def _brought_along(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterato
             continue
         component = problem.matrix.components.get(name)
         if component is not None and component.releases:
-            yield f"{name}: {name} {chosen.label} comes along with other packages, without its GPU build; name it to have that"
+            yield BroughtFramework(framework=name, version=chosen.label)
 
 
-def _unstated(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[str]:
+def _unstated(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
     """Facts that rules of the chosen stack need and a host does not state: each fact of a host once.
 
     The law: whatever the facts turn out to be that hosts leave out, a stack with the verdict `yes` works on them. What the
@@ -158,23 +177,19 @@ def _unstated(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[str
     held against. tests/property/test_three_valued.py holds both halves of it.
     """
     problem = universe.problem
-    said: set[tuple[str, str]] = {
-        (name, target.label)
-        for name, _, text in (line.partition(": ") for line in problem.unverified)
-        for target in problem.wish.hosts
-        if text.startswith(f"{target.label} ")
-    }
+    named = {(one.component, one.of_host) for one in problem.doubts if one.of_host}
     found = [one for key, candidate in pins.items() if not key.is_package for one in problem.needs.unstated(candidate)]
     # What is needed comes first: where the fact a rule needs is unstated itself, naming that one is enough.
     for one in sorted(found, key=lambda one: bool(one.guards)):
-        if not {(one.component, one.label), (one.need, one.label)} & said and _matters(one, universe, pins):
-            said.add((one.component, one.label))
-            yield one.text
+        fact, host = one.doubt.fact, one.doubt.host
+        if not {(fact, host), (one.need, host)} & named and _matters(one, universe, pins):
+            named.add((fact, host))
+            yield one.doubt
 
 
-def _matters(one: Unstated, universe: Universe, pins: Mapping[Key, Candidate]) -> bool:
+def _matters(one: Open, universe: Universe, pins: Mapping[Key, Candidate]) -> bool:
     """Whether the answer could be wrong: a rule's open guards may hold for what was chosen, and what it needs is not met."""
-    if not _may_hold(one.guards, one.label, universe, pins):
+    if not _may_hold(one.guards, one.doubt.host, universe, pins):
         return False
     if one.requirement is None:
         return True
@@ -198,7 +213,7 @@ def _may_hold(open_guards: Iterable[Need], label: str, universe: Universe, pins:
     return True
 
 
-def _limited(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[str]:
+def _limited(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
     """Limits that would refuse a chosen distribution if a host stated a fact of their guards."""
     problem, framework = universe.problem, pins.get(PYTORCH)
     for row in problem.matrix.limits:
@@ -211,21 +226,21 @@ def _limited(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[str]
             undecided = problem.needs.guards.open(row.guards, target)
             if undecided and _may_hold(undecided, target.label, universe, pins):
                 fact = undecided[0].component
-                missing = f"{fact}: {target.label} does not state it, so whether limit {row.name} holds is unknown"
-                yield f"{missing}: {row.because}{to_settle(fact, target.host)}"
+                reason = Undecided(table="limit", name=row.name, because=row.because)
+                yield Unstated(fact=fact, host=target.label, profile_key=profile_key(fact, target.host), reason=reason)
 
 
-def _driver_versions(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[str]:
+def _driver_versions(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
     """A driver that is there but not said which: what was chosen for it need not be what runs."""
     for target in universe.problem.wish.hosts:
         for name in DRIVER_KINDS:
             chosen = pins.get(Key(name, target.label))
             if chosen is not None and has_driver_of_some_version(target.host, name):
-                missing = f"{name}: {target.label} has a driver and does not state its version; {chosen.label} was assumed"
-                yield missing + to_settle("driver_version")
+                key = profile_key("driver_version")
+                yield AssumedDriver(driver=name, host=target.label, version=chosen.label, profile_key=key)
 
 
-def _forwarded(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[str]:
+def _forwarded(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
     """Forward compatibility where nobody said which GPUs a host has: it serves data-centre GPUs only."""
     needs = universe.problem.needs
     unnamed = [one for one in universe.problem.wish.hosts if needs.guards.is_data_centre(one) is Verdict.UNKNOWN]
@@ -234,28 +249,27 @@ def _forwarded(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[st
     for target in unnamed:
         key = Key("driver", target.label)
         if any(test.basis(pins[key].version) == "forward-compat" for of, test in tests if of == key):
-            missing = f"gpu_kind: {target.label} does not name its GPUs, and forward compatibility is for data-centre GPUs only"
-            yield missing + to_settle("gpu_kind")
+            yield NamelessForward(host=target.label, profile_key=profile_key("gpu_kind"))
 
 
-def _flavours(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[str]:
+def _flavours(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
     """Which flavour of NVIDIA's kernel module runs, where a driver does and not every flavour would work.
 
     A driver still to be installed is installed with the flavour that was chosen; one that runs has one already. A flavour
     that the driver's release does not have at all, as an unguarded rule says, cannot be what runs.
     """
     rules = universe.problem.matrix.rules
-    never = {f"rule {rule.name}" for rule in rules if rule.when.component == "driver" and not rule.guards}
+    never = {Row("rule", rule.name) for rule in rules if rule.when.component == "driver" and not rule.guards}
     for target in universe.problem.wish.hosts:
         driver = pins.get(Key("driver", target.label))
         if driver is None or target.host.driver is None or target.host.driver.module is not None:
             continue
-        of_host = {key: one for key, one in pins.items() if key.world == target.label and key.component != "driver_module"}
+        of_host = {key: one for key, one in pins.items() if key.scope == target.label and key.component != "driver_module"}
         for flavour in universe.candidates(Key("driver_module", target.label)):
             tested = {**of_host, flavour.key: flavour}
             wanted = (*universe.requirements(driver), *universe.requirements(flavour))
             broken = [one for one in wanted if one.key in tested and not universe.accepts(one, tested[one.key])]
-            if broken and not any(one.origin.group in never for one in broken):
-                missing = f"driver_module: {target.label} does not state it, and {flavour.label} would not do"
-                yield f"{missing}: {broken[0].origin.text}{to_settle('driver_module')}"
+            if broken and not any(one.ground.group in never for one in broken):
+                key = profile_key("driver_module")
+                yield UnsuitableFlavour(host=target.label, flavour=flavour.label, ground=broken[0].ground, profile_key=key)
                 break

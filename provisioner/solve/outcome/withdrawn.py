@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from provisioner.grounds.choice import Yanked
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -11,8 +13,8 @@ if TYPE_CHECKING:
     from provisioner.solve.search.universe import Universe
 
 
-def withdrawn(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[str]:
-    """One line for each chosen file that is yanked, with the reason its index gives.
+def withdrawn(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Yanked]:
+    """Yield each chosen file that is yanked, with the reason its index gives.
 
     Source: PEP 592, "Installers should emit a warning when they do decide to install a yanked file".
     """
@@ -22,5 +24,4 @@ def withdrawn(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[str
     found = {release.name: release for key, one in pins.items() if key.is_package and (release := world.release_of(one)).file}
     for name, release in sorted(found.items()):
         if release.file is not None and release.file.yanked is not None:
-            why = f": {release.file.yanked}" if release.file.yanked else ", with no reason given"
-            yield f"{name} {release.version} is yanked{why}"
+            yield Yanked(name=name, version=str(release.version), reason=release.file.yanked)

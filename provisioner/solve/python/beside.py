@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provisioner.solve.python.distributions import DistributionFacts
+from provisioner.solve.requirement import FileCandidate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -20,6 +21,6 @@ def needs_beside(problem: Problem, beside: Mapping[Key, Candidate]) -> Iterator[
     """Their driver and GPUs for a CUDA they bring, and their glibc, as far as the matrix knows more than metadata says."""
     facts = DistributionFacts(problem, "")
     for candidate in beside.values():
-        for one in facts.of(candidate, candidate.subject):
+        for one in facts.of(candidate) if isinstance(candidate, FileCandidate) else ():
             if not one.key.is_package and problem.is_virtual(one.key.component):
                 yield one

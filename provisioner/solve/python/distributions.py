@@ -8,8 +8,13 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from packaging.specifiers import SpecifierSet
 
+from provisioner.grounds.bound import Specifier
+from provisioner.grounds.predicate import CompiledAgainst, CompiledForLocal, Needs, NeedsAbi, NeedsOutside, Requires
+from provisioner.grounds.requirement import Entails, Relation, Row, Subject
+from provisioner.grounds.source import MatrixRow
 from provisioner.index.model import DIRECT_PATH, DIRECT_URL
 from provisioner.names import DISTRIBUTION_OF_COMPONENT
+from provisioner.places import Place
 from provisioner.solve.python.own_cuda import CUDA, own_cuda_needs
 from provisioner.solve.python.own_libraries import own_library_needs
 from provisioner.solve.requirement import (
@@ -17,22 +22,23 @@ from provisioner.solve.requirement import (
     PYTORCH,
     TORCH,
     Candidate,
+    FileCandidate,
+    HolderCandidate,
     Key,
     Labelled,
     Matching,
     OneOf,
-    Origin,
     Requirement,
     Within,
+    build_of,
 )
-from provisioner.solve.rules.needs import NOBODY
+from provisioner.solve.rules.needs import NOBODY, bound_of
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-    from packaging.version import Version as PackageVersion
-
+    from provisioner.grounds.predicate import Predicate
     from provisioner.index.model import PackageRelease
     from provisioner.matrix.model import Build, Matrix
     from provisioner.matrix.model_distributions import Distribution, DistributionLimit, ImpliedNeed
@@ -56,38 +62,13 @@ def of_variant_indexes(matrix: Matrix) -> frozenset[str]:
     return frozenset({DISTRIBUTION_OF_COMPONENT[PYTORCH.name], *COMPILERS, *served})
 
 
-class Seat(Struct, frozen=True):
-    """The subject of a candidate of a limit's key: a place only one of the two that exclude each other can take.
-
-    `holder` is the version of the distribution, or the framework's wheel, that takes it. It passes for its holder's file, so
-    that a chosen seat says about packages only what the holder says anyway.
-    """
-
-    holder: Candidate
-
-    @property
-    def version(self) -> PackageVersion:
-        """The holder's version."""
-        return self.holder.pep440
-
-    @property
-    def file(self) -> Candidate:
-        """Not None: a seat can always be taken."""
-        return self.holder
-
-    @property
-    def is_usable(self) -> bool:
-        """A seat is not withdrawn; its holder may be."""
-        return True
-
-
 class _Limit(Struct, frozen=True):
     """One limit that holds on the target, with its specifier parsed and a key of its own."""
 
     row: DistributionLimit
     specifier: SpecifierSet
     key: Key
-    where: str
+    source: MatrixRow
 
     def excludes(self, candidate: Candidate) -> bool:
         """Whether a version of the distribution may not be beside the framework's limited releases."""
@@ -129,11 +110,12 @@ class DistributionFacts:
 
         Such versions are listed last: before the search refuses one it reads its metadata, and NumPy 2 has dozens.
         """
-        name = candidate.key.name.partition("[")[0]
+        name = candidate.key.distribution
         return any(limit.row.distribution == name and limit.excludes(candidate) for limit in self._certain)
 
-    def of(self, candidate: Candidate, release: PackageRelease) -> tuple[Requirement, ...]:
-        """What one version of a distribution requires beyond its metadata; `release` has a file."""
+    def of(self, candidate: FileCandidate) -> tuple[Requirement, ...]:
+        """Return what one version of a distribution requires beyond its metadata."""
+        release = candidate.release
         found: list[Requirement] = []
         limits = [one for one in self._limits if one.row.distribution == release.name and one.excludes(candidate)]
         known = self._known.get(release.name)
@@ -155,13 +137,13 @@ class DistributionFacts:
         """The distribution of the limit a key belongs to, "" for the key of a distribution."""
         return next((limit.row.distribution for limit in self._limits if limit.key == key), "")
 
-    def seats(self, key: Key, versions: tuple[Candidate, ...], wheels: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
-        """Candidates of a limit's key: one for each version it excludes, one for each build it is about."""
+    def holders(self, key: Key, versions: tuple[Candidate, ...], wheels: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
+        """Return the candidates of a limit's key: one for each version it excludes, one for each build it is about."""
         limit = next(one for one in self._limits if one.key == key)
-        holders = [one for one in versions if one.subject.file is not None and limit.excludes(one)]
+        holders = [one for one in versions if not one.has_no_file and limit.excludes(one)]
         holders.extend(one for one in wheels if limit.row.when.allows(one.version))
         return tuple(
-            {label: Candidate(key, NO_VERSION, label, Seat(one)) for one in holders for label in [_seat(one)]}.values()
+            {label: HolderCandidate(key, NO_VERSION, label, one) for one in holders for label in [_named(one)]}.values()
         )
 
     def _by_limit(self, limit: _Limit, candidate: Candidate) -> Requirement:
@@ -175,26 +157,27 @@ class DistributionFacts:
         if not self._is_framework_required:
             return _takes(limit, candidate)
         others = [one.label for one in self._problem.domains[PYTORCH] if not limit.row.when.allows(one.version)]
-        return Requirement(PYTORCH, Labelled(frozenset(others), f"outside {limit.row.when}"), _said(limit, candidate))
+        return Requirement(PYTORCH, Labelled(frozenset(others)), _limited(limit, candidate))
 
     def _its_build(self, candidate: Candidate, release: PackageRelease, known: Distribution) -> Requirement:
+        """Require the PyTorch build that a wheel is compiled for, as its index, or its local version, says."""
         is_variant = self._is_of_variant(release)
         wanted = self._variant_index if is_variant else "pypi"
-        labels = frozenset(one.label for one in self._problem.domains[PYTORCH] if one.subject[1].index == wanted)
-        where = f"the {wanted} index"
-        text = f"{release.name} {candidate.label} from {where} is compiled for the PyTorch build of {where}"
-        if not is_variant and known.served_by == DEFAULT and self._without_cuda:
-            labels = self._of_cuda
-            text = f"{text}, or for one with CUDA where that is a CPU build"
+        is_of_cuda = not is_variant and known.served_by == DEFAULT and bool(self._without_cuda)
+        predicate: Predicate = CompiledAgainst(wanted, or_with_cuda=is_of_cuda)
+        labels = self._of_cuda if is_of_cuda else self._builds(lambda build: build.index == wanted)
         local = release.version.local
         if release.file is not None and release.file.index in {DIRECT_PATH, DIRECT_URL} and local:
             # A file that is named by where it lies says by its local version which build it is for, as PyTorch's own do.
-            labels = frozenset(one.label for one in self._problem.domains[PYTORCH] if one.subject[1].local == local)
-            where = f"its local version {local}"
-            text = f"{release.name} {candidate.label} is compiled for the PyTorch build that {where} names"
+            labels = self._builds(lambda build: build.local == local)
+            predicate = CompiledForLocal(local)
         place = self._place(f"distribution:{known.name}")
-        origin = Origin("rule", release.name, f"{release.name} needs pytorch_build", text, place)
-        return Requirement(PYTORCH, Labelled(labels, f"a build of {where}"), origin)
+        ground = _entails(candidate, predicate, Relation(release.name, "pytorch_build"), place)
+        return Requirement(PYTORCH, Labelled(labels), ground)
+
+    def _builds(self, is_wanted: Callable[[Build], bool]) -> frozenset[str]:
+        domain = self._problem.domains[PYTORCH]
+        return frozenset(one.label for one in domain if (build := build_of(one)) is not None and is_wanted(build))
 
     @cached_property
     def _without_cuda(self) -> frozenset[Version]:
@@ -217,8 +200,8 @@ class DistributionFacts:
         return frozenset(
             one.label
             for one in self._problem.domains[PYTORCH]
-            for build in [one.subject[1]]
-            if (build.accelerator == CUDA if one.version in self._without_cuda else build.index == "pypi")
+            if (build := build_of(one)) is not None
+            and (build.accelerator == CUDA if one.version in self._without_cuda else build.index == "pypi")
         )
 
     def _is_of_variant(self, release: PackageRelease) -> bool:
@@ -237,15 +220,15 @@ class DistributionFacts:
                     yield self._of_its_abi(candidate, row, place=place)
                 yield from own_cuda_needs(self._problem, candidate, row, place=place)
 
-    def _of_its_abi(self, candidate: Candidate, row: ImpliedNeed, *, place: str) -> Requirement:
+    def _of_its_abi(self, candidate: Candidate, row: ImpliedNeed, *, place: Place) -> Requirement:
         """PyTorch's functions that take strings or lists have other names in the other C++ ABI, so they are not found there."""
-        name, words = candidate.key.name, f"a build of the {'new' if row.cxx11_abi else 'old'} C++ ABI"
-        labels = frozenset(one.label for one in self._problem.domains[PYTORCH] if has_abi(one.subject[1], row))
-        text = f"{name} {candidate.label} needs {words} of PyTorch: its libraries call functions by their names in that ABI"
-        return Requirement(PYTORCH, Labelled(labels, words), Origin("rule", name, f"{name} needs pytorch_build", text, place))
+        labels = frozenset(one.label for one in self._problem.domains[PYTORCH] if has_abi(build_of(one), row))
+        relation = Relation(candidate.key.name, "pytorch_build")
+        ground = _entails(candidate, NeedsAbi(is_new=bool(row.cxx11_abi)), relation, place)
+        return Requirement(PYTORCH, Labelled(labels), ground)
 
-    def _place(self, position: str) -> str:
-        return self._problem.matrix.positions.get(position, "the matrix")
+    def _place(self, position: str) -> Place:
+        return Place.parse(self._problem.matrix.positions.get(position, "the matrix"))
 
 
 def _is_compiled(known: Distribution, release: PackageRelease) -> bool:
@@ -267,18 +250,22 @@ def _has_one_abi(release: PackageRelease) -> bool:
     return filename.endswith(".whl") and "linux" in filename and not release.version.local
 
 
-def _need(candidate: Candidate, row: ImpliedNeed, need: Need, *, place: str, key: Key) -> Requirement:
+def _need(candidate: Candidate, row: ImpliedNeed, need: Need, *, place: Place, key: Key) -> Requirement:
+    predicate = Needs(need.component, (bound_of(need),), row.because)
+    ground = _entails(candidate, predicate, Relation(candidate.key.name, need.component, "undeclared"), place)
+    return Requirement(key, OneOf(need.one_of) if need.one_of else Within(need.range), ground)
+
+
+def _package(candidate: Candidate, row: ImpliedNeed, needed: tuple[str, str], *, place: Place) -> Requirement:
+    other, specifier = needed
+    predicate = Requires(other, (Specifier(specifier),), row.because)
+    ground = _entails(candidate, predicate, Relation(candidate.key.name, other, "undeclared"), place)
+    return Requirement(Key(other, PACKAGE), Matching(SpecifierSet(specifier)), ground)
+
+
+def _entails(candidate: Candidate, predicate: Predicate, relation: Relation | Row, source: Place | MatrixRow) -> Entails:
     name = candidate.key.name
-    text = f"{name} {candidate.label} needs {need.component} {need}: {row.because}"
-    origin = Origin("rule", name, f"{name} needs {need.component}, undeclared", text, place)
-    return Requirement(key, OneOf(need.one_of) if need.one_of else Within(need.range), origin)
-
-
-def _package(candidate: Candidate, row: ImpliedNeed, needed: tuple[str, str], *, place: str) -> Requirement:
-    name, (other, specifier) = candidate.key.name, needed
-    text = f"{name} {candidate.label} needs {other} {specifier}: {row.because}"
-    origin = Origin("rule", name, f"{name} needs {other}, undeclared", text, place)
-    return Requirement(Key(other, PACKAGE), Matching(SpecifierSet(specifier)), origin)
+    return Entails(name=name, subject=Subject(name, candidate.label), predicate=predicate, relation=relation, cited=source)
 
 
 def _holds(problem: Problem, row: DistributionLimit) -> bool:
@@ -288,23 +275,25 @@ def _holds(problem: Problem, row: DistributionLimit) -> bool:
 
 
 def _limit(problem: Problem, row: DistributionLimit) -> _Limit:
-    place = problem.matrix.positions.get(f"limit:{row.name}", "the matrix")
-    return _Limit(row, SpecifierSet(row.specifier), Key(f"limit {row.name}", PACKAGE), f"limit {row.name}, {place}")
+    place = Place.parse(problem.matrix.positions.get(f"limit:{row.name}", "the matrix"))
+    key = Key(f"limit {row.name}", PACKAGE)
+    return _Limit(row, SpecifierSet(row.specifier), key, MatrixRow("limit", row.name, place))
 
 
 def _takes(limit: _Limit, holder: Candidate) -> Requirement:
-    label = _seat(holder)
-    return Requirement(limit.key, Labelled(frozenset({label}), label), _said(limit, holder))
+    return Requirement(limit.key, Labelled(frozenset({_named(holder)})), _limited(limit, holder))
 
 
-def _said(limit: _Limit, holder: Candidate) -> Origin:
+def _limited(limit: _Limit, holder: Candidate) -> Entails:
     row, name = limit.row, holder.key.name
+    subject = Subject(name, holder.label)
     if holder.key == TORCH:
-        text = f"{name} {holder.label} needs {row.distribution} {row.specifier}: {row.because}"
-        return Origin("rule", PYTORCH.name, f"limit {row.name} of pytorch", text, limit.where)
-    text = f"{name} {holder.label} needs pytorch outside {row.when}: {row.because}"
-    return Origin("rule", name, f"limit {row.name}", text, limit.where)
+        predicate: Predicate = Requires(row.distribution, (Specifier(row.specifier),), row.because)
+        relation = Row("limit", row.name, PYTORCH.name)
+        return Entails(name=PYTORCH.name, subject=subject, predicate=predicate, relation=relation, cited=limit.source)
+    predicate = NeedsOutside(PYTORCH.name, row.when.range, row.because)
+    return Entails(name=name, subject=subject, predicate=predicate, relation=Row("limit", row.name), cited=limit.source)
 
 
-def _seat(holder: Candidate) -> str:
+def _named(holder: Candidate) -> str:
     return f"{holder.key.name} {holder.label}"

@@ -33,7 +33,7 @@ def names_prerelease(specifier: SpecifierSet) -> bool:
 
 def is_met_without(specifier: SpecifierSet, listed: Iterable[Candidate]) -> bool:
     """Whether some version that is offered to everybody meets a requirement."""
-    offered = (one for one in listed if one.subject.file is not None and not one.is_yanked)
+    offered = (one for one in listed if not one.has_no_file and not one.is_withheld)
     return any(specifier.contains(one.pep440, prereleases=True) for one in offered)
 
 
@@ -48,10 +48,9 @@ class EarlyVersions:
         """The pre-releases of a project that some metadata asks for, newest first; raises `UnavailableError`."""
         return self._source.early(name) if name in self._met.early and isinstance(self._source, EarlySource) else ()
 
-    def remark(self, name: NormalizedName, specifier: SpecifierSet) -> str:
-        """What to add to the words of a requirement that takes final versions alone, where others ask for a pre-release."""
-        words = ", and names no pre-release: policy `allow: [prerelease]` would take one"
-        return words if name in self._met.early and not names_prerelease(specifier) else ""
+    def is_final_only(self, name: NormalizedName, specifier: SpecifierSet) -> bool:
+        """Whether a requirement takes final versions alone although others ask for a pre-release of the same distribution."""
+        return name in self._met.early and not names_prerelease(specifier)
 
     def look(self, name: NormalizedName, specifier: SpecifierSet, listed: Callable[[], Iterable[Candidate]]) -> None:
         """Remember a requirement of metadata that a pre-release alone meets; raises `UnavailableError`."""

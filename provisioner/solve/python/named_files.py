@@ -10,21 +10,33 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from msgspec.structs import asdict
+from msgspec.structs import replace
 from packaging.utils import NormalizedName, canonicalize_name
 
 from provisioner.errors import ProvisionError, UnavailableError
-from provisioner.index.model import FileSource, PackageRelease
+from provisioner.grounds.predicate import IsForHolders, NamesFile, RequiresFile
+from provisioner.grounds.requirement import Entails, Relation, Subject
+from provisioner.index.model import FileSource
 from provisioner.index.places.direct_reference import DirectReferenceError, direct_reference, shown_url
-from provisioner.solve.python.distributions import NO_VERSION, Seat
-from provisioner.solve.requirement import PACKAGE, Candidate, Key, Labelled, Origin, Requirement
+from provisioner.solve.python.distributions import NO_VERSION
+from provisioner.solve.requirement import (
+    PACKAGE,
+    Candidate,
+    FileCandidate,
+    HolderCandidate,
+    Key,
+    Labelled,
+    Requirement,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from packaging.requirements import Requirement as Pep508
 
-    from provisioner.index.model import IndexFile, PackageSource
+    from provisioner.grounds.requirement import Ground
+    from provisioner.grounds.source import Source
+    from provisioner.index.model import IndexFile, PackageRelease, PackageSource
 
 PYPI_HOSTS = frozenset({"files.pythonhosted.org", "test-files.pythonhosted.org"})
 """Where PyPI and its test instance keep their files."""
@@ -33,12 +45,8 @@ _NOWHERE = Path("/")
 """What the addresses of metadata are relative to; those of this machine are refused."""
 
 
-class NamedRelease(PackageRelease, frozen=True):
-    """A release that is one file which requirements name, and no other file of that version."""
-
-
-class FileSeat(Seat, frozen=True, kw_only=True):
-    """The place of a file that only metadata names: taken by one of those who name it. `name` is the file's distribution."""
+class NamedFileCandidate(HolderCandidate, frozen=True, eq=False, gc=False, kw_only=True):
+    """The mutex of a file that only metadata names: taken by one of those who name it. `name` is the file's distribution."""
 
     name: str
     url: str
@@ -79,16 +87,16 @@ class MetFiles:
 class NamedFiles:
     """Answers for the files of one search: `asked` are the requirements of the spec that hold on the target."""
 
-    def __init__(self, source: PackageSource, asked: Iterable[tuple[Pep508, Origin]], met: MetFiles) -> None:
+    def __init__(self, source: PackageSource, asked: Iterable[tuple[Pep508, Ground]], met: MetFiles) -> None:
         self._source = source
         self._met = met
         self._given: dict[str, list[str]] = {}
-        self._seats: dict[Key, tuple[str, str]] = {}
-        self._places: dict[str, str] = {}
-        for requirement, origin in asked:
+        self._mutexes: dict[Key, tuple[str, str]] = {}
+        self._places: dict[str, Source | None] = {}
+        for requirement, ground in asked:
             if requirement.url is not None:
                 self._given.setdefault(canonicalize_name(requirement.name), []).append(requirement.url)
-                self._places.setdefault(canonicalize_name(requirement.name), origin.where)
+                self._places.setdefault(canonicalize_name(requirement.name), ground.source)
 
     def is_given(self, name: str) -> bool:
         """Whether the spec names a file of a distribution, which then comes from nowhere else."""
@@ -99,26 +107,26 @@ class NamedFiles:
         urls = self._given.get(name)
         return self._release(name, urls[0]) if urls else None
 
-    def candidates(self, key: Key) -> list[Candidate]:
+    def candidates(self, key: Key) -> list[FileCandidate]:
         """The files that are known under a key's name."""
         name = _name(key)
-        found: dict[str, Candidate] = {}
+        found: dict[str, FileCandidate] = {}
         for url in self._given.get(name) or self._met.urls(name):
             release = self._readable(name, url)
             if release is not None:
                 label = _label(release, url)
-                found.setdefault(label, Candidate(key, NO_VERSION, label, NamedRelease(**asdict(release))))
+                found.setdefault(label, FileCandidate(key, NO_VERSION, label, release, is_named=True))
         return list(found.values())
 
-    def asked(self, key: Key, url: str, origin: Origin) -> Requirement:
-        """The spec's requirement of the very file; raises what reading the file raises."""
-        return Requirement(key, Labelled(frozenset({_label(self._release(_name(key), url), url)}), "this file"), origin)
+    def asked(self, key: Key, url: str, ground: Ground) -> Requirement:
+        """Return the spec's requirement of the very file; raises what reading the file raises."""
+        return Requirement(key, Labelled(frozenset({_label(self._release(_name(key), url), url)})), ground)
 
-    def required(self, key: Key, needed: Pep508, *, holder: Candidate, origin: Origin) -> Requirement:
+    def required(self, key: Key, needed: Pep508, *, holder: Candidate, ground: Entails) -> Requirement:
         """A candidate's requirement of the very file that its metadata names."""
         assert needed.url is not None
         name = _name(key)
-        shown = f"{holder.key.name} {holder.label} needs {name} @ {shown_url(needed.url)}"
+        predicate = RequiresFile(name=name, url=shown_url(needed.url))
         try:
             if _is_of_machine(needed.url):
                 raise DirectReferenceError("metadata cannot name a file of this machine")
@@ -131,43 +139,43 @@ class NamedFiles:
         except UnavailableError:
             raise
         except ProvisionError as error:
-            return Requirement(key, Labelled(frozenset(), "this file"), origin._replace(text=f"{shown}: {error.message}"))
+            refused = replace(ground, predicate=replace(predicate, problem=error.message))
+            return Requirement(key, Labelled(frozenset()), refused)
         if self.is_given(name) and all(one.label != label for one in self.candidates(key)):
-            shown = f"{shown}, where the spec names {shown_url(self._given[name][0])} ({self._places[name]})"
-        return Requirement(key, Labelled(frozenset({label}), "this file"), origin._replace(text=shown))
+            predicate = replace(predicate, instead=shown_url(self._given[name][0]), place=self._places[name])
+        return Requirement(key, Labelled(frozenset({label})), replace(ground, predicate=predicate))
 
     def support(self, candidate: Candidate) -> tuple[Requirement, ...]:
         """What a file needs that only metadata names: somebody who names it. Nobody else may have it chosen for them."""
         name = _name(candidate.key)
-        if self.is_given(name) or not is_named(candidate):
+        if self.is_given(name) or not isinstance(candidate, FileCandidate) or not candidate.is_named:
             return ()
-        url = next((one for one in self._met.urls(name) if _label(candidate.subject, one) == candidate.label), None)
+        url = next((one for one in self._met.urls(name) if _label(candidate.release, one) == candidate.label), None)
         if url is None:
             return ()
-        # The key of a seat, like that of a limit, is no distribution's.
         key = Key(f"limit {name} @ {url}", PACKAGE)
-        self._seats[key] = name, url
+        self._mutexes[key] = name, url
         labels = frozenset(_holder(one) for one in self._met.holders(name, url))
-        text = f"{name} {candidate.label} is for who names this file"
-        return (Requirement(key, Labelled(labels, "one of them"), Origin("rule", name, f"{name} is named", text)),)
+        return (Requirement(key, Labelled(labels), _named(name, Subject(name, candidate.label), IsForHolders())),)
 
-    def seats(self, key: Key) -> tuple[Candidate, ...] | None:
-        """Who may name a file, as candidates; None for a key that is not one of `support`'s."""
-        place = self._seats.get(key)
+    def holders(self, key: Key) -> tuple[Candidate, ...] | None:
+        """Return those who may name a file, as candidates; None for a key that is not one of `support`'s."""
+        place = self._mutexes.get(key)
         if place is None:
             return None
         name, url = place
-        seats = (FileSeat(one, name=name, url=url) for one in self._met.holders(name, url))
-        return tuple(Candidate(key, NO_VERSION, _holder(seat.holder), seat) for seat in seats)
+        return tuple(
+            NamedFileCandidate(key, NO_VERSION, _holder(one), one, name=name, url=url) for one in self._met.holders(name, url)
+        )
 
-    def of_seat(self, seat: Candidate) -> tuple[Requirement, ...]:
-        """A seat is taken by its holder: the one that names the file is chosen too."""
-        if seat.key not in self._seats:
+    def of_holder(self, candidate: HolderCandidate) -> tuple[Requirement, ...]:
+        """Return that whoever takes the mutex of a file is chosen too; nothing for other mutexes."""
+        if candidate.key not in self._mutexes:
             return ()
-        holder = seat.subject.holder
-        name, _ = self._seats[seat.key]
-        origin = Origin("rule", name, f"{name} is named", f"{holder.key.name} {holder.label} names the file")
-        return (Requirement(holder.key, Labelled(frozenset({holder.label}), holder.label), origin),)
+        holder = candidate.holder
+        name, _ = self._mutexes[candidate.key]
+        ground = _named(name, Subject(holder.key.name, holder.label), NamesFile())
+        return (Requirement(holder.key, Labelled(frozenset({holder.label})), ground),)
 
     def is_built(self, file: IndexFile) -> bool:
         """Whether what a file requires was found by building it."""
@@ -192,7 +200,11 @@ class NamedFiles:
 
 def is_named(candidate: Candidate) -> bool:
     """Whether a candidate is a file that requirements name, and not one that an index lists."""
-    return isinstance(candidate.subject, NamedRelease)
+    return isinstance(candidate, FileCandidate) and candidate.is_named
+
+
+def _named(name: str, subject: Subject, predicate: IsForHolders | NamesFile) -> Entails:
+    return Entails(name=name, subject=subject, predicate=predicate, relation=Relation(name, "who names it"), cited=None)
 
 
 def _label(release: PackageRelease, url: str) -> str:
@@ -214,14 +226,14 @@ def _refuse_elsewhere(holder: Candidate, url: str) -> None:
     Source: pip, `_internal/req/constructors.py`: "Packages installed from PyPI cannot depend on packages which are not also
     hosted on PyPI".
     """
-    file = holder.subject.file if isinstance(holder.subject, PackageRelease) else None
+    file = holder.release.file if isinstance(holder, FileCandidate) else None
     is_of_pypi = file is not None and urlsplit(file.url).netloc in PYPI_HOSTS
     if is_of_pypi and urlsplit(url).netloc not in PYPI_HOSTS:
         raise DirectReferenceError("a file of PyPI cannot name one that PyPI does not have; name it in the spec if you want it")
 
 
 def _name(key: Key) -> str:
-    return canonicalize_name(key.name.partition("[")[0])
+    return canonicalize_name(key.distribution)
 
 
 def _holder(candidate: Candidate) -> str:

@@ -9,6 +9,20 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version as PackageVersion
 
+from provisioner.grounds.bound import Specifier
+from provisioner.grounds.predicate import (
+    InstalledAs,
+    InstalledFromWheel,
+    IsExtraOf,
+    IsPrerelease,
+    NoFile,
+    NoWheel,
+    Requires,
+    RequiresFile,
+    Unpublished,
+)
+from provisioner.grounds.requirement import Entails, Relation, Subject
+from provisioner.grounds.source import Index, Metadata
 from provisioner.index.markers import marker_environment
 from provisioner.index.metadata.core_metadata import UnusableMetadataError
 from provisioner.index.places.direct_reference import shown_url
@@ -16,21 +30,24 @@ from provisioner.names import DISTRIBUTION_OF_COMPONENT
 from provisioner.solve.choices.frameworks import install_requirement
 from provisioner.solve.choices.markers import Markers
 from provisioner.solve.problem import package_key
-from provisioner.solve.python.distributions import DistributionFacts, Seat
+from provisioner.solve.python.distributions import DistributionFacts
 from provisioner.solve.python.early import EarlyVersions
-from provisioner.solve.python.named_files import MetFiles, NamedFiles, is_named
+from provisioner.solve.python.named_files import MetFiles, NamedFiles
 from provisioner.solve.python.variant_indexes import VariantIndexes
 from provisioner.solve.requirement import (
     PACKAGE,
     PYTORCH,
     TORCH,
     Candidate,
+    FileCandidate,
+    HolderCandidate,
     Key,
     Labelled,
     Matching,
-    Origin,
+    ReleaseCandidate,
     Requirement,
     Test,
+    WheelCandidate,
 )
 from provisioner.solve.rules.policy import Taste
 from provisioner.solve.rules.shared_files import SharedFiles
@@ -41,6 +58,8 @@ if TYPE_CHECKING:
 
     from packaging.requirements import Requirement as Pep508
 
+    from provisioner.grounds.predicate import Predicate
+    from provisioner.grounds.source import Source
     from provisioner.index.model import Environment, IndexFile, PackageRelease, PackageSource
     from provisioner.solve.problem import Problem
 
@@ -82,24 +101,24 @@ class PackageWorld:
 
     def _roots(self) -> tuple[Requirement, ...]:
         roots = []
-        for requirement, origin in self._problem.packages:
+        for requirement, ground in self._problem.packages:
             if not self.markers.hold(requirement.marker):
                 continue
             component = self._problem.component_of(canonicalize_name(requirement.name))
             if component and requirement.marker is not None:
-                roots.append(Requirement(Key(component), Matching(requirement.specifier), origin))
+                roots.append(Requirement(Key(component), Matching(requirement.specifier), ground))
             if component == PYTORCH.name and requirement.extras:
-                roots.append(Requirement(package_key(requirement), Matching(requirement.specifier), origin))
+                roots.append(Requirement(package_key(requirement), Matching(requirement.specifier), ground))
             if component == PYTORCH.name or (component and not requirement.extras):
                 continue
             key = package_key(requirement)
             if _distribution(key) not in self._problem.wish.upgraded:
                 self.order.setdefault(key, len(self.order))
             if requirement.url is not None:
-                roots.append(self._named.asked(key, requirement.url, origin))
+                roots.append(self._named.asked(key, requirement.url, ground))
             else:
-                roots.append(Requirement(key, Matching(requirement.specifier), origin))
-                roots.extend(self.shared.named(key.name, origin))
+                roots.append(Requirement(key, Matching(requirement.specifier), ground))
+                roots.extend(self.shared.named(key.name, ground))
         names = [_distribution(root.key) for root in roots if root.key.is_package and not _is_framework_extra(root.key)]
         self._source.prefetch(name for name in names if not self._named.is_given(name))
         return tuple(roots)
@@ -113,15 +132,16 @@ class PackageWorld:
 
     def _read(self, key: Key) -> tuple[Candidate, ...]:
         if key == TORCH:
-            return tuple(Candidate(TORCH, one.version, one.label, one) for one in self._problem.domains[PYTORCH])
+            builds = (one for one in self._problem.domains[PYTORCH] if isinstance(one, ReleaseCandidate))
+            return tuple(WheelCandidate(TORCH, one.version, one.label, one) for one in builds)
         if _is_framework_extra(key):
-            return tuple(Candidate(key, BY_PEP440, one.label, Seat(one)) for one in self.candidates(TORCH))
+            return tuple(HolderCandidate(key, BY_PEP440, one.label, one) for one in self.candidates(TORCH))
         limited = self._facts.limit_of(key)
         if limited:
-            return self._facts.seats(key, self.candidates(Key(limited, PACKAGE)), self.candidates(TORCH))
-        seats = self._named.seats(key)
-        if seats is not None:
-            return seats
+            return self._facts.holders(key, self.candidates(Key(limited, PACKAGE)), self.candidates(TORCH))
+        holders = self._named.holders(key)
+        if holders is not None:
+            return holders
         name = _distribution(key)
         if self._named.is_given(name):
             return tuple(self._named.candidates(key))
@@ -133,13 +153,13 @@ class PackageWorld:
         is_oldest = self._problem.wish.spec.policy.strategy == "oldest"
         if others or is_oldest:  # releases come newest first, and a project has a thousand: most need never be compared
             releases = tuple(sorted((*releases, *others), key=lambda one: one.version, reverse=not is_oldest))
-        found = [Candidate(key, BY_PEP440, str(release.version), release) for release in releases]
+        found = [FileCandidate(key, BY_PEP440, str(release.version), release) for release in releases]
         found.extend(self._named.candidates(key))
         if name in self._facts.limited:
             found.sort(key=self._facts.is_hopeless)
         return tuple(self._arranged(found, name))
 
-    def _arranged(self, found: list[Candidate], name: str) -> list[Candidate]:
+    def _arranged(self, found: list[FileCandidate], name: str) -> list[FileCandidate]:
         """Versions in their places: withdrawn ones last, then by what the spec avoids or prefers, then what is locked first."""
         wish = self._problem.wish
         taste, locked = Taste(wish, name), wish.preferred.get(name)
@@ -148,99 +168,106 @@ class PackageWorld:
         if taste:
             found = sorted(found, key=taste.rank)
         # A yanked release is for exact pins (PEP 592): it comes last, and the universe keeps it from ranges; so do early ones.
-        is_any = any(one.subject.why_not and one.subject.file is not None for one in found)
-        return sorted(found, key=lambda one: one.is_yanked) if is_any else found
+        is_any = any(one.is_withheld for one in found)
+        return sorted(found, key=lambda one: one.is_withheld) if is_any else found
 
     def requirements(self, candidate: Candidate) -> tuple[Requirement, ...]:
-        """What one version needs; for one that cannot be installed, why not."""
-        if candidate.key == TORCH:
-            return (*self._framework(candidate.subject), *self._facts.of_framework(candidate))
-        if isinstance(candidate.subject, Seat):
-            return self._framework_extra(candidate) if _is_framework_extra(candidate.key) else self._named.of_seat(candidate)
-        release: PackageRelease = candidate.subject
+        """Return what one version needs; for one that cannot be installed, why not."""
+        if isinstance(candidate, WheelCandidate):
+            return (*self._framework(candidate.build), *self._facts.of_framework(candidate))
+        if isinstance(candidate, HolderCandidate):
+            is_extra = _is_framework_extra(candidate.key)
+            return self._framework_extra(candidate) if is_extra else self._named.of_holder(candidate)
+        assert isinstance(candidate, FileCandidate), "a distribution has files, or a holder that has"
+        release = candidate.release
         if release.file is None:
-            return (self._blocked(candidate, release),)
+            return (self._blocked(candidate),)
         if release.version.is_prerelease and "prerelease" in self._problem.wish.spec.policy.forbid:
-            text = f"{release.name} {candidate.label} is a prerelease"
-            return (self._problem.needs.policy.lift(candidate, "prerelease", text=text, where=f"index {release.file.index}"),)
+            return (self._problem.needs.policy.lift(candidate, "prerelease", IsPrerelease(), Index(release.file.index)),)
         try:
-            return self._declared(candidate, release)
+            return self._declared(candidate)
         except UnusableMetadataError as error:
-            # Said of many versions at once, in a conflict: whose files they are stands before it.
-            named = f"`{release.file.filename}` "
-            why = error.message.removeprefix(f"{named}is ").removeprefix(named)
-            origin = Origin("rule", release.name, f"{release.name} files", f"{release.name} {candidate.label}: {why}")
-            return (Requirement(Key("platform"), Labelled(frozenset(), why), origin),)
+            # Told of many versions at once, in a conflict: whose files they are stands before it.
+            ground = _entails(candidate, _unusable(error, release.file.filename), Relation(release.name, "files"))
+            return (Requirement(Key("platform"), Labelled(frozenset()), ground),)
 
-    def _declared(self, candidate: Candidate, release: PackageRelease) -> tuple[Requirement, ...]:
-        extras = extras_of(candidate.key)
+    def _declared(self, candidate: FileCandidate) -> tuple[Requirement, ...]:
+        release, extras = candidate.release, extras_of(candidate.key)
         if extras:
-            return self._extra(candidate, release, extras)
+            return self._extra(candidate, extras)
         found = self._translated(candidate.key, candidate.label, self._applicable(release, ("",)))
         self._source.prefetch(_distribution(requirement.key) for requirement in found if requirement.key.is_package)
-        return (*found, *self._facts.of(candidate, release), *self._named.support(candidate))
+        return (*found, *self._facts.of(candidate), *self._named.support(candidate))
 
-    def _extra(self, candidate: Candidate, release: PackageRelease, extras: tuple[str, ...]) -> tuple[Requirement, ...]:
-        base = Key(release.name, PACKAGE)
-        origin = Origin(
-            "rule", release.name, f"{candidate.key.name} is {release.name}", f"{candidate.key.name} is {release.name}"
-        )
+    def _extra(self, candidate: FileCandidate, extras: tuple[str, ...]) -> tuple[Requirement, ...]:
+        release = candidate.release
         same: Test = Matching(SpecifierSet(f"==={release.version}"))
-        if is_named(candidate):
-            same = Labelled(frozenset({candidate.label}), candidate.label)
-        exactly = Requirement(base, same, origin)
+        if candidate.is_named:
+            same = Labelled(frozenset({candidate.label}))
+        exactly = Requirement(Key(release.name, PACKAGE), same, _is_extra(candidate, release.name, release.name))
         plain = {str(needed) for needed in self._applicable(release, ("",))}
         needed = [one for one in self._applicable(release, extras) if str(one) not in plain]
         return (exactly, *self._translated(candidate.key, candidate.label, needed))
 
-    def _framework_extra(self, candidate: Candidate) -> tuple[Requirement, ...]:
-        """What `torch[opt-einsum]` brings along beside the build of the framework that it is an extra of."""
-        text = f"{candidate.key.name} is pytorch"
-        origin = Origin("rule", PYTORCH.name, text, text)
-        exactly = Requirement(PYTORCH, Labelled(frozenset({candidate.label}), candidate.label), origin)
-        release = self.framework_release(candidate.subject.holder.subject)
+    def _framework_extra(self, candidate: HolderCandidate) -> tuple[Requirement, ...]:
+        """Return what `torch[opt-einsum]` needs beside the build of the framework that it is an extra of."""
+        ground = _is_extra(candidate, PYTORCH.name, PYTORCH.name)
+        exactly = Requirement(PYTORCH, Labelled(frozenset({candidate.label})), ground)
+        assert isinstance(candidate.holder, WheelCandidate), "an extra of the framework is held by its wheel"
+        release = self.framework_release(candidate.holder.build)
         if release is None or release.file is None:
             return (exactly,)  # why there is no file is said of the build itself
         plain = {str(needed) for needed in self._applicable(release, ("",))}
         needed = [one for one in self._applicable(release, extras_of(candidate.key)) if str(one) not in plain]
         return (exactly, *self._translated(candidate.key, candidate.label, needed))
 
-    def its_distribution(self, candidate: Candidate) -> Requirement:
-        """A build of another framework is installed by a requirement such as `jax[cuda12]`, at exactly its release."""
-        release, build = candidate.subject
+    def its_distribution(self, candidate: ReleaseCandidate) -> Requirement:
+        """Return the requirement by which a build of another framework is installed, such as `jax[cuda12]`, at its release."""
+        release, build = candidate.release, candidate.build
         name = candidate.key.component
         if build is not None and build.is_compiled:
             return _unpublished(candidate)
         wanted = install_requirement(name, str(release.version), build)
-        text = f"{name} {candidate.label} is installed as {wanted}"
-        origin = Origin("rule", name, f"{name} needs its wheels", text, build.index if build is not None else "")
-        return Requirement(package_key(wanted), Matching(wanted.specifier), origin)
+        extras = f"[{','.join(sorted(wanted.extras))}]" if wanted.extras else ""
+        predicate = InstalledAs(f"{wanted.name}{extras}", (Specifier(str(wanted.specifier)),))
+        source = Index(build.index) if build is not None and build.index else None
+        ground = _entails(candidate, predicate, Relation(name, "its wheels"), source)
+        return Requirement(package_key(wanted), Matching(wanted.specifier), ground)
 
-    def its_wheel(self, candidate: Candidate) -> Requirement:
-        """A PyTorch build is installed from its own wheel."""
-        if candidate.subject[1].is_compiled:
+    def its_wheel(self, candidate: ReleaseCandidate) -> Requirement:
+        """Return the requirement of the wheel that a PyTorch build is installed from."""
+        build = candidate.build
+        assert build is not None, "every release of PyTorch has builds"
+        if build.is_compiled:
             return _unpublished(candidate)
-        text = f"pytorch {candidate.label} is installed from its wheel"
-        origin = Origin("rule", "pytorch", "pytorch needs its wheel", text, candidate.subject[1].index)
-        return Requirement(TORCH, Labelled(frozenset({candidate.label}), candidate.label), origin)
+        ground = _entails(candidate, InstalledFromWheel(), Relation(PYTORCH.name, "its wheel"), Index(build.index))
+        return Requirement(TORCH, Labelled(frozenset({candidate.label})), ground)
 
-    def _framework(self, candidate: Candidate) -> tuple[Requirement, ...]:
-        """What the wheel of a framework build requires, read from the index that serves this build."""
+    def _framework(self, candidate: ReleaseCandidate) -> tuple[Requirement, ...]:
+        """Return what the wheel of a framework build requires, read from the index that serves this build."""
         release = self.framework_release(candidate)
         if release is None or release.file is None:
-            why = release.why_not if release else self.variants.why_not(candidate.subject[1].index)
-            text = f"torch {candidate.label} cannot be installed: {why}"
-            origin = Origin("rule", "pytorch", "pytorch needs a wheel", text, candidate.subject[1].index)
+            build = candidate.build
+            assert build is not None, "every release of PyTorch has builds"
+            problem = release.why_not if release else self.variants.why_not(build.index)
+            ground = Entails(
+                name=PYTORCH.name,
+                subject=Subject(TORCH.name, candidate.label),
+                predicate=NoWheel(problem),
+                relation=Relation(PYTORCH.name, "a wheel"),
+                cited=Index(build.index),
+            )
             others = {one.label for one in self._problem.domains[Key("python")]} - {self._environment.python}
-            return (Requirement(Key("python"), Labelled(frozenset(others), "another Python"), origin),)
+            return (Requirement(Key("python"), Labelled(frozenset(others)), ground),)
         found = self._translated(PYTORCH, candidate.label, self._applicable(release, ("",)))
         names = [_distribution(requirement.key) for requirement in found if requirement.key.is_package]
         self._source.prefetch(name for name in names if not self._facts.is_of_variant_index(name))
         return tuple(found)
 
-    def framework_release(self, candidate: Candidate) -> PackageRelease | None:
+    def framework_release(self, candidate: ReleaseCandidate) -> PackageRelease | None:
         """The index's release of one framework build; None when the index does not list it."""
-        release, build = candidate.subject
+        release, build = candidate.release, candidate.build
+        assert build is not None, "every release of a framework has builds"
         name = canonicalize_name(DISTRIBUTION_OF_COMPONENT[candidate.key.component])
         wanted = PackageVersion(f"{release.version}+{build.local}" if build.local else str(release.version))
         given = self._named.given(name)
@@ -254,9 +281,12 @@ class PackageWorld:
 
     def release_of(self, candidate: Candidate) -> PackageRelease:
         """The index's release behind a chosen distribution; the framework's wheel for the framework."""
-        if isinstance(candidate.subject, Seat):
-            return self.release_of(candidate.subject.holder)
-        release = self.framework_release(candidate.subject) if candidate.key == TORCH else candidate.subject
+        if isinstance(candidate, HolderCandidate):
+            return self.release_of(candidate.holder)
+        if isinstance(candidate, FileCandidate):
+            return candidate.release
+        assert isinstance(candidate, WheelCandidate), "every candidate of a distribution has a release"
+        release = self.framework_release(candidate.build)
         assert release is not None, "a chosen distribution has a release"
         return release
 
@@ -289,49 +319,73 @@ class PackageWorld:
             instead = overrides.of(canonicalize_name(needed.name))
             if not instead:
                 found.append(self._translate(subject, label, needed))
-            for override, origin in instead:
+            for override, ground in instead:
                 if self.markers.hold(override.marker):
-                    found.append(replace(self._translate(subject, label, override), origin=origin))
+                    found.append(replace(self._translate(subject, label, override), ground=ground))
         return found
 
     def _translate(self, subject: Key, label: str, needed: Pep508) -> Requirement:
         name = canonicalize_name(needed.name)
         component = self._problem.component_of(name)
         shown = "pytorch" if subject == PYTORCH else subject.name
-        text = f"{shown} {label} needs {needed.name}{needed.specifier}"
-        origin = Origin("rule", shown, f"{shown} needs {name}", text, f"metadata of {shown} {label}")
+        ground = Entails(
+            name=shown,
+            subject=Subject(shown, label),
+            predicate=Requires(needed.name, (Specifier(str(needed.specifier)),)),
+            relation=Relation(shown, name),
+            cited=Metadata(shown, label),
+        )
         is_component = component and not needed.extras and (component == PYTORCH.name or subject.name != name)
         key = Key(component) if is_component else package_key(needed)
         if needed.url is not None and (is_component or subject == PYTORCH):
             # What a framework's build needs is known of published ones, and its wheel is asked for where its builds are.
-            text = f"{shown} {label} needs {needed.name} @ {shown_url(needed.url)}, and only a spec may name that file"
-            return Requirement(key, Labelled(frozenset(), "a file by URL"), origin._replace(text=text))
+            of_specs = RequiresFile(name=needed.name, url=shown_url(needed.url), is_for_specs=True)
+            return Requirement(key, Labelled(frozenset()), replace(ground, predicate=of_specs))
         if needed.url is not None:
             # A file by URL must not be met by another file that an index happens to have under the same name.
             holder = next(one for one in self.candidates(subject) if one.label == label)
-            return self._named.required(key, needed, holder=holder, origin=origin)
+            return self._named.required(key, needed, holder=holder, ground=ground)
         if key.is_package and not self._named.is_given(name):
             self._early.look(name, needed.specifier, lambda: self.candidates(Key(name, PACKAGE)))
-            origin = origin._replace(text=f"{text}{self._early.remark(name, needed.specifier)}")
-        return Requirement(key, Matching(needed.specifier), origin)
+            if self._early.is_final_only(name, needed.specifier):
+                ground = replace(ground, predicate=replace(ground.predicate, is_final_only=True))
+        return Requirement(key, Matching(needed.specifier), ground)
 
-    def _blocked(self, candidate: Candidate, release: PackageRelease) -> Requirement:
-        """A version without a usable file cannot go with this Python, glibc or platform; with another it might."""
+    def _blocked(self, candidate: FileCandidate) -> Requirement:
+        """Return that a version without a usable file cannot go with this Python, glibc or platform; with another it might."""
+        release = candidate.release
         name = release.blocked_by if Key(release.blocked_by) in self._problem.domains else "platform"
         key = Key(name)
         here = {"python": self._environment.python, "platform": self._environment.platform}.get(name, "")
         is_environment = bool(release.blocked_by) and bool(here)
         others = {one.label for one in self._problem.domains[key]} - {here} if is_environment else set()
-        text = f"{release.name} {candidate.label}: {release.why_not}"
-        origin = Origin("rule", release.name, f"{release.name} files", text, "the package index")
-        return Requirement(key, Labelled(frozenset(others), release.why_not), origin)
+        predicate = NoFile(release.why_not, release.blocked_by, "sdist" if "allow: [sdist]" in release.why_not else "")
+        ground = _entails(candidate, predicate, Relation(release.name, "files"), Index())
+        return Requirement(key, Labelled(frozenset(others)), ground)
+
+
+def _unusable(error: UnusableMetadataError, filename: str) -> NoFile:
+    """Return the problem with a file's metadata; it is told of many versions at once, so without the name of each file."""
+    problem = error.message.removeprefix(f"`{filename}` is ").removeprefix(f"`{filename}` ")
+    return NoFile(problem, allowance="build" if "allow: [build]" in problem else "")
 
 
 def _unpublished(candidate: Candidate) -> Requirement:
-    """A build that everybody compiles for themselves has no file to lock."""
-    name = candidate.key.component
-    text = f"{name} {candidate.label} cannot be locked: it is compiled from source, no binary is published"
-    return Requirement(Key("platform"), Labelled(frozenset(), "no binary"), Origin("rule", name, f"{name} needs a wheel", text))
+    """Return that a build which everybody compiles for themselves has no file to lock."""
+    ground = _entails(candidate, Unpublished(), Relation(candidate.key.component, "a wheel"))
+    return Requirement(Key("platform"), Labelled(frozenset()), ground)
+
+
+def _entails(candidate: Candidate, predicate: Predicate, relation: Relation, source: Source | None = None) -> Entails:
+    name = candidate.key.distribution if candidate.key.is_package else candidate.key.component
+    return Entails(name=name, subject=Subject(name, candidate.label), predicate=predicate, relation=relation, cited=source)
+
+
+def _is_extra(candidate: Candidate, name: str, of: str) -> Entails:
+    """Return that a distribution with extras is that distribution."""
+    subject = Subject(candidate.key.name, candidate.label)
+    relation = Relation(candidate.key.name, f"{of} itself")
+    return Entails(name=name, subject=subject, predicate=IsExtraOf(of), relation=relation, cited=None)
 
 
 def extras_of(key: Key) -> tuple[str, ...]:
@@ -345,4 +399,4 @@ def _is_framework_extra(key: Key) -> bool:
 
 
 def _distribution(key: Key) -> NormalizedName:
-    return canonicalize_name(key.name.partition("[")[0])
+    return canonicalize_name(key.distribution)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provisioner.errors import UnavailableError
+from provisioner.grounds.choice import IndexLeftOut
 
 if TYPE_CHECKING:
     from packaging.utils import NormalizedName
@@ -42,17 +43,18 @@ class VariantIndexes:
             return ()
 
     @property
-    def left_out(self) -> tuple[str, ...]:
+    def left_out(self) -> tuple[IndexLeftOut, ...]:
         """What was not looked at, a line for each error: something more wanted than what was chosen may be there.
 
         A warning, no doubt: what was chosen was verified. So a lock that is solved again, and keeps its choice without asking
         that index, is the same lock.
         """
-        found = []
-        for error in dict.fromkeys(self.unreached.values()):
-            names = ", ".join(sorted(index for index, one in self.unreached.items() if one is error))
-            found.append(f"pytorch: what {names} may have was left out: {error.message}")
-        return tuple(found)
+        return tuple(
+            IndexLeftOut(
+                indexes=tuple(sorted(index for index, one in self.unreached.items() if one is error)), problem=error.message
+            )
+            for error in dict.fromkeys(self.unreached.values())
+        )
 
     def why_not(self, index: str) -> str:
         """Why an index has no file of a build."""

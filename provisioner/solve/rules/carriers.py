@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 from packaging.requirements import Requirement as Pep508
 from packaging.utils import canonicalize_name
 
+from provisioner.grounds.doubt import UnlistedBundle
+from provisioner.grounds.requirement import Overrides, Subject
 from provisioner.matrix.model import Build, Release
-from provisioner.solve.requirement import Candidate, Key, Matching, Origin, Requirement, Within
+from provisioner.solve.requirement import Candidate, Key, Matching, ReleaseCandidate, Requirement, Within, build_of
 from provisioner.solve.rules.devices import FRAMEWORKS
 from provisioner.versions import Range, Version
 
@@ -34,7 +36,7 @@ def carried_version(carrier: Candidate) -> Version:
     return Version.parse(str(carrier.pep440))
 
 
-def unlisted(key: Key, listed: Iterable[Candidate], carrier: Candidate) -> Candidate | None:
+def unlisted(key: Key, listed: Iterable[Candidate], carrier: Candidate) -> ReleaseCandidate | None:
     """What a distribution carries for a component's key where the matrix has no row of it, None where it has one.
 
     Of such a version is known which CUDA its distribution is named for, and what rules say of every version like it.
@@ -43,25 +45,24 @@ def unlisted(key: Key, listed: Iterable[Candidate], carrier: Candidate) -> Candi
     if any(one.version == carried_version(carrier) for one in listed):
         return None
     named = carrier.key.name.rpartition("-")[2]
-    like = next((one.subject[1] for one in listed if one.subject[1] is not None and one.subject[1].name == named), None)
+    like = next((build for one in listed if (build := build_of(one)) is not None and build.name == named), None)
     release, build = Release(version=Version.parse(number)), None
     if like is not None:
         build = Build(name=named, needs=tuple(need for need in like.needs if need.component == CUDA))
-    return Candidate(key, Version.parse(f"{number}+{named}") if build else release.version, number, (release, build))
+    return ReleaseCandidate(key, Version.parse(f"{number}+{named}") if build else release.version, number, release, build)
 
 
-def unlisted_words(matrix: Matrix, pins: Iterable[Candidate]) -> Iterator[str]:
-    """Chosen versions that are a distribution's and no row of the matrix, each as what remains to be verified."""
+def unlisted_bundles(matrix: Matrix, pins: Iterable[Candidate]) -> Iterator[UnlistedBundle]:
+    """Yield chosen versions that are a distribution's and no row of the matrix."""
     for one in pins:
         component = matrix.components.get(one.key.component)
-        if one.key.component not in CARRIED or one.key.is_package or component is None or not one.subject:
+        if one.key.component not in CARRIED or component is None or not isinstance(one, ReleaseCandidate):
             continue
         if any(release.version == one.version for release in component.releases):
             continue
-        build = one.subject[1]
+        build = one.build
         names = [name for name in CARRIED[component.name] if build is None or name.endswith(f"-{build.name}")]
-        carrier = f"{names[0]} {one.label}"
-        yield f"{component.name}: {carrier} carries a release that the matrix does not list, so what it needs is not known"
+        yield UnlistedBundle(bundled=component.name, carrier=Subject(names[0], one.label))
 
 
 class OverriddenCarriers:
@@ -73,28 +74,27 @@ class OverriddenCarriers:
     def __init__(self, matrix: Matrix, wish: Wish) -> None:
         self._matrix = matrix
         names = {name for some in CARRIED.values() for name in some}
-        self._found: dict[str, tuple[Pep508, Origin]] = {}
+        self._found: dict[str, tuple[Pep508, Overrides]] = {}
         for index, text in enumerate(wish.spec.overrides):
             override = Pep508(text)
             name = canonicalize_name(override.name)
             if name in names and override.marker is None and override.url is None:
                 place = wish.place(f"overrides.{index}")
-                origin = Origin("request", name, f"overrides.{index}", f"you override {name} with {text}", place)
-                self._found[name] = (override, origin)
+                self._found[name] = (override, Overrides(index=index, distribution=name, requirement=text, place=place))
 
     def instead(self, subject: Candidate, need: Need, key: Key) -> Requirement | None:
         """What stands in the place of a framework build's need of a component, None where the need stands for itself."""
         if not self._found or subject.key.component not in FRAMEWORKS or need.component not in CARRIED:
             return None
-        carrier = _carrier(need.component, subject.subject[1])
+        carrier = _carrier(need.component, build_of(subject))
         if carrier not in self._found:
             return None
-        override, origin = self._found[carrier]
+        override, ground = self._found[carrier]
         test = Matching(override.specifier)
         component = self._matrix.components[need.component]
         is_listed = any(override.specifier.contains(str(one.version), prereleases=True) for one in component.releases)
         # What the matrix does not list is whatever the distribution turns out to carry.
-        return Requirement(key, test if is_listed else Within(Range()), origin)
+        return Requirement(key, test if is_listed else Within(Range()), ground)
 
 
 def _carrier(component: str, build: Build | None) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provisioner.solve.requirement import Candidate, Key, Labelled, Origin, Requirement
+from provisioner.grounds.predicate import CompiledFor, NeedsNativeDriver, Unmeasured
+from provisioner.grounds.requirement import Entails, Relation, Subject
+from provisioner.solve.requirement import Candidate, Key, Labelled, Requirement
 from provisioner.solve.rules.coverage import capability, coverage
 from provisioner.solve.rules.drivers import NativeDriver
 from provisioner.solve.rules.gfx import override_for, runs_on
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from provisioner.matrix.model import Build, GfxOverride, Matrix
+    from provisioner.places import Place
     from provisioner.solve.rules.guards import Guards
     from provisioner.solve.target import Wish
 
@@ -33,25 +36,24 @@ class Devices:
             for target in wish.hosts
         }
 
-    def of(self, candidate: Candidate, build: Build, place: str) -> Iterator[Requirement]:
+    def of(self, candidate: Candidate, build: Build, place: Place) -> Iterator[Requirement]:
         """Every GPU of every host must be served by the build's compiled code."""
         component = candidate.key.component
         if component not in FRAMEWORKS or build.accelerator not in {"cuda", "rocm"} or not self._gpus:
             return
         targets = build.sass if build.accelerator == "cuda" else build.gfx
-        name = f"{component} {candidate.label}"
-        if targets is None:
-            if component != "pytorch" or self._asked_by_name(build):
-                return
-            text = f"{name} was measured by nobody, so which GPUs it serves is unknown"
-            test = Labelled(frozenset(), "a measured list of targets")
-        else:
-            shown = " ".join((*targets, *(build.ptx or ())))
-            text = f"{name} is compiled for {shown}"
-            test = Labelled(self._served(build), f"one of {shown}")
-        origin = Origin("rule", component, f"{component} needs gpu", text, place)
+        if targets is None and (component != "pytorch" or self._asked_by_name(build)):
+            return
+        ground = Entails(
+            name=component,
+            subject=Subject(component, candidate.label),
+            predicate=Unmeasured() if targets is None else CompiledFor((*targets, *(build.ptx or ()))),
+            relation=Relation(component, "gpu"),
+            cited=place,
+        )
+        test = Labelled(frozenset() if targets is None else self._served(build))
         for key in self._gpus:
-            yield Requirement(key, test, origin)
+            yield Requirement(key, test, ground)
         if build.accelerator == "cuda" and targets is not None:
             yield from self._ptx(candidate, build, place)
 
@@ -76,7 +78,7 @@ class Devices:
         known = {*self._capabilities, *(device for device in self._all_devices() if not device.startswith("gfx"))}
         return frozenset(device for device in known if _how(build, device) in allowed)
 
-    def _ptx(self, candidate: Candidate, build: Build, place: str) -> Iterator[Requirement]:
+    def _ptx(self, candidate: Candidate, build: Build, place: Place) -> Iterator[Requirement]:
         """PTX is outside minor-version compatibility: the driver must natively know the CUDA that made it.
 
         Source: CUDA Compatibility guide, "Minor Version Compatibility", limitation on PTX.
@@ -89,11 +91,14 @@ class Devices:
             through_ptx = sorted({device for device in devices if _how(build, device) == "ptx"})
             if not through_ptx:
                 continue
-            reached = ", ".join(through_ptx)
-            text = f"{component} {candidate.label} reaches gpu {reached} only through PTX, so the driver must know CUDA {cuda}"
-            test = NativeDriver(self._matrix, cuda.clauses[0].version)
-            origin = Origin("rule", component, f"{component} needs driver for PTX", text, place)
-            yield Requirement(Key("driver", label), test, origin)
+            ground = Entails(
+                name=component,
+                subject=Subject(component, candidate.label),
+                predicate=NeedsNativeDriver(tuple(through_ptx), cuda),
+                relation=Relation(component, "driver for PTX"),
+                cited=place,
+            )
+            yield Requirement(Key("driver", label), NativeDriver(self._matrix, cuda.clauses[0].version), ground)
 
     def _asked_by_name(self, build: Build) -> bool:
         requires = self._wish.spec.requires

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import TYPE_CHECKING
 
+from provisioner.grounds.bound import Drivers
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
@@ -52,11 +53,16 @@ class RunsCuda:
         """The oldest driver allowed, forward compatibility aside; None when no branch of the matrix is new enough."""
         return self._floor if self._floor is not None else self._native.floor
 
-    def __str__(self) -> str:
-        ways = [f">={self._floor} (minor-version compatibility)" if self._floor is not None else str(self._native)]
-        if self._branches:
-            ways.append(f"{'/'.join(self._branches)} (forward compatibility)")
-        return " or ".join(ways)
+    @property
+    def bound(self) -> Drivers:
+        """The drivers as a ground has them."""
+        native = self._native.floor
+        return Drivers(
+            cuda=self._native.level,
+            minor_version="" if self._floor is None else str(self._floor),
+            native="" if native is None else str(native),
+            forward=tuple(self._branches),
+        )
 
 
 class NativeDriver:
@@ -85,8 +91,3 @@ class NativeDriver:
     def level(self) -> str:
         """The CUDA level wanted, as `12.6`."""
         return ".".join(str(part) for part in self._level)
-
-    def __str__(self) -> str:
-        if self.floor is None:
-            return f"of a branch that knows CUDA {self.level}"
-        return f">={self.floor} (native CUDA {self.level})"

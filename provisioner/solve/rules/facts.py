@@ -160,13 +160,12 @@ PLACES = {"gpu": "gpus", "gpu_kind": "gpus[].name", "driver_version": "driver.ve
 DRIVER_KINDS = {"driver": "nvidia", "amdgpu": "amdgpu", "webdriver": "webdriver"}
 
 
-def to_settle(fact: str, host: Host | None = None) -> str:
-    """What a person can do about an unstated fact, to be put behind what is said of it; "" where no profile can state it."""
-    source = FACTS.get(fact)
-    place = PLACES.get(fact, fact) if source is None else source.place
+def profile_key(fact: str, host: Host | None = None) -> str:
+    """Return the key of a profile that states a fact, for who wants to settle it; "" where no profile can state it."""
     if fact == "secure_boot" and host is not None and host.secure_boot is not None:
-        place = "secure_boot.mok_enrolled"
-    return f"; state `{place}` in its profile (`provision inspect` writes one)" if place else ""
+        return "secure_boot.mok_enrolled"
+    source = FACTS.get(fact)
+    return PLACES.get(fact, fact) if source is None else source.place
 
 
 def has_driver_of_some_version(host: Host, component: str) -> bool:

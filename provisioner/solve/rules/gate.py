@@ -15,7 +15,11 @@ from msgspec.structs import replace
 from provisioner.gate.evaluate import NO, verdict_of
 from provisioner.gate.grammar import parse
 from provisioner.gate.judge import judge
-from provisioner.solve.requirement import Key, Labelled, Origin, Requirement
+from provisioner.grounds.predicate import AdmitsHosts
+from provisioner.grounds.requirement import Entails, Relation
+from provisioner.grounds.source import Documents
+from provisioner.places import Place
+from provisioner.solve.requirement import Candidate, ImageCandidate, Key, Labelled, Requirement
 from provisioner.solve.rules.gate_facts import cuda_of, facts_of
 from provisioner.solve.rules.images import KINDS
 from provisioner.versions import Version
@@ -25,9 +29,9 @@ if TYPE_CHECKING:
 
     from provisioner.gate.grammar import Expression
     from provisioner.gate.judge import Judgement
+    from provisioner.grounds.source import Source
     from provisioner.host.model import Host
     from provisioner.matrix.model import ImageFacts, Matrix
-    from provisioner.solve.requirement import Candidate
     from provisioner.solve.rules.guards import Guards
     from provisioner.solve.target import TargetHost, Wish
 
@@ -36,8 +40,6 @@ KEPT = "NVIDIA_REQUIRE_BASE"
 
 WORD = "image-gate"
 """The word of `policy.allow` that lifts the gate of a named base."""
-
-_LONGEST = 60
 
 
 class Admits:
@@ -66,9 +68,6 @@ class Admits:
             self._known[case] = verdict_of([self._expression], facts) != NO
         return self._known[case]
 
-    def __str__(self) -> str:
-        return f"let in by {_short(self._expression.text)}"
-
 
 class ImageGate:
     """Requirements of base images on the drivers and GPUs of one problem."""
@@ -79,9 +78,9 @@ class ImageGate:
         self._guards = guards
         self._keys = keys
 
-    def of(self, candidate: Candidate) -> Iterator[Requirement]:
+    def of(self, candidate: ImageCandidate) -> Iterator[Requirement]:
         """What a base image requires of every host; nothing where its gate is replaced."""
-        image: ImageFacts = candidate.subject[2]
+        image = candidate.image
         if not image.require_cuda or not self.is_binding:
             return
         expression = parse(image.require_cuda)
@@ -93,10 +92,10 @@ class ImageGate:
             host = replace(target.host, gpus=None) if refused else target.host
             yield from on_gpu
             for key in self._keys.get("driver", ()):
-                if key.world == target.label:
+                if key.scope == target.label:
                     test = Admits(self._matrix, self._guards, expression, host=host)
-                    text = _says(image, expression, self._stated(expression, target, host))
-                    yield Requirement(key, test, Origin("rule", "image", "image needs driver", text, where))
+                    judgement = self._stated(expression, target, host)
+                    yield Requirement(key, test, _admits(image, expression, judgement, of="driver", cited=where))
 
     @property
     def is_binding(self) -> bool:
@@ -105,12 +104,12 @@ class ImageGate:
         is_named = wish.image_base not in KINDS
         return is_named and wish.accelerator == "cuda" and wish.system == "linux" and WORD not in wish.allowed
 
-    def place(self, image: ImageFacts) -> str:
-        """Where the requirement of a base is written: the spec's line, or what the matrix cites."""
+    def place(self, image: ImageFacts) -> Source:
+        """Return where the requirement of a base is written: the spec's line, or what the matrix cites."""
         if self._wish.spec.image.require is not None:
             return self._wish.place("image.require")
-        cited = (str(self._matrix.citations[source]) for source in image.sources if source in self._matrix.citations)
-        return "; ".join(cited) or "matrices/images.yaml"
+        cited = tuple(str(self._matrix.citations[source]) for source in image.sources if source in self._matrix.citations)
+        return Documents(cited) if cited else Place("matrices/images.yaml")
 
     def judgements(self, image: ImageFacts, drivers: Mapping[str, str]) -> Iterator[tuple[TargetHost, Judgement]]:
         """What the gate of a base says to every host, given its driver by label of the host."""
@@ -119,7 +118,7 @@ class ImageGate:
             facts = facts_of(self._matrix, self._guards, target.host, driver=drivers.get(target.label, ""))
             yield target, judge([expression], facts)
 
-    def _on_gpus(self, expression: Expression, target: TargetHost, image: ImageFacts, where: str) -> list[Requirement]:
+    def _on_gpus(self, expression: Expression, target: TargetHost, image: ImageFacts, where: Source) -> list[Requirement]:
         """The capabilities that some driver, on the host's GPU of this kind, passes the gate with."""
         if not any(clause.name in {"arch", "brand"} for term in expression.terms for clause in term):
             return []
@@ -138,9 +137,9 @@ class ImageGate:
                 if verdict_of([expression], facts_of(self._matrix, self._guards, host)) != NO:
                     passing.append(text)
             alone = replace(target.host, gpus=(gpu,))
-            text = _says(image, expression, judge([expression], facts_of(self._matrix, self._guards, alone)))
-            test = Labelled(frozenset(passing), f"let in by {_short(expression.text)}")
-            found.append(Requirement(key, test, Origin("rule", "image", "image needs gpu", text, where)))
+            judgement = judge([expression], facts_of(self._matrix, self._guards, alone))
+            ground = _admits(image, expression, judgement, of="gpu", cited=where)
+            found.append(Requirement(key, Labelled(frozenset(passing)), ground))
         return found
 
     def _stated(self, expression: Expression, target: TargetHost, host: Host) -> Judgement:
@@ -150,20 +149,11 @@ class ImageGate:
 
 def _itself(key: Key) -> Candidate:
     """What the host states of one of its GPUs, as a candidate."""
-    from provisioner.solve.requirement import Candidate
-
     text = key.name.partition(":")[2]
     return Candidate(key, Version.parse(text), text)
 
 
-def _says(image: ImageFacts, expression: Expression, judgement: Judgement) -> str:
-    text = f"base image {image.reference} lets in hosts with {_short(expression.text)}"
-    return f"{text}; {judgement}" if judgement.verdict == NO else text
-
-
-def _short(text: str) -> str:
-    """A requirement as far as it fits a line: its first alternative says most, the others are counted."""
-    if len(text) <= _LONGEST:
-        return f"`{text}`"
-    first, *others = text.split()
-    return f"`{first}` or {len(others)} more alternatives" if others else f"`{first[: _LONGEST - 1]}…`"
+def _admits(image: ImageFacts, expression: Expression, judgement: Judgement, *, of: str, cited: Source) -> Entails:
+    refusals = judgement.unmet if judgement.verdict == NO else ()
+    predicate = AdmitsHosts(image.reference, expression.text, refusals)
+    return Entails(name="image", subject=None, predicate=predicate, relation=Relation("image", of), cited=cited)

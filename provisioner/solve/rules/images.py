@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from provisioner.grounds.doubt import UnknownImage
 from provisioner.matrix.model import Build, ImageFacts, Release
 from provisioner.matrix.need import Need
-from provisioner.solve.requirement import Candidate, Key
+from provisioner.solve.requirement import Candidate, ImageCandidate, Key
 from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ KINDS = {"auto": "slim", "slim": "slim", "cuda-runtime": "cuda-runtime", "cuda-d
 """What the words of `image.base` mean; anything else is an image reference."""
 
 
-def image_candidates(matrix: Matrix, wish: Wish, key: Key) -> tuple[tuple[Candidate, ...], tuple[str, ...]]:
+def image_candidates(matrix: Matrix, wish: Wish, key: Key) -> tuple[tuple[Candidate, ...], tuple[UnknownImage, ...]]:
     """Return the base images that may be chosen, most wanted first, and what is unknown about a foreign one."""
     base = wish.image_base
     kind = KINDS.get(base)
@@ -39,8 +40,7 @@ def image_candidates(matrix: Matrix, wish: Wish, key: Key) -> tuple[tuple[Candid
         return (), ()
     given = wish.spec.image
     foreign = ImageFacts(reference=base, glibc="", cuda=given.cuda or "", require_cuda=given.require or "")
-    unknown = f"glibc: the matrix does not know base image {base}, so its glibc and Python were not compared"
-    return (_candidate(foreign, key),), (unknown,)
+    return (_candidate(foreign, key),), (UnknownImage(reference=base),)
 
 
 def _named(image: ImageFacts, reference: str, require: str | None) -> ImageFacts:
@@ -64,4 +64,4 @@ def _candidate(image: ImageFacts, key: Key) -> Candidate:
         needs.append(Need(component="python", range=Range(), one_of=(Version.parse(python),)))
     release = Release(version=Version.named(image.reference), needs=tuple(needs), sources=image.sources)
     build = Build(name=image.reference, platforms=image.platforms)
-    return Candidate(key, Version.named(image.reference), image.reference, (release, build, image))
+    return ImageCandidate(key, Version.named(image.reference), image.reference, release, build, image=image)

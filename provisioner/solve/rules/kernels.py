@@ -29,11 +29,6 @@ class BuildsOn(Struct, frozen=True):
         is_documented = self.documented is not None and self.documented.allows(candidate.version)
         return is_documented or any(row.kernel.allows(candidate.version) for row in self.patched)
 
-    def __str__(self) -> str:
-        ways = [str(self.documented)] if self.documented is not None else []
-        ways.extend(f"{row.kernel} with the patches of {row.by}" for row in self.patched)
-        return " or ".join(dict.fromkeys(ways))
-
 
 class KernelSupport:
     """Answers for any driver version, listed in the matrix or not."""

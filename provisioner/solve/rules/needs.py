@@ -7,25 +7,35 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from provisioner.grounds.bound import Kernels, Names, SameVersion, Versions
+from provisioner.grounds.doubt import NeededBy, Undecided, Unstated
+from provisioner.grounds.predicate import BuildsOn as BuildsOnKernels
+from provisioner.grounds.predicate import BuildsPatched, BuiltFor, NeedsDriver
+from provisioner.grounds.predicate import Needs as NeedsComponent
+from provisioner.grounds.requirement import Entails, Relation, Row, Subject
+from provisioner.grounds.source import Documents, MatrixRow
 from provisioner.host.model import Host
+from provisioner.places import Place
 from provisioner.solve.requirement import (
     SLOTS,
     Candidate,
+    ImageCandidate,
     Key,
     Labelled,
     OfSystem,
     OneOf,
-    Origin,
     Requirement,
     SameAs,
     Test,
     Unless,
     Within,
+    build_of,
+    release_of,
 )
 from provisioner.solve.rules.carriers import OverriddenCarriers
 from provisioner.solve.rules.devices import Devices
 from provisioner.solve.rules.drivers import RunsCuda
-from provisioner.solve.rules.facts import ABSENT, COMPILERS, WSL, binds, is_chosen, to_settle, virtualizations
+from provisioner.solve.rules.facts import ABSENT, COMPILERS, WSL, binds, is_chosen, profile_key, virtualizations
 from provisioner.solve.rules.gate import ImageGate
 from provisioner.solve.rules.guards import Guards, Verdict
 from provisioner.solve.rules.kernels import BuildsOn, KernelSupport
@@ -38,7 +48,10 @@ from provisioner.versions import Version
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from provisioner.matrix.model import DriverMinimum, Matrix, PatchedKernels, Release, Rule
+    from provisioner.grounds.bound import Bound
+    from provisioner.grounds.predicate import Predicate
+    from provisioner.grounds.source import Source
+    from provisioner.matrix.model import DriverMinimum, Matrix, Release, Rule
     from provisioner.matrix.need import Need
     from provisioner.solve.target import Wish
 
@@ -46,16 +59,14 @@ NOBODY = TargetHost(label="the target", host=Host())
 """Stands for the target of a wish without hosts: rules without guards hold on it."""
 
 
-class Unstated(Struct, frozen=True):
-    """A requirement nobody can judge: a host does not state `component`.
+class Open(Struct, frozen=True):
+    """A requirement that nobody can judge, because a host does not state a fact; `doubt` names it.
 
-    `requirement` is the one at stake, None when what it needs is not stated either (`need` names that). `guards` are the
-    rule's guards that are open.
+    `requirement` is the one at stake, None where what it needs is not stated either (`need` names that). `guards` are those of
+    the rule that are open.
     """
 
-    component: str
-    label: str
-    text: str
+    doubt: Unstated
     requirement: Requirement | None = None
     need: str = ""
     guards: tuple[Need, ...] = ()
@@ -86,23 +97,25 @@ class Needs:
         """Everything a candidate of the matrix requires; host facts and names require nothing beyond the rules."""
         return () if candidate.label == ABSENT else tuple(self._all(candidate))
 
-    def unstated(self, candidate: Candidate) -> Iterator[Unstated]:
-        """What a chosen candidate needs of facts that a host does not state, or might need if it stated them."""
+    def unstated(self, candidate: Candidate) -> Iterator[Open]:
+        """Yield what a chosen candidate needs of facts that a host does not state, or might need if it stated them."""
         if candidate.label == ABSENT:
             return
-        release, build = candidate.subject[:2] if candidate.subject else (None, None)
+        release, build = release_of(candidate), build_of(candidate)
         if release is not None and not self._is_virtual(candidate.key.component):
             for need in (*release.needs, *(build.needs if build is not None else ())):
                 if need.component not in COMPILERS - {"xcode"}:  # macOS has no other compiler
-                    yield from self._open(candidate, need, self._hosts, f"{_named(candidate)} needs {need.component} {need}")
+                    needed_by = NeededBy(needs=need.component, bound=bound_of(need), subject=subject_of(candidate))
+                    yield from self._open(candidate, need, self._hosts, needed_by)
         for rule in self._falling_under(candidate):
             hosts = self._where(candidate.key, rule)
             for need in rule.needs:
-                yield from self._open(candidate, need, hosts, f"rule {rule.name} needs {need.component} {need}")
+                needed_by = NeededBy(needs=need.component, bound=bound_of(need), rule=rule.name)
+                yield from self._open(candidate, need, hosts, needed_by)
             yield from self._undecided(candidate, rule)
 
     def _all(self, candidate: Candidate) -> Iterator[Requirement]:
-        release, build = candidate.subject[:2] if candidate.subject else (None, None)
+        release, build = release_of(candidate), build_of(candidate)
         component = candidate.key.component
         yield from self.policy.of(candidate)
         if component == "cuda" and any(key.slot for key in self._keys.get("cuda", ())):
@@ -116,7 +129,7 @@ class Needs:
             yield from self._declared(candidate, build.needs)
             yield from self._platform(candidate, build.platforms)
             yield from self.devices.of(candidate, build, self._place(candidate))
-        if component == "image":
+        if isinstance(candidate, ImageCandidate):
             yield from self._gate.of(candidate)
         if component == "nvcc" and build is not None:
             yield from self._toolchain.targets(candidate, build, self._place(candidate))
@@ -128,12 +141,11 @@ class Needs:
     def _declared(self, candidate: Candidate, needs: tuple[Need, ...]) -> Iterator[Requirement]:
         place = self._place(candidate)
         for need in needs:
-            text = f"{_named(candidate)} needs {need.component} {need}"
-            group = f"{candidate.key.component} needs {need.component}"
+            predicate = NeedsComponent(need.component, (bound_of(need),))
+            ground = _entails(candidate, predicate, Relation(candidate.key.component, need.component), place)
             for key in self._reach(candidate.key, need.component):
                 instead = self._overridden.instead(candidate, need, key)
-                origin = Origin("rule", candidate.key.component, group, text, place)
-                yield instead or Requirement(key, _test(need, candidate), origin)
+                yield instead or Requirement(key, _test(need, candidate), ground)
 
     def _falling_under(self, candidate: Candidate) -> Iterator[Rule]:
         for rule in self._rules.get(candidate.key.component, ()):
@@ -142,25 +154,25 @@ class Needs:
 
     def _where(self, subject: Key, rule: Rule) -> dict[str, TargetHost]:
         """The hosts a rule about this subject binds: those of the subject on which every guard holds."""
-        found = self._held.get((rule.name, subject.world))
+        found = self._held.get((rule.name, subject.scope))
         if found is None:  # whatever the candidate is; of many hosts this is asked for each of hundreds of candidates
             hosts = self._of(subject).items()
             found = {label: target for label, target in hosts if self.guards.hold(rule.guards, target)}
-            self._held[rule.name, subject.world] = found
+            self._held[rule.name, subject.scope] = found
         return found
 
     def _of(self, subject: Key) -> dict[str, TargetHost]:
         """The host a subject belongs to, every host for what they share."""
-        if not subject.world:
+        if not subject.scope:
             return self._hosts
-        return {subject.world: self._hosts[subject.world]} if subject.world in self._hosts else {}
+        return {subject.scope: self._hosts[subject.scope]} if subject.scope in self._hosts else {}
 
     def _by_rule(self, candidate: Candidate, rule: Rule) -> Iterator[Requirement]:
         hosts = self._where(candidate.key, rule)
         chosen = self._on_a_choice(candidate.key, rule)
         for need in rule.needs:
             for key in self._reach(candidate.key, need.component):
-                if hosts and (not key.world or key.world in hosts):
+                if hosts and (not key.scope or key.scope in hosts):
                     yield self._required(candidate, rule, need, key)
                 elif key in chosen:
                     required = self._required(candidate, rule, need, key)
@@ -168,82 +180,80 @@ class Needs:
 
     def _on_a_choice(self, subject: Key, rule: Rule) -> dict[Key, Need]:
         """Keys still to be chosen that are all a rule's guards leave open: the rule then binds the choices they hold for."""
-        found = self._on_choices.get((rule.name, subject.world))
+        found = self._on_choices.get((rule.name, subject.scope))
         if found is None:
             found = {}
             for label, target in self._of(subject).items():
                 undecided = self.guards.open(rule.guards, target)
                 if len(undecided) == 1 and is_chosen(undecided[0].component, self._wish):
                     found[Key(undecided[0].component, label)] = undecided[0]
-            self._on_choices[rule.name, subject.world] = found
+            self._on_choices[rule.name, subject.scope] = found
         return found
 
     def _required(self, candidate: Candidate, rule: Rule, need: Need, key: Key) -> Requirement:
-        place = self._matrix.positions.get(f"rule:{rule.name}", "") or _cited(self._matrix, rule.sources)
-        text = f"{_named(candidate)} needs {need.component} {need}: {rule.because}"
-        origin = Origin("rule", candidate.key.component, f"rule {rule.name}", text, f"rule {rule.name}, {place}")
-        return Requirement(key, _test(need, candidate), origin)
+        position = self._matrix.positions.get(f"rule:{rule.name}", "")
+        place = Place.parse(position) if position else cited(self._matrix, rule.sources)
+        predicate = NeedsComponent(need.component, (bound_of(need),), rule.because)
+        ground = _entails(candidate, predicate, Row("rule", rule.name), MatrixRow("rule", rule.name, place))
+        return Requirement(key, _test(need, candidate), ground)
 
-    def _open(self, candidate: Candidate, need: Need, hosts: Mapping[str, TargetHost], why: str) -> Iterator[Unstated]:
-        """The hosts that do not state a fact that is needed; GPUs nobody stated are named once for the whole problem."""
+    def _open(self, candidate: Candidate, need: Need, hosts: Mapping[str, TargetHost], needed_by: NeededBy) -> Iterator[Open]:
+        """Yield the hosts that do not state a needed fact; GPUs nobody stated are named once for the whole problem."""
         name = need.component
         if name == "gpu" or not self._is_virtual(name) or not binds(name, self._wish):
             return
-        reached = {key.world for key in self._reach(candidate.key, name)}
+        reached = {key.scope for key in self._reach(candidate.key, name)}
         for label in hosts:
             if label not in reached and "" not in reached:
-                text = f"{name}: {label} does not state it, and {why}{to_settle(name, hosts[label].host)}"
-                yield Unstated(name, label, text)
+                key = profile_key(name, hosts[label].host)
+                yield Open(Unstated(fact=name, host=label, profile_key=key, reason=needed_by))
 
-    def _undecided(self, candidate: Candidate, rule: Rule) -> Iterator[Unstated]:
-        """Rules that would bind if a host stated a fact of their guards; whether that matters depends on the answer."""
+    def _undecided(self, candidate: Candidate, rule: Rule) -> Iterator[Open]:
+        """Yield rules that would bind if a host stated a fact of their guards; whether that matters depends on the answer."""
         for label, target in self._of(candidate.key).items():
             guards = self.guards.open(rule.guards, target)
             if not guards or not all(binds(one.component, self._wish) for one in guards):
                 continue
             fact = next((one.component for one in guards if not is_chosen(one.component, self._wish)), guards[0].component)
-            text = f"{fact}: {label} does not state it, so whether rule {rule.name} holds is unknown: {rule.because}"
-            text += to_settle(fact, target.host)
+            reason = Undecided(table="rule", name=rule.name, because=rule.because)
+            doubt = Unstated(fact=fact, host=label, profile_key=profile_key(fact, target.host), reason=reason)
             for need in rule.needs:
-                keys = [key for key in self._reach(candidate.key, need.component) if key.world in {"", label}]
+                keys = [key for key in self._reach(candidate.key, need.component) if key.scope in {"", label}]
                 for key in keys:
-                    yield Unstated(fact, label, text, self._required(candidate, rule, need, key), guards=guards)
+                    yield Open(doubt, self._required(candidate, rule, need, key), guards=guards)
                 is_of_host = self._is_virtual(need.component) and need.component != "gpu"
                 if not keys and is_of_host and binds(need.component, self._wish):
-                    yield Unstated(fact, label, text, need=need.component, guards=guards)
+                    yield Open(doubt, need=need.component, guards=guards)
 
     def _platform(self, candidate: Candidate, platforms: tuple[str, ...]) -> Iterator[Requirement]:
-        component = candidate.key.component
         if platforms and self._keys.get("platform"):
-            test = Labelled(frozenset(platforms), " or ".join(platforms))
-            text = f"{_named(candidate)} is built for {test}"
-            origin = Origin("rule", component, f"{component} needs platform", text, self._place(candidate))
-            yield Requirement(Key("platform"), test, origin)
+            relation = Relation(candidate.key.component, "platform")
+            ground = _entails(candidate, BuiltFor(platforms), relation, self._place(candidate))
+            yield Requirement(Key("platform"), Labelled(frozenset(platforms)), ground)
 
     def _driver(self, candidate: Candidate, minimum: DriverMinimum) -> Iterator[Requirement]:
         place = self._place(candidate)
+        is_forbidden = "minor-version" not in self._wish.allowed and minimum.minor_version is not None
         tests: dict[bool, RunsCuda] = {}
         for key in self._reach(candidate.key, "driver"):
-            target = self._hosts.get(key.world)
+            target = self._hosts.get(key.scope)
             is_eligible = target is not None and self.guards.is_data_centre(target) is not Verdict.NO
             may_forward = self._wish.carries_cuda_compat and is_eligible
             if may_forward not in tests:
                 allowed = self._wish.allowed
                 tests[may_forward] = RunsCuda(self._matrix, candidate.version, minimum, allowed, may_forward=may_forward)
             test = tests[may_forward]
-            text = f"{_named(candidate)} needs driver {test}"
-            if "minor-version" not in self._wish.allowed and minimum.minor_version is not None:
-                text = f"{text}, for the spec does not allow minor-version compatibility"
-            yield Requirement(key, test, Origin("rule", "cuda", "cuda needs driver", text, place))
+            predicate = NeedsDriver((test.bound,), is_forbidden)
+            yield Requirement(key, test, _entails(candidate, predicate, Relation("cuda", "driver"), place))
 
     def _kernel(self, candidate: Candidate, release: Release | None) -> Iterator[Requirement]:
-        target = self._hosts.get(candidate.key.world)
+        target = self._hosts.get(candidate.key.scope)
         if target is not None and virtualizations(target.host) <= WSL:
             return  # the driver is Windows', and nothing is built on this kernel
         is_stated = target is not None and target.host.driver is not None and target.host.driver.version == candidate.label
-        place = self._place(candidate) if release is not None else _cited(self._matrix, ())
+        place: Source | None = self._place(candidate) if release is not None else None
         if is_stated and target is not None and target.host.kernel:
-            # The host states both, so they run together; what is not documented is said in `unverified`.
+            # The host states both, so they run together; a kernel that is not documented is a doubt.
             yield from self._patched(candidate, target.host.kernel, place)
             return
         need = self._kernels.of(candidate.version)
@@ -251,19 +261,20 @@ class Needs:
             return
         patched = self._kernels.patched(candidate.version) if "patched-kernel" in self._wish.allowed else ()
         test: Test = OneOf(()) if need is None else Within(need)
-        text = f"{_named(candidate)} is documented on no kernel"
+        bounds: tuple[Kernels, ...] = ()
         if need is not None or patched:
             test = BuildsOn(need, patched) if patched else test
-            text = f"{_named(candidate)} builds on kernel {test}"
+            bounds = (Kernels(need, tuple((row.kernel, row.by) for row in patched)),)
+        ground = _entails(candidate, BuildsOnKernels(bounds), Relation("driver", "kernel"), place)
         for key in self._reach(candidate.key, "kernel"):
-            yield Requirement(key, test, Origin("rule", "driver", "driver needs kernel", text, place))
+            yield Requirement(key, test, ground)
 
-    def _patched(self, candidate: Candidate, kernel: str, place: str) -> Iterator[Requirement]:
-        """A driver that runs on its kernel only because somebody patched it, where the spec forbids that."""
+    def _patched(self, candidate: Candidate, kernel: str, place: Source | None) -> Iterator[Requirement]:
+        """Forbid a driver that runs on its kernel only because somebody patched it, where the spec does."""
         carriers = self._kernels.carriers(candidate.version, Version.parse(kernel))
         if carriers and "patched-kernel" in self.policy.words:
-            text = f"{_named(candidate)} builds on kernel {kernel} only with the patches of {_carriers(carriers)}"
-            yield self.policy.lift(candidate, "patched-kernel", text=text, where=place)
+            predicate = BuildsPatched(kernel, tuple(dict.fromkeys(row.by for row in carriers)))
+            yield self.policy.lift(candidate, "patched-kernel", predicate, place)
 
     def _reach(self, subject: Key, component: str) -> tuple[Key, ...]:
         """The keys of a component as seen from a candidate.
@@ -272,9 +283,9 @@ class Needs:
         a host says about its libraries is not about those of a container image.
         """
         keys = self._keys.get(component, ())
-        if subject.world:
+        if subject.scope:
             is_image = self._is_virtual(component) and component != "platform"
-            return tuple(key for key in keys if key.world == subject.world or (not key.world and not is_image and not key.slot))
+            return tuple(key for key in keys if key.scope == subject.scope or (not key.scope and not is_image and not key.slot))
         slot = subject.slot or (subject.component if subject.component in SLOTS else "")
         own = tuple(key for key in keys if key.slot == slot)
         return own or tuple(key for key in keys if not key.slot)
@@ -283,16 +294,40 @@ class Needs:
         found = self._matrix.components.get(component)
         return found is not None and found.is_virtual
 
-    def _place(self, candidate: Candidate) -> str:
-        name = candidate.key.component
-        version = str(candidate.version)
-        positions = self._matrix.positions
-        place = positions.get(f"{name}=={version}") or positions.get(f"{name}=={version.partition('+')[0]}")
-        return place or f"matrices/{name}.yaml"
+    def _place(self, candidate: Candidate) -> Place:
+        return place_of(self._matrix, candidate)
 
 
-def _carriers(rows: tuple[PatchedKernels, ...]) -> str:
-    return " or ".join(dict.fromkeys(row.by for row in rows))
+def place_of(matrix: Matrix, candidate: Candidate) -> Place:
+    """Return the row of the matrix that a candidate is of; the file of its component where no row has that version."""
+    name, version = candidate.key.component, str(candidate.version)
+    positions = matrix.positions
+    found = positions.get(f"{name}=={version}") or positions.get(f"{name}=={version.partition('+')[0]}")
+    return Place.parse(found or f"matrices/{name}.yaml")
+
+
+def cited(matrix: Matrix, sources: tuple[str, ...]) -> Documents:
+    """Return the documents that a row of the matrix cites."""
+    return Documents(tuple(str(matrix.citations[source]) for source in sources if source in matrix.citations))
+
+
+def subject_of(candidate: Candidate) -> Subject:
+    """Return a candidate as the subject of a sentence."""
+    return Subject(candidate.key.name if candidate.key.is_package else candidate.key.component, candidate.label)
+
+
+def bound_of(need: Need) -> Bound:
+    """Return what a need of the matrix allows, as a ground has it."""
+    if need.is_same:
+        return SameVersion()
+    if need.component == "os":
+        return Names(tuple(str(version) for version in need.one_of))
+    return Versions(need.one_of) if need.one_of else need.range
+
+
+def _entails(candidate: Candidate, predicate: Predicate, relation: Relation | Row, source: Source | None) -> Entails:
+    component = candidate.key.component
+    return Entails(name=component, subject=subject_of(candidate), predicate=predicate, relation=relation, cited=source)
 
 
 def _test(need: Need, candidate: Candidate) -> Test:
@@ -301,11 +336,3 @@ def _test(need: Need, candidate: Candidate) -> Test:
     if need.component == "os":
         return OfSystem(tuple(str(version) for version in need.one_of))
     return OneOf(need.one_of) if need.one_of else Within(need.range)
-
-
-def _named(candidate: Candidate) -> str:
-    return f"{candidate.key.component} {candidate.label}"
-
-
-def _cited(matrix: Matrix, sources: tuple[str, ...]) -> str:
-    return "; ".join(str(matrix.citations[source]) for source in sources if source in matrix.citations)

@@ -6,38 +6,47 @@ conflict names the spec's line, the fact, and what the target states, and droppi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from packaging.requirements import Requirement as Pep508
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
+from provisioner.grounds.predicate import WrittenBySeveral
+from provisioner.grounds.requirement import Entails, Forbids, Relation, Subject
 from provisioner.names import COMPONENT_OF_DISTRIBUTION, DISTRIBUTION_OF_COMPONENT
-from provisioner.solve.requirement import SEVERAL, SHARED_FILE, TORCH, Candidate, Key, Labelled, Origin, Requirement
+from provisioner.solve.requirement import (
+    SEVERAL,
+    SHARED_FILE,
+    TORCH,
+    Candidate,
+    Key,
+    Labelled,
+    ReleaseCandidate,
+    Requirement,
+    build_of,
+)
 from provisioner.solve.rules.facts import FACTS, stated
-from provisioner.solve.rules.shared_files import shared_file_needs
+from provisioner.solve.rules.shared_files import place_of, shared_file_needs
 from provisioner.solve.rules.standing import WEEK, Standing, day_of, is_prerelease
 from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from provisioner.grounds.predicate import Predicate
+    from provisioner.grounds.source import Source
     from provisioner.matrix.model import Build, Component, Matrix, Release
     from provisioner.solve.target import Wish
     from provisioner.spec.model import Policy
 
+Some = TypeVar("Some", bound=Candidate)
+
 POLICY = "policy"
 KEPT = "kept"
 
-MEANING = {
-    "end-of-life": "nothing past its end of life",
-    "feature-branch": "drivers of production and long-term branches only",
-    "recent": "nothing released in the week before",
-    "prerelease": "no alphas, betas and release candidates",
-    "patched-kernel": "no driver that builds on its kernel only with patches",
-    "shared-files": "no packages that write the same file",
-}
-"""What keeping each word means. Other words of `allow` and `forbid` open ways to meet a requirement: see `Wish.allowed`."""
+WORDS = frozenset({"end-of-life", "feature-branch", "recent", "prerelease", "patched-kernel", "shared-files"})
+"""What a policy can forbid. Other words of `allow` and `forbid` open ways to meet a requirement: see `Wish.allowed`."""
 
 DATED = frozenset({"driver", "amdgpu", "webdriver", "kernel"})
 """Parts of a host whose release matters to a policy that wants nothing new; of other facts nobody asks how old they are."""
@@ -57,18 +66,16 @@ class PolicySide:
         self.standing = Standing(matrix, wish.spec.policy.exclude_newer)
         self._asked = dict(self._words())
 
-    def _words(self) -> Iterator[tuple[str, Origin]]:
-        """Every forbidden word, with the line of the spec that forbids it."""
+    def _words(self) -> Iterator[tuple[str, Forbids]]:
+        """Yield every forbidden word with the line of the spec that forbids it."""
         policy, place = self._wish.spec.policy, self._wish.place
         for word in STABLE if policy.strategy == "stable" else ():
             if word not in policy.allow:
-                meaning = f"{MEANING[word]} {self.standing.day}" if word == "recent" else MEANING[word]
-                text = f"you ask for strategy stable: {meaning}"
-                yield word, Origin("request", POLICY, f"policy.strategy {word}", text, place("policy.strategy"))
+                day = str(self.standing.day) if word == "recent" else ""
+                yield word, Forbids(word=word, place=place("policy.strategy"), is_by_strategy=True, day=day)
         for index, word in enumerate(policy.forbid):
-            if word in MEANING:
-                text = f"you forbid {word}: {MEANING[word]}"
-                yield word, Origin("request", POLICY, f"policy.forbid {word}", text, place(f"policy.forbid.{index}"))
+            if word in WORDS:
+                yield word, Forbids(word=word, place=place(f"policy.forbid.{index}"))
 
     @property
     def words(self) -> frozenset[str]:
@@ -87,10 +94,7 @@ class PolicySide:
     @property
     def roots(self) -> tuple[Requirement, ...]:
         """Every word is kept, because the spec says so."""
-        return tuple(
-            Requirement(_key(word), Labelled(frozenset({KEPT}), f"forbid: [{word}]"), origin)
-            for word, origin in self._asked.items()
-        )
+        return tuple(Requirement(_key(word), Labelled(frozenset({KEPT})), ground) for word, ground in self._asked.items())
 
     def of(self, candidate: Candidate) -> Iterator[Requirement]:
         """What choosing a candidate needs to be lifted."""
@@ -101,7 +105,7 @@ class PolicySide:
             return
         for fact in self.standing.facts(candidate):
             if fact.word in self._asked and not self._is_excused(candidate, fact.word):
-                yield self.lift(candidate, fact.word, text=fact.text, where=fact.where)
+                yield self.lift(candidate, fact.word, fact.predicate, fact.source)
 
     def _of_shared_file(self, candidate: Candidate) -> Iterator[Requirement]:
         """That one distribution takes its place, or several do, which nothing but the policy refuses."""
@@ -111,15 +115,19 @@ class PolicySide:
         if candidate.label != SEVERAL:
             return
         row = next(row for row in self._matrix.shared_files if candidate.key.name == f"{SHARED_FILE}:{row.name}")
-        where = self._matrix.positions.get(f"shared-file:{row.name}", "the matrix")
-        yield self.lift(candidate, "shared-files", text=f"{row.path} would be written by several packages", where=where)
+        yield self.lift(candidate, "shared-files", WrittenBySeveral(row.path), place_of(row, self._matrix.positions))
 
-    def lift(self, candidate: Candidate, word: str, *, text: str, where: str) -> Requirement:
-        """A candidate can be chosen only where a forbidden word is lifted, because of the fact in `text`."""
+    def lift(self, candidate: Candidate, word: str, predicate: Predicate, source: Source | None) -> Requirement:
+        """Return the requirement that a forbidden word is lifted, without which a candidate cannot be chosen."""
         component = candidate.key.component
-        origin = Origin("rule", component, f"{component} and {word}", text, where)
-        lifted = _lifted(word)
-        return Requirement(_key(word), Labelled(frozenset({lifted}), lifted), origin)
+        ground = Entails(
+            name=component,
+            subject=Subject(component, candidate.label),
+            predicate=predicate,
+            relation=Relation(component, f"{word} lifted"),
+            cited=source,
+        )
+        return Requirement(_key(word), Labelled(frozenset({_lifted(word)})), ground)
 
     def _is_excused(self, candidate: Candidate, word: str) -> bool:
         """Whether a word does not bind what a host has.
@@ -231,7 +239,7 @@ def _specifier(text: str) -> SpecifierSet:
         return SpecifierSet(str(Range.parse(text)))
 
 
-def arranged(candidates: Sequence[Candidate], wish: Wish, name: str) -> tuple[Candidate, ...]:
+def arranged(candidates: Sequence[Some], wish: Wish, name: str) -> tuple[Some, ...]:
     """A component's candidates in their given order but for what the policy names, and after that for an earlier lock.
 
     What the spec says by name comes before what a lock happened to choose: who adds `avoid: {python: "3.13"}` to a spec means
@@ -242,7 +250,7 @@ def arranged(candidates: Sequence[Candidate], wish: Wish, name: str) -> tuple[Ca
         return tuple(candidates) if locked is None else tuple(sorted(candidates, key=lambda one: one.label != locked))
     taste = Taste(wish, name)
     places: dict[Version | None, int] = {}
-    rank: dict[Candidate, tuple[int, bool, bool]] = {}
+    rank: dict[Some, tuple[int, bool, bool]] = {}
     for one in candidates:  # builds of one release share its place, and so do all names, which have no order of their own
         place = places.setdefault(one.version if one.version.release else None, len(places))
         rank[one] = (place, *_rank_of_brought(one, wish))
@@ -258,10 +266,10 @@ def _rank_of_brought(candidate: Candidate, wish: Wish) -> tuple[bool, bool]:
     Components are decided in the matrix's order, so without this a preferred CUDA would come too late: PyTorch's build has
     chosen one already.
     """
-    if not candidate.subject:
+    if not isinstance(candidate, ReleaseCandidate):
         return False, False
     policy = wish.spec.policy
-    release, build = candidate.subject[:2]
+    release, build = candidate.release, candidate.build
     brought = dict(_fixed(release, build))
     if build is not None:
         brought[resolved(f"{candidate.key.component}_build")] = Version.named(build.name)
@@ -284,7 +292,8 @@ def avoided(wish: Wish, pins: Mapping[Key, Candidate]) -> Iterator[tuple[str, Ca
             if key == TORCH or "[" in key.name:
                 continue  # the wheel of a chosen PyTorch, an extra of a chosen distribution
             subject = key.name if key.is_package else key.component
-            is_build = resolved(name) == "pytorch-build" and key.name == "pytorch" and candidate.subject[1].name == text
+            build = build_of(candidate)
+            is_build = resolved(name) == "pytorch-build" and key.name == "pytorch" and build is not None and build.name == text
             if is_build or (resolved(subject) == resolved(name) and Taste(wish, name).avoids(candidate)):
                 yield name, candidate
 

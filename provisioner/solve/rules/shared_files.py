@@ -14,13 +14,19 @@ from packaging.requirements import Requirement as Pep508
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from provisioner.solve.requirement import PACKAGE, SEVERAL, SHARED_FILE, TORCH, Candidate, Key, Labelled, Origin, Requirement
-from provisioner.solve.stack import Relaxation
+from provisioner.grounds.predicate import WritesFile
+from provisioner.grounds.relaxation import SharedFiles as WriteSharedFile
+from provisioner.grounds.requirement import Entails, Row, Subject
+from provisioner.grounds.source import Hazard
+from provisioner.places import Place
+from provisioner.solve.requirement import PACKAGE, SEVERAL, SHARED_FILE, TORCH, Candidate, Key, Labelled, Requirement
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from provisioner.grounds.relaxation import Relaxation
+    from provisioner.grounds.requirement import Ground
     from provisioner.matrix.model import Matrix
     from provisioner.matrix.model_distributions import SharedFile
     from provisioner.solve.target import Wish
@@ -62,11 +68,11 @@ def _binding(matrix: Matrix, wish: Wish) -> Iterator[SharedFile]:
 def _places(row: SharedFile) -> tuple[Candidate, ...]:
     names = [owner.distribution for owner in row.owners]
     labels = names if row.is_refused else [*names, SEVERAL]
-    return tuple(Candidate(key_of(row), Version.named(label), label, None) for label in labels)
+    return tuple(Candidate(key_of(row), Version.named(label), label) for label in labels)
 
 
 def _named(row: SharedFile, owner: str) -> tuple[Candidate, ...]:
-    return (Candidate(key_of(row, owner), Version.named(owner), owner, None),)
+    return (Candidate(key_of(row, owner), Version.named(owner), owner),)
 
 
 class SharedFiles:
@@ -94,20 +100,20 @@ class SharedFiles:
         name = candidate.key.name
         for row, versions in rows:
             if versions.contains(candidate.pep440, prereleases=True):
-                yield _takes(row, name, f"{name} {candidate.label}", positions=self._positions)
+                yield _takes(row, name, candidate.label, positions=self._positions)
 
-    def named(self, name: str, origin: Origin) -> Iterator[Requirement]:
+    def named(self, name: str, ground: Ground) -> Iterator[Requirement]:
         """The places a distribution takes because the spec names it without extras, whatever its version."""
         for row, versions in self._rows.get(name, ()):
             if not len(versions):
-                yield Requirement(key_of(row, name), Labelled(frozenset({name}), name), origin)
+                yield Requirement(key_of(row, name), Labelled(frozenset({name})), ground)
 
 
 def shared_file_needs(matrix: Matrix, candidate: Candidate) -> Requirement | None:
     """What the candidates of these keys require: one that the spec names takes its place, and nothing else does anything."""
     _, row_name, owner = (*candidate.key.name.split(":"), "")[:3]
     row = next((row for row in matrix.shared_files if owner and row.name == row_name), None)
-    return None if row is None else _takes(row, owner, owner, positions=matrix.positions)
+    return None if row is None else _takes(row, owner, "", positions=matrix.positions)
 
 
 def runtime_needs(matrix: Matrix, candidate: Candidate) -> Iterator[Requirement]:
@@ -119,25 +125,32 @@ def runtime_needs(matrix: Matrix, candidate: Candidate) -> Iterator[Requirement]
     for row in matrix.shared_files if major >= WHEELS_SINCE else ():
         owner = next((one for one in row.owners if one.distribution == f"nvidia-{row.name}-cu{major}"), None)
         if row.name in OF_EVERY_FRAMEWORK and owner is not None and row.is_refused:
-            framework = candidate.key.slot
-            subject = f"cuda {candidate.label}{f' of {framework}' if framework else ''} comes with {owner.distribution}, which"
-            where = f"{place_of(row, matrix.positions)}: {row.because}"
-            origin = Origin("rule", "cuda", f"shared file {row.name}", f"{subject} writes files such as {row.path}", where)
-            place = Labelled(frozenset({owner.distribution}), f"{row.path} of {owner.distribution}")
-            yield Requirement(key_of(row), place, origin)
+            ground = Entails(
+                name="cuda",
+                subject=Subject("cuda", candidate.label),
+                predicate=WritesFile(row.path, through=owner.distribution, framework=candidate.key.slot),
+                relation=Row("shared file", row.name),
+                cited=Hazard(place_of(row, matrix.positions), row.because),
+            )
+            yield Requirement(key_of(row), Labelled(frozenset({owner.distribution})), ground)
 
 
-def _takes(row: SharedFile, name: str, subject: str, *, positions: Mapping[str, str]) -> Requirement:
-    labels = frozenset({name} if row.is_refused else {name, SEVERAL})
-    # The reason is told once, with the place, and not of each owner.
-    where = f"{place_of(row, positions)}: {row.because}"
-    origin = Origin("rule", name, f"shared file {row.name}", f"{subject} writes files such as {row.path}", where)
-    return Requirement(key_of(row), Labelled(labels, f"{row.path} of {name}"), origin)
+def _takes(row: SharedFile, name: str, label: str, *, positions: Mapping[str, str]) -> Requirement:
+    """Return that a distribution takes the place of a file; `label` "" stands for all of its versions."""
+    ground = Entails(
+        name=name,
+        subject=Subject(name, label),
+        predicate=WritesFile(row.path),
+        relation=Row("shared file", row.name),
+        # The reason is told once, with the place, and not of each owner.
+        cited=Hazard(place_of(row, positions), row.because),
+    )
+    return Requirement(key_of(row), Labelled(frozenset({name} if row.is_refused else {name, SEVERAL})), ground)
 
 
-def place_of(row: SharedFile, positions: Mapping[str, str]) -> str:
-    """Where a row stands in the matrix."""
-    return positions.get(f"shared-file:{row.name}", "the matrix")
+def place_of(row: SharedFile, positions: Mapping[str, str]) -> Place:
+    """Return where a row stands in the matrix."""
+    return Place.parse(positions.get(f"shared-file:{row.name}", "the matrix"))
 
 
 def shared_file_relaxations(matrix: Matrix, pins: Mapping[Key, Candidate]) -> Iterator[Relaxation]:
@@ -152,11 +165,10 @@ def shared_file_relaxations(matrix: Matrix, pins: Mapping[Key, Candidate]) -> It
             and SpecifierSet(owner.versions).contains(candidate.pep440, prereleases=True)
         ]
         if len(chosen) > 1:
-            names = listed([f"{one.key.name} {one.label}" for one in chosen])
-            text = f"{names} write files such as {row.path}, and the one installed last is in effect: {row.because}"
-            yield Relaxation(name=FORBIDDEN, component=chosen[0].key.name, text=text, where=place_of(row, matrix.positions))
-
-
-def listed(names: list[str]) -> str:
-    """`A, B and C`."""
-    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
+            yield WriteSharedFile(
+                component=chosen[0].key.name,
+                subjects=tuple(Subject(one.key.name, one.label) for one in chosen),
+                path=row.path,
+                because=row.because,
+                source=place_of(row, matrix.positions),
+            )

@@ -13,9 +13,15 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from provisioner.grounds.predicate import Ended, IsOfBranch, IsPrerelease, IsRecent
+from provisioner.grounds.source import Documents
+from provisioner.places import Place
+from provisioner.solve.requirement import ImageCandidate, release_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from provisioner.grounds.source import Source
     from provisioner.matrix.model import DriverBranch, ImageFacts, Matrix, Release
     from provisioner.solve.requirement import Candidate
 
@@ -31,11 +37,11 @@ _PRERELEASE = re.compile(r"v?\d+(?:\.\d+)*[.-]?(?:a|alpha|b|beta|c|rc|pre|previe
 
 
 class Fact(Struct, frozen=True, kw_only=True):
-    """One thing that is known of a candidate: the `word` policies use for it, the sentence, and where it was read."""
+    """One thing that is known of a candidate: the `word` policies have for it, and where it was read."""
 
     word: str
-    text: str
-    where: str
+    predicate: Ended | IsOfBranch | IsPrerelease | IsRecent
+    source: Source
 
 
 class Standing:
@@ -65,7 +71,7 @@ class Standing:
         component, label = candidate.key.component, candidate.label
         if component == "driver":
             branch = self._branch(candidate)
-            return self._over(candidate, branch.end_of_life, f"is of branch {branch.branch}, which") if branch else None
+            return self._over(candidate, branch.end_of_life, branch.branch) if branch else None
         if component in DISTRIBUTED or (component == "kernel" and not re.fullmatch(r"[\d.]+", label)):
             return None
         image = _image(candidate)
@@ -74,11 +80,10 @@ class Standing:
         release = self._release(candidate)
         return self._over(candidate, release.end_of_life, "") if release is not None else None
 
-    def _over(self, candidate: Candidate, end: str, whose: str) -> Fact | None:
+    def _over(self, candidate: Candidate, end: str, branch: str) -> Fact | None:
         if not has_ended(end, self.day):
             return None
-        text = " ".join(part for part in (candidate.key.component, candidate.label, whose, f"ended {end}") if part)
-        return Fact(word="end-of-life", text=text, where=self._where(candidate))
+        return Fact(word="end-of-life", predicate=Ended(end, branch), source=self._source(candidate))
 
     def unsupported(self, candidate: Candidate) -> Fact | None:
         """That a driver is of a feature branch, or of one that no source says is anything else."""
@@ -88,9 +93,8 @@ class Standing:
         designation = branch.designation if branch is not None else ""
         if designation in SUPPORTED:
             return None
-        name = f"driver {candidate.label} is of branch {candidate.version.release[0]}"
-        said = f"a {designation}" if designation else "of which no source says that it is a production or long-term branch"
-        return Fact(word="feature-branch", text=f"{name}, {said}", where=self._where(candidate))
+        predicate = IsOfBranch(str(candidate.version.release[0]), designation)
+        return Fact(word="feature-branch", predicate=predicate, source=self._source(candidate))
 
     def is_designated(self, candidate: Candidate) -> bool:
         """Whether somebody says what kind of branch a driver is of."""
@@ -102,9 +106,8 @@ class Standing:
         release = self._release(candidate)
         if release is None or not release.released or self.day is None or last_day(release.released) <= self.day - WEEK:
             return None
-        when = "after" if last_day(release.released) > self.day else "less than a week before"
-        text = f"{candidate.key.component} {candidate.label} was released {release.released}, {when} {self.day}"
-        return Fact(word="recent", text=text, where=self._where(candidate))
+        predicate = IsRecent(release.released, str(self.day), is_after=last_day(release.released) > self.day)
+        return Fact(word="recent", predicate=predicate, source=self._source(candidate))
 
     def is_undated(self, candidate: Candidate) -> bool:
         """Whether nobody says when a release came out, and no newer one of its series is known to be old enough."""
@@ -123,8 +126,7 @@ class Standing:
         release = self._release(candidate)
         if release is None or not is_prerelease(release):
             return None
-        text = f"{candidate.key.component} {candidate.label} is a {release.prerelease or 'prerelease'}"
-        return Fact(word="prerelease", text=text, where=self._where(candidate))
+        return Fact(word="prerelease", predicate=IsPrerelease(release.prerelease or ""), source=self._source(candidate))
 
     def _branch(self, candidate: Candidate) -> DriverBranch | None:
         release = candidate.version.release
@@ -132,9 +134,8 @@ class Standing:
 
     def _release(self, candidate: Candidate) -> Release | None:
         """The row of the matrix a candidate is of; what a host states may be of a listed series (`6.8` for `6.8.12`)."""
-        if candidate.subject:
-            release: Release = candidate.subject[0]
-            return release
+        if (found := release_of(candidate)) is not None:
+            return found
         component = self._matrix.components.get(candidate.key.component)
         numbers = candidate.version.release
         series = [
@@ -144,14 +145,16 @@ class Standing:
         ]
         return max(series, key=lambda one: len(one.version.release), default=None)
 
-    def _where(self, candidate: Candidate) -> str:
+    def _source(self, candidate: Candidate) -> Source:
         image = _image(candidate)
         if image is not None:
-            return "; ".join(str(self._matrix.citations[key]) for key in image.sources[-1:] if key in self._matrix.citations)
+            return Documents(
+                tuple(str(self._matrix.citations[key]) for key in image.sources[-1:] if key in self._matrix.citations)
+            )
         name = candidate.key.component
         release = self._release(candidate)
         place = self._matrix.positions.get(f"{name}=={release.version}", "") if release is not None else ""
-        return place or f"matrices/{name}.yaml"
+        return Place.parse(place or f"matrices/{name}.yaml")
 
 
 def is_prerelease(release: Release) -> bool:
@@ -166,7 +169,7 @@ def _is_beta(text: str) -> bool:
 
 
 def _image(candidate: Candidate) -> ImageFacts | None:
-    return candidate.subject[2] if candidate.key.component == "image" and candidate.subject else None
+    return candidate.image if isinstance(candidate, ImageCandidate) else None
 
 
 def policy_day(matrix: Matrix, until: str | None) -> date | None:

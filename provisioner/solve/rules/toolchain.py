@@ -5,15 +5,19 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from provisioner.grounds.predicate import KnowsTarget
+from provisioner.grounds.requirement import BuildNeeds, CompilesFor, CompilesForGpu, Entails, Relation, Subject
 from provisioner.matrix.need import Need
-from provisioner.solve.requirement import Candidate, Key, Labelled, Origin, Requirement, Within
+from provisioner.solve.requirement import Candidate, Key, Labelled, Requirement, Within
 from provisioner.solve.rules.facts import is_chosen
 from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, MutableMapping
 
+    from provisioner.grounds.requirement import Ground
     from provisioner.matrix.model import Build, Matrix, Release
+    from provisioner.places import Place
     from provisioner.solve.rules.guards import Guards
     from provisioner.solve.target import Wish
 
@@ -43,17 +47,21 @@ class Toolchain:
         others = tuple(need for need in release.needs if need.component != "cuda")
         return (Need(component="cuda", range=Range.parse(cuda)), *others)
 
-    def targets(self, candidate: Candidate, build: Build, place: str) -> Iterator[Requirement]:
+    def targets(self, candidate: Candidate, build: Build, place: Place) -> Iterator[Requirement]:
         """Every architecture to compile for is one this nvcc knows."""
         if build.sass is None:
             return
         known = frozenset(_spelled(target) for target in (*build.sass, *(build.ptx or ())))
         for key in self._targets:
             name = key.name.partition(":")[2]
-            text = f"nvcc {candidate.label} {'knows' if name in known else 'does not know'} {name}"
-            yield Requirement(
-                key, Labelled(known, "what nvcc knows"), Origin("rule", "nvcc", "nvcc needs arch_list", text, place)
+            ground = Entails(
+                name="nvcc",
+                subject=Subject("nvcc", candidate.label),
+                predicate=KnowsTarget(name, is_known=name in known),
+                relation=Relation("nvcc", "arch_list"),
+                cited=place,
             )
+            yield Requirement(key, Labelled(known), ground)
 
 
 def build_side(
@@ -70,10 +78,9 @@ def build_side(
     for name in tools:
         if name not in matrix.components or not matrix.components[name].releases:
             continue
-        what = {"extension": "an extension", "pytorch": "PyTorch"}[build.kind]
-        origin = Origin("request", name, f"build needs {name}", f"you build {what}, which needs {name}", place)
+        ground = BuildNeeds(build=build.kind, tool=name, place=place)
         keys = [key for key in domains if key.component == name]
-        roots.extend(Requirement(key, Within(Range()), origin) for key in keys if is_chosen(name, wish) or not key.world)
+        roots.extend(Requirement(key, Within(Range()), ground) for key in keys if is_chosen(name, wish) or not key.scope)
     if wish.accelerator == "cuda":
         roots.extend(_architectures(matrix, wish, guards, domains=domains))
     return roots
@@ -82,7 +89,7 @@ def build_side(
 def _architectures(
     matrix: Matrix, wish: Wish, guards: Guards, *, domains: MutableMapping[Key, tuple[Candidate, ...]]
 ) -> Iterator[Requirement]:
-    for kind, name, text, place in _wanted(wish, guards):
+    for name, ground in _wanted(wish, guards):
         key = Key(f"arch_list:{name}")
         if key in domains:
             continue
@@ -91,11 +98,11 @@ def _architectures(
         known = dict.fromkeys(_spelled(one) for release in releases for build in release.builds for one in build.sass or ())
         known.setdefault(name)
         domains[key] = tuple(Candidate(key, Version.named(one), one) for one in known)
-        yield Requirement(key, Labelled(frozenset({name}), name), Origin(kind, "arch_list", f"arch_list {name}", text, place))
+        yield Requirement(key, Labelled(frozenset({name})), ground)
 
 
-def _wanted(wish: Wish, guards: Guards) -> Iterator[tuple[str, str, str, str]]:
-    """What to compile for: what the spec lists, or the target's GPUs."""
+def _wanted(wish: Wish, guards: Guards) -> Iterator[tuple[str, Ground]]:
+    """Yield the architectures to compile for: those that the spec lists, or those of the target's GPUs."""
     build = wish.spec.build
     assert build is not None
     for index, text in enumerate(build.arch_list):
@@ -104,16 +111,17 @@ def _wanted(wish: Wish, guards: Guards) -> Iterator[tuple[str, str, str, str]]:
             continue
         place = wish.place(f"build.arch_list.{index}")
         name = f"{match[1]}.{match[2]}{match[3]}"
-        yield "request", name, f"you compile for {name}", place
+        yield name, CompilesFor(architecture=name, place=place)
         if match[4]:
-            yield "request", f"{name}+PTX", f"you compile for {name}, as PTX too", place
+            yield f"{name}+PTX", CompilesFor(architecture=name, place=place, is_ptx=True)
     if build.arch_list:
         return
     for target in wish.hosts:
         for index, gpu in enumerate(target.host.gpus or ()):
             device = guards.device(gpu)
             if device is not None and not device.startswith("gfx"):
-                yield "fact", device, f"you compile for gpu {device} of {target.label}", target.place(f"gpus.{index}")
+                stated = target.place(f"gpus.{index}")
+                yield device, CompilesForGpu(architecture=device, host=target.label, place=stated)
 
 
 def _spelled(target: str) -> str:

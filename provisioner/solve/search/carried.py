@@ -10,7 +10,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from provisioner.solve.requirement import PACKAGE, PYTORCH, Key
+from provisioner.solve.requirement import PACKAGE, PYTORCH, Key, build_of
 from provisioner.solve.rules.carriers import CARRIED, carried_version, unlisted
 from provisioner.solve.search.universe import violations
 
@@ -65,7 +65,7 @@ def carrier_of(problem: Problem, key: Key, pins: Mapping[Key, Candidate]) -> Can
     if key.is_package:
         return None
     found = [pins[carrier] for name in CARRIED.get(key.component, ()) if (carrier := Key(name, PACKAGE)) in pins]
-    if len(found) > 1 and key in pins and pins[key].subject and (build := pins[key].subject[1]) is not None:
+    if len(found) > 1 and (build := build_of(pins.get(key))) is not None:
         found = [one for one in found if one.key.name.endswith(f"-{build.name}")]
     if len(found) != 1 or (PYTORCH in pins and not key.slot and not problem.overrides.of(found[0].key.name)):
         return None

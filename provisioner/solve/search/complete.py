@@ -16,6 +16,7 @@ from provisioner.solve.search.ladder import at_most_one
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
+    from provisioner.grounds.requirement import Group
     from provisioner.solve.requirement import Candidate, Key, Requirement
     from provisioner.solve.search.universe import Universe
 
@@ -35,9 +36,9 @@ class CompleteSearch:
         self._variables: dict[Candidate, int] = {}
         self._candidate_of: dict[int, Candidate] = {}
         self._domains: dict[Key, list[int]] = {}
-        self._groups: dict[str, int] = {}
-        self._group_of: dict[int, str] = {}
-        self._members: dict[str, list[tuple[Candidate | None, Requirement]]] = {}
+        self._groups: dict[Group, int] = {}
+        self._group_of: dict[int, Group] = {}
+        self._members: dict[Group, list[tuple[Candidate | None, Requirement]]] = {}
         self._expanded: set[Candidate] = set()
         self._index_reads = 0
         self._present: dict[Key, int] = {}
@@ -50,18 +51,18 @@ class CompleteSearch:
         self._solver.delete()
 
     @property
-    def groups(self) -> tuple[str, ...]:
+    def groups(self) -> tuple[Group, ...]:
         """Every group met so far, in the order met."""
         return tuple(self._groups)
 
-    def members(self, group: str) -> list[tuple[Candidate | None, Requirement]]:
+    def members(self, group: Group) -> list[tuple[Candidate | None, Requirement]]:
         """The requirements of a group met so far, each with the candidate that has it (None: required from the start)."""
         return self._members.get(group, [])
 
     def find(
         self,
         *,
-        without: Collection[str] = (),
+        without: Collection[Group] = (),
         given: Collection[Candidate] = (),
         present: Collection[Key] = (),
         among: Sequence[Candidate] = (),
@@ -78,7 +79,7 @@ class CompleteSearch:
     def refutes(
         self,
         *,
-        without: Collection[str] = (),
+        without: Collection[Group] = (),
         given: Collection[Candidate] = (),
         present: Collection[Key] = (),
         among: Sequence[Candidate] = (),
@@ -96,7 +97,7 @@ class CompleteSearch:
         self._kept_present = tuple(present)
         return [self._variable(candidate) for candidate in given] + [self._presence(key) for key in present]
 
-    def _all_but(self, without: Collection[str]) -> list[int]:
+    def _all_but(self, without: Collection[Group]) -> list[int]:
         return [variable for group, variable in self._groups.items() if group not in without]
 
     def _presence(self, key: Key) -> int:
@@ -113,12 +114,12 @@ class CompleteSearch:
         self._solver.add_clause([-literal, *variables])
         return literal
 
-    def core(self, *, without: Collection[str] = ()) -> tuple[str, ...]:
+    def core(self, *, without: Collection[Group] = ()) -> tuple[Group, ...]:
         """After `find` said None with the same `without`: the groups its proof used. Not yet minimal."""
         used = self._solver.get_core() or []
         return tuple(self._group_of[literal] for literal in used if literal in self._group_of and literal not in without)
 
-    def minimal(self, *, without: Collection[str] = ()) -> tuple[str, ...]:
+    def minimal(self, *, without: Collection[Group] = ()) -> tuple[Group, ...]:
         """A minimal set of groups that cannot hold together: dropping any one of them leaves a solution.
 
         Deletion-based, each step a complete search over the same clauses. A group whose absence cannot be tried, because
@@ -134,34 +135,34 @@ class CompleteSearch:
                 kept = [other for other in rest if other in proof]
         return tuple(kept)
 
-    def _start(self, without: Collection[str]) -> tuple[str, ...]:
+    def _start(self, without: Collection[Group]) -> tuple[Group, ...]:
         """Groups that cannot hold together, to make smaller: without any request, if facts and rules clash by themselves."""
         first = self.core(without=without)
         given = [group for group in self._groups if group not in without and not self._is_request(group)]
         return self.core(without=without) if self._is_refuted(given) else first
 
-    def _is_request(self, group: str) -> bool:
-        return self._members[group][0][1].origin.kind == "request"
+    def _is_request(self, group: Group) -> bool:
+        return self._members[group][0][1].ground.is_request
 
-    def _is_refuted(self, kept: Collection[str]) -> bool:
+    def _is_refuted(self, kept: Collection[Group]) -> bool:
         try:
             return self._within(kept) is None
         except UnavailableError:
             return False
 
-    def holds(self, groups: Collection[str]) -> bool:
+    def holds(self, groups: Collection[Group]) -> bool:
         """Whether these groups alone can hold together."""
         self._kept_present = ()
         return self._within(groups) is not None
 
-    def _within(self, kept: Collection[str]) -> dict[Key, Candidate] | None:
+    def _within(self, kept: Collection[Group]) -> dict[Key, Candidate] | None:
         """Search with only the groups in `kept` in force, those met on the way left out."""
         return self._search(lambda: [self._groups[group] for group in kept], lambda: self._groups.keys() - set(kept))
 
     def _search(
         self,
         assume: Callable[[], list[int]],
-        dropped: Callable[[], Collection[str]],
+        dropped: Callable[[], Collection[Group]],
         chosen: Collection[int] = (),
         *,
         is_reading: bool = True,
@@ -184,7 +185,7 @@ class CompleteSearch:
                 self._expand(candidate)
 
     def best(
-        self, *, without: Collection[str] = (), given: Collection[Candidate] = (), present: Collection[Key] = ()
+        self, *, without: Collection[Group] = (), given: Collection[Candidate] = (), present: Collection[Key] = ()
     ) -> dict[Key, Candidate] | None:
         """The most wanted assignment: keys in the problem's order, each taking its first candidate that still works.
 
@@ -196,7 +197,7 @@ class CompleteSearch:
         fixed: dict[Key, Candidate] = {candidate.key: candidate for candidate in given}
         roots: dict[Key, list[Requirement]] = {}
         for root in self._universe.roots:
-            if root.origin.group not in without:
+            if root.ground.group not in without:
                 roots.setdefault(root.key, []).append(root)
         required = {*roots, *present}
         for candidate in given:
@@ -216,14 +217,14 @@ class CompleteSearch:
             required.update(self._required_by(pins[key], without))
         return pins
 
-    def _required_by(self, candidate: Candidate, without: Collection[str]) -> Iterator[Key]:
-        return (one.key for one in self._universe.requirements(candidate) if one.origin.group not in without)
+    def _required_by(self, candidate: Candidate, without: Collection[Group]) -> Iterator[Key]:
+        return (one.key for one in self._universe.requirements(candidate) if one.ground.group not in without)
 
     def _working(
         self,
         wanted: Sequence[Candidate],
         *,
-        without: Collection[str],
+        without: Collection[Group],
         given: Collection[Candidate],
         present: Collection[Key],
     ) -> Iterator[Candidate]:
@@ -251,10 +252,10 @@ class CompleteSearch:
             left = [key for key in left if key in required] or left
         return min(left, key=rank, default=None)
 
-    def _reached(self, model: Sequence[int], without: Collection[str]) -> dict[Key, Candidate]:
+    def _reached(self, model: Sequence[int], without: Collection[Group]) -> dict[Key, Candidate]:
         """The part of a model that is needed, starting from the roots. A model lists every variable, negated when false."""
         pins: dict[Key, Candidate] = {}
-        queue = [r.key for r in self._universe.roots if r.origin.group not in without]
+        queue = [r.key for r in self._universe.roots if r.ground.group not in without]
         queue.extend(self._kept_present)
         while queue:
             key = queue.pop()
@@ -265,7 +266,7 @@ class CompleteSearch:
                 continue
             pins[key] = candidate = self._candidate_of[variable]
             if candidate in self._expanded:
-                queue.extend(r.key for r in self._universe.requirements(candidate) if r.origin.group not in without)
+                queue.extend(r.key for r in self._universe.requirements(candidate) if r.ground.group not in without)
         return pins
 
     def _expand(self, candidate: Candidate) -> None:
@@ -283,7 +284,7 @@ class CompleteSearch:
 
     def _require(self, requirement: Requirement, parent: Candidate | None) -> None:
         """(group holds and parent chosen) implies one of the candidates the requirement allows."""
-        group = requirement.origin.group
+        group = requirement.ground.group
         self._members.setdefault(group, []).append((parent, requirement))
         self._domain(requirement.key)
         allowed = [self._variable(one) for one in self._universe.allowed(requirement)]
@@ -317,7 +318,7 @@ class CompleteSearch:
             self._solver.set_phases([variable])
         return self._variables[candidate]
 
-    def _group(self, group: str) -> int:
+    def _group(self, group: Group) -> int:
         if group not in self._groups:
             variable = self._groups[group] = self._fresh()
             self._group_of[variable] = group

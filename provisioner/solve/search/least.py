@@ -10,15 +10,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provisioner.errors import UnavailableError
+from provisioner.grounds.choice import AskedFor, Move, NoLongerOffered, NothingHolds, NotInstallable, RuledOut
 from provisioner.names import DISTRIBUTION_OF_COMPONENT
-from provisioner.solve.requirement import PACKAGE, TORCH
+from provisioner.solve.requirement import PACKAGE, TORCH, FileCandidate
 from provisioner.solve.search.complete import CompleteSearch
 from provisioner.solve.search.universe import violations
-from provisioner.solve.stack import Move
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from provisioner.grounds.choice import MoveReason
     from provisioner.solve.requirement import Candidate, Key, Requirement
     from provisioner.solve.search.universe import Universe
     from provisioner.solve.target import Wish
@@ -54,18 +55,17 @@ def moves(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Move]:
         return
     for key, candidate in pins.items():
         name = _name(key)
-        if not name or key.world not in {"", PACKAGE}:
+        if not name or key.scope not in {"", PACKAGE}:
             continue
         locked = _locked(wish, key)
         if _is_upgraded(universe, key):
             earlier = wish.upgraded.get(name, "")
-            stays = earlier == candidate.label
-            because, where = _why_no_newer(universe, pins, candidate) if stays else ("it was asked for", "")
-            if earlier and (because or not stays):
-                yield Move(name=name, before=earlier, after=candidate.label, because=because, where=where)
+            reason = _why_no_newer(universe, pins, candidate) if earlier == candidate.label else AskedFor()
+            if earlier and reason is not None:
+                yield Move(name=name, before=earlier, after=candidate.label, reason=reason)
         elif locked is not None and locked != candidate.label:
-            because, where = _why_not(universe, pins, key, locked)
-            yield Move(name=name, before=locked, after=candidate.label, because=because, where=where)
+            reason = _why_not(universe, pins, key, locked)
+            yield Move(name=name, before=locked, after=candidate.label, reason=reason)
 
 
 def _given_up(universe: Universe, pins: Mapping[Key, Candidate]) -> list[Candidate]:
@@ -86,40 +86,40 @@ def _given_up(universe: Universe, pins: Mapping[Key, Candidate]) -> list[Candida
 
 def _is_out(candidate: Candidate) -> bool:
     """Whether a version has no file for the target, or was withdrawn."""
-    return candidate.key.is_package and (candidate.subject.file is None or candidate.is_yanked)
+    return candidate.has_no_file or candidate.is_withheld
 
 
 def _name(key: Key) -> str:
     """The name of a key in a lock, "" for what a lock does not name on its own: extras, limits, the framework's wheel."""
-    is_own = key != TORCH and "[" not in key.name and ":" not in key.name and not key.is_seat
+    is_own = key != TORCH and "[" not in key.name and ":" not in key.name and not key.is_mutex
     return key.name if is_own else ""
 
 
 def _locked(wish: Wish, key: Key) -> str | None:
-    return wish.preferred.get(_name(key)) if key.world in {"", PACKAGE} else None
+    return wish.preferred.get(_name(key)) if key.scope in {"", PACKAGE} else None
 
 
 def _is_upgraded(universe: Universe, key: Key) -> bool:
     name = _name(key)
-    return bool(name) and key.world in {"", PACKAGE} and name in universe.problem.wish.upgraded
+    return bool(name) and key.scope in {"", PACKAGE} and name in universe.problem.wish.upgraded
 
 
-def _why_not(universe: Universe, pins: Mapping[Key, Candidate], key: Key, label: str) -> tuple[str, str]:
-    """What rules out the locked version of something that moved; the first of several reasons."""
+def _why_not(universe: Universe, pins: Mapping[Key, Candidate], key: Key, label: str) -> MoveReason:
+    """Return what rules out the locked version of something that moved; the first of several reasons."""
     locked = next((one for one in universe.candidates(key) if one.label == label), None)
     name = DISTRIBUTION_OF_COMPONENT.get(key.name, key.name)
     if locked is None:
-        return f"no index offers {name} {label} any longer" if key.is_package else f"the matrix has no {name} {label}", ""
-    if _is_out(locked):
-        return f"{name} {label}: {locked.subject.why_not}", ""
+        return NoLongerOffered(name=name, label=label, is_distribution=key.is_package)
+    if isinstance(locked, FileCandidate) and _is_out(locked):
+        return NotInstallable(name=name, label=label, problem=locked.release.why_not)
     for needed in _wanted(universe, pins):
         if needed.key == key and not universe.accepts(needed, locked):
-            return needed.origin.text, needed.origin.where
-    return _own_needs(universe, pins, locked) or ("nothing holds together with it kept", "")
+            return RuledOut(ground=needed.ground)
+    return _own_needs(universe, pins, locked) or NothingHolds(is_newer=False)
 
 
-def _why_no_newer(universe: Universe, pins: Mapping[Key, Candidate], chosen: Candidate) -> tuple[str, str]:
-    """What keeps back something that was asked to move; nothing where there is nothing newer."""
+def _why_no_newer(universe: Universe, pins: Mapping[Key, Candidate], chosen: Candidate) -> MoveReason | None:
+    """Return what keeps back something that was asked to move; None where there is nothing newer."""
     for better in universe.candidates(chosen.key):
         if better is chosen:
             break
@@ -127,20 +127,17 @@ def _why_no_newer(universe: Universe, pins: Mapping[Key, Candidate], chosen: Can
             continue
         for needed in _wanted(universe, pins):
             if needed.key == chosen.key and not universe.accepts(needed, better):
-                return needed.origin.text, needed.origin.where
-        return _own_needs(universe, pins, better) or ("nothing holds together with a newer one", "")
-    return "", ""
+                return RuledOut(ground=needed.ground)
+        return _own_needs(universe, pins, better) or NothingHolds(is_newer=True)
+    return None
 
 
-def _own_needs(universe: Universe, pins: Mapping[Key, Candidate], candidate: Candidate) -> tuple[str, str] | None:
-    """The first requirement of a candidate that the answer does not meet."""
+def _own_needs(universe: Universe, pins: Mapping[Key, Candidate], candidate: Candidate) -> RuledOut | None:
+    """Return the first requirement of a candidate that the answer does not meet."""
     for needed in universe.requirements(candidate):
         pinned = pins.get(needed.key)
         if pinned is not None and not universe.accepts(needed, pinned):
-            return (
-                f"{needed.origin.text}, and it is {pinned.label}",
-                needed.origin.where,
-            )
+            return RuledOut(ground=needed.ground, has=pinned.label)
     return None
 
 

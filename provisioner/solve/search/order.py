@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from provisioner.grounds.choice import ComesFirst, LockKeeps, NotFirst, PolicyPrefers, StrategyIsOldest
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from provisioner.grounds.choice import PassedOver
     from provisioner.solve.problem import Problem
     from provisioner.solve.requirement import Candidate, Key
     from provisioner.solve.search.universe import Universe
@@ -14,27 +17,28 @@ if TYPE_CHECKING:
     Chosen = tuple[Universe, dict[Key, Candidate]]
 
 
-def passed_over(problem: Problem, key: Key, *, chosen: Chosen, other: Chosen) -> str:
-    """Say why `chosen` is preferred to `other`, which has a newer release of `key`."""
+def passed_over(problem: Problem, key: Key, *, chosen: Chosen, other: Chosen) -> PassedOver:
+    """Return why `chosen` is preferred to `other`, which has a newer release of `key`."""
     universe, pins = chosen
     wish = problem.wish
     name = key.name if key.is_package else key.component
     if key in pins and wish.preferred.get(name) == pins[key].label:
-        return f"it would work, but the lock has {name} {pins[key].label}; --upgrade-package {name} lets it move"
+        return LockKeeps(name=name, label=pins[key].label)
     table = next((table for table in ("prefer", "avoid") if name in getattr(wish.spec.policy, table)), "")
     if table:
-        text = getattr(wish.spec.policy, table)[name]
-        return f"it would work, but policy.{table} says {name} {text}  ({wish.place(f'policy.{table}.{name}')})"
+        wanted = getattr(wish.spec.policy, table)[name]
+        return PolicyPrefers(table=table, name=name, range=wanted, place=wish.place(f"policy.{table}.{name}"))
     if wish.spec.policy.strategy == "oldest":
-        return f"it would work, but policy.strategy is oldest  ({wish.place('policy.strategy')})"
+        return StrategyIsOldest(place=wish.place("policy.strategy"))
     first = _first_difference(universe, key, pins, other[1])
     if first is None:
-        return "it would work, but is not what the order of preference takes first"
+        return NotFirst()
     before, after = pins.get(first), other[1].get(first)
-    named = first.name if first.is_package else first.component
-    instead = f" instead of {before.label}" if before is not None else ""
-    value = after.label if after is not None else "left out"
-    return f"it would work, but with {named} {value}{instead}, and {named} comes first in the order of preference"
+    return ComesFirst(
+        name=first.name if first.is_package else first.component,
+        before=before.label if before is not None else "",
+        after=after.label if after is not None else "",
+    )
 
 
 def _first_difference(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provisioner.errors import UnavailableError
+from provisioner.solve.requirement import WheelCandidate
 
 if TYPE_CHECKING:
     from provisioner.solve.requirement import Candidate, Key
@@ -36,7 +37,7 @@ class Patience:
     def ask(self, candidate: Candidate) -> None:
         """Called before the metadata of a distribution's version is read; raises `UnavailableError` at the end."""
         question = (candidate.key, candidate.label)
-        if candidate.subject.file is None or question in self._asked:
+        if isinstance(candidate, WheelCandidate) or candidate.has_no_file or question in self._asked:
             return
         if self._left is not None:
             if not min(self._left, self._share):

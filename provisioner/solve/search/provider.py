@@ -111,7 +111,7 @@ class UniverseProvider(AbstractProvider[Requirement, Candidate, Key]):
             return (False, self._direct[key], False, False, "")
         if not key.is_package:
             rank = self._order.get(key, -1)
-            return (rank >= 0, rank, False, False, key.world)
+            return (rank >= 0, rank, False, False, key.scope)
         if self._conflicts.get(key, 0) >= IN_THE_WAY:
             return (False, -1, False, False, key.name)
         is_pinned = any(self._pins(info.requirement) for info in information[key])
@@ -217,7 +217,7 @@ def _is_pinned(requirement: Requirement) -> bool:
 
 def _is_blocked(candidate: Candidate) -> bool:
     """Whether a version has no file for the environment."""
-    return candidate.key.is_package and candidate.key != TORCH and candidate.subject.file is None
+    return candidate.has_no_file
 
 
 class Course(BaseReporter[Requirement, Candidate, Key]):

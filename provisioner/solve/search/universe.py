@@ -6,9 +6,23 @@ from typing import TYPE_CHECKING
 
 from packaging.specifiers import SpecifierSet
 
+from provisioner.grounds.predicate import Bundles
+from provisioner.grounds.requirement import Entails, Relation, Subject, Supposes
+from provisioner.places import Place
 from provisioner.solve.choices.bounds import Bounds, is_exact
 from provisioner.solve.python.early import is_met_without, names_prerelease
-from provisioner.solve.requirement import PYTORCH, TORCH, Candidate, Key, Labelled, Matching, Origin, Requirement, Test, Within
+from provisioner.solve.requirement import (
+    PYTORCH,
+    Candidate,
+    FileCandidate,
+    Key,
+    Labelled,
+    Matching,
+    ReleaseCandidate,
+    Requirement,
+    Test,
+    Within,
+)
 from provisioner.solve.rules.carriers import carried_version, unlisted
 from provisioner.solve.search.patience import Patience
 from provisioner.versions import Range
@@ -16,6 +30,7 @@ from provisioner.versions import Range
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
+    from provisioner.grounds.requirement import Group
     from provisioner.solve.problem import Problem
     from provisioner.solve.python.packages import PackageWorld
 
@@ -56,7 +71,7 @@ class Universe:
         self._carrying: dict[Candidate, tuple[Requirement, ...]] = {}
 
     def relaxed(
-        self, *, without: Collection[str] = (), given: Collection[Candidate] = (), present: Collection[Key] = ()
+        self, *, without: Collection[Group] = (), given: Collection[Candidate] = (), present: Collection[Key] = ()
     ) -> Universe:
         """The same world without what some groups require from the start, but with some candidates and keys required."""
         found = Universe(self.problem, self.packages, self.patience, pairs=self._pairs)
@@ -64,11 +79,11 @@ class Universe:
         found.bounds = self.bounds.without(without)
         if found.bounds is self.bounds:
             found._requirements = self._requirements
-        origin = Origin("request", "", "tried", "a change was tried")
+        supposed = Supposes()
         found.roots = (
-            *(root for root in self.roots if root.origin.group not in without),
-            *(Requirement(one.key, Labelled(frozenset({one.label}), one.label), origin) for one in given),
-            *(Requirement(key, Matching(SpecifierSet()) if key.is_package else Within(Range()), origin) for key in present),
+            *(root for root in self.roots if root.ground.group not in without),
+            *(Requirement(one.key, Labelled(frozenset({one.label})), supposed) for one in given),
+            *(Requirement(key, Matching(SpecifierSet()) if key.is_package else Within(Range()), supposed) for key in present),
         )
         return found
 
@@ -83,7 +98,7 @@ class Universe:
         """What the distributions of pairs carry and the matrix does not list, wanted less than what it does."""
         if key not in self._carried:
             carriers = [carrier for of, carrier in sorted(self._pairs) if of == key]
-            versions = (one for carrier in carriers for one in self.candidates(carrier) if one.subject.file is not None)
+            versions = (one for carrier in carriers for one in self.candidates(carrier) if not one.has_no_file)
             found = (unlisted(key, listed, one) for one in versions)
             self._carried[key] = tuple({one.version.text: one for one in found if one is not None}.values())
         return self._carried[key]
@@ -98,18 +113,21 @@ class Universe:
     def _carries(self, candidate: Candidate) -> tuple[Requirement, ...]:
         """That a distribution's version is the version of the components it is paired with."""
         if candidate not in self._carrying:
-            keys = [
-                key for key, carrier in sorted(self._pairs) if carrier == candidate.key and candidate.subject.file is not None
-            ]
+            keys = [key for key, carrier in sorted(self._pairs) if carrier == candidate.key and not candidate.has_no_file]
             self._carrying[candidate] = tuple(self._is_version(candidate, key) for key in keys)
         return self._carrying[candidate]
 
     def _is_version(self, candidate: Candidate, key: Key) -> Requirement:
         name, version, component = candidate.key.name, carried_version(candidate), key.component
         labels = frozenset(one.label for one in self.candidates(key) if one.version == version)
-        text = f"{name} {candidate.label} carries {component} {version}"
-        origin = Origin("rule", name, f"{name} carries {component}", text, f"matrices/{component}.yaml")
-        return Requirement(key, Labelled(labels, str(version)), origin)
+        ground = Entails(
+            name=name,
+            subject=Subject(name, candidate.label),
+            predicate=Bundles(component, str(version)),
+            relation=Relation(name, f"{component} as bundled"),
+            cited=Place(f"matrices/{component}.yaml"),
+        )
+        return Requirement(key, Labelled(labels), ground)
 
     def requirements(self, candidate: Candidate) -> tuple[Requirement, ...]:
         """What choosing a candidate requires; computed once."""
@@ -148,22 +166,23 @@ class Universe:
         chosen = requirement.among(candidates)
         if not requirement.key.is_package:
             return chosen
-        return (one for one in chosen if not one.is_yanked or self._may_be_yanked(requirement, one))
+        return (one for one in chosen if not one.is_withheld or self._may_be_withheld(requirement, one))
 
     def accepts(self, requirement: Requirement, candidate: Candidate) -> bool:
         """Whether a candidate satisfies a requirement, judged anew each time."""
-        is_offered = not candidate.is_yanked or self._may_be_yanked(requirement, candidate)
+        is_offered = not candidate.is_withheld or self._may_be_withheld(requirement, candidate)
         return is_offered and requirement.allows(candidate)
 
-    def _may_be_yanked(self, requirement: Requirement, candidate: Candidate) -> bool:
+    def _may_be_withheld(self, requirement: Requirement, candidate: Candidate) -> bool:
         """A yanked release is for who pins it (PEP 592): this requirement itself, or the spec, and then for everybody.
 
         A pre-release beside final versions is for a requirement that names one where no final version meets it.
         """
-        if candidate.subject.is_early:
+        assert isinstance(candidate, FileCandidate), "only a version that an index has is withheld"
+        if candidate.release.is_early:
             return self._takes_early(requirement)
-        name = candidate.subject.name
-        pins = (root for root in self.roots if root.key.name.partition("[")[0] == name and is_exact(root.test))
+        name = candidate.release.name
+        pins = (root for root in self.roots if root.key.distribution == name and is_exact(root.test))
         return is_exact(requirement.test) or any(root.allows(candidate) for root in pins) or self.bounds.pins(candidate)
 
     def _takes_early(self, requirement: Requirement) -> bool:
@@ -179,11 +198,11 @@ class Universe:
     def _compute(self, candidate: Candidate) -> Iterable[Requirement]:
         if candidate.key.is_package:
             assert self.packages is not None
-            if candidate.key != TORCH:
-                self.patience.ask(candidate)
+            self.patience.ask(candidate)
             return self.packages.requirements(candidate)
         needs = self.problem.needs.of(candidate)
-        if self.packages is not None and not candidate.key.world and candidate.key.name in self.problem.components:
+        is_framework = not candidate.key.scope and candidate.key.name in self.problem.components
+        if self.packages is not None and is_framework and isinstance(candidate, ReleaseCandidate):
             is_pytorch = candidate.key == PYTORCH
             its_own = self.packages.its_wheel(candidate) if is_pytorch else self.packages.its_distribution(candidate)
             return (*needs, its_own)

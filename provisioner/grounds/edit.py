@@ -1,0 +1,416 @@
+"""Edits: changes of a request that a person could make, each carried out by `apply`; a fix is made of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+
+from provisioner.host.model import Driver, Host, HostGpu, Jetson, OperatingSystem, SecureBoot
+
+if TYPE_CHECKING:
+    from provisioner.grounds.requirement import Ground
+    from provisioner.solve.target import Wish as Request
+
+LEFT_OUT = "left out"
+"""What the contract calls the change of a line or host that goes."""
+
+_DRIVER_KINDS = {"driver": "nvidia", "amdgpu": "amdgpu", "webdriver": "webdriver"}
+_SECURE_BOOT = {
+    "disabled": SecureBoot(enabled=False),
+    "enrolled": SecureBoot(enabled=True, mok_enrolled=True),
+    "enforced": SecureBoot(enabled=True, mok_enrolled=False),
+}
+
+
+class Edit(Struct, frozen=True):
+    """The base of all edits."""
+
+    @property
+    def component(self) -> str:
+        """The name that the contract has for what is changed."""
+        raise NotImplementedError
+
+    @property
+    def change(self) -> str:
+        """The new value, as the contract spells it."""
+        return LEFT_OUT
+
+    @property
+    def host_label(self) -> str:
+        """The host whose fact is changed; "" for an edit of the spec."""
+        return ""
+
+    @property
+    def gives_up(self) -> bool:
+        """Whether a part of what was asked for is given up."""
+        return False
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """What tells this edit from others, whatever it stands in the place of."""
+        return self.component, self.change, self.host_label
+
+    def apply(self, request: Request) -> Request:
+        """Return the request as it is after the edit."""
+        raise NotImplementedError
+
+
+class SetComponent(Edit, frozen=True, kw_only=True):
+    """Ask for one version of a component, or one build, in the place of what some lines of the spec ask for."""
+
+    name: str
+    value: str
+    asked: tuple[Ground, ...] = ()
+
+    @property
+    def component(self) -> str:
+        return self.name
+
+    @property
+    def change(self) -> str:
+        return self.value if self.name == "pytorch_build" else f"=={self.value}"
+
+    def apply(self, request: Request) -> Request:
+        is_version = self.name != "pytorch_build" and self.value[:1].isdigit()
+        requires = {**request.spec.requires, self.name: f"=={self.value}" if is_version else self.value}
+        return replace(request, spec=replace(request.spec, requires=requires))
+
+
+class OpenPython(Edit, frozen=True, kw_only=True):
+    """Leave the version of Python open; `SetComponent` says afterwards which one was found."""
+
+    asked: tuple[Ground, ...] = ()
+
+    @property
+    def component(self) -> str:
+        return "python"
+
+    @property
+    def change(self) -> str:
+        return ""
+
+    def apply(self, request: Request) -> Request:
+        return replace(request, spec=replace(request.spec, requires={**request.spec.requires, "python": ""}))
+
+
+class SetDistribution(Edit, frozen=True, kw_only=True):
+    """Ask for one version of a distribution in `packages:`; `name` is the component it is, where it is one."""
+
+    name: str
+    distribution: str
+    value: str
+    asked: tuple[Ground, ...] = ()
+
+    @property
+    def component(self) -> str:
+        return self.name
+
+    @property
+    def change(self) -> str:
+        return f"=={self.value}"
+
+    def apply(self, request: Request) -> Request:
+        packages = tuple(self._line(text) for text in request.spec.packages)
+        return replace(request, spec=replace(request.spec, packages=packages))
+
+    def _line(self, text: str) -> str:
+        requirement = Requirement(text)
+        if canonicalize_name(requirement.name) != self.distribution:
+            return text
+        requirement.specifier = SpecifierSet(f"=={self.value}")
+        requirement.url = None
+        return str(requirement)
+
+
+class DropComponent(Edit, frozen=True, kw_only=True):
+    """Leave a line of `requires:` out."""
+
+    name: str
+    asked: tuple[Ground, ...] = ()
+
+    @property
+    def component(self) -> str:
+        return self.name
+
+    @property
+    def gives_up(self) -> bool:
+        return True
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        return self.component, self.change, self.asked
+
+    def apply(self, request: Request) -> Request:
+        requires = {name: text for name, text in request.spec.requires.items() if name != self.name}
+        return replace(request, spec=replace(request.spec, requires=requires))
+
+
+class DropDistribution(Edit, frozen=True, kw_only=True):
+    """Leave the lines of `packages:` about a distribution out."""
+
+    name: str
+    distribution: str
+    asked: tuple[Ground, ...] = ()
+
+    @property
+    def component(self) -> str:
+        return self.name
+
+    @property
+    def gives_up(self) -> bool:
+        return True
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        return self.component, self.change, self.asked
+
+    def apply(self, request: Request) -> Request:
+        packages = (text for text in request.spec.packages if canonicalize_name(Requirement(text).name) != self.distribution)
+        return replace(request, spec=replace(request.spec, packages=tuple(packages)))
+
+
+class DropBound(Edit, frozen=True, kw_only=True):
+    """Leave a line of `constraints:` or `overrides:` out; one that is written twice goes twice."""
+
+    key: str
+    distribution: str
+    requirement: str
+
+    @property
+    def component(self) -> str:
+        return f"{self.key}.{self.distribution}"
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        return self.component, self.change, self.requirement
+
+    def apply(self, request: Request) -> Request:
+        kept = tuple(text for text in getattr(request.spec, self.key) if text != self.requirement)
+        return replace(request, spec=replace(request.spec, **{self.key: kept}))
+
+
+class DropHashes(Edit, frozen=True, kw_only=True):
+    """Leave the hashes of a distribution out."""
+
+    distribution: str
+
+    @property
+    def component(self) -> str:
+        return f"hashes.{self.distribution}"
+
+    def apply(self, request: Request) -> Request:
+        hashes = {name: digests for name, digests in request.spec.hashes.items() if name != self.distribution}
+        return replace(request, spec=replace(request.spec, hashes=hashes))
+
+
+class DropRequiresPython(Edit, frozen=True, kw_only=True):
+    """Leave the project's `requires-python` out."""
+
+    ranges: tuple[str, ...]
+
+    @property
+    def component(self) -> str:
+        return "requires-python"
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        return self.component, self.change, self.ranges
+
+    def apply(self, request: Request) -> Request:
+        return replace(request, spec=replace(request.spec, requires_python=()))
+
+
+class SetPolicyWords(Edit, frozen=True, kw_only=True):
+    """Replace the words of `policy.allow` or `policy.forbid`."""
+
+    key: str
+    words: tuple[str, ...]
+
+    @property
+    def component(self) -> str:
+        return "policy"
+
+    @property
+    def change(self) -> str:
+        return f"{self.key}: [{', '.join(self.words)}]"
+
+    def apply(self, request: Request) -> Request:
+        policy = replace(request.spec.policy, **{self.key: self.words})
+        return replace(request, spec=replace(request.spec, policy=policy))
+
+
+class SetStrategy(Edit, frozen=True, kw_only=True):
+    """Choose another strategy of the policy."""
+
+    strategy: str
+
+    @property
+    def component(self) -> str:
+        return "policy"
+
+    @property
+    def change(self) -> str:
+        return f"strategy: {self.strategy}"
+
+    def apply(self, request: Request) -> Request:
+        policy = replace(request.spec.policy, strategy=self.strategy)
+        return replace(request, spec=replace(request.spec, policy=policy))
+
+
+class SetAccelerator(Edit, frozen=True, kw_only=True):
+    """Ask for another accelerator; `apart`: in a spec of its own."""
+
+    accelerator: str
+    asked: str = ""
+    is_apart: bool = False
+
+    @property
+    def component(self) -> str:
+        return "accelerator"
+
+    @property
+    def change(self) -> str:
+        return self.accelerator if self.is_apart else f"=={self.accelerator}"
+
+    def apply(self, request: Request) -> Request:
+        return replace(request, spec=replace(request.spec, accelerator=self.accelerator))
+
+
+class SetImage(Edit, frozen=True, kw_only=True):
+    """Ask for another base image."""
+
+    base: str
+    asked: str
+
+    @property
+    def component(self) -> str:
+        return "image"
+
+    @property
+    def change(self) -> str:
+        return self.base
+
+    def apply(self, request: Request) -> Request:
+        return replace(request, spec=replace(request.spec, image=replace(request.spec.image, base=self.base)))
+
+
+class SetArchitecture(Edit, frozen=True, kw_only=True):
+    """Compile for another architecture than one that the spec lists."""
+
+    asked: str
+    architecture: str
+
+    @property
+    def component(self) -> str:
+        return "arch_list"
+
+    @property
+    def change(self) -> str:
+        return f"=={self.architecture}"
+
+    def apply(self, request: Request) -> Request:
+        build = request.spec.build
+        if build is None:
+            return request
+        listed = tuple(self.architecture if one == self.asked else one for one in build.arch_list)
+        return replace(request, spec=replace(request.spec, build=replace(build, arch_list=listed)))
+
+
+class AddPlatform(Edit, frozen=True, kw_only=True):
+    """Name one more platform in the spec."""
+
+    platforms: tuple[str, ...]
+
+    @property
+    def component(self) -> str:
+        return "platform"
+
+    @property
+    def change(self) -> str:
+        return f"[{', '.join(self.platforms)}]"
+
+    def apply(self, request: Request) -> Request:
+        return replace(request, platform=self.platforms[-1])
+
+
+class SetFact(Edit, frozen=True, kw_only=True):
+    """Change a fact of a host: another driver, kernel or GPU.
+
+    `sign` is `==`, or `>=` and `<=` where the value is the nearest one of many that do; `today` is what the host states now;
+    `products` are the names of the GPUs whose device is `today`.
+    """
+
+    name: str
+    host: str
+    sign: str
+    value: str
+    today: str
+    products: tuple[str, ...] = ()
+
+    @property
+    def component(self) -> str:
+        return self.name
+
+    @property
+    def change(self) -> str:
+        return f"{self.sign}{self.value}"
+
+    @property
+    def host_label(self) -> str:
+        return self.host
+
+    def apply(self, request: Request) -> Request:
+        hosts = (
+            replace(target, host=self._changed(target.host)) if target.label == self.host else target
+            for target in request.hosts
+        )
+        return replace(request, hosts=tuple(hosts))
+
+    def _changed(self, host: Host) -> Host:
+        if self.name in _DRIVER_KINDS:
+            driver = host.driver or Driver(kind=_DRIVER_KINDS[self.name])  # type: ignore[arg-type]
+            return replace(host, driver=replace(driver, version=self.value))
+        if self.name == "driver_module":
+            return replace(host, driver=replace(host.driver or Driver(), module=self.value))
+        if self.name == "gpu":
+            return replace(host, gpus=tuple(self._changed_gpu(gpu) for gpu in host.gpus or ()))
+        first, _, rest = self.value.partition(" " if self.name == "os" else "+")
+        made: dict[str, object] = {
+            "macos": OperatingSystem(id="macos", version=first, build=rest or None),
+            "os": OperatingSystem(id=first, version=rest or None),
+            "secure_boot": _SECURE_BOOT.get(self.value),
+            "loaded_modules": () if self.value == "free" else (self.value,),
+            "jetson": Jetson(l4t=self.value),
+        }
+        return replace(host, **{"os" if self.name == "macos" else self.name: made.get(self.name, self.value)})
+
+    def _changed_gpu(self, gpu: HostGpu) -> HostGpu:
+        """Return a GPU of the other device; which product that is, a device does not say."""
+        stated = gpu.compute_capability or gpu.gfx
+        if stated != self.today and (stated is not None or gpu.name not in self.products):
+            return gpu
+        if self.value.startswith("gfx"):
+            return HostGpu(gfx=self.value, count=gpu.count)
+        return HostGpu(compute_capability=self.value, count=gpu.count)
+
+
+class DropHost(Edit, frozen=True, kw_only=True):
+    """Leave a host out of the target."""
+
+    host: str
+
+    @property
+    def component(self) -> str:
+        return "target"
+
+    @property
+    def host_label(self) -> str:
+        return self.host
+
+    def apply(self, request: Request) -> Request:
+        return replace(request, hosts=tuple(target for target in request.hosts if target.label != self.host))

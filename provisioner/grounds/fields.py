@@ -1,0 +1,139 @@
+"""Grounds as fields for other programs: what kind of ground, its subject, object, range, source and place."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import fields
+
+from provisioner.grounds.bound import Drivers, Kernels, Names, SameVersion, Specifier, Versions
+from provisioner.grounds.predicate import BuildsOn, NeedsDriver, NeedsNativeDriver
+from provisioner.grounds.requirement import Entails
+from provisioner.grounds.source import Documents, Hazard, Index, MatrixRow, Metadata
+from provisioner.places import HostPlace, Place
+
+if TYPE_CHECKING:
+    from provisioner.grounds.bound import Bound
+    from provisioner.grounds.predicate import Predicate
+    from provisioner.grounds.requirement import Ground
+    from provisioner.grounds.source import Source
+
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_OBJECTS = (
+    "component",
+    "distribution",
+    "name",
+    "path",
+    "target",
+    "architecture",
+    "platform",
+    "accelerator",
+    "base",
+    "word",
+    "tool",
+)
+"""Fields of a ground or predicate that name what it is about, the first that it has."""
+
+
+class PredicateFields(Struct, frozen=True, kw_only=True):
+    """What a predicate is about, and what it allows of that."""
+
+    object: str = ""
+    ranges: tuple[str, ...] = ()
+
+
+class GroundFields(Struct, frozen=True, kw_only=True):
+    """A ground as plain text.
+
+    `type` says what kind of statement it is (`needs`, `compiled-for`, `host-fact`); `subject` is who entails it, `object` what it
+    is about, `ranges` what it allows, as alternatives in the notation of that object; `source` a row of the matrix, a document,
+    an index or a distribution's metadata; `place` a line of a file.
+    """
+
+    type: str
+    subject: str = ""
+    object: str = ""
+    ranges: tuple[str, ...] = ()
+    source: str = ""
+    place: str = ""
+
+
+def type_of(ground: type[Struct]) -> str:
+    """Return the name that locks and JSON have for a type of ground or predicate: `host-fact` for `HostFact`."""
+    return _HUMP.sub("-", ground.__name__).lower()
+
+
+def fields_of(ground: Ground) -> GroundFields:
+    """Return the fields of a ground."""
+    source, place = _source(ground.source)
+    if isinstance(ground, Entails):
+        subject = f"{ground.subject.name} {ground.subject.label}".strip() if ground.subject is not None else ground.name
+        ranges, about = ranges_of(ground.predicate), object_of(ground.predicate)
+        return GroundFields(
+            type=type_of(type(ground.predicate)), subject=subject, object=about, ranges=ranges, source=source, place=place
+        )
+    value = getattr(ground, "range", "") or getattr(ground, "value", "") or getattr(ground, "label", "")
+    about = object_of(ground) or ground.component
+    return GroundFields(type=type_of(type(ground)), object=about, ranges=(value,) if value else (), source=source, place=place)
+
+
+def ranges_of(predicate: Predicate) -> tuple[str, ...]:
+    """Return the alternatives that a predicate allows of its object; () for a predicate without bounds."""
+    inner = getattr(predicate, "needs", None)
+    if inner is not None:
+        return ranges_of(inner)
+    bounds: tuple[Bound, ...] = getattr(predicate, "bounds", ())
+    return tuple(dict.fromkeys(text for bound in bounds for text in _alternatives(bound)))
+
+
+def _alternatives(bound: Bound) -> tuple[str, ...]:
+    match bound:
+        case Versions(versions=versions):
+            return tuple(f"=={version}" for version in versions)
+        case Names(names=names):
+            return names
+        case SameVersion():
+            return ("same",)
+        case Specifier(text=text):
+            return (text,) if text else ()
+        case Drivers(minor_version=minor_version, native=native, forward=forward):
+            floor = minor_version or native
+            return (*([f">={floor}"] if floor else []), *(f"=={branch}.*" for branch in forward))
+        case Kernels(documented=documented, patched=patched):
+            return (*([str(documented)] if documented is not None else []), *(str(kernels) for kernels, _ in patched))
+    return (str(bound),) if bound.clauses else ()
+
+
+def object_of(value: Any) -> str:  # noqa: ANN401 - any ground or predicate
+    """Return the name of what a ground or predicate is about; "" where it names nothing."""
+    inner = getattr(value, "needs", None)
+    if inner is not None:
+        return object_of(inner)
+    if isinstance(value, NeedsDriver | NeedsNativeDriver):
+        return "driver"
+    if isinstance(value, BuildsOn):
+        return "kernel"
+    names = {one.name for one in fields(value)}
+    return next((str(getattr(value, name)) for name in _OBJECTS if name in names and getattr(value, name)), "")
+
+
+def _source(source: Source | None) -> tuple[str, str]:
+    """Return the name of a source, and the line of a file where it is one."""
+    match source:
+        case Place():
+            return "", str(source)
+        case HostPlace(place=place):
+            return "", str(place)
+        case MatrixRow(table=table, name=name, place=place):
+            return f"{table} {name}", _source(place)[1]
+        case Hazard(place=place):
+            return "", str(place)
+        case Documents(citations=citations):
+            return "; ".join(citations), ""
+        case Metadata(name=name, version=version):
+            return f"metadata of {name} {version}", ""
+        case Index(name=name):
+            return f"index {name}".strip(), ""
+    return "", ""

@@ -1,0 +1,1 @@
+"""Grounds -> English: the only part that words reasons. Nothing reads these sentences back."""

@@ -1,0 +1,93 @@
+"""Why one version was chosen and not another, and cautions, as sentences."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from provisioner.grounds import choice as of
+from provisioner.words.ground import say
+from provisioner.words.notation import source_words
+
+if TYPE_CHECKING:
+    from provisioner.grounds.choice import Caution, HeldBack, Move, MoveReason, PassedOver, StepReason
+
+MOST_EXTRAS = 8
+"""How many extras are listed of a distribution that has others than the one asked for."""
+
+
+def move_reason_words(reason: MoveReason) -> str:
+    """Return why a locked version moved, or stayed where an upgrade was asked for."""
+    match reason:
+        case of.AskedFor():
+            return "it was asked for"
+        case of.NoLongerOffered(name=name, label=label, is_distribution=True):
+            return f"no index offers {name} {label} any longer"
+        case of.NoLongerOffered(name=name, label=label):
+            return f"the matrix has no {name} {label}"
+        case of.NotInstallable(name=name, label=label, problem=problem):
+            return f"{name} {label}: {problem}"
+        case of.RuledOut(ground=ground, has=has):
+            return f"{say(ground)}, and it is {has}" if has else say(ground)
+        case of.NothingHolds(is_newer=is_newer):
+            return "nothing holds together with a newer one" if is_newer else "nothing holds together with it kept"
+
+
+def move_source(move: Move) -> str:
+    """Return where the reason of a move was read; "" where nothing is cited."""
+    return source_words(move.reason.ground.source) if isinstance(move.reason, of.RuledOut) else ""
+
+
+def step_reason_words(reason: StepReason) -> str:
+    """Return why a step of a plan is needed, or comes where it does."""
+    if reason.is_stop:
+        return f"a stop on the way: {say(reason.ground)}"
+    if reason.changed_first:
+        return f"with the {reason.changed_first} changed first this would not hold: {say(reason.ground)}"
+    return say(reason.ground)
+
+
+def held_back_words(held: HeldBack) -> str:
+    """Return what holds a framework back."""
+    also = f", and {held.more} more like it" if held.more else ""
+    return f"{held.component} {held.chosen} rather than {held.newest}: {say(held.by)}{also}"
+
+
+def passed_over_words(reason: PassedOver) -> str:
+    """Return why a newer release that would work was not taken."""
+    match reason:
+        case of.LockKeeps(name=name, label=label):
+            return f"it would work, but the lock has {name} {label}; --upgrade-package {name} lets it move"
+        case of.PolicyPrefers(table=table, name=name, range=wanted, place=place):
+            return f"it would work, but policy.{table} says {name} {wanted}  ({place})"
+        case of.StrategyIsOldest(place=place):
+            return f"it would work, but policy.strategy is oldest  ({place})"
+        case of.ComesFirst(name=name, before=before, after=after):
+            instead = f" instead of {before}" if before else ""
+            with_it = f"{name} {after or 'left out'}{instead}"
+            return f"it would work, but with {with_it}, and {name} comes first in the order of preference"
+        case of.NotFirst():
+            return "it would work, but is not what the order of preference takes first"
+        case of.BundledVersion(distribution=name, version=version):
+            return f"it is what {name} {version} carries; `provision explain {name}` says more of that"
+        case of.CannotTell(problem=problem):
+            return f"whether it would work cannot be told: {problem}"
+
+
+def caution_words(caution: Caution) -> str:
+    """Return what a person should know of an answer although it holds."""
+    match caution:
+        case of.Yanked(name=name, version=version, reason=reason):
+            return f"{name} {version} is yanked{f': {reason}' if reason else ', with no reason given'}"
+        case of.UnknownExtra(name=name, version=version, extra=extra, known=known, nearest=nearest, asked_by=asked_by):
+            more = f" and {len(known) - MOST_EXTRAS} more" if len(known) > MOST_EXTRAS else ""
+            has = f"it has {', '.join(known[:MOST_EXTRAS])}{more}" if known else "it has none"
+            if nearest:
+                has = f"did you mean `{nearest}`?"
+            who = "nobody" if asked_by is None else say(asked_by)
+            if asked_by is not None and asked_by.is_request:
+                who = f"{who}, {source_words(asked_by.source)}"
+            return f"{name} {version} has no extra `{extra}`; {has}  ({who})"
+        case of.IndexLeftOut(indexes=indexes, problem=problem):
+            return f"pytorch: what {', '.join(indexes)} may have was left out: {problem}"
+        case of.Notice(text=text):
+            return text

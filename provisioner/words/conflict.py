@@ -1,0 +1,324 @@
+"""A conflict as lines: its members, what follows, and the fixes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from provisioner.grounds import edit as edits
+from provisioner.grounds.conflict import NotOffered, Offered, Statement, Withdrawn
+from provisioner.grounds.predicate import AdmitsHosts, InstalledAs, IsExtraOf, NoFile, NoToolkit, Requires, WrittenBySeveral
+from provisioner.grounds.requirement import AsksAccelerator, AsksImage, Forbids, Ground, HostFact, HostGpu
+from provisioner.words.ground import LABELS, asked_words, say
+from provisioner.words.notation import listed, sources_words
+from provisioner.words.predicate import predicate_words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from provisioner.grounds.conflict import Conclusion, Conflict, Fix, Member, Offer, Subjects
+    from provisioner.grounds.edit import Edit
+
+MOST_LINES = 15
+"""What fits on a screen beside the fixes; who reads more than that reads JSON."""
+
+MOST_GIVEN = 12
+"""As many versions as a reader of a fix compares; a spec may pin two hundred, and a fix repeats those that stay."""
+
+MOST_HOSTS = 5
+"""How many hosts of one fix are named."""
+
+MOST_NAMED = 3
+"""How many names a conclusion has."""
+
+FIRST_GIVEN = ("pytorch", "tensorflow", "jax", "cuda", "rocm", "driver", "amdgpu", "webdriver", "python")
+"""Components that a fix tells first of what it gives."""
+
+NO_WAY = "no way out was found that changes 3 or fewer of the spec's requests and the hosts' facts"
+"""What is told where there is no fix, which is not the same as that there is no way."""
+
+_MORE = {"rule": "rules", "fact": "facts", "request": "requests"}
+
+
+def conflict_lines(conflict: Conflict) -> tuple[str, ...]:
+    """Return one line for each member, each with its source, and what follows; never more than `MOST_LINES`."""
+    end = (conclusion_words(conflict.conclusion),) if conflict.conclusion is not None else ()
+    lines = [(member.kind, member_line(member)) for member in conflict.members if not _is_said_by_others(member, conflict)]
+    for kind in _MORE:
+        lines = _shortened(lines, kind, MOST_LINES - len(end))
+    return (*(line for _, line in lines), *end)
+
+
+def _is_said_by_others(member: Member, conflict: Conflict) -> bool:
+    """Whether a line only says that a component is the distribution of its name and version, of which others tell the rest."""
+    name = member.component
+    is_itself = all(
+        isinstance(one, Statement)
+        and one.name == name
+        and isinstance(one.predicate, InstalledAs)
+        and one.predicate.name == name
+        for one in member.clauses
+    )
+    return is_itself and any(
+        other.kind == "rule" and any(isinstance(one, Statement) and one.name == name for one in other.clauses)
+        for other in conflict.members
+        if other is not member
+    )
+
+
+def _shortened(lines: list[tuple[str, str]], kind: str, most: int) -> list[tuple[str, str]]:
+    """Count the last lines of a kind instead of showing them, where there are too many lines."""
+    too_many = len(lines) - most
+    of_kind = [index for index, line in enumerate(lines) if line[0] == kind]
+    if too_many <= 0 or len(of_kind) < 2:
+        return lines
+    left_out = of_kind[-min(too_many + 1, len(of_kind) - 1) :]
+    note = (kind, f"and {len(left_out)} more {_MORE[kind]}, listed under --format json")
+    return [note if index == left_out[0] else line for index, line in enumerate(lines) if index not in left_out[1:]]
+
+
+def member_line(member: Member) -> str:
+    """Return a member of a conflict with its source."""
+    source = sources_words(member.sources)
+    return f"{member_words(member)}  ({source})" if source else member_words(member)
+
+
+def member_words(member: Member) -> str:
+    """Return a member of a conflict as one sentence."""
+    parts = [clause_words(clause) for clause in member.clauses]
+    if member.more:
+        parts.append(f"and {member.more} more like {'it' if member.more == 1 else 'them'}")
+    text = "; ".join(parts)
+    if member.offer is not None:
+        text = f"{text}: {_offer(member.offer)}"
+    if member.assumed_glibc is not None:
+        glibc = ".".join(str(part) for part in member.assumed_glibc)
+        why = "nobody knows that of the base image" if member.is_assumed_of_image else "the target states none"
+        text = f"{text}; glibc {glibc} is assumed, for {why}"
+    return text
+
+
+def clause_words(clause: Ground | Statement) -> str:
+    """Return a request, a fact, or what some candidates entail alike."""
+    if isinstance(clause, Ground):
+        return say(clause)
+    predicate = clause.predicate
+    match predicate:
+        case WrittenBySeveral() | NoToolkit():
+            return predicate_words(predicate).strip()
+        case AdmitsHosts(reference=reference):
+            return f"base image {reference}{predicate_words(predicate)}"
+        case IsExtraOf():
+            return f"{clause.name}{predicate_words(predicate)}"
+    subjects = list(dict.fromkeys(_subjects(one, clause.name) for one in clause.subjects))
+    return f"{' and '.join(subjects)}{predicate_words(predicate, plural=not clause.is_of_one)}"
+
+
+def _subjects(subjects: Subjects, name: str) -> str:
+    spans = [span.first if span.first == span.last else f"{span.first} … {span.last}" for span in subjects.spans]
+    if subjects.every_build_for is not None:
+        kind = LABELS.get(subjects.every_build_for, "")
+        return f"every {kind} build of {name} {listed(spans)}"
+    return f"{name} {', '.join(spans)} and others" if subjects.has_others else f"{name} {listed(spans)}"
+
+
+def _offer(offer: Offer) -> str:
+    match offer:
+        case NotOffered(name=name, is_distribution=True, until=until):
+            return f"no index offers `{name}`{f' until {until}' if until else ''}"
+        case NotOffered(name=name, accelerator=accelerator, platform=platform, until=until):
+            return f"the matrix has no {name} for {accelerator} on {platform}{f' until {until}' if until else ''}"
+        case Withdrawn(name=name, version=version, problem=problem):
+            return f"{name} {version} is {problem}"
+        case Offered(by=by, versions=versions, more=more, accelerator=accelerator, until=until, place=place):
+            found = f"{', '.join(versions)}{f' and {more} more' if more else ''}"
+            if by == "spec":
+                return f"the file that the spec names is {found}{f' ({place})' if place is not None else ''}"
+            target = f"{f' for {accelerator}' if accelerator else ''}{f' until {until}' if until else ''}"
+            return f"the {by} has {found}{target}"
+
+
+def conclusion_words(conclusion: Conclusion) -> str:
+    """Return what a conflict comes to, in one sentence: what is not left, and for whom."""
+    for_whom = _for_whom(conclusion)
+    if conclusion.question is not None:
+        return f"so {asked_words(conclusion.question)} cannot be chosen{for_whom}"
+    if conclusion.asked:
+        first, *others = dict.fromkeys(asked_words(one) for one in conclusion.asked)
+        beside = f" that goes with {_few(others)}" if others else ""
+        return f"so no {first} is left{beside}{for_whom}"
+    if conclusion.name:
+        return f"so no {conclusion.name} is left{for_whom}"
+    match conclusion.refused:
+        case AsksAccelerator(accelerator=accelerator):
+            return f"so nothing can be accelerated with {accelerator}{for_whom}"
+        case AsksImage():
+            return f"so this base image cannot be used{for_whom}"
+        case Forbids():
+            stated = dict.fromkeys(_stated(one) for one in conclusion.facts)
+            return f"so {' and '.join(stated)} cannot stay under this policy{for_whom}"
+    if conclusion.facts:
+        return f"so {'these facts do not go together' if len(conclusion.facts) > 1 else 'this cannot be'}{for_whom}"
+    return f"so nothing is left to choose{for_whom}"
+
+
+def _stated(ground: Ground) -> str:
+    match ground:
+        case HostFact(name=name, value=value):
+            return f"{name} {value}" if value != "none" else f"no {name}"
+        case HostGpu(device=device):
+            return f"gpu {device}"
+    return say(ground)
+
+
+def _for_whom(conclusion: Conclusion) -> str:
+    if conclusion.hosts:
+        return " for this host" if conclusion.is_one_host else f" for {_few(conclusion.hosts)}"
+    return f" for {conclusion.platform}" if conclusion.platform else ""
+
+
+def _few(names: Sequence[str]) -> str:
+    if len(names) > MOST_NAMED:
+        return f"{', '.join(names[: MOST_NAMED - 1])} and {len(names) - MOST_NAMED + 1} more"
+    return listed(names)
+
+
+def fix_line(fix: Fix) -> str:
+    """Return a fix and what it gives: all of it, or of many versions what the fix names and the components first."""
+    given = {name: value for name, value in fix.gives.items() if name != "pytorch_build"}
+    build = fix.gives.get("pytorch_build")
+    if build and "pytorch" in given:
+        given["pytorch"] = f"{given['pytorch']}+{build}"
+    edited = {edit.component for edit in fix.edits} | {
+        edit.distribution for edit in fix.edits if isinstance(edit, edits.SetDistribution | edits.DropDistribution)
+    }
+    wanted = sorted(given, key=lambda name: (name not in FIRST_GIVEN, name not in edited))
+    shown = {*(wanted if len(wanted) <= MOST_GIVEN else wanted[: MOST_GIVEN - 1])}
+    told = [f"{name} {value}" for name, value in given.items() if name in shown]
+    more = len(given) - len(told)
+    rest = [f"and {more} more, listed under --format json"] if more else []
+    return f"{fix_words(fix)}: gives {', '.join([*told, *rest])}" if told else fix_words(fix)
+
+
+def fix_words(fix: Fix) -> str:
+    """Return what would do; the same edit of several hosts is told once."""
+    labels: dict[str, dict[str, None]] = {}
+    for edit in fix.edits:
+        is_either = bool(edit.host_label) and not fix.hosts and edit.component in fix.asked
+        text = f"{edit_words(edit)} on the host" if is_either else edit_words(edit)
+        labels.setdefault(text, {}).update({edit.host_label: None} if edit.host_label in fix.hosts else {})
+    parts = [f"{text}{_on(text, list(some), fix)}" for text, some in labels.items()]
+    if len(parts) == 1:
+        return f"{parts[0]} would do"
+    return f"{listed(parts)} would do: these {len(parts)} changes are needed together"
+
+
+def _on(text: str, labels: Sequence[str], fix: Fix) -> str:
+    """Return the hosts of an edit by name, or how many and one of them; "" for none."""
+    if not labels:
+        return ""
+    if len(labels) <= MOST_HOSTS:
+        shown = ", ".join(labels)
+    else:
+        total = sum(len(fix.hosts[label]) for label in labels)
+        shown = f"{total} hosts, such as {fix.hosts[labels[0]][0]}"
+    return f" {shown}" if text == _WITHOUT else f" on {shown}"
+
+
+_WITHOUT = "without"
+
+
+def edit_words(edit: Edit) -> str:  # noqa: C901, PLR0912 - one case for each kind of edit
+    """Return an edit, with what it stands in the place of."""
+    match edit:
+        case edits.SetComponent(name=name, value=value, asked=asked):
+            return f"{name} {value}{_instead(asked, name)}"
+        case edits.SetDistribution(distribution=distribution, value=value, asked=asked):
+            return f"{distribution} {value}{_instead(asked)}"
+        case edits.OpenPython(asked=asked):
+            return f"python {_instead(asked, 'python')}"
+        case edits.DropComponent(asked=asked) | edits.DropDistribution(asked=asked):
+            return f"leaving out {_quoted(asked)}"
+        case edits.DropBound(key=key, requirement=requirement):
+            return f"leaving out the {'constraint' if key == 'constraints' else 'override'} `{requirement}`"
+        case edits.DropHashes(distribution=distribution):
+            return f"leaving out the hashes of {distribution}"
+        case edits.DropRequiresPython(ranges=ranges):
+            return f"leaving out the project's requires-python {' and '.join(f'`{text}`' for text in ranges)}"
+        case edits.SetPolicyWords() | edits.SetStrategy():
+            return f"`{edit.change}` in policy"
+        case edits.SetAccelerator(accelerator=accelerator, asked=asked, is_apart=is_apart):
+            apart = ", in a spec of their own," if is_apart else ""
+            return f"accelerator {accelerator}{apart}{f' instead of `{asked}`' if asked else ''}"
+        case edits.SetImage(base=base, asked=asked):
+            return f"image {base} instead of `{asked}`"
+        case edits.SetArchitecture(asked=asked, architecture=architecture):
+            return f"arch_list {architecture} instead of {asked}"
+        case edits.AddPlatform():
+            return f"target.platform {edit.change}"
+        case edits.SetFact(name=name, sign=sign, value=value, today=today):
+            instead = f" instead of {today}" if name == "gpu" else ""
+            return f"{name} {'' if sign == '==' else sign}{value}{instead}"
+        case edits.DropHost():
+            return _WITHOUT
+    raise TypeError(f"no words for {type(edit).__name__}")
+
+
+def _instead(asked: Sequence[Ground], name: str = "") -> str:
+    return f" instead of {_quoted(asked, name)}" if asked else ""
+
+
+def _quoted(asked: Sequence[Ground], name: str = "") -> str:
+    """Return the requests as they are written; of a component that is named already, its range alone."""
+    texts = dict.fromkeys(
+        one.range if name and hasattr(one, "range") and one.component == name else asked_words(one) for one in asked
+    )
+    return " and ".join(f"`{text}`" for text in texts)
+
+
+def advice(conflict: Conflict) -> Iterator[str]:
+    """Return what to do besides the fixes: names that no index has, what a policy keeps from being read, what is assumed."""
+    for name in dict.fromkeys(
+        member.offer.name
+        for member in conflict.members
+        if isinstance(member.offer, NotOffered) and member.offer.is_distribution
+    ):
+        yield f"check how `{name}` is spelled, or name the index that has it under `indexes:`"
+
+
+UNTRIED = {
+    "sdist": "would read the source distributions too",
+    "prerelease": "would take pre-releases of every distribution; a constraint that names one, of that one",
+    "build": "would build the source distributions to find out what they require, which runs their code on this machine",
+}
+"""Words of `policy.allow` that no fix tries: what they bring is not read before somebody allows it."""
+
+SETTLES = "state `glibc` in the target's profile (`provision inspect` writes one): wheels are then chosen for that one"
+SETTLES_IMAGE = "name a base image whose glibc the matrix knows: wheels are then chosen for that one"
+
+
+def untried(conflict: Conflict) -> Iterator[str]:
+    """Return the words of a policy that members of a conflict rest on, as ways out of which nobody knows whether they are."""
+    named = {word for member in conflict.members for clause in member.clauses for word in _allowances(clause)}
+    for word, meaning in UNTRIED.items():
+        if word in named:
+            yield f"not tried: `allow: [{word}]` in policy {meaning}"
+
+
+def _allowances(clause: Ground | Statement) -> Iterator[str]:
+    predicate = clause.predicate if isinstance(clause, Statement) else getattr(clause, "predicate", None)
+    if isinstance(predicate, NoFile) and predicate.allowance:
+        yield predicate.allowance
+    if isinstance(predicate, Requires) and predicate.is_final_only:
+        yield "prerelease"
+
+
+def settles_glibc(conflict: Conflict) -> Iterator[str]:
+    """Return what settles a glibc that a conflict rests on and that was assumed."""
+    assumed = [member for member in conflict.members if member.assumed_glibc is not None]
+    if assumed:
+        yield SETTLES_IMAGE if any(member.is_assumed_of_image for member in assumed) else SETTLES
+
+
+def failure_hints(conflict: Conflict) -> tuple[str, ...]:
+    """Return everything that may help, fixes after what is simpler than any of them."""
+    return (*advice(conflict), *map(fix_line, conflict.fixes), *untried(conflict), *settles_glibc(conflict))

@@ -1,0 +1,92 @@
+"""Doubts as sentences: the component, what is not known, and what settles it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from provisioner.grounds import doubt as of
+from provisioner.words.ground import say, subject_words
+from provisioner.words.notation import bounds_words
+
+if TYPE_CHECKING:
+    from provisioner.grounds.doubt import Doubt
+
+
+def doubt_words(doubt: Doubt) -> str:
+    """Return a doubt as one sentence, under the component it is about."""
+    return f"{doubt.component}: {_words(doubt)}"
+
+
+def _words(doubt: Doubt) -> str:  # noqa: C901, PLR0912 - one case for each kind of doubt
+    match doubt:
+        case of.Unstated(host=host, reason=reason, profile_key=key):
+            return f"{host} does not state it{_reason(reason)}{_settled_by(key)}"
+        case of.UnstatedGpus(host=host, profile_key=key):
+            return f"{host} does not state its GPUs, so no compiled target was compared{_settled_by(key)}"
+        case of.NamelessGpu(host=host, index=index):
+            text = f"a GPU of {host} states neither name nor compute_capability"
+            return f"{text}; state one in `gpus[{index}]` of its profile (`provision inspect` writes one)"
+        case of.MissingToolkit(host=host):
+            return f"{host} has none, without which no container is given a GPU; install it"
+        case of.UnknownImage(reference=reference):
+            return f"the matrix does not know base image {reference}, so its glibc and Python were not compared"
+        case of.UnpinnedImage(reference=reference):
+            return f"{reference} is not pinned by digest"
+        case of.UnmeasuredTargets(subject=subject):
+            return f"nobody has measured which GPUs {subject_words(subject)} is compiled for"
+        case of.FromSource(subject=subject):
+            return f"{subject_words(subject)} is compiled from source: no binary is published"
+        case of.UnlistedBundle(carrier=carrier):
+            return f"{subject_words(carrier)} carries a release that the matrix does not list, so what it needs is not known"
+        case of.UnsupportedOverride(devices=devices, runs_as=runs_as, settings=settings, because=because):
+            named = " ".join(f"{name}={value}" for name, value in settings)
+            return f"{', '.join(devices)} runs code for {runs_as} with {named}, which nobody supports: {because}"
+        case of.UnsupportedGpu(device=device, rocm=rocm):
+            return f"{device} has code in the build, but AMD does not list it as supported by ROCm {rocm}"
+        case of.UndocumentedKernel(host=host, driver=driver, documented=None):
+            return f"no kernel is documented for driver {driver} of {host}"
+        case of.UndocumentedKernel(host=host, driver=driver, kernel=kernel, documented=documented):
+            return f"driver {driver} is documented on kernel {documented}; {host} states {kernel}"
+        case of.OtherMinorNvcc(nvcc=nvcc, cuda=cuda, host=host):
+            where = f" of {host}" if host else ""
+            return f"{nvcc}{where} is not of CUDA {cuda}, the framework's; PyTorch warns of another minor release"
+        case of.AssumedMacosBuild(host=host, build=build):
+            return f"{host} does not state its build; {build} was assumed"
+        case of.BroughtFramework(framework=framework, version=version):
+            return f"{framework} {version} comes along with other packages, without its GPU build; name it to have that"
+        case of.AssumedDriver(host=host, version=version, profile_key=key):
+            return f"{host} has a driver and does not state its version; {version} was assumed{_settled_by(key)}"
+        case of.UnsuitableFlavour(host=host, flavour=flavour, ground=ground, profile_key=key):
+            return f"{host} does not state it, and {flavour} would not do: {say(ground)}{_settled_by(key)}"
+        case of.NamelessForward(host=host, profile_key=key):
+            return f"{host} does not name its GPUs, and forward compatibility is for data-centre GPUs only{_settled_by(key)}"
+        case of.SkippedClause(clause=clause, reference=reference):
+            what = f"`{clause}` in the NVIDIA_REQUIRE_CUDA of {reference}"
+            return f"{what} is about nothing that runtimes know: one runtime skips it, another refuses it"
+        case of.UndecidedGate(reference=reference, host=host, properties=properties, profile_key=key):
+            lets_in = f"whether the NVIDIA_REQUIRE_CUDA of {reference} lets {host} in"
+            return f"{lets_in} depends on its {' and '.join(properties)}, which is not known{_settled_by(key)}"
+        case of.UndatedRelease(label=label):
+            return f"no source says when {label} was released, so it may be of this week"
+        case of.UndatedFile(label=label, index=index):
+            return f"index {index} gives no upload time of {label}, so it may be of this week"
+        case of.UndesignatedBranch(branch=branch):
+            return f"no source says whether branch {branch} is a production branch or a feature branch"
+        case of.BuiltMetadata(filename=filename):
+            return f"what {filename} requires was found by building it on one machine; another may find something else"
+    raise TypeError(f"no words for {type(doubt).__name__}")
+
+
+def _reason(reason: of.NeededBy | of.Undecided | None) -> str:
+    match reason:
+        case None:
+            return ""
+        case of.NeededBy(needs=needs, bound=bound, subject=subject, rule=rule):
+            who = subject_words(subject) if subject is not None else f"rule {rule}"
+            return f", and {who} needs {needs} {bounds_words((bound,))}"
+        case of.Undecided(table=table, name=name, because=because):
+            return f", so whether {table} {name} holds is unknown: {because}"
+
+
+def _settled_by(profile_key: str) -> str:
+    return f"; state `{profile_key}` in its profile (`provision inspect` writes one)" if profile_key else ""

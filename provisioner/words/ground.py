@@ -1,0 +1,156 @@
+"""Grounds of requirements as sentences."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from provisioner.grounds import requirement as of
+from provisioner.grounds.predicate import AdmitsHosts, IsExtraOf, NoToolkit, WrittenBySeveral
+from provisioner.words.notation import listed, source_words
+from provisioner.words.predicate import predicate_words
+
+if TYPE_CHECKING:
+    from provisioner.grounds.requirement import Ground
+
+ABSENT = "none"
+
+MEANING = {
+    "end-of-life": "nothing past its end of life",
+    "feature-branch": "drivers of production and long-term branches only",
+    "recent": "nothing released in the week before",
+    "prerelease": "no alphas, betas and release candidates",
+    "patched-kernel": "no driver that builds on its kernel only with patches",
+    "shared-files": "no packages that write the same file",
+}
+"""What it means that a policy forbids a word."""
+
+LABELS = {"cuda": "CUDA", "rocm": "ROCm", "mps": "MPS", "cpu": "CPU"}
+"""Accelerators as people spell them."""
+
+
+def say(ground: Ground) -> str:
+    """Return why something is required, as one sentence without its source."""
+    if isinstance(ground, of.Entails):
+        return _entailed(ground)
+    return _fact(ground) if ground.kind == "fact" else _request(ground)
+
+
+def say_with_source(ground: Ground) -> str:
+    """Return the same with its source in brackets, where there is one."""
+    source = source_words(ground.source)
+    return f"{say(ground)}  ({source})" if source else say(ground)
+
+
+def asked_words(ground: Ground) -> str:
+    """Return what a request asks for, without the words around it: `pytorch >=2.6`, `numpy<2`."""
+    match ground:
+        case of.RequiresComponent(name=name, range=wanted):
+            return f"{name} {wanted}"
+        case of.RequiresDistribution(requirement=requirement) | of.Constrains(requirement=requirement):
+            return requirement
+        case of.AsksWhyNot(name=name, release=release):
+            return f"{name} {release}"
+    return say(ground)
+
+
+def subject_words(subject: of.Subject) -> str:
+    """Return `pytorch 2.7.1+cu126`; the name alone stands for every version."""
+    return f"{subject.name} {subject.label}".rstrip()
+
+
+def _entailed(ground: of.Entails) -> str:
+    predicate = ground.predicate
+    match predicate:
+        case WrittenBySeveral() | NoToolkit():
+            return predicate_words(predicate).strip()
+        case AdmitsHosts(reference=reference):
+            return f"base image {reference}{predicate_words(predicate)}"
+        case IsExtraOf():
+            return f"{ground.name}{predicate_words(predicate)}"
+    assert ground.subject is not None, "every other predicate has a subject"
+    return f"{subject_words(ground.subject)}{predicate_words(predicate)}"
+
+
+def _request(ground: Ground) -> str:  # noqa: C901, PLR0912 - one case for each kind of request
+    match ground:
+        case of.RequiresComponent(attempt=attempt, range=wanted):
+            tried = f" ({attempt} was tried)" if attempt and not wanted.endswith(attempt) else ""
+            return f"you require {asked_words(ground)}{tried}"
+        case of.RequiresDistribution(requirement=requirement, is_unlisted=is_unlisted):
+            return f"you require {requirement}{', a build the matrix does not list' if is_unlisted else ''}"
+        case of.Constrains(requirement=requirement):
+            return f"you constrain {requirement}"
+        case of.Overrides(distribution=distribution, requirement=requirement):
+            return f"you override {distribution} with {requirement}"
+        case of.GivesHashes(distribution=distribution):
+            return f"you give hashes of {distribution}, and no file for this target has one of them"
+        case of.RequiresPython(range=wanted):
+            return f"the project requires python {wanted}"
+        case of.PackagesNeedPython():
+            return "packages need a Python"
+        case of.TargetPlatform(platform=platform):
+            return f"the target is {platform}"
+        case of.AsksAccelerator(accelerator=accelerator):
+            return f"you ask for accelerator {accelerator}"
+        case of.AsksImage(base=base):
+            return f"the base image is {base}" if base else "a base image is chosen"
+        case of.Forbids(word=word, is_by_strategy=is_by_strategy, day=day):
+            meaning = f"{MEANING[word]}{f' {day}' if day else ''}"
+            return f"{'you ask for strategy stable' if is_by_strategy else f'you forbid {word}'}: {meaning}"
+        case of.BuildNeeds(build=build, tool=tool):
+            return f"you build {'an extension' if build == 'extension' else 'PyTorch'}, which needs {tool}"
+        case of.CompilesFor(architecture=architecture, is_ptx=is_ptx):
+            return f"you compile for {architecture}{', as PTX too' if is_ptx else ''}"
+        case of.AsksWhyNot():
+            return f"you ask why not {asked_words(ground)}"
+        case of.AsksFor(name=name, release=release):
+            return f"you ask for {name} {release}"
+        case of.LockHas(name=name, label=label):
+            return f"the lock has {name} {label}"
+        case of.LockedPackagesRequire(distribution=distribution):
+            return f"locked packages require {distribution}"
+        case of.OthersGet(name=name, label=label):
+            return f"the other hosts get {name} {label}, and the plan is for one stack"
+        case of.OnePlanOneStack(accelerator=accelerator):
+            return f"the other hosts' GPUs call for accelerator {accelerator}, and the plan is for one stack"
+        case of.PlanHas():
+            return "the plan has it"
+        case of.SpecPlatforms(platforms=platforms):
+            return f"the spec is for {', '.join(platforms)}"
+        case of.Supposes():
+            return "a change was tried"
+    raise TypeError(f"no words for {type(ground).__name__}")
+
+
+def _fact(ground: Ground) -> str:
+    match ground:
+        case of.CallsForAccelerator(accelerator=accelerator):
+            return f"the target's GPUs call for {accelerator}"
+        case of.CompilesForGpu(architecture=architecture, host=host):
+            return f"you compile for gpu {architecture} of {host}"
+        case of.HostFact(name=name, value=value):
+            return f"the host has no {name}" if value == ABSENT else f"the host has {name} {value}"
+        case of.HostGpu(device=device, product=product, foreign_to=foreign_to):
+            if foreign_to:
+                return f"the host has gpu {device}, which {LABELS[foreign_to]} does not run on"
+            return f"the host has gpu {device}{f' ({product})' if product else ''}"
+        case of.NoGpu(host=host):
+            return f"{host} has no GPU" if host else "the target has no GPU"
+        case of.NeedsSomeDriver(host=host, is_there=is_there):
+            return f"{host} needs a driver, and {'does not state its version' if is_there else 'states none'}"
+        case of.LacksFact(name=name, host=host):
+            return f"{host} does not state {name}"
+        case of.FleetCallsFor(accelerators=accelerators):
+            return f"the fleet's GPUs call for {' and '.join(accelerators)}"
+        case of.OtherDriver(driver=driver):
+            return f"the host's GPU driver is {driver}"
+        case of.TriesPython(python=python, is_told=False):
+            return f"python {python} was tried"
+        case of.TriesPython(python=python, others=others):
+            also = (
+                f"; nor does anything work with python {listed(others, 'or')}"
+                if others
+                else ", the only one the system half allows"
+            )
+            return f"python {python} was tried first{also}"
+    raise TypeError(f"no words for {type(ground).__name__}")

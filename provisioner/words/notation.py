@@ -1,0 +1,88 @@
+"""Lists, ranges and places as people write them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from provisioner.grounds.bound import Bound, Drivers, Kernels, Names, SameVersion, Specifier, Versions
+from provisioner.grounds.source import Attempts, Documents, Hazard, Index, MatrixRow, Metadata, Question, Source
+from provisioner.places import HostPlace, Place
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def listed(names: Sequence[str], conjunction: str = "and") -> str:
+    """Return `a`, `a and b`, or `a, b and c`; "" for none."""
+    return f"{', '.join(names[:-1])} {conjunction} {names[-1]}" if len(names) > 1 else "".join(names)
+
+
+def counted(count: int, noun: str) -> str:
+    """Return `1 package` or `3 packages`."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def bound_words(bound: Bound) -> tuple[str, ...]:
+    """Return the alternatives of a bound, each as notation."""
+    match bound:
+        case Versions(versions=versions):
+            return tuple(str(version) for version in versions)
+        case Names(names=names):
+            return names
+        case SameVersion():
+            return ("of the same version",)
+        case Specifier(text=text):
+            return (text or "any version",)
+        case Drivers():
+            return tuple(_driver_words(bound))
+        case Kernels(documented=documented, patched=patched):
+            ways = [str(documented)] if documented is not None else []
+            return tuple(dict.fromkeys([*ways, *(f"{kernels} with the patches of {by}" for kernels, by in patched)]))
+    return (str(bound),)
+
+
+def _driver_words(bound: Drivers) -> list[str]:
+    if bound.minor_version:
+        ways = [f">={bound.minor_version} (minor-version compatibility)"]
+    elif bound.native:
+        ways = [f">={bound.native} (native CUDA {bound.cuda})"]
+    else:
+        ways = [f"of a branch that knows CUDA {bound.cuda}"]
+    return [*ways, *([f"{'/'.join(bound.forward)} (forward compatibility)"] if bound.forward else [])]
+
+
+def bounds_words(bounds: Sequence[Bound]) -> str:
+    """Return every alternative of some bounds: `==12.4.*, ==12.6.* or ==12.8.*`."""
+    return listed(list(dict.fromkeys(word for one in bounds for word in bound_words(one))), "or")
+
+
+def source_words(source: Source | None) -> str:
+    """Return where a ground was read; "" where nothing is cited."""
+    match source:
+        case None:
+            return ""
+        case Place():
+            return str(source)
+        case HostPlace(place=place, others=others):
+            return f"{place} and {others} more" if others else str(place)
+        case Documents(citations=citations):
+            return "; ".join(citations)
+        case MatrixRow(table=table, name=name, place=place):
+            return f"{table} {name}, {source_words(place)}"
+        case Hazard(place=place, because=because):
+            return f"{place}: {because}"
+        case Metadata(name=name, version=version):
+            return f"metadata of {name} {version}"
+        case Index(name=name):
+            return f"index {name}" if name else "the package index"
+        case Question():
+            return "your question"
+        case Attempts():
+            return "the Pythons that go with the rest"
+
+
+def sources_words(sources: Sequence[Source]) -> str:
+    """Return the first of several places, and how many more there are."""
+    if not sources:
+        return ""
+    return source_words(sources[0]) if len(sources) == 1 else f"{source_words(sources[0])} and {len(sources) - 1} more"

@@ -1,0 +1,150 @@
+"""Predicates as the second half of a sentence, in the singular or the plural."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from provisioner.grounds import predicate as of
+from provisioner.words.notation import bounds_words, listed, source_words
+
+if TYPE_CHECKING:
+    from provisioner.grounds.predicate import Predicate
+
+LONGEST_EXPRESSION = 60
+"""A container requirement that is longer is told by its first alternative and the number of the others."""
+
+
+def predicate_words(predicate: Predicate, *, plural: bool = False) -> str:
+    """Return what a subject does, with the mark before it: ` needs cuda ==12.6.*`, or `: no wheel for cp313 on linux/amd64`."""
+    text = _words(predicate, plural=plural)
+    return text if text.startswith(":") else f" {text}"
+
+
+def _words(predicate: Predicate, *, plural: bool) -> str:  # noqa: C901, PLR0912 - one case for each kind of predicate
+    need, be = ("need", "are") if plural else ("needs", "is")
+    match predicate:
+        case of.Needs(component=component, bounds=bounds, because=because):
+            return f"{need} {component} {bounds_words(bounds)}{_because(because)}"
+        case of.NeedsOutside(component=component, excluded=excluded, because=because):
+            return f"{need} {component} outside {excluded}{_because(because)}"
+        case of.NeedsDriver(bounds=bounds, is_minor_version_forbidden=is_forbidden):
+            why = ", for the spec does not allow minor-version compatibility" if is_forbidden else ""
+            return f"{need} driver {bounds_words(bounds)}{why}"
+        case of.NeedsNativeDriver(gpus=gpus, cuda=cuda):
+            reach = "reach" if plural else "reaches"
+            return f"{reach} gpu {', '.join(gpus)} only through PTX, so the driver must know CUDA {cuda}"
+        case of.NeedsWithin(component=component, first=first, last=last, otherwise=otherwise):
+            span = first if first == last else f"{first} … {last}"
+            rest = f" or{predicate_words(otherwise, plural=True)}" if otherwise is not None else ""
+            return f"{need} {component} ranges within {span}{rest}"
+        case of.BuildsOn(bounds=()):
+            return f"{be} documented on no kernel"
+        case of.BuildsOn(bounds=bounds):
+            return f"{'build' if plural else 'builds'} on kernel {bounds_words(bounds)}"
+        case of.Requires():
+            return _requirement(predicate, need)
+        case of.RequiresFile():
+            return _file(predicate, need)
+        case of.BuiltFor(platforms=platforms, is_all=is_all):
+            return f"{be} built for {'nothing but ' if is_all else ''}{listed(platforms, 'and' if is_all else 'or')}"
+        case of.CompiledFor(targets=targets):
+            return f"{be} compiled for {' '.join(targets)}"
+        case of.CompiledForOthers(missing=missing, example=example, targets=targets, or_unmeasured=or_unmeasured):
+            also = " or was measured by nobody" if or_unmeasured else ""
+            return f"{be} compiled for other GPUs than {listed(missing)} ({example}: {' '.join(targets)}){also}"
+        case of.Unmeasured():
+            return f"{'were' if plural else 'was'} measured by nobody, so which GPUs it serves is unknown"
+        case of.KnowsTarget(target=target, is_known=is_known):
+            verb = "know" if plural else "knows"
+            return f"{verb} {target}" if is_known else f"{'do' if plural else 'does'} not know {target}"
+        case of.WritesFile(path=path, through=through, framework=framework):
+            write = "write" if plural else "writes"
+            if not through:
+                return f"{write} files such as {path}"
+            come = "come" if plural else "comes"
+            return f"{f'of {framework} ' if framework else ''}{come} with {through}, which writes files such as {path}"
+        case of.CompiledAgainst(index=index, or_with_cuda=or_with_cuda):
+            also = ", or for one with CUDA where that is a CPU build" if or_with_cuda else ""
+            return f"from the {index} index {be} compiled for the PyTorch build of the {index} index{also}"
+        case of.CompiledForLocal(local=local):
+            return f"{be} compiled for the PyTorch build that its local version {local} names"
+        case of.NeedsAbi(is_new=is_new):
+            abi = "new" if is_new else "old"
+            return f"{need} a build of the {abi} C++ ABI of PyTorch: its libraries call functions by their names in that ABI"
+        case of.BundlesCuda(major=major, needs=needs, because=because):
+            verb = "bring" if plural else "brings"
+            return f"{verb} CUDA {major}, which{predicate_words(needs)}{_because(because)}"
+        case of.Bundles(component=component, version=version, needs=needs):
+            verb = "carry" if plural else "carries"
+            return f"{verb} {component} {version}{f', which{predicate_words(needs)}' if needs is not None else ''}"
+        case of.InstalledAs(name=name, bounds=bounds):
+            return f"{be} installed as {name}{bounds_words(bounds)}"
+        case of.InstalledFromWheel():
+            return f"{be} installed from {'their' if plural else 'its'} wheel"
+        case of.NoFile(problem=problem):
+            return f": {problem}"
+        case of.NoWheel(problem=problem):
+            return f"cannot be installed: {problem}"
+        case of.Unpublished():
+            return f"cannot be locked: {'they are' if plural else 'it is'} compiled from source, no binary is published"
+        case of.IsForHolders():
+            return f"{be} for who names this file"
+        case of.NamesFile():
+            return f"{'name' if plural else 'names'} the file"
+        case of.IsExtraOf(name=name):
+            return f"{be} {name}"
+        case of.BuildsPatched(kernel=kernel, carriers=carriers):
+            return f"{'build' if plural else 'builds'} on kernel {kernel} only with the patches of {listed(carriers, 'or')}"
+        case of.AdmitsHosts(expression=expression, refusals=refusals):
+            failing = f"; {'; '.join(refusals)}" if refusals else ""
+            return f"{'let' if plural else 'lets'} in hosts with {shortened(expression)}{failing}"
+        case of.WrittenBySeveral(path=path):
+            return f"{path} would be written by several packages"
+        case of.NoToolkit():
+            return "containers reach the GPU through the NVIDIA Container Toolkit, and none is installed"
+    return _lifecycle(predicate, be)
+
+
+def _lifecycle(predicate: Predicate, be: str) -> str:
+    match predicate:
+        case of.Ended(end=end, branch=branch):
+            return f"{be} of branch {branch}, which ended {end}" if branch else f"ended {end}"
+        case of.IsPrerelease(stage=stage):
+            return f"{be} a {stage or 'prerelease'}"
+        case of.IsOfBranch(branch=branch, designation=designation):
+            named = f"a {designation}" if designation else ""
+            return f"{be} of branch {branch}, {named or 'of which no source says that it is a production or long-term branch'}"
+        case of.IsRecent(released=released, day=day, is_after=is_after):
+            was = "were" if be == "are" else "was"
+            return f"{was} released {released}, {'after' if is_after else 'less than a week before'} {day}"
+    raise TypeError(f"no words for {type(predicate).__name__}")
+
+
+def _because(because: str) -> str:
+    return f": {because}" if because else ""
+
+
+def _requirement(predicate: of.Requires, need: str) -> str:
+    """Return `needs numpy<2` as metadata spells it; alternatives and a reason of the matrix stand apart from the name."""
+    texts = [bound.text for bound in predicate.bounds]
+    gap = " " if predicate.because or len(texts) > 1 else ""
+    spelled = texts[0] if len(texts) == 1 else bounds_words(predicate.bounds)
+    note = ", and names no pre-release: policy `allow: [prerelease]` would take one" if predicate.is_final_only else ""
+    return f"{need} {predicate.name}{gap}{spelled}{_because(predicate.because)}{note}"
+
+
+def _file(predicate: of.RequiresFile, need: str) -> str:
+    text = f"{need} {predicate.name} @ {predicate.url}"
+    if predicate.is_for_specs:
+        return f"{text}, and only a spec may name that file"
+    if predicate.instead:
+        return f"{text}, where the spec names {predicate.instead} ({source_words(predicate.place)})"
+    return f"{text}{_because(predicate.problem)}"
+
+
+def shortened(expression: str) -> str:
+    """Return a container requirement as far as it fits a line: its first alternative says most, the others are counted."""
+    if len(expression) <= LONGEST_EXPRESSION:
+        return f"`{expression}`"
+    first, *others = expression.split()
+    return f"`{first}` or {len(others)} more alternatives" if others else f"`{first[: LONGEST_EXPRESSION - 1]}…`"
