@@ -223,7 +223,7 @@ def survives(matrix: Matrix, wish: Wish, pins: Mapping[Key, Candidate]) -> bool:
         if key in problem.domains:
             origin = Origin("request", key.component, f"chosen {key}", "it was chosen")
             roots.append(Requirement(key, Labelled(frozenset({candidate.label}), candidate.label), origin))
-        elif not key.world:
+        elif not key.scope:
             return False
     return decide(Universe(problem.with_roots(*roots))) is not None
 
@@ -237,7 +237,7 @@ def can_be(matrix: Matrix, case: Case, hosts: Sequence[Profile], pins: Mapping[K
     universe = Universe(join(matrix, case.bare().wish(hosts=hosts)))
     if decide(universe) is None:
         return False
-    facts = [root for root in universe.roots if root.origin.kind == "fact" and root.key.world and root.key not in pins]
+    facts = [root for root in universe.roots if root.ground.kind == "fact" and root.key.scope and root.key not in pins]
     known = [one for root in facts for one in universe.allowed(root)]
-    wanted = [one for candidate in known for one in universe.requirements(candidate) if one.key.world and one.key in pins]
+    wanted = [one for candidate in known for one in universe.requirements(candidate) if one.key.scope and one.key in pins]
     return all(one.allows(pins[one.key]) for one in wanted)

@@ -108,7 +108,7 @@ def chosen(pins: Mapping[Key, Candidate], matrix: Matrix) -> dict[Place, Choice]
         if key.component in matrix.components:
             release, build = candidate.subject if candidate.subject is not None else (None, None)
             version = release.version if release is not None else candidate.version
-            found[Place(key.component, key.world)] = Choice(version, build.name if build is not None else "")
+            found[Place(key.component, key.scope)] = Choice(version, build.name if build is not None else "")
     return found
 
 

@@ -18,15 +18,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from msgspec.json import decode
+from provisioner.solve.explain.words import conflict_lines
 from ruamel.yaml import YAML
 
 from provisioner.host.model import Host
 from provisioner.matrix.load import load_matrix
-from provisioner.solve.explain.words import conflict_lines
 from provisioner.solve.joint import NoStackError, solve_system
 from provisioner.solve.problem import join
 from provisioner.solve.target import TargetHost, Wish
 from provisioner.spec.model import Spec
+from provisioner.words.conflict import member_words
+from provisioner.words.notation import sources_words
+from tests.told import unverified
 
 if TYPE_CHECKING:
     from provisioner.matrix.model import Matrix
@@ -78,8 +81,8 @@ def test_a_published_combination_is_accepted(case: dict[str, Any]) -> None:
     except NoStackError as error:
         pytest.fail("\n".join(conflict_lines(error.conflict)))
     assert {name: stack.components.get(name) for name in case["stack"]} == case["stack"]
-    unknown = [line.split(":")[0] for line in stack.unverified]
-    assert unknown == case.get("unverified", []), stack.unverified
+    unknown = [line.split(":")[0] for line in unverified(stack)]
+    assert unknown == case.get("unverified", []), unverified(stack)
     assert stack.basis == case.get("basis", stack.basis)
 
 
@@ -92,10 +95,13 @@ def test_a_documented_incompatibility_is_refused_by_its_rule(case: dict[str, Any
     assert sorted({member.component for member in members}) == sorted(case["between"]), shown
     rules = [member for member in members if member.kind == "rule"]
     if "rule" in case["by"]:
-        assert any(f"rule {case['by']['rule']}," in f"{rule.where}," for rule in rules), shown
+        assert any(f"rule {case['by']['rule']}," in f"{sources_words(rule.sources)}," for rule in rules), shown
     else:
         row, says = case["by"]["row"], case["by"]["says"]
-        assert any(rule.component == row and is_said(says, rule.text) and "matrices/" in rule.where for rule in rules), shown
+        assert any(
+            rule.component == row and is_said(says, member_words(rule)) and "matrices/" in sources_words(rule.sources)
+            for rule in rules
+        ), shown
 
 
 def is_said(words: str, text: str) -> bool:

@@ -23,6 +23,7 @@ from provisioner.plan.model import Question
 from provisioner.plan.plan import make_plan
 from provisioner.solve.target import TargetHost, Wish
 from provisioner.spec.model import Spec
+from provisioner.words.choice import step_reason_words
 
 if TYPE_CHECKING:
     from provisioner.matrix.model import Matrix
@@ -88,7 +89,7 @@ def check_host(found: HostPlan, expected: dict[str, Any]) -> None:
     assert not unknown, f"unknown keys {unknown}"
     if "steps" in expected:
         assert [shown(step) for step in found.steps] == expected["steps"]
-    lines = [reason.text for step in found.steps for reason in step.why]
+    lines = [step_reason_words(reason) for step in found.steps for reason in step.why]
     for text in expected.get("why", ()):
         assert text in lines, lines
     texts = [step.text for step in found.steps]

@@ -23,6 +23,7 @@ from provisioner.solve.problem import join
 from tests import small
 from tests.lock_examples import MATRIX_DIGEST, SPEC_DIGEST
 from tests.strategies import SEEDS, examples
+from tests.told import unverified
 from tests.unit.solve.test_packages import Shelf
 
 if TYPE_CHECKING:
@@ -165,7 +166,7 @@ def test_the_component_is_what_is_installed_and_check_agrees_with_solve(seed: in
     if world.asked is None:
         assert packages["jax"] >= max((framework for framework, _ in possible if framework in world.known()), default="")
     unlisted = [] if packages[CARRIER] in world.listed else [missing(packages[CARRIER])]
-    assert list(stack.unverified) == unlisted
+    assert list(unverified(stack)) == unlisted
     assert checked(world.problem(), stack) == unlisted
 
 

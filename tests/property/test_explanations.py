@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from provisioner.solve.explain.words import MOST_LINES, conflict_lines
 
 from provisioner.matrix.load import load_matrix
 from provisioner.solve.explain.conflict import explain_conflict
-from provisioner.solve.explain.words import MOST_LINES, conflict_lines
 from provisioner.solve.joint import NoStackError, solve_system
 from provisioner.solve.problem import UnknownGpuError, join
 from provisioner.solve.search.universe import Universe

@@ -213,7 +213,7 @@ def test_nothing_a_policy_allows_and_wants_more_would_work() -> None:
         universe, base = Universe(join(shipped(), wish)), Universe(join(shipped(), plain))
         facts: dict[Key, set[str]] = {}
         for root in base.roots:
-            if root.origin.kind == "fact" and root.key.world:
+            if root.ground.kind == "fact" and root.key.scope:
                 facts.setdefault(root.key, set()).update(getattr(root.test, "labels", ()))
         policy = Policy(text, facts)
         clauses, pins = Clauses(base, policy), decide(universe)

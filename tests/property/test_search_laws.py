@@ -202,7 +202,7 @@ def test_9_hints_work(system: System) -> None:
     """Applying a hint, to the letter, yields a stack."""
     if system.oracle().is_possible():
         return
-    for hint in explain_conflict(system.universe()).hints:
+    for hint in explain_conflict(system.universe()).fixes:
         assert applied(system, hint).oracle().is_possible(), hint
 
 
@@ -255,7 +255,7 @@ def test_an_invalid_answer_of_the_engine_is_caught() -> None:
     engine = search(universe)
     invalid = {key: _labelled(universe, key, label) for key, label in _measured(universe)}
     (broken,) = violations(universe, invalid)
-    assert broken.origin.group == "d needs a"
+    assert broken.ground.group == "d needs a"
     assert engine is None or violations(universe, engine) or engine[_key(universe, "a")].label in {"1", "3"}
 
 

@@ -28,6 +28,7 @@ from provisioner.solve.search.universe import Universe
 from tests import completions
 from tests.completions import Case
 from tests.strategies import TIMES, System, chosen, examples, systems
+from tests.told import unverified
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -74,14 +75,14 @@ def solved(wish: Wish) -> tuple[Mapping[Key, Candidate], Stack] | None:
 
 def lines_naming(stack: Stack, path: completions.Path, label: str) -> list[str]:
     names = completions.named_as(path)
-    return [line for line in stack.unverified if line.partition(":")[0] in names and f"{label} " in line]
+    return [line for line in unverified(stack) if line.partition(":")[0] in names and f"{label} " in line]
 
 
 def is_chosen_otherwise(wish: Wish, pins: Mapping[Key, Candidate], label: str) -> bool:
     """Whether the hosts now state something else than what was chosen for them."""
     (target,) = (one for one in wish.hosts if one.label == label)
-    known = {key.component: stated(target.host, key.component) for key in pins if key.world == label}
-    return any(known[key.component] not in {None, candidate.label} for key, candidate in pins.items() if key.world == label)
+    known = {key.component: stated(target.host, key.component) for key in pins if key.scope == label}
+    return any(known[key.component] not in {None, candidate.label} for key, candidate in pins.items() if key.scope == label)
 
 
 def counterexamples(case: Case, number: int, path: completions.Path) -> Iterator[str]:
@@ -102,7 +103,7 @@ def counterexamples(case: Case, number: int, path: completions.Path) -> Iterator
                 continue
             is_same = wish.accelerator == stack.accelerator and completions.survives(shipped(), wish, pins)
             if not is_same and completions.can_be(shipped(), case, hosts, pins):
-                yield f"{case.name}: {path} of {label} is {value!r}; {stack.verdict} {stack.unverified}"
+                yield f"{case.name}: {path} of {label} is {value!r}; {stack.verdict} {unverified(stack)}"
         except ProvisionError as error:
             yield f"{case.name}: {path} of {label} is {value!r}: {error}"
 
@@ -158,7 +159,7 @@ def test_a_yes_survives_every_completion_of_random_hosts_and_what_breaks_an_answ
     if pins is None:
         return
     stack = answer(universe, pins)
-    named = {tuple(line.split(" ")[:2]) for line in stack.unverified}
+    named = {tuple(line.split(" ")[:2]) for line in unverified(stack)}
     for places, hosts in system.oracle().broken_by(chosen(pins, system.matrix)):
         assert stack.verdict == "unverified", f"{places} may be {hosts}"
         assert any((f"{place.component}:", place.host) in named for place in places), f"{places} may be {hosts}"

@@ -14,21 +14,23 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from msgspec.json import decode
+from provisioner.solve.explain.words import conflict_lines
 from ruamel.yaml import YAML
 
 from provisioner.host.model import Host
 from provisioner.index.client import PackageIndex
 from provisioner.index.http.settings import IndexLocation, IndexSettings
 from provisioner.matrix.load import load_matrix
-from provisioner.solve.explain.words import conflict_lines
 from provisioner.solve.joint import NoStackError, solve_joint, solve_system
 from provisioner.solve.problem import join
 from provisioner.solve.stack import Conflict
 from provisioner.solve.target import TargetHost, Wish
 from provisioner.spec.model import Spec
+from provisioner.words.relaxation import relaxation_words
 from tests.lock_examples import lock_of
 from tests.loopback_index import LoopbackIndex
 from tests.standard_lock import assert_selects_its_stacks
+from tests.told import unverified
 
 if TYPE_CHECKING:
     from provisioner.matrix.model import Matrix
@@ -107,10 +109,10 @@ def check_stack(stack: Stack, expected: dict[str, Any]) -> None:
     if "relaxations" in expected:
         assert [f"{one.name} {one.component}" for one in stack.relaxations] == expected["relaxations"]
     if "says" in expected:
-        told = [*(one.text for one in stack.relaxations), *stack.unverified]
+        told = [*(relaxation_words(one) for one in stack.relaxations), *unverified(stack)]
         assert [text for text in expected["says"] if text not in told] == [], told
     if "unverified" in expected:
-        assert list(stack.unverified) == expected["unverified"]
+        assert list(unverified(stack)) == expected["unverified"]
 
 
 def check_conflict(conflict: Conflict, expected: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ from provisioner.index.http.settings import IndexLocation, IndexSettings
 from provisioner.matrix.load import load_matrix
 from provisioner.solve.joint import NoStackError, solve_joint
 from provisioner.solve.problem import join
+from provisioner.words.conflict import member_words
 from tests import small
 from tests.loopback_index import LoopbackIndex
 
@@ -53,7 +54,7 @@ def test_torchvision_beside_a_cu118_build_is_the_one_of_cu118(index: LoopbackInd
 def test_torchvision_of_the_default_index_does_not_go_with_a_cu118_build(index: LoopbackIndex, tmp_path: Path) -> None:
     with pytest.raises(NoStackError) as caught:
         solve(index, tmp_path, "torchvision")
-    said = [member.text for member in caught.value.conflict.members if member.component == "torchvision"]
+    said = [member_words(member) for member in caught.value.conflict.members if member.component == "torchvision"]
     assert said == [
         "you require torchvision",
         "torchvision 0.16.2 from the pypi index is compiled for the PyTorch build of the pypi index",
@@ -105,7 +106,7 @@ def test_a_build_of_torch_that_nobody_knows_is_refused(index: LoopbackIndex, tmp
     url = f"{index.root}/files/hidden/{filename}"
     with pytest.raises(NoStackError) as caught:
         solve(index, tmp_path, f"torch @ {url}")
-    said = [member.text for member in caught.value.conflict.members if member.component == "pytorch"]
+    said = [member_words(member) for member in caught.value.conflict.members if member.component == "pytorch"]
     assert f"you require torch @ {url}, a build the matrix does not list" in said
 
 
@@ -113,7 +114,7 @@ def test_torch_from_a_wheel_for_another_python_needs_that_python(index: Loopback
     filename = index.add_wheel("torch", "2.1.2+cu118", index="hidden", tag="cp310-cp310-manylinux_2_17_x86_64")
     with pytest.raises(NoStackError) as caught:
         solve(index, tmp_path, f"torch @ {index.root}/files/hidden/{filename}")
-    said = [member.text for member in caught.value.conflict.members]
+    said = [member_words(member) for member in caught.value.conflict.members]
     assert "pytorch 2.1.2+cu118 cannot be installed: no wheel for cp311 on linux/amd64 (has cp310)" in said
 
 
@@ -127,7 +128,7 @@ def test_torchvision_by_url_is_for_the_build_that_its_version_names(index: Loopb
     }
     with pytest.raises(NoStackError) as caught:
         solve(index, tmp_path, f"torchvision @ {index.root}/files/hidden/{other}")
-    said = [member.text for member in caught.value.conflict.members if member.component == "torchvision"]
+    said = [member_words(member) for member in caught.value.conflict.members if member.component == "torchvision"]
     assert (
         f"torchvision 0.16.2+cu121 @ {index.root}/files/hidden/{other} is compiled for the PyTorch build that "
         "its local version cu121 names"
@@ -181,7 +182,7 @@ def test_a_wheel_of_the_old_c_plus_plus_abi_does_not_go_with_a_build_of_the_new_
 ) -> None:
     with pytest.raises(NoStackError) as caught:
         beside_2_6(two_abis, tmp_path, "torchcodec")
-    said = [(member.kind, member.text) for member in caught.value.conflict.members if member.component == "torchcodec"]
+    said = [(member.kind, member_words(member)) for member in caught.value.conflict.members if member.component == "torchcodec"]
     assert said == [
         ("request", "you require torchcodec"),
         (
@@ -248,7 +249,7 @@ def test_on_arm_a_wheel_that_links_cuda_is_for_a_build_with_cuda_of_its_major(tm
 def test_on_arm_a_wheel_that_links_cuda_does_not_go_with_the_cpu_build(tmp_path: Path) -> None:
     with pytest.raises(NoStackError) as caught:
         on_arm(tmp_path, {"platform": "linux/arm64", "gpus": []}, accelerator="cpu")
-    said = [member.text for member in caught.value.conflict.members if member.component == "vllm"]
+    said = [member_words(member) for member in caught.value.conflict.members if member.component == "vllm"]
     assert said == [
         "you require vllm",
         (

@@ -18,8 +18,10 @@ from provisioner.host.roster import ListedHost
 from provisioner.matrix.cache import cached_matrix
 from provisioner.solve.target import Wish
 from provisioner.spec.model import Spec
+from provisioner.words.conflict import member_words
 from tests import small
 from tests.scheduler import admits
+from tests.told import unverified
 
 if TYPE_CHECKING:
     from provisioner.fleet.model import FleetAnswer
@@ -121,7 +123,7 @@ def test_hosts_with_the_same_conflict_are_told_once_with_what_each_states() -> N
     )
     (left,) = answer.unserved
     assert [member.name for one in left.classes for member in one.members] == ["a", "b", "c"]
-    assert [member.text for member in left.conflict.members] == [
+    assert [member_words(member) for member in left.conflict.members] == [
         "you require app ==3",
         "app 3 needs driver 3",
         "the host has driver 1",
@@ -136,7 +138,7 @@ def test_missing_facts_are_one_note_for_all_that_lack_them() -> None:
     (note,) = [one for one in stack.unverified if one.text.startswith("container_toolkit")]
     assert note.text.startswith("container_toolkit: the host does not state it")
     assert sorted(member.name for one in note.classes for member in one.members) == ["a", "c"]
-    assert (stack.verdict, stack.stack.unverified) == ("unverified", ())
+    assert (stack.verdict, unverified(stack.stack)) == ("unverified", ())
 
 
 def test_a_fleet_of_no_hosts_needs_no_stack() -> None:
@@ -181,7 +183,7 @@ def test_a_host_without_a_gpu_is_not_served_by_a_stack_for_gpus(accelerator: str
     answer = covered(NEEDS_DRIVER, {"app": "*"}, spec=spec, a=driver("3"), b=driver("3", gpus=[]))
     assert shape(answer) == [({"app": "3"}, ["a"])]
     (left,) = answer.unserved
-    texts = [member.text for member in left.conflict.members]
+    texts = [member_words(member) for member in left.conflict.members]
     assert texts == (
         ["you ask for accelerator cuda", "the target has no GPU"]
         if accelerator

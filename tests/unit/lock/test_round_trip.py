@@ -20,6 +20,7 @@ from provisioner.lock.origin import Origins, with_origins
 from provisioner.solve.stack import BaseImage, PackagePin, Pin, Reason, Stack
 from provisioner.versions import Version
 from tests.lock_examples import INSTALLERS, cuda_stack, lock_of
+from tests.told import unverified
 
 if TYPE_CHECKING:
     import random
@@ -134,7 +135,7 @@ def _shuffled(stack: Stack, order: random.Random) -> Stack:
         environment=pairs(stack.environment),
         packages=tuple(order.sample(stack.packages, len(stack.packages))),
         pins=tuple(order.sample(stack.pins, len(stack.pins))),
-        unverified=tuple(order.sample(stack.unverified, len(stack.unverified))),
+        unverified=tuple(order.sample(unverified(stack), len(stack.unverified))),
     )
 
 

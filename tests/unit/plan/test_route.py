@@ -10,6 +10,7 @@ from provisioner.plan.model import Question
 from provisioner.plan.plan import make_plan
 from provisioner.solve.target import TargetHost
 from provisioner.spec.model import Spec
+from provisioner.words.choice import step_reason_words
 from tests import small
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def test_the_kernel_goes_first_where_either_order_works() -> None:
 def test_the_driver_goes_first_where_the_old_one_does_not_build_on_the_new_kernel() -> None:
     found = steps(matrix({"2.0": ">=1,<4", "1.0": ">=1,<2"}), {"kernel": "==2.0"})
     assert moves(found) == ["driver 1.0 -> 2.0", "kernel 1.0 -> 2.0"]
-    assert [reason.text for reason in found[0].why] == [
+    assert [step_reason_words(reason) for reason in found[0].why] == [
         "driver 1.0 builds on kernel >=1,<2",
         "with the kernel changed first this would not hold: driver 1.0 builds on kernel >=1,<2",
     ]
@@ -79,7 +80,7 @@ def test_the_driver_goes_first_where_the_old_one_does_not_build_on_the_new_kerne
 def test_a_driver_in_between_where_neither_order_works() -> None:
     found = steps(matrix({"3.0": ">=3,<4", "2.0": ">=1,<4", "1.0": ">=1,<2"}), {"kernel": "==3.0", "driver": "==3.0"})
     assert moves(found) == ["driver 1.0 -> 2.0", "kernel 1.0 -> 3.0", "driver 2.0 -> 3.0"]
-    assert found[0].why[0].text == "a stop on the way: driver 3.0 builds on kernel >=3,<4"
+    assert step_reason_words(found[0].why[0]) == "a stop on the way: driver 3.0 builds on kernel >=3,<4"
 
 
 def test_a_kernel_in_between_where_no_driver_helps() -> None:

@@ -14,6 +14,8 @@ from provisioner.plan.stranger import own_accelerator, stranger
 from provisioner.plan.unknown import find_out, is_known_absent, missing
 from provisioner.solve.target import TargetHost
 from provisioner.spec.model import Spec
+from provisioner.words.conflict import member_words
+from provisioner.words.notation import sources_words
 
 
 def machine(**facts: Any) -> Machine:  # noqa: ANN401 - any fact of a profile
@@ -67,7 +69,7 @@ def test_a_step_that_finds_out_changes_nothing() -> None:
 def test_a_machine_of_another_kind(facts: dict[str, Any], text: str) -> None:
     conflict = stranger(machine(**facts), aim())
     assert conflict is not None
-    assert [member.text for member in conflict.members] == [
+    assert [member_words(member) for member in conflict.members] == [
         "the other hosts' GPUs call for accelerator cuda, and the plan is for one stack",
         text,
     ]
@@ -81,7 +83,7 @@ def test_what_is_unknown_is_no_stranger() -> None:
 def test_who_asked_for_an_accelerator_is_told_so() -> None:
     conflict = stranger(machine(gpus=()), aim(accelerator="cuda"))
     assert conflict is not None
-    assert [(member.text, member.where) for member in conflict.members] == [
+    assert [(member_words(member), sources_words(member.sources)) for member in conflict.members] == [
         ("you ask for accelerator cuda", "the spec"),
         ("the host has no GPU", "node.yaml:3"),
     ]

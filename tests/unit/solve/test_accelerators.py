@@ -10,6 +10,7 @@ from provisioner.matrix.model import GfxOverride, Gpu, Variables
 from provisioner.solve.joint import NoStackError, solve_system
 from provisioner.solve.problem import join
 from tests import small
+from tests.told import unverified
 
 if TYPE_CHECKING:
     from provisioner.solve.stack import Conflict, Stack
@@ -125,7 +126,7 @@ def test_a_target_nobody_compiled_for_is_refused_and_never_served_by_the_cpu() -
 def test_a_gpu_that_passes_for_another_is_served_with_its_variable_and_said_to_be_unsupported() -> None:
     stack = solved({**AMD, "gpus": [{"gfx": "gfx1031"}]})
     assert stack.environment == {"HSA_OVERRIDE_GFX_VERSION": "10.3.0"}
-    (text,) = stack.unverified
+    (text,) = unverified(stack)
     assert text.startswith("gpu: gfx1031 runs code for gfx1030 with HSA_OVERRIDE_GFX_VERSION=10.3.0, which nobody supports")
 
 
@@ -141,7 +142,7 @@ def test_a_mac_with_cuda_gets_a_build_nobody_publishes_and_is_told_so() -> None:
     assert stack.components["macos"] == "10.13.6+17G65"
     assert "driver" not in stack.components
     assert stack.runs == "host"
-    assert stack.unverified == ("pytorch_build: pytorch 1.4.0+cu101 is compiled from source: no binary is published",)
+    assert unverified(stack) == ("pytorch_build: pytorch 1.4.0+cu101 is compiled from source: no binary is published",)
     assert list(stack.environment) == ["CUDA_HOME", "DYLD_LIBRARY_PATH"]
 
 
@@ -155,7 +156,7 @@ def test_a_web_driver_goes_with_one_build_of_macos_exactly() -> None:
 def test_a_macos_stated_without_its_build_stays_open_and_unverified() -> None:
     stack = solved({**IMAC, "os": {"id": "macos", "version": "10.13.6"}}, platform=MAC)
     assert stack.components["macos"] == "10.13.6+17G65"
-    assert "macos: host0 does not state its build; 17G65 was assumed" in stack.unverified
+    assert "macos: host0 does not state its build; 17G65 was assumed" in unverified(stack)
 
 
 def test_where_binaries_are_published_a_build_nobody_publishes_is_for_those_who_ask() -> None:

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from msgspec.structs import replace
 from packaging.specifiers import SpecifierSet
+from provisioner.solve.explain.words import conflict_lines, hint_line
 
 from provisioner.solve.choices.bounds import ForPython
-from provisioner.solve.explain.words import conflict_lines, hint_line
 from provisioner.solve.joint import NoStackError, solve_joint, solve_system
 from provisioner.solve.problem import join
 from provisioner.solve.requirement import Candidate, Key
 from provisioner.versions import Version
+from provisioner.words.notation import source_words
+from provisioner.words.relaxation import relaxation_words
 from tests import small
 from tests.unit.solve.test_packages import Shelf, matrix_with_facts
 
@@ -48,7 +50,7 @@ def refused(*arguments: Any, **spec: Any) -> list[str]:  # noqa: ANN401
     with pytest.raises(NoStackError) as caught:
         solved(*arguments, **spec)
     conflict = caught.value.conflict
-    return [*conflict_lines(conflict), *(f"hint: {hint_line(hint)}" for hint in conflict.hints)]
+    return [*conflict_lines(conflict), *(f"hint: {hint_line(hint)}" for hint in conflict.fixes)]
 
 
 def test_a_constraint_bounds_what_somebody_requires_and_brings_nothing_in() -> None:
@@ -95,7 +97,7 @@ def test_each_of_two_constraints_on_one_distribution_is_a_way_out() -> None:
 def test_an_override_stands_in_the_place_of_what_anybody_requires() -> None:
     stack = solved(["app"], overrides=("core==1",))
     assert versions(stack) == {"app": "2", "core": "1"}
-    assert [(one.name, one.component, one.text, one.where) for one in stack.relaxations] == [
+    assert [(one.name, one.component, relaxation_words(one), source_words(one.source)) for one in stack.relaxations] == [
         ("override", "core", "app 2 needs core>=2, and has core 1: you override it with core==1", "spec:overrides:0")
     ]
     assert {package.name: package.requires for package in stack.packages}["app"] == ("core>=2",)
@@ -114,7 +116,7 @@ def test_an_override_brings_nothing_in_and_one_that_does_not_apply_takes_away() 
     assert versions(solved(["low"], overrides=("core==1",))) == {"low": "2"}
     stack = solved(["app"], overrides=("core; sys_platform == 'win32'",))
     assert versions(stack) == {"app": "2"}
-    assert stack.relaxations[0].text == (
+    assert relaxation_words(stack.relaxations[0]) == (
         'app 2 needs core>=2, and has no core: you override it with core; sys_platform == "win32"'
     )
 
@@ -135,7 +137,7 @@ def test_an_override_of_the_framework_is_one_of_the_component() -> None:
     table = {**TABLE, "tool": tool}
     stack = solved(["tool"], table, overrides=("torch==2.1",))
     assert stack.components["pytorch"] == "2.1.0"
-    assert [one.text for one in stack.relaxations if one.name == "override"] == [
+    assert [relaxation_words(one) for one in stack.relaxations if one.name == "override"] == [
         "tool 1 needs torch==2.4, and has torch 2.1: you override it with torch==2.1"
     ]
 
@@ -166,7 +168,7 @@ def hashed(digits: str) -> dict[str, str] | list[str]:
     try:
         return versions(solve_joint(join(matrix_with_facts(), wish), lambda _: Hashing(TABLE)))
     except NoStackError as error:
-        return [*conflict_lines(error.conflict), *(hint.text for hint in error.conflict.hints)]
+        return [*conflict_lines(error.conflict), *(hint.text for hint in error.conflict.fixes)]
 
 
 def test_only_files_with_a_given_hash_are_chosen() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from msgspec import to_builtins
 from msgspec.structs import asdict
-
 from provisioner.solve.explain.change import LEFT_OUT, Change, changed
+
 from tests import small
 
 HOST: dict[str, Any] = {

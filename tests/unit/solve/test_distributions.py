@@ -56,7 +56,7 @@ def allowed(requirement: Requirement) -> set[str]:
 def test_a_wheel_needs_a_build_of_its_abi_or_one_whose_abi_nobody_knows(version: str, words: str, labels: set[str]) -> None:
     (found,) = asked(version, LINUX)
     assert (found.key, allowed(found)) == (PYTORCH, labels)
-    assert found.origin.text == (
+    assert found.ground.text == (
         f"codec {version} needs a build of the {words} C++ ABI of PyTorch: "
         "its libraries call functions by their names in that ABI"
     )

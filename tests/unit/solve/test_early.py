@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 from packaging.specifiers import SpecifierSet
+from provisioner.solve.explain.words import conflict_lines
 
 from provisioner.index.client import PackageIndex
 from provisioner.index.http.settings import IndexLocation, IndexSettings
 from provisioner.index.model import EARLY, Environment
-from provisioner.solve.explain.words import conflict_lines
 from provisioner.solve.joint import NoStackError, solve_joint
 from provisioner.solve.problem import join
 from provisioner.solve.python.early import names_prerelease
+from provisioner.words.relaxation import relaxation_words
 from tests import small
 from tests.loopback_index import LoopbackIndex
 
@@ -93,7 +94,7 @@ def test_it_is_told_as_a_relaxation(index: LoopbackIndex, tmp_path: Path) -> Non
     index.add_wheel("tool", "1.0", requires=["parser>=2.0a1"])
     index.add_wheel("parser", "1.0")
     index.add_wheel("parser", "2.0a1")
-    told = [(one.name, one.text) for one in solved(index, tmp_path, "tool").relaxations]
+    told = [(one.name, relaxation_words(one)) for one in solved(index, tmp_path, "tool").relaxations]
     assert told == [("prerelease", "parser 2.0a1 is a prerelease")]
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from provisioner.solve.explain.words import conflict_lines
 
 from provisioner.index.model import Environment
 from provisioner.solve.explain.conflict import explain_conflict
-from provisioner.solve.explain.words import conflict_lines
 from provisioner.solve.joint import NoStackError, solve_system
 from provisioner.solve.outcome.answer import answer
 from provisioner.solve.problem import join
@@ -17,6 +17,7 @@ from provisioner.solve.search.resolve import decide
 from provisioner.solve.search.universe import Universe
 from provisioner.solve.stack import Conflict, Reason
 from tests import small
+from tests.told import unverified
 from tests.unit.solve.test_packages import Shelf
 
 ENVIRONMENT = Environment(platform="linux/amd64", python="3.12", glibc=(2, 36))
@@ -138,9 +139,8 @@ def test_a_framework_only_a_package_brings_is_an_ordinary_distribution_and_said_
     pins = decide(found)
     assert pins is not None
     assert packages(found) == {"flax": "2", "jax": "0.7.2", "jaxlib": "1"}
-    assert (
-        "jax: jax 0.7.2 comes along with other packages, without its GPU build; name it to have that"
-        in answer(found, pins).unverified
+    assert "jax: jax 0.7.2 comes along with other packages, without its GPU build; name it to have that" in unverified(
+        answer(found, pins)
     )
 
 
@@ -175,7 +175,7 @@ def test_a_build_nobody_publishes_cannot_be_locked_and_says_why() -> None:
         ("pytorch", "python"), {"python": {"3.12": {}}}, releases={"pytorch": (small.release("2.11", {}, builds=(own,)),)}
     )
     problem = join(matrix, small.wish({"pytorch": "*"}))
-    assert solve_system(problem).unverified == (
+    assert unverified(solve_system(problem)) == (
         "pytorch_build: pytorch 2.11+own is compiled from source: no binary is published",
     )
     found = Universe(problem, PackageWorld(problem, SHELF, ENVIRONMENT))

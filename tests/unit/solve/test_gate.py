@@ -13,7 +13,10 @@ from provisioner.solve.problem import join
 from provisioner.solve.rules.gate_facts import brands_of, cuda_of, facts_of
 from provisioner.solve.rules.guards import Guards
 from provisioner.versions import Version
+from provisioner.words.notation import source_words
+from provisioner.words.relaxation import relaxation_words
 from tests import small
+from tests.told import unverified
 
 if TYPE_CHECKING:
     from provisioner.solve.stack import Conflict, Stack
@@ -126,8 +129,8 @@ def test_an_unknown_brand_is_told_and_refuses_nothing() -> None:
         "image: whether the NVIDIA_REQUIRE_CUDA of vendor/cuda:12.6 lets host0 in depends on its brand, which is not known;"
         " state `gpus[].name` in its profile (`provision inspect` writes one)"
     )
-    assert expected in stack.unverified
-    assert not [one for one in solved("560.35.05", NAMELESS, image=KNOWN).unverified if one.startswith("image:")]
+    assert expected in unverified(stack)
+    assert not [one for one in unverified(solved("560.35.05", NAMELESS, image=KNOWN)) if one.startswith("image:")]
 
 
 def test_a_gpu_no_driver_helps_is_what_the_conflict_is_about() -> None:
@@ -153,14 +156,14 @@ def test_a_clause_nobody_knows_is_told() -> None:
         "image: `colour=green` in the NVIDIA_REQUIRE_CUDA of my/base:1 is about nothing that runtimes know:"
         " one runtime skips it, another refuses it"
     )
-    assert expected in stack.unverified
+    assert expected in unverified(stack)
 
 
 def test_the_gate_may_be_lifted_and_the_relaxation_is_named() -> None:
     stack = solved("550.54.15", GEFORCE, image=FOREIGN, policy={"allow": ["minor-version", "image-gate"]})
     (used,) = (one for one in stack.relaxations if one.name == "image-gate")
-    assert (used.component, used.where) == ("image", "the spec")
-    assert used.text == (
+    assert (used.component, source_words(used.source)) == ("image", "the spec")
+    assert relaxation_words(used) == (
         "base image my/base:1 alone would refuse host0 (cuda>=12.6: the driver's CUDA is 12.4;"
         " brand=tesla or brand=nvidia: the brand of gpu 7.5 (GeForce Card) is geforce or geforcertx);"
         " the NVIDIA_REQUIRE_CUDA of this stack replaces its own"
@@ -187,7 +190,7 @@ def test_other_accelerators_have_no_gate(accelerator: str) -> None:
     host = {"gpus": [] if accelerator == "cpu" else [{"gfx": "gfx942"}]}
     wish = small.wish({"python": ""}, host, image={"base": "my/base:1", "require": "cuda>=99"}, accelerator=accelerator)
     stack = solve_system(join(matrix, wish))
-    assert (stack.relaxations, [one for one in stack.unverified if one.startswith("image:")]) == ((), [])
+    assert (stack.relaxations, [one for one in unverified(stack) if one.startswith("image:")]) == ((), [])
 
 
 @pytest.mark.parametrize(

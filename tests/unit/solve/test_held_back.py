@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from provisioner.errors import UnavailableError
 from provisioner.solve.explain.words import stack_rows
+
+from provisioner.errors import UnavailableError
 from provisioner.solve.joint import solve_joint
 from provisioner.solve.outcome.held_back import held_back
 from provisioner.solve.requirement import PYTORCH
 from provisioner.solve.search.resolve import decide
 from provisioner.solve.stack import HeldBack
+from provisioner.words.choice import held_back_words
 from tests.unit.solve.test_packages import Shelf, universe
 
 
@@ -73,5 +75,7 @@ def test_a_companion_that_moves_along_holds_nothing_back() -> None:
     asked, free = universe(Shelf(wheels), ["vision==1"]), universe(Shelf(wheels), ["vision"])
     pins = decide(asked)
     assert pins is not None
-    assert [one.text for one in held_back(asked, pins)] == ["pytorch 2.1.0 rather than 2.4.0: vision 1 needs torch==2.1.0"]
+    assert [held_back_words(one) for one in held_back(asked, pins)] == [
+        "pytorch 2.1.0 rather than 2.4.0: vision 1 needs torch==2.1.0"
+    ]
     assert list(held_back(free, pins)) == []

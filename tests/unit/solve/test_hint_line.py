@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from provisioner.solve.explain.words import MOST_GIVEN, hint_line
+
 from provisioner.solve.stack import Hint
 
 

@@ -36,7 +36,7 @@ def test_a_driver_that_nothing_requires_is_changed_to_one_that_goes_with_the_hos
     host = {"driver": {"version": "450.51.06"}, "gpus": [{"compute_capability": "9.0"}], "container_toolkit": "1.17.4"}
     with pytest.raises(NoStackError) as caught:
         solve_system(join(matrix, small.wish({"python": "3.12"}, host)))
-    assert [hint.changes for hint in caught.value.conflict.hints] == [
+    assert [hint.changes for hint in caught.value.conflict.fixes] == [
         (("driver", ">=560.28.03"),),
         (("gpu", "==7.0"),),
     ]
@@ -59,7 +59,7 @@ def host(driver: str) -> dict[str, object]:
 def ways(*drivers: str, **requires: str) -> tuple[Hint, ...]:
     with pytest.raises(NoStackError) as caught:
         solve_system(join(floors(), small.wish(requires, *(host(driver) for driver in drivers))))
-    return caught.value.conflict.hints
+    return caught.value.conflict.fixes
 
 
 def test_where_there_are_several_hosts_the_one_to_change_is_named() -> None:
@@ -83,7 +83,7 @@ def test_where_no_change_is_enough_that_is_said() -> None:
     matrix = small.matrix(("pytorch",), {"pytorch": {"1.0": {"pytorch": "==2.0"}}})
     with pytest.raises(NoStackError) as caught:
         solve_system(join(matrix, small.wish({"pytorch": ">=1.0"})))
-    assert caught.value.conflict.hints == ()
+    assert caught.value.conflict.fixes == ()
     assert caught.value.hints == ("no way out was found that changes 3 or fewer of the spec's requests and the hosts' facts",)
 
 
@@ -101,7 +101,7 @@ def test_hosts_that_state_the_same_are_one_in_words_and_many_in_changes() -> Non
     asked = small.wish({"alpha": ">=2.0"}, *[host("470.10")] * 20, host("535.10"))
     with pytest.raises(NoStackError) as caught:
         solve_system(join(floors(), replace(asked, hosts=alike(asked.hosts))))
-    _, driver, fewer = caught.value.conflict.hints
+    _, driver, fewer = caught.value.conflict.fixes
     assert driver.text == "driver >=525.10 on host0 (and 19 hosts like it) would do"
     assert driver.changes == (("driver", ">=525.10"),) * 20
     assert driver.hosts == tuple(f"host{index}" for index in range(20))

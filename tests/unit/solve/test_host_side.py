@@ -9,7 +9,9 @@ import pytest
 from provisioner.matrix.model import Gpu
 from provisioner.solve.joint import NoStackError, solve_system
 from provisioner.solve.problem import join
+from provisioner.words.conflict import member_words
 from tests import small
+from tests.told import unverified
 
 if TYPE_CHECKING:
     from provisioner.solve.stack import Conflict, Stack
@@ -65,7 +67,7 @@ def wheres(conflict: Conflict) -> list[str]:
 
 
 def test_a_fabric_manager_must_be_of_its_driver() -> None:
-    assert not solved({"driver": DRIVER, "fabric_manager": "580.65.06"}).unverified
+    assert not unverified(solved({"driver": DRIVER, "fabric_manager": "580.65.06"}))
     conflict = refused({"driver": DRIVER, "fabric_manager": "580.82.07"})
     assert wheres(conflict) == ["rule fabric-manager-is-of-its-driver"]
     assert sorted(member.component for member in conflict.members) == ["driver", "fabric_manager", "fabric_manager"]
@@ -78,7 +80,7 @@ def test_a_driver_to_be_installed_is_of_the_fabric_manager_that_is_there() -> No
 
 def test_headers_are_compared_as_spelled() -> None:
     host = {"kernel": KERNEL, "secure_boot": {"enabled": False}}
-    assert not solved({**host, "kernel_headers": KERNEL}).unverified
+    assert not unverified(solved({**host, "kernel_headers": KERNEL}))
     assert "rule headers-are-of-the-kernel" in wheres(refused({**host, "kernel_headers": "6.8.0-47-generic"}))
 
 
@@ -95,11 +97,11 @@ def test_secure_boot_without_a_key_stops_a_new_driver() -> None:
     conflict = refused({**host, "secure_boot": {"enabled": True, "mok_enrolled": False}})
     assert wheres(conflict) == ["rule a-new-driver-must-be-signed"]
     assert [dict(hint.changes) for hint in conflict.hints] == [{"secure_boot": "==disabled"}]
-    assert not solved({**host, "secure_boot": {"enabled": True, "mok_enrolled": True}}).unverified
+    assert not unverified(solved({**host, "secure_boot": {"enabled": True, "mok_enrolled": True}}))
 
 
 def test_a_fact_that_a_rule_needs_and_no_host_states_is_unverified_once() -> None:
-    headers, boot = solved({"kernel": KERNEL}).unverified
+    headers, boot = unverified(solved({"kernel": KERNEL}))
     assert headers == (
         "kernel_headers: host0 does not state it, and rule a-new-driver-needs-headers needs kernel_headers >=2; "
         "state `kernel_headers` in its profile (`provision inspect` writes one)"
@@ -111,15 +113,15 @@ def test_a_fact_that_a_rule_needs_and_no_host_states_is_unverified_once() -> Non
 
 
 def test_nothing_is_said_about_facts_that_no_rule_of_the_stack_needs() -> None:
-    assert solved({"driver": DRIVER, "kernel": KERNEL}).unverified == ()
+    assert unverified(solved({"driver": DRIVER, "kernel": KERNEL})) == ()
 
 
 def test_a_guard_on_an_unknown_fact_is_unverified_where_it_would_matter() -> None:
     unnamed = [{"compute_capability": "9.0"}]
     host = {"driver": DRIVER, "kernel": KERNEL, "gpus": unnamed}
-    (text,) = solved(host).unverified
+    (text,) = unverified(solved(host))
     assert text.startswith("gpu_kind: host0 does not state it, so whether rule geforce-is-not-for-580 holds is unknown")
-    assert solved({**host, "kernel": "5.15"}).unverified == (), "the rule holds either way"
+    assert unverified(solved({**host, "kernel": "5.15"})) == (), "the rule holds either way"
 
 
 def test_a_rule_binds_the_hosts_its_guard_holds_on() -> None:
@@ -136,7 +138,7 @@ def test_what_the_spec_requires_of_a_host_is_what_the_host_states_even_where_no_
     too_new = small.wish({"driver": ">=580"}, {"driver": {**DRIVER, "version": "535.104.05"}}, accelerator="cpu")
     with pytest.raises(NoStackError) as caught:
         solve_system(join(MATRIX, too_new))
-    assert [(member.kind, member.text) for member in caught.value.conflict.members] == [
+    assert [(member.kind, member_words(member)) for member in caught.value.conflict.members] == [
         ("request", "you require driver >=580"),
         ("fact", "the host has driver 535.104.05"),
     ]
@@ -146,7 +148,7 @@ def test_no_driver_of_nvidia_is_installed_for_the_gpus_of_another_vendor() -> No
     wish = small.wish({"driver": ">=535"}, {"driver": {"kind": "amdgpu", "version": "6.8.5"}}, accelerator="rocm")
     with pytest.raises(NoStackError) as caught:
         solve_system(join(MATRIX, wish))
-    assert [(member.kind, member.text) for member in caught.value.conflict.members] == [
+    assert [(member.kind, member_words(member)) for member in caught.value.conflict.members] == [
         ("request", "you require driver >=535: the matrix has no driver for rocm on linux/amd64")
     ]
 
@@ -159,6 +161,6 @@ def test_what_the_spec_requires_of_a_host_is_chosen_where_the_host_leaves_it_ope
 
 def test_the_kernel_of_wsl_builds_no_driver() -> None:
     host = {"driver": DRIVER, "kernel": "7.1.0-microsoft-standard-WSL2"}
-    assert any(text.startswith("kernel:") for text in solved({**host, "virtualization": "none"}).unverified)
-    assert solved({**host, "virtualization": "wsl2"}).unverified == ()
-    assert solved(host).unverified == (), "nothing but WSL runs a kernel of Microsoft's"
+    assert any(text.startswith("kernel:") for text in unverified(solved({**host, "virtualization": "none"})))
+    assert unverified(solved({**host, "virtualization": "wsl2"})) == ()
+    assert unverified(solved(host)) == (), "nothing but WSL runs a kernel of Microsoft's"

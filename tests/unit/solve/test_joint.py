@@ -12,6 +12,7 @@ from provisioner.solve.joint import NoStackError, solve_system
 from provisioner.solve.problem import UnknownGpuError, join
 from provisioner.versions import Range, Version
 from tests import small
+from tests.told import unverified
 
 if TYPE_CHECKING:
     from provisioner.matrix.model import Matrix
@@ -179,7 +180,7 @@ def test_no_driver_is_documented_on_the_kernel() -> None:
 
 def test_a_host_that_states_driver_and_kernel_runs_both_and_what_is_undocumented_is_unverified() -> None:
     stack = solved(made(), {"pytorch": ">=2"}, host("535.104.05", "9.0", kernel="6.12.1"))
-    assert stack.unverified == ("kernel: driver 535.104.05 is documented on kernel >=3.10,<6.6; host0 states 6.12.1",)
+    assert unverified(stack) == ("kernel: driver 535.104.05 is documented on kernel >=3.10,<6.6; host0 states 6.12.1",)
 
 
 def test_one_host_cannot_load_two_module_flavours() -> None:
@@ -200,7 +201,7 @@ def test_one_host_cannot_load_two_module_flavours() -> None:
 def test_unknown_gpus_make_the_verdict_unverified_and_never_cpu() -> None:
     stack = solved(made(), {"pytorch": ">=2"}, {"driver": {"version": "580.65.06"}, "container_toolkit": "1.17.4"})
     assert stack.accelerator == "cuda"
-    (text,) = stack.unverified
+    (text,) = unverified(stack)
     assert text == (
         "gpu: host0 does not state its GPUs, so no compiled target was compared; "
         "state `gpus` in its profile (`provision inspect` writes one)"
@@ -222,7 +223,7 @@ def test_a_build_nobody_measured_is_not_taken_for_a_known_gpu_unless_it_is_asked
     conflict = refused(matrix, {"pytorch": ">=2"}, host("580.65.06", "9.0"))
     assert any("was measured by nobody" in member.text for member in conflict.members)
     stack = solved(matrix, {"pytorch": "==2.9.0+cu129"}, host("580.65.06", "9.0"))
-    assert stack.unverified == ("gpu: nobody has measured which GPUs pytorch 2.9.0+cu129 is compiled for",)
+    assert unverified(stack) == ("gpu: nobody has measured which GPUs pytorch 2.9.0+cu129 is compiled for",)
 
 
 def test_the_gate_says_driver_and_gpu_ranges() -> None:

@@ -100,5 +100,5 @@ def test_what_the_policy_prefers_to_what_is_locked_is_not_taken_back() -> None:
 
 
 def _newest(universe: Universe, key: Key) -> Candidate:
-    assert key.world == PACKAGE
+    assert key.scope == PACKAGE
     return max(universe.candidates(key), key=lambda one: one.pep440)

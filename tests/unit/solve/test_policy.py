@@ -16,7 +16,11 @@ from provisioner.solve.rules.policy import arranged, uploads_until
 from provisioner.solve.rules.standing import Standing, day_of, last_day
 from provisioner.spec.model import Policy
 from provisioner.versions import Range, Version
+from provisioner.words.conflict import member_words
+from provisioner.words.notation import source_words
+from provisioner.words.relaxation import relaxation_words
 from tests import small
+from tests.told import unverified
 
 if TYPE_CHECKING:
     from provisioner.matrix.model import Matrix
@@ -52,13 +56,13 @@ def answer(matrix: Matrix, wish: Wish) -> Stack:
 
 
 def told(stack: Stack) -> list[str]:
-    return [f"{one.name} {one.component}: {one.text}" for one in stack.relaxations]
+    return [f"{one.name} {one.component}: {relaxation_words(one)}" for one in stack.relaxations]
 
 
 def refusal(matrix: Matrix, wish: Wish) -> tuple[str, ...]:
     with pytest.raises(NoStackError) as caught:
         answer(matrix, wish)
-    return tuple(f"{one.kind} {one.component}: {one.text}" for one in caught.value.conflict.members)
+    return tuple(f"{one.kind} {one.component}: {member_words(one)}" for one in caught.value.conflict.members)
 
 
 HOST = {"driver": {"version": "535.10"}, "gpus": [{"compute_capability": "9.0"}], "kernel": "6.8.0-45-generic"}
@@ -144,7 +148,7 @@ def test_a_feature_branch_that_a_host_states_is_a_conflict_under_stable() -> Non
 def test_a_branch_nobody_calls_anything_is_unverified_where_a_host_has_it() -> None:
     matrix = with_drivers(branch("535", "12.6", ""), releases=drivers("535.10", released="2026-01-01"))
     stack = answer(matrix, small.wish({"cuda": "*"}, HOST, policy={"strategy": "stable"}))
-    assert "driver: no source says whether branch 535 is a production branch or a feature branch" in stack.unverified
+    assert "driver: no source says whether branch 535 is a production branch or a feature branch" in unverified(stack)
 
 
 def test_an_ended_branch_is_named_and_under_stable_refused_unless_it_is_allowed() -> None:
@@ -220,8 +224,8 @@ def test_a_driver_on_a_patched_kernel_is_for_who_allows_it(allow: list[str]) -> 
     if allow:
         stack = answer(matrix, wish)
         (only,) = stack.relaxations
-        assert only.text == "driver 535.10 builds on kernel 7.0.3 only with the patches of somebody"
-        assert (only.name, only.component, only.where) == ("patched-kernel", "driver", "an invented table")
+        assert relaxation_words(only) == "driver 535.10 builds on kernel 7.0.3 only with the patches of somebody"
+        assert (only.name, only.component, source_words(only.source)) == ("patched-kernel", "driver", "an invented table")
     else:
         assert refusal(matrix, wish)[-1] == "fact kernel: the host has kernel 7.0.3"
 
@@ -337,9 +341,9 @@ def test_what_nobody_dates_is_unverified_unless_a_newer_one_of_its_series_is_old
     stable = small.wish({"cuda": "*"}, HOST, policy={"strategy": "stable"})
     followed = (*drivers("535.20", released="2026-01-01"), *drivers("535.10"))
     matrix = with_drivers(branch("535", "12.6"), releases=followed)
-    assert not any("535.10" in text for text in answer(matrix, stable).unverified)
+    assert not any("535.10" in text for text in unverified(answer(matrix, stable)))
     stack = answer(with_drivers(branch("535", "12.6"), releases=drivers("535.10")), stable)
-    assert "driver: no source says when 535.10 was released, so it may be of this week" in stack.unverified
+    assert "driver: no source says when 535.10 was released, so it may be of this week" in unverified(stack)
     assert stack.verdict == "unverified"
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from provisioner.solve.explain.conflict import explain_conflict, members_of
 from provisioner.solve.explain.words import conflict_lines
+
+from provisioner.solve.explain.conflict import explain_conflict, members_of
 from provisioner.solve.problem import join
 from provisioner.solve.search.complete import CompleteSearch
 from provisioner.solve.search.proof import Member, Proof

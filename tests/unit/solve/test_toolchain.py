@@ -10,6 +10,7 @@ from provisioner.matrix.model import ImageFacts
 from provisioner.solve.joint import NoStackError, solve_system
 from provisioner.solve.problem import join
 from tests import small
+from tests.told import unverified
 
 if TYPE_CHECKING:
     from provisioner.solve.stack import Conflict, Stack
@@ -101,7 +102,7 @@ def test_who_compiles_with_clang_is_not_bound_by_gcc() -> None:
 def test_an_nvcc_of_another_major_is_refused_and_of_another_minor_is_unverified() -> None:
     stack = solved({"gcc": "11.4", "nvcc": "12.8.1"}, runs="host")
     assert (stack.components["cuda"], stack.components["nvcc"]) == ("12.4.1", "12.8.1")
-    (text,) = stack.unverified
+    (text,) = unverified(stack)
     assert text.startswith("nvcc: 12.8.1 of host0 is not of CUDA 12.4.1")
     conflict = refused({"gcc": "11.4", "nvcc": "13.0.1"}, runs="host")
     assert ("fact", "nvcc") in [(member.kind, member.component) for member in conflict.members]

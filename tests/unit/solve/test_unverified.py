@@ -9,7 +9,10 @@ import pytest
 from provisioner.matrix.model import Gpu
 from provisioner.solve.joint import NoStackError, solve_system
 from provisioner.solve.problem import join
+from provisioner.words.conflict import member_words
+from provisioner.words.notation import sources_words
 from tests import small
+from tests.told import unverified
 
 if TYPE_CHECKING:
     from provisioner.solve.stack import Stack
@@ -84,14 +87,14 @@ def solved(*changes: dict[str, Any], requires: dict[str, str] | None = None, **s
 
 
 def test_a_host_that_states_everything_leaves_nothing_open() -> None:
-    assert solved({}).unverified == ()
+    assert unverified(solved({})) == ()
     assert solved({}).verdict == "yes"
 
 
 def test_gpus_nobody_stated_are_cuda_and_never_cpu() -> None:
     stack = solved({"gpus": ...})
     assert stack.accelerator == "cuda"
-    assert stack.unverified == (
+    assert unverified(stack) == (
         (
             "gpu: host0 does not state its GPUs, so no compiled target was compared; "
             "state `gpus` in its profile (`provision inspect` writes one)"
@@ -100,7 +103,7 @@ def test_gpus_nobody_stated_are_cuda_and_never_cpu() -> None:
 
 
 def test_a_gpu_of_which_nothing_is_known_is_named_by_its_place() -> None:
-    (text,) = solved({"gpus": [{"name": "H100"}, {"count": 2}]}).unverified
+    (text,) = unverified(solved({"gpus": [{"name": "H100"}, {"count": 2}]}))
     assert text == (
         "gpu: a GPU of host0 states neither name nor compute_capability; "
         "state one in `gpus[1]` of its profile (`provision inspect` writes one)"
@@ -108,22 +111,22 @@ def test_a_gpu_of_which_nothing_is_known_is_named_by_its_place() -> None:
 
 
 def test_of_several_hosts_the_one_that_lacks_the_fact_is_named() -> None:
-    (text,) = solved({}, {"container_toolkit": ...}).unverified
+    (text,) = unverified(solved({}, {"container_toolkit": ...}))
     assert text.startswith("container_toolkit: host1 does not state it; state `container_toolkit`")
 
 
 def test_a_host_without_a_gpu_among_others_is_no_place_for_what_would_fall_back_to_its_cpu() -> None:
     with pytest.raises(NoStackError) as caught:
         solved({}, {"gpus": [], "driver": ...})
-    assert "host1 has no GPU" in [member.text for member in caught.value.conflict.members]
+    assert "host1 has no GPU" in [member_words(member) for member in caught.value.conflict.members]
 
 
 def test_what_runs_on_the_host_has_no_use_for_a_container_toolkit() -> None:
-    assert not any(text.startswith("container_toolkit") for text in solved({"container_toolkit": ...}, runs="host").unverified)
+    assert not any(text.startswith("container_toolkit") for text in unverified(solved({"container_toolkit": ...}, runs="host")))
 
 
 def test_a_driver_that_is_there_without_a_version_is_not_one_to_be_installed() -> None:
-    (text,) = solved({"driver": {"module": "open"}}).unverified
+    (text,) = unverified(solved({"driver": {"module": "open"}}))
     assert text == (
         "driver: host0 has a driver and does not state its version; 580.65.06 was assumed; "
         "state `driver.version` in its profile (`provision inspect` writes one)"
@@ -139,25 +142,25 @@ def test_a_driver_that_is_there_without_a_version_is_not_one_to_be_installed() -
     ],
 )
 def test_the_flavour_of_a_running_module_is_named_where_the_gpu_needs_one(capability: str, version: str, wrong: str) -> None:
-    found = solved({"driver": {"version": version}, "gpus": [{"compute_capability": capability}]}).unverified
+    found = unverified(solved({"driver": {"version": version}, "gpus": [{"compute_capability": capability}]}))
     expected = f"driver_module: host0 does not state it, and {wrong}; state `driver.module` in its profile"
     assert [text.partition(" (")[0] for text in found] == ([expected] if wrong else [])
 
 
 def test_a_driver_older_than_the_open_modules_can_only_be_proprietary() -> None:
     host = {"driver": {"version": "470.256.02"}, "gpus": [{"name": "H100"}]}
-    assert solved(host, **FORWARD).unverified == ()
+    assert unverified(solved(host, **FORWARD)) == ()
 
 
 def test_a_driver_still_to_be_installed_is_installed_with_the_flavour_that_was_chosen() -> None:
     stack = solved({"driver": ..., "gpus": [{"compute_capability": "10.0"}]})
-    assert not any(text.startswith("driver_module") for text in stack.unverified)
+    assert not any(text.startswith("driver_module") for text in unverified(stack))
 
 
 def test_forward_compatibility_of_gpus_nobody_named_is_neither_yes_nor_no() -> None:
     host = {"driver": {"version": "470.256.02", "module": "proprietary"}}
     assert solved({**host, "gpus": [{"name": "H100"}]}, **FORWARD).verdict == "yes"
-    (text,) = solved({**host, "gpus": [{"compute_capability": "9.0"}]}, **FORWARD).unverified
+    (text,) = unverified(solved({**host, "gpus": [{"compute_capability": "9.0"}]}, **FORWARD))
     assert text == (
         "gpu_kind: host0 does not name its GPUs, and forward compatibility is for data-centre GPUs only; "
         "state `gpus[].name` in its profile (`provision inspect` writes one)"
@@ -171,13 +174,13 @@ def test_virtualization_is_named_where_a_rule_of_the_stack_turns_on_it() -> None
     host = {**KNOWN, "driver": {"version": "520.61.05"}}
     del host["kernel"]
     wanted = {"nsight_compute": "*"}
-    (text,) = solve_system(join(MATRIX, small.wish(wanted, host))).unverified
+    (text,) = unverified(solve_system(join(MATRIX, small.wish(wanted, host))))
     assert text == (
         "virtualization: host0 does not state it, so whether rule nsight-on-wsl holds is unknown: nsight-on-wsl says so; "
         "state `virtualization` in its profile (`provision inspect` writes one)"
     )
     for settled in ({"kernel": "6.8.0-45-generic"}, {"virtualization": "vm"}):
-        lines = solve_system(join(MATRIX, small.wish(wanted, {**host, **settled}))).unverified
+        lines = unverified(solve_system(join(MATRIX, small.wish(wanted, {**host, **settled}))))
         assert not any(line.startswith("virtualization") for line in lines)
     with pytest.raises(NoStackError):
         solve_system(join(MATRIX, small.wish(wanted, {**host, "kernel": "5.15.153.1-microsoft-standard-WSL2"})))
@@ -185,27 +188,27 @@ def test_virtualization_is_named_where_a_rule_of_the_stack_turns_on_it() -> None
 
 def test_a_kernel_that_was_chosen_is_no_kernel_of_wsl() -> None:
     host = {"driver": {"version": "535.104.05"}, "kernel": ...}
-    assert solved(host, requires={"nsight_compute": "*", "kernel": "6.8"}).unverified == ()
+    assert unverified(solved(host, requires={"nsight_compute": "*", "kernel": "6.8"})) == ()
 
 
 def test_the_interpreter_of_an_apple_chip_may_be_one_for_intel() -> None:
     host = {"platform": "macos/arm64", "os": {"id": "macos", "version": "14.5"}, "driver": ..., "kernel": ..., "gpus": ...}
     spec: dict[str, Any] = {"platform": "macos/arm64", "accelerator": "mps", "requires": {"python": "3.12"}}
-    (text,) = solved(host, **spec).unverified
+    (text,) = unverified(solved(host, **spec))
     assert text == (
         "python_arch: host0 does not state it, so whether rule python-is-native holds is unknown: python-is-native says so; "
         "state `python_arch` in its profile (`provision inspect` writes one)"
     )
-    assert solved({**host, "python_arch": "arm64"}, **spec).unverified == ()
+    assert unverified(solved({**host, "python_arch": "arm64"}, **spec)) == ()
     with pytest.raises(NoStackError):
         solved({**host, "python_arch": "x86_64"}, **spec)
 
 
 def test_a_rule_whose_guard_and_need_are_the_same_unstated_fact_is_named() -> None:
     host = {"driver": {"version": "580.65.06", "module": "open"}}
-    (text,) = solved({**host, "os": ...}).unverified
+    (text,) = unverified(solved({**host, "os": ...}))
     assert text.startswith("os: host0 does not state it, so whether rule 580-on-rhel holds is unknown")
-    assert solved(host).unverified == ()
+    assert unverified(solved(host)) == ()
 
 
 def test_a_rule_guarded_by_a_driver_binds_the_driver_that_is_chosen() -> None:
@@ -220,7 +223,7 @@ def test_a_rule_guarded_by_a_driver_binds_the_driver_that_is_chosen() -> None:
     old = small.wish({"cuda": "*", "driver": "==410.40"}, host)
     with pytest.raises(NoStackError) as caught:
         solve_system(join(matrix, old))
-    assert any("cuda-10.0-floor" in member.where for member in caught.value.conflict.members)
+    assert any("cuda-10.0-floor" in sources_words(member.sources) for member in caught.value.conflict.members)
     oldest = small.wish({"cuda": "*", "driver": "*"}, host, policy={"strategy": "oldest"})
     assert solve_system(join(matrix, oldest)).components["driver"] == "410.48"
 
@@ -233,5 +236,5 @@ def test_a_key_that_may_or_may_not_be_enrolled_is_named_by_its_own_key() -> None
         releases={"cuda": (small.release("10.0.130", {}),), "secure_boot": small.names("disabled", "enrolled", "enforced")},
     )
     host = {"gpus": [{"compute_capability": "7.0"}], "container_toolkit": "1.17", "secure_boot": {"enabled": True}}
-    (text,) = solve_system(join(matrix, small.wish({"cuda": "*"}, host))).unverified
+    (text,) = unverified(solve_system(join(matrix, small.wish({"cuda": "*"}, host))))
     assert text.endswith("; state `secure_boot.mok_enrolled` in its profile (`provision inspect` writes one)")
