@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from provisioner.lock.model import Lock, LockedFile, LockedPackage
 
 
-def render_requirements(lock: Lock, lock_file_name: str) -> str:
-    """The requirements file of a lock; local wheels are named relative to the folder it is used from."""
+def render(lock: Lock, lock_file_name: str) -> str:
+    """Return the requirements file of a lock; local wheels are named relative to the folder it is used from."""
     how = "Install with: pip install --require-hashes --no-deps --requirement requirements.txt"
     lines = [line for package in lock.packages for line in _lines(package, lock)]
     return "\n".join([str(header(lock, lock_file_name, how)), *lines]) + "\n"

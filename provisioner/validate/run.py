@@ -118,14 +118,14 @@ def _build(lock: Lock, lock_path: Path, engine: Engine, options: Options, log: L
     """Build the Dockerfile the lock renders to, over a context that holds what it copies and nothing else."""
     if engine.name == "local":
         return Built()
-    from provisioner.render import render_dockerfile
+    from provisioner.render import render
 
     with tempfile.TemporaryDirectory(prefix="provision-context-") as scratch:
         context = Path(scratch) / "context"
         context.mkdir()
         copy_context(lock, lock_path, context)
         dockerfile = Path(scratch) / "Dockerfile"
-        text = render_dockerfile(lock, lock_path.name)
+        text = render(lock, "dockerfile", lock_file_name=lock_path.name)
         dockerfile.write_text(text, encoding="utf-8")
         request = BuildRequest(
             context=context,
