@@ -25,6 +25,7 @@ OUTPUTS = {
     row.name: row
     for row in (
         Output("dockerfile", "Dockerfile", "builds the image, with BuildKit or Podman", is_image_recipe=True),
+        Output("environment", "environment.sh", "exports the stack's variables and versions, for POSIX shells to source"),
         Output("requirements", "requirements.txt", "every file by URL and hash, for pip and uv"),
     )
 }
