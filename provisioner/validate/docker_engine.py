@@ -1,15 +1,13 @@
-"""The Docker engine: docker-py to ask and to run, BuildKit to build."""
+"""The Docker engine: docker-py to ask and to run, a Docker client with BuildKit to build."""
 
 from __future__ import annotations
 
 import os
 import socket
 import threading
-from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from provisioner.validate.builder import find_command_builder
-from provisioner.validate.buildkit import ApiBuilder
+from provisioner.validate.builder import docker_builder
 from provisioner.validate.engine import EngineError, Finished, HostRefusedError, NoDeviceError
 from provisioner.validate.process import TIMED_OUT
 
@@ -25,13 +23,6 @@ _SHARED_MEMORY = "1g"
 """NCCL and data loaders share memory between processes; Docker's 64 MB default is too little for either."""
 
 _DEVICE_SIGNS = ("device driver", "nvidia", "cdi", "gathering device information", "/dev/kfd", "/dev/dri")
-
-
-class Builder(Protocol):
-    """One way to build."""
-
-    def build(self, request: BuildRequest, log: Log) -> Built:
-        """Build an image."""
 
 
 class DockerEngine:
@@ -60,14 +51,9 @@ class DockerEngine:
             raise _no_answer(host, error) from None
         return cls(client, host, str(answer["Version"]), f"{answer['Os']}/{answer['Arch']}")
 
-    @cached_property
-    def builder(self) -> Builder:
-        """The best way to build with this engine."""
-        return find_command_builder(self._host) or ApiBuilder(self._client)
-
     def build(self, request: BuildRequest, log: Log) -> Built:
-        """Build with BuildKit; raises `BuildFailedError` or `EngineError`."""
-        return self.builder.build(request, log)
+        """Build with BuildKit; raises `BuildFailedError`, or `EngineError` also where no client can."""
+        return docker_builder(self._host).build(request, log)
 
     def run(self, request: RunRequest, log: Log) -> Finished:
         """Create, start, follow and remove one container; raises `NoDeviceError` or `EngineError`."""
