@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from provisioner.gate.grammar import PREFIX
 from provisioner.lock.file import lock_digest
 from provisioner.lock.platform import MARKER_VALUES
-from provisioner.render.base_image import UnrenderableError
-from provisioner.render.header import header
+from provisioner.render.header import UnrenderableError, header
 
 if TYPE_CHECKING:
     from provisioner.lock.model import Lock, LockedStack

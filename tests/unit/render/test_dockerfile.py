@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from provisioner.errors import UsageError
 from provisioner.index.model import IndexFile
 from provisioner.lock.file import lock_digest, parse_lock, write_lock
-from provisioner.render.base_image import UnrenderableError
 from provisioner.render.dockerfile import render
+from provisioner.render.header import UnrenderableError
 from provisioner.render.instruction import UnwritableValueError
 from provisioner.solve.stack import BaseImage
 from tests.lock_examples import IMAGE_DIGEST, UV_AMD64, cpu_stack, cuda_stack, lock_of, with_file

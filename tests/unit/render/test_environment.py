@@ -13,8 +13,8 @@ import pytest
 from msgspec.structs import replace
 
 from provisioner.lock.file import lock_digest
-from provisioner.render.base_image import UnrenderableError
 from provisioner.render.environment import render
+from provisioner.render.header import UnrenderableError
 from tests.lock_examples import cpu_stack, cuda_stack, lock_of
 
 if TYPE_CHECKING:
