@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from provisioner.validate.engine import BuildRequest, Log
 
 SHOWN_LINES = 12
-"""How many of the last lines of a failed build an error repeats."""
+"""How many of the last lines of a failed build its error shows."""
 
 _OUT_OF_REACH = re.compile(
     r"Temporary failure in name resolution|Temporary failure resolving|Name or service not known|Could not resolve|dial tcp"
@@ -35,11 +34,11 @@ _OUT_OF_REACH = re.compile(
     r"|invalid peer certificate|No space left on device|Cannot connect to the Docker daemon",
     re.IGNORECASE,
 )
-"""Signs that a build stopped for want of network, trust, disk or engine: nothing is then known about the lock."""
+"""Messages of builds that were cut off from network, trusted certificates, disk or engine: they say nothing about the lock."""
 
 
 class CommandBuilder(Struct, frozen=True):
-    """Builds with a program that takes `docker build`'s options. `environment` is added to this process's own."""
+    """A program that builds with the options of `docker build`. `environment` is added to that of this process."""
 
     method: str
     command: tuple[str, ...]
@@ -138,16 +137,8 @@ def _version(command: tuple[str, ...], environment: tuple[tuple[str, str], ...])
     "" where the program fails or prints none.
     """
     try:
-        finished = subprocess.run(  # noqa: S603 - a program found on PATH, with arguments of our own
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=30,
-            env={**os.environ, **dict(environment)},
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        finished = stream(command, timeout=30, environment=dict(environment))
+    except EngineError:
         return ""
-    match = re.search(r"\d+\.\d+(?:\.\d+)*", finished.stdout) if finished.returncode == 0 else None
+    match = re.search(r"\d+\.\d+(?:\.\d+)*", finished.stdout) if finished.exit_code == 0 else None
     return match[0] if match else ""

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from provisioner.lock.file import lock_digest, read_lock
-from provisioner.validate.compare import compare, failed
+from provisioner.validate.compare import compare
 from provisioner.validate.engine import BuildRequest, EngineError, RunRequest
 from provisioner.validate.measurement import parse_measurement, script
 from provisioner.validate.report import overall
 from provisioner.validate.run import Options, validate_lock
 from tests.container.conftest import push
 from tests.loopback_index import LoopbackIndex
+from tests.unit.validate.locks import failed
 
 if TYPE_CHECKING:
     from pathlib import Path
