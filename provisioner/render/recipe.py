@@ -1,6 +1,7 @@
 """Lock -> the stages of an image: base, builder and runtime, one function each; rarely changed layers come first.
 
-Platforms whose stages would be equal share them; otherwise each has its own, chosen by the architecture that is built for.
+Platforms with one base image and equal variables share their stages; otherwise each platform has its own, chosen by the
+architecture that is built for.
 """
 
 from __future__ import annotations
