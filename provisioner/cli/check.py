@@ -174,7 +174,7 @@ def _lock(path: Path, found: list[Finding]) -> Lock:
 
 def _inputs(path: Path, lock: Lock, question: Question, found: list[Finding]) -> Inputs | None:
     """The spec of a lock with its hosts and the matrix; None, and a finding, where the spec is not there."""
-    from provisioner.cli.inputs import read_inputs, require_available_outputs
+    from provisioner.cli.inputs import read_inputs
     from provisioner.lock.finding import Finding
 
     spec_path = _straight(path.parent / lock.spec_file)
@@ -184,7 +184,6 @@ def _inputs(path: Path, lock: Lock, question: Question, found: list[Finding]) ->
         return None
     asked, target = question, lock.target or None
     inputs = read_inputs(spec_path, hosts=asked.hosts, exclude_newer=asked.exclude_newer, matrix=asked.matrix, target=target)
-    require_available_outputs(inputs)
     found.extend(_missing_targets(path, inputs))
     return inputs
 
@@ -269,10 +268,11 @@ def _rendered(path: Path, lock: Lock, outputs: tuple[str, ...]) -> Iterator[Find
     """Rendered files are a function of the lock, byte for byte."""
     from provisioner.cli.outputs import is_work_of_others
     from provisioner.lock.finding import Finding
-    from provisioner.render.formats import FORMATS, render
+    from provisioner.outputs import OUTPUTS
+    from provisioner.render import render
 
     for output in outputs:
-        file = path.parent / FORMATS[output]
+        file = path.parent / OUTPUTS[output].file_name
         if not file.is_file():
             hints = (f"`provision render {path} --to {output} --out {file}` writes it",)
             yield Finding(code="missing-output", verdict="no", text=f"`{file}` is missing", where=str(path), hints=hints)

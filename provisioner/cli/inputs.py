@@ -142,30 +142,19 @@ def hosts_of(inputs: Inputs, given: Sequence[Path] | None = None) -> tuple[Targe
     return tuple(replace(one, label=f"targets.{inputs.target}.host") if one.label == INLINE else one for one in found)
 
 
-def require_available_outputs(inputs: Inputs) -> None:
-    """Raise `UsageError` for an output of the contract that this version does not write."""
-    from provisioner.render.formats import FORMATS
-
-    unknown = [output for output in inputs.spec.outputs if output not in FORMATS]
-    if unknown:
-        place = inputs.document.where(("outputs", inputs.spec.outputs.index(unknown[0])))
-        raise UsageError(
-            f"output `{unknown[0]}` ({place}) is not available in this version", hints=(f"available: {', '.join(FORMATS)}",)
-        )
-
-
 def require_other_outputs(inputs: Inputs, folder: Path) -> None:
     """Raise `UsageError` for an output that would be written over a file the spec was read from."""
-    from provisioner.render.formats import FORMATS
+    from provisioner.outputs import OUTPUTS
     from provisioner.spec.gather import files_of
 
     read = {inputs.path.resolve(), *files_of(inputs.document)}
     for index, output in enumerate(inputs.spec.outputs):
-        if Path(os.path.realpath(folder / FORMATS[output])) in read:  # `resolve` raises on a link that leads to itself
+        file = folder / OUTPUTS[output].file_name
+        if Path(os.path.realpath(file)) in read:  # `resolve` raises on a link that leads to itself
             place = inputs.document.where(("outputs", index))
-            other = f"call the file that is read otherwise, such as {Path(FORMATS[output]).stem}.in"
+            other = f"call the file that is read otherwise, such as {file.stem}.in"
             raise UsageError(
-                f"output `{output}` ({place}) would overwrite `{folder / FORMATS[output]}`, which the spec reads",
+                f"output `{output}` ({place}) would overwrite `{file}`, which the spec reads",
                 hints=(f"{other}, or write elsewhere with --out",),
             )
 

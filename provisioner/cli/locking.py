@@ -11,7 +11,7 @@ from packaging.utils import canonicalize_name
 
 from provisioner.cli.direct import direct_urls, locations, require_files
 from provisioner.cli.elsewhere import elsewhere
-from provisioner.cli.inputs import require_available_outputs, require_other_outputs
+from provisioner.cli.inputs import require_other_outputs
 from provisioner.cli.outputs import earlier_lock, require_own_files
 from provisioner.cli.upgrades import read_upgrades
 from provisioner.errors import UnavailableError
@@ -49,7 +49,6 @@ class Locking:
         self._inputs = inputs
         self._folder = folder
         self._lock_file = folder / lock_path(inputs.spec.name)
-        require_available_outputs(inputs)
         require_other_outputs(inputs, folder)
         require_files(inputs)
         self._earlier = earlier if earlier is not None else earlier_lock(self._lock_file)
@@ -245,15 +244,16 @@ class Locking:
         from provisioner.document import write_together
         from provisioner.lock.create import local_files
         from provisioner.lock.file import write_lock
+        from provisioner.outputs import OUTPUTS
         from provisioner.render import render
-        from provisioner.render.formats import FORMATS
 
         spec = self._inputs.spec
         installer = self._installers(stacks)
         lock = self._locked(stacks, installer)
         texts = {self._lock_file: write_lock(lock).encode()}
         for output in spec.outputs:
-            texts[self._folder / FORMATS[output]] = render(lock, output, lock_file_name=self._lock_file.name).encode()
+            file = self._folder / OUTPUTS[output].file_name
+            texts[file] = render(lock, output, lock_file_name=self._lock_file.name).encode()
         names = [str(path.relative_to(self._folder)) for path in texts]
         local = local_files(list(stacks), installer=installer)
         if not is_dry_run:

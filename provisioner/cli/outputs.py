@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provisioner.errors import UsageError
+from provisioner.outputs import OUTPUTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,7 +56,6 @@ def require_own_files(inputs: Inputs, folder: Path, earlier: Lock | None, *, is_
 def _work_of_others(inputs: Inputs, folder: Path, earlier: Lock | None) -> Iterator[UsageError]:
     """One error for each file in the place of ours that we did not write."""
     from provisioner.lock.file import lock_path, was_ours
-    from provisioner.render.formats import FORMATS
 
     lock_file = folder / lock_path(inputs.spec.name)
     text = _text(lock_file) if earlier is None else ""
@@ -66,7 +66,7 @@ def _work_of_others(inputs: Inputs, folder: Path, earlier: Lock | None) -> Itera
             hints=(f"move or delete `{lock_file}`, give the spec another `name:`, or write elsewhere with --out DIR",),
         )
     for index, output in enumerate(inputs.spec.outputs):
-        file = folder / FORMATS[output]
+        file = folder / OUTPUTS[output].file_name
         if is_work_of_others(file):
             yield UsageError(
                 f"output `{output}` ({inputs.document.where(('outputs', index))}) would overwrite `{file}`, "
@@ -105,7 +105,6 @@ def _text(file: Path) -> str:
 
 def _require_no_other_spec(inputs: Inputs, folder: Path, earlier: Lock | None) -> None:
     from provisioner.lock.file import lock_path
-    from provisioner.render.formats import FORMATS
     from provisioner.render.header import rendered_from
 
     name = lock_path(inputs.spec.name)
@@ -116,7 +115,7 @@ def _require_no_other_spec(inputs: Inputs, folder: Path, earlier: Lock | None) -
             hints=("give one of the two specs another `name:`, or write elsewhere with --out DIR",),
         )
     for index, output in enumerate(inputs.spec.outputs):
-        rendered = folder / FORMATS[output]
+        rendered = folder / OUTPUTS[output].file_name
         lock_name = rendered_from(rendered)
         spec = _spec_behind(inputs, folder, lock_name) if lock_name != name else ""
         if spec:
@@ -131,9 +130,8 @@ def _require_no_other_spec(inputs: Inputs, folder: Path, earlier: Lock | None) -
 def _apart(inputs: Inputs, folder: Path, output: str) -> str:
     """The way out for who wants both files in one folder."""
     from provisioner.lock.file import lock_path
-    from provisioner.render.formats import FORMATS
 
-    lock_file, other = folder / lock_path(inputs.spec.name), folder / f"{inputs.spec.name}.{FORMATS[output]}"
+    lock_file, other = folder / lock_path(inputs.spec.name), folder / f"{inputs.spec.name}.{OUTPUTS[output].file_name}"
     return f"or leave `{output}` out of `outputs:` and write it apart: provision render {lock_file} --to {output} --out {other}"
 
 

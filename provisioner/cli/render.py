@@ -7,8 +7,11 @@ from typing import Annotated
 
 import typer
 
+from provisioner.outputs import OUTPUTS, output_named
+
 LockArgument = Annotated[Path, typer.Argument(metavar="LOCK", readable=False, help="A lock file: pylock.<name>.toml.")]
-ToOption = Annotated[str, typer.Option("--to", metavar="FORMAT", help="dockerfile or requirements.")]
+_FORMATS = "; ".join(f"{output.name}: {output.summary}" for output in OUTPUTS.values())
+ToOption = Annotated[str, typer.Option("--to", metavar="FORMAT", help=f"{_FORMATS}.")]
 OutOption = Annotated[
     Path | None, typer.Option("--out", metavar="PATH", help="Write to this file, or into this directory; default: stdout.")
 ]
@@ -21,10 +24,9 @@ def render(lock: LockArgument, to: ToOption = "dockerfile", out: OutOption = Non
     from provisioner.document import read_text, write_text
     from provisioner.errors import UsageError
     from provisioner.lock.file import KIND, parse_lock, verify_digest
-    from provisioner.render.formats import FORMATS, require_format
-    from provisioner.render.formats import render as render_lock
+    from provisioner.render import render as render_lock
 
-    require_format(to)
+    file_name = output_named(to).file_name
     lock_text = read_text(lock, kind=KIND)
     parsed = parse_lock(lock_text, file=str(lock))
     text = render_lock(parsed, to, lock_file_name=lock.name)
@@ -33,12 +35,12 @@ def render(lock: LockArgument, to: ToOption = "dockerfile", out: OutOption = Non
     if out is None:
         display.data(text)
         return
-    path = out / FORMATS[to] if out.is_dir() else out
+    path = out / file_name if out.is_dir() else out
     other = other_lock(path, lock.name) if out.is_dir() else ""
     if other and not is_of_same_spec(lock, parsed.spec_file, out / other):
         raise UsageError(
             f"`{path}` was rendered from {other}, which lies beside it",
-            hints=(f"name the file: --out {out / lock.stem.removeprefix('pylock.')}.{FORMATS[to]}",),
+            hints=(f"name the file: --out {out / lock.stem.removeprefix('pylock.')}.{file_name}",),
         )
     require_rendered(path)
     write_text(path, text)

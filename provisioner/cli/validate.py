@@ -1,4 +1,4 @@
-"""`provision validate`: build each lock's image, run the smoke test in it, compare, and keep the evidence beside the lock."""
+"""`provision validate`: build the image of each lock, measure it, compare, and write the evidence beside the lock."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def validate(
     options = Options(
         level=level, gpus=gpus, platform=platform, build_network=build_network, keep_image=keep_image, timeout=timeout
     )
-    answering = connect(engine, python=python)
-    reports = [_validated(lock, answering, options, is_recorded=record) for lock in locks]
+    connected = connect(engine, python=python)
+    reports = [_validated(lock, connected, options, is_recorded=record) for lock in locks]
     if output_format is OutputFormat.JSON:
         _show_json(reports)
     else:
@@ -80,14 +80,14 @@ def _validated(path: Path, engine: Engine, options: Options, *, is_recorded: boo
 
     lock = read_lock(path)
     talk(f"validating {path} with {engine.name} {engine.version}, level {options.level}")
-    report = validate_lock(lock, path, engine=engine, options=options, log=_tell)
+    report = validate_lock(lock, path, engine=engine, options=options, log=_show_progress)
     if is_recorded:
         _record(path, report)
     return report
 
 
-def _tell(line: str) -> None:
-    """Pass on one line of a build or run, without the blank ones and the content ids that say nothing to a reader."""
+def _show_progress(line: str) -> None:
+    """Show one line of a build or run, unless it is blank or the digest of a layer."""
     from provisioner.cli.display import talk
 
     _, _, rest = line.partition(" ")

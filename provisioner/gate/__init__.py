@@ -1,1 +1,1 @@
-"""The container gate: what `NVIDIA_REQUIRE_*` demands of a host, and whether a host meets it."""
+"""NVIDIA_REQUIRE_*, the requirements an image has of its host: how they are read, and whether a host meets them."""

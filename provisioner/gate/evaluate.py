@@ -1,8 +1,8 @@
-"""Does a host meet the requirements of an image? Yes, no, or unknown with the facts that would settle it.
+"""Evaluate the requirements of an image on a host, of which some facts may be unknown: yes, no or unknown.
 
-What nobody stated is not guessed: every value it could have that makes a difference is tried (each value a requirement
-mentions, and one between, below and above them). Only if all lead to one answer is it the answer. That is sharper than asking
-clause by clause: of `brand=tesla brand=nvidia` a GPU of one of these two brands meets one, whichever it is.
+An unknown fact is not guessed: every value of it that makes a difference is tried (each value a requirement mentions, and one
+between, below and above them), and an answer is given only where all values lead to the same one. That is sharper than asking
+clause by clause: a GPU of one of the brands tesla and nvidia meets `brand=tesla brand=nvidia`, whichever of the two it has.
 
 `nvidia-container-cli` asks once for each visible GPU, and each must pass on its own, by whichever alternative
 (libnvidia-container src/cli/configure.c); without a visible GPU it takes clauses on `arch` and `brand` for met. The toolkit's
@@ -50,7 +50,7 @@ class GateFacts(Struct, frozen=True, kw_only=True):
 
 
 def verdict_of(expressions: Sequence[Expression], facts: GateFacts) -> str:
-    """The bare verdict, without reasons."""
+    """Decide whether a host meets all expressions on every GPU: `yes`, `no` or `unknown`."""
     found = set()
     for of_host in completions(expressions, facts, OF_HOST):
         on_each = {_on_one(expressions, gpu, of_host) for gpu in gpus_of(facts)}
@@ -70,25 +70,25 @@ def _on_one(expressions: Sequence[Expression], gpu: GateGpu | None, of_host: Fac
 
 
 def gpus_of(facts: GateFacts) -> tuple[GateGpu | None, ...]:
-    """The GPUs to ask for: an unknown one where nothing is known, None where there is none."""
+    """Return the GPUs to evaluate for: one of which nothing is known where none is stated, None alone where there is none."""
     if facts.gpus is None:
         return (GateGpu(),)
     return facts.gpus or (None,)
 
 
 def is_met(expression: Expression, facts: Facts) -> bool:
-    """Whether complete facts meet one expression."""
+    """Return whether facts without an unknown meet one expression."""
     return not expression.terms or any(all(holds(clause, facts) for clause in term) for term in expression.terms)
 
 
 def holds(clause: Clause, facts: Facts) -> bool:
-    """Whether one clause holds; a property that does not apply, without a visible GPU, holds."""
+    """Return whether one clause holds. A clause about a property that does not apply, as without a visible GPU, holds."""
     fact = facts[clause.name]
     return not fact or clause.holds_for(fact)
 
 
 def completions(expressions: Sequence[Expression], facts: GateFacts, properties: Iterable[str] = OF_HOST) -> Iterator[Facts]:
-    """Every way the host's own facts may be, as far as it makes a difference."""
+    """Yield every combination of values that the facts of the host itself may have and the expressions tell apart."""
     names = tuple(properties)
     values = [_values(expressions, name, {"cuda": facts.cuda, "driver": facts.driver}[name]) for name in names]
     for chosen in product(*values):
@@ -96,7 +96,7 @@ def completions(expressions: Sequence[Expression], facts: GateFacts, properties:
 
 
 def completions_of_gpu(expressions: Sequence[Expression], gpu: GateGpu | None) -> Iterator[Facts]:
-    """Every way one GPU may be, as far as it makes a difference."""
+    """Yield every combination of values that the facts of one GPU may have and the expressions tell apart."""
     if gpu is None:
         yield {"arch": (), "brand": ""}
         return
@@ -105,9 +105,9 @@ def completions_of_gpu(expressions: Sequence[Expression], gpu: GateGpu | None) -
         yield {"arch": arch, "brand": brand}
 
 
-def _values(expressions: Sequence[Expression], name: str, stated: str) -> tuple[Fact, ...]:
-    """The numbers of a stated version, else all that could make a difference; a text without a number states nothing."""
-    numbers = numbers_of(stated)
+def _values(expressions: Sequence[Expression], name: str, version: str) -> tuple[Fact, ...]:
+    """Return the numbers of a version, or, where it has none and so is unknown, all that the expressions tell apart."""
+    numbers = numbers_of(version)
     if numbers:
         return (numbers,)
     mentioned = sorted({clause.numbers for clause in _about(expressions, name)})

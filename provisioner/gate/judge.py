@@ -1,4 +1,4 @@
-"""The answer to whether a host meets the requirements of an image, with its reasons: what fails, or what would settle it."""
+"""Judge whether a host meets the requirements of an image, with reasons: the clauses that fail, or the unknown facts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 
 
 class Judgement(Struct, frozen=True):
-    """The answer. `unmet` are the clauses at fault, in words; `unknown` the properties that would settle it."""
+    """A verdict. `unmet` are the clauses that fail, in words; `unknown` the properties of which one value or another decides.
+
+    `skipped` are the clauses about properties that no runtime knows.
+    """
 
     verdict: str
     unmet: tuple[str, ...] = ()
@@ -42,7 +45,7 @@ class Judgement(Struct, frozen=True):
 
 
 def judge(expressions: Sequence[Expression], facts: GateFacts) -> Judgement:
-    """Whether a host meets every expression, on every one of its GPUs."""
+    """Judge whether a host meets every expression on every one of its GPUs."""
     verdict = verdict_of(expressions, facts)
     skipped = tuple(dict.fromkeys(str(clause) for expression in expressions for clause in expression.skipped))
     if verdict == NO:
@@ -52,7 +55,7 @@ def judge(expressions: Sequence[Expression], facts: GateFacts) -> Judgement:
 
 
 def _deciding(expressions: Sequence[Expression], facts: GateFacts) -> Iterator[str]:
-    """The unknown properties that alone can turn the answer, other things being equal."""
+    """Yield the unknown properties of which two values, all others being equal, lead to different answers."""
     outcomes: dict[str, dict[tuple[tuple[str, Fact], ...], set[bool]]] = {name: {} for name in (*OF_HOST, *OF_GPU)}
     for gpu in gpus_of(facts):
         for of_host, of_gpu in product(completions(expressions, facts), list(completions_of_gpu(expressions, gpu))):

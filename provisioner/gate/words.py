@@ -17,9 +17,10 @@ _SHOWN = 3
 
 
 def unmet(expressions: Sequence[Expression], facts: GateFacts) -> tuple[str, ...]:
-    """The clauses that fail, of the first expression and GPU that do: those of the alternatives that came nearest.
+    """Return sentences such as `cuda>=13.1: the driver's CUDA is 13.0` about the first expression that some GPU does not meet.
 
-    Each sentence is a way out of its own: `cuda>=13.1: the driver's CUDA is 13.0`. To be asked only when the answer is no.
+    They are about the alternatives with the fewest failing clauses: a host that met one of the sentences would meet the
+    expression. Some expression must be unmet.
     """
     for gpu in gpus_of(facts):
         for expression in expressions:
@@ -31,7 +32,7 @@ def unmet(expressions: Sequence[Expression], facts: GateFacts) -> tuple[str, ...
 
 
 def _failing(expression: Expression, facts: GateFacts, gpu: GateGpu | None) -> list[tuple[Clause, ...]]:
-    """For each alternative the clauses that fail whatever the unknown facts are; [] when some value would meet it."""
+    """Return for each alternative the clauses that fail whatever the unknown facts are; [] where some value meets one."""
     cases: list[Facts] = [
         {**of_host, **of_gpu}
         for of_host in completions([expression], facts)
@@ -61,7 +62,7 @@ def _sentences(
 
 
 def _found(name: str, facts: GateFacts, gpu: GateGpu | None) -> str:
-    """The fact of a property, for a person."""
+    """Return the stated value of a property as a clause of a sentence."""
     if name == "cuda":
         return f"the driver's CUDA is {facts.cuda}"
     if name == "driver":

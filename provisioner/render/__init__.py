@@ -1,24 +1,30 @@
-"""A lock as text; sees only the lock."""
+"""Render a lock as text; sees only the lock.
+
+Each row of `provisioner.outputs` has a module of its name here (`host-script`: `host_script`), with one public function
+`render(lock, lock_file_name)` that returns the text. Every rendered file begins with the line of `header`.
+"""
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
+from provisioner.lock.file import lock_path
+from provisioner.outputs import output_named
+
 if TYPE_CHECKING:
-    from provisioner.render.dockerfile import render_dockerfile
-    from provisioner.render.formats import render
+    from collections.abc import Callable
 
-__all__ = ["render", "render_dockerfile"]
+    from provisioner.lock.model import Lock
+
+__all__ = ["render"]
 
 
-def __getattr__(name: str) -> object:
-    """Import what is asked for: who wants to know the formats' names does not wait for what writes them."""
-    if name == "render":
-        from provisioner.render import formats
+def render(lock: Lock, to: str, *, lock_file_name: str = "") -> str:
+    """Return a lock as text in one format. `lock_file_name` is the lock's own, `pylock.<name>.toml` when left out.
 
-        return formats.render
-    if name == "render_dockerfile":
-        from provisioner.render import dockerfile
-
-        return dockerfile.render_dockerfile
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    Raises `UsageError` for a format that does not exist, and `UnrenderableError` when the lock cannot be written in it.
+    """
+    module = output_named(to).name.replace("-", "_")
+    renderer: Callable[[Lock, str], str] = import_module(f"provisioner.render.{module}").render
+    return renderer(lock, lock_file_name or lock_path(lock.name))

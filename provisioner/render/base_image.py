@@ -1,4 +1,4 @@
-"""Which base image a locked stack calls for, and where its Python comes from."""
+"""Choose the base image of a locked stack and the way its Python gets there."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from provisioner.errors import ProvisionError
+from provisioner.render.header import UnrenderableError
 
 if TYPE_CHECKING:
     from provisioner.lock.model import LockedStack
@@ -16,18 +16,11 @@ _REFERENCE = re.compile(r"[A-Za-z0-9][\w.:/-]*")
 _SERIES = re.compile(r"(\d+\.\d+)(?:\.\d+\w*)?")
 
 
-class UnrenderableError(ProvisionError):
-    """A lock does not hold what the format asked for needs."""
-
-    code = "unrenderable"
-    exit_code = 2
-
-
 class Base(Struct, frozen=True, kw_only=True):
     """An image to build on: `python` is the command that starts the locked series there (`python3.12`).
 
-    `packages` are what the distribution must add to have that command, `builder_packages` what it must add to make virtual
-    environments; both are empty where the image brings its own Python.
+    `packages` are the packages of the distribution that bring this command, `builder_packages` those that make virtual
+    environments; both are empty where the image has a Python of its own.
     """
 
     reference: str
@@ -44,7 +37,7 @@ class Base(Struct, frozen=True, kw_only=True):
 
 
 def base_of(stack: LockedStack) -> Base:
-    """The base image of a stack; raises `UnrenderableError` when the stack has none, or one that cannot run its Python."""
+    """Return the base image of a stack; raises `UnrenderableError` when it has none, or one that cannot run its Python."""
     image = stack.image
     if image is None:
         raise UnrenderableError(

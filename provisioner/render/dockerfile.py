@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 _FILE_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 
 
-def render_dockerfile(lock: Lock, lock_file_name: str) -> str:
-    """The Dockerfile of a lock, to be built with the folder of `lock_file_name` as the context.
+def render(lock: Lock, lock_file_name: str) -> str:
+    """Return the Dockerfile of a lock, to be built with the folder of `lock_file_name` as the context.
 
     Raises `UnrenderableError` when the lock is not for containers, and `UsageError` for a file name that cannot be mounted.
     """

@@ -16,14 +16,14 @@ _CONTINUATION = " \\\n    "
 
 
 class UnwritableValueError(ProvisionError):
-    """A value cannot be written into a Dockerfile."""
+    """A value has a character that no Dockerfile can hold."""
 
     code = "unwritable-value"
     exit_code = 2
 
 
 class Comment(Struct, frozen=True):
-    """Words for the reader of the file; one `#` line for each line of text."""
+    """A comment, one `#` line for each line of text."""
 
     text: str
 
@@ -32,7 +32,7 @@ class Comment(Struct, frozen=True):
 
 
 class From(Struct, frozen=True):
-    """The start of a stage: from an image, with its digest when there is one, or from an earlier stage."""
+    """The start of a stage, on an image, by its digest where one is known, or on an earlier stage."""
 
     image: str
     stage: str
@@ -63,7 +63,7 @@ class Label(Struct, frozen=True):
 
 
 class Mount(Struct, frozen=True):
-    """What one `RUN` sees besides the image: `bind` (from the build context), `cache` or `secret`; options in order."""
+    """A mount of one `RUN`, of kind `bind` (from the build context), `cache` or `secret`; its options in order."""
 
     kind: str
     options: tuple[tuple[str, str], ...]
@@ -74,13 +74,13 @@ class Mount(Struct, frozen=True):
 
 
 class Run(Struct, frozen=True):
-    """Shell commands that must all succeed, joined by `&&`, with what is mounted while they run."""
+    """Shell commands, joined by `&&`, that must all succeed, and the mounts they see."""
 
     commands: tuple[str, ...]
     mounts: tuple[Mount, ...] = ()
 
     def __str__(self) -> str:
-        # A line that ends inside a command, in quotes or not, and is not continued, begins an instruction that nobody wrote.
+        # After a line break that is not continued, in quotes or not, the rest of a command would be read as an instruction.
         for command in self.commands:
             _require_plain(command.replace("\\\n", ""))
         parts = [str(mount) for mount in self.mounts]
@@ -89,7 +89,7 @@ class Run(Struct, frozen=True):
 
 
 class Copy(Struct, frozen=True):
-    """A path of an earlier stage, copied to the same place in this one."""
+    """Copy a path of an earlier stage to the same path of this one."""
 
     path: str
     stage: str
@@ -99,7 +99,7 @@ class Copy(Struct, frozen=True):
 
 
 class User(Struct, frozen=True):
-    """Who runs what follows: `root`, or numbers, which orchestrators can check without reading the image."""
+    """The user of the instructions that follow: `root`, or numbers, which orchestrators check without reading the image."""
 
     user: str
 
@@ -108,7 +108,7 @@ class User(Struct, frozen=True):
 
 
 class Workdir(Struct, frozen=True):
-    """The working directory of what follows."""
+    """The working directory of the instructions that follow."""
 
     path: str
 
@@ -117,7 +117,7 @@ class Workdir(Struct, frozen=True):
 
 
 class Cmd(Struct, frozen=True):
-    """What runs when the container is given nothing else to do, without a shell in between."""
+    """The default command of a container, started without a shell."""
 
     arguments: tuple[str, ...]
 
@@ -126,7 +126,7 @@ class Cmd(Struct, frozen=True):
 
 
 class Entrypoint(Struct, frozen=True):
-    """What every command is given to, as its arguments, without a shell in between."""
+    """The program of a container, started without a shell; the command becomes its arguments."""
 
     arguments: tuple[str, ...]
 
@@ -142,7 +142,7 @@ def _assignments(pairs: tuple[tuple[str, str], ...], *, expands: bool = False) -
 
 
 def quote(value: str, *, expands: bool = False) -> str:
-    r"""A value in double quotes, as ENV and LABEL read it: `\`, `"` and, unless it `expands`, `$` stand for themselves.
+    r"""Quote a value as ENV and LABEL read it: `\`, `"` and, unless it `expands`, `$` stand for themselves.
 
     Raises `UnwritableValueError` for a control character: a Dockerfile has no way to write one inside a value.
     """

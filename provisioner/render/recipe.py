@@ -1,7 +1,7 @@
-"""Lock -> stages of instructions: base, builder and runtime, one function each, in the order a build cache likes.
+"""Lock -> the stages of an image: base, builder and runtime, one function each; rarely changed layers come first.
 
-Platforms share the stages where nothing that a Dockerfile fixes differs between them; otherwise each has its own, and the
-architecture that is built for chooses among them.
+Platforms with one base image and equal variables share their stages; otherwise each platform has its own, chosen by the
+architecture that is built for.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from msgspec import Struct
 
 from provisioner.lock.file import lock_digest
 from provisioner.lock.platform import package_marker
-from provisioner.render.base_image import UnrenderableError, base_of
+from provisioner.render.base_image import base_of
 from provisioner.render.entry_guard import entrypoint, has_guard, install_guard
+from provisioner.render.header import UnrenderableError
 from provisioner.render.instruction import Cmd, Comment, Copy, Env, From, Label, Mount, Run, User, Workdir
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ _USE_SECRETS = (
     "if [ -f /run/secrets/ca ]; then export PIP_CERT=/run/secrets/ca SSL_CERT_FILE=/run/secrets/ca; fi",
     "if [ -f /run/secrets/netrc ]; then export NETRC=/run/secrets/netrc; fi",
 )
-"""Secrets are optional: a build that is given none goes without, and none stays in a layer."""
+"""Secrets are optional: a build that is given none does without them, and none stays in a layer."""
 
 _BUILD_VARIABLES = (
     ("PIP_CACHE_DIR", f"{_CACHE}/pip"),
@@ -57,7 +58,7 @@ _BUILD_VARIABLES = (
 
 
 def stages(lock: Lock, lock_file_name: str) -> tuple[Stage, ...]:
-    """The stages of the image; the last one is what is shipped.
+    """Return the stages of the image, of which the last one is shipped.
 
     Raises `UnrenderableError` when no platform of the lock runs in a container, or it lacks a base image or an installer.
     """
@@ -70,12 +71,16 @@ def stages(lock: Lock, lock_file_name: str) -> tuple[Stage, ...]:
     if len({(base_of(stack), _variables(stack)) for stack in stacks}) == 1:
         return _stages(_Plan(lock, lock_file_name, stacks))
     # No `ARG TARGETARCH` above: FROM knows it without, and BuildKit of a 20.10 engine would take the line for an empty value.
-    apart = [stage for stack in stacks for stage in _stages(_Plan(lock, lock_file_name, (stack,)), f"-{_architecture(stack)}")]
-    return (*apart, (_passes("DL3006"), From("runtime-${TARGETARCH}", "runtime")))
+    separate = [
+        stage
+        for stack in stacks
+        for stage in _stages(_Plan(lock, lock_file_name, (stack,)), suffix=f"-{stack.platform.removeprefix('linux/')}")
+    ]
+    return (*separate, (_hadolint_ignore("DL3006"), From("runtime-${TARGETARCH}", "runtime")))
 
 
 class _Plan(Struct, frozen=True):
-    """What one sequence of stages is made of: `stacks` share a base image and differ in nothing a Dockerfile fixes."""
+    """The input of one sequence of stages: a lock and those of its stacks that share base image and variables."""
 
     lock: Lock
     lock_file_name: str
@@ -91,10 +96,6 @@ class _Plan(Struct, frozen=True):
         return tuple(package for package in self.lock.packages if platforms & set(package.platforms))
 
 
-def _architecture(stack: LockedStack) -> str:
-    return stack.platform.partition("/")[2]
-
-
 def _stages(plan: _Plan, suffix: str = "") -> tuple[Stage, ...]:
     base = plan.base
     return (
@@ -105,13 +106,13 @@ def _stages(plan: _Plan, suffix: str = "") -> tuple[Stage, ...]:
 
 
 def _base(base: Base) -> Stage:
-    """What builder and runtime share: the base image with the locked Python."""
+    """Start builder and runtime: the base image with the locked Python."""
     install = _install_packages(base.packages) if base.packages else ()
-    return (_passes("DL3002", "DL3066"), User("root"), *install)
+    return (_hadolint_ignore("DL3002", "DL3066"), User("root"), *install)
 
 
 def _builder(plan: _Plan) -> Stage:
-    """The stage that downloads and installs; only its environment reaches the image."""
+    """Download and install; only the environment of this stage reaches the image."""
     base = plan.base
     tools = _install_packages(base.builder_packages) if base.builder_packages else ()
     check = _check_python(base, plan.lock_file_name)
@@ -120,8 +121,8 @@ def _builder(plan: _Plan) -> Stage:
     return (*tools, check, Env(_BUILD_VARIABLES), _install_installer(plan), _install_environment(plan))
 
 
-def _passes(*rules: str) -> Comment:
-    """A rule of hadolint that the next instruction breaks for a reason, so that a project may lint the whole file.
+def _hadolint_ignore(*rules: str) -> Comment:
+    """Name the rules of hadolint that the next instruction breaks for a reason, so that a project may lint the whole file.
 
     DL3002 and DL3066: stages that are not shipped are root's, which every image has; the last one ends as a number. DL3006: the
     image is an earlier stage. DL3008: the archives of distributions keep no old versions.
@@ -135,18 +136,18 @@ def _install_packages(packages: tuple[str, ...]) -> Stage:
         f"DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends {' '.join(packages)}",
         "rm -rf /var/lib/apt/lists/*",
     )
-    return _passes("DL3008"), Run(commands)
+    return _hadolint_ignore("DL3008"), Run(commands)
 
 
 def _check_python(base: Base, lock_file_name: str) -> Run:
-    """Fail early, in words, when the base image is not what the lock was made for."""
+    """Fail early, with a message, when the Python of the base image is not the locked one."""
     program = f"import ensurepip, sys, venv; sys.exit(sys.version_info[:2] != {base.version})"
     message = f"error: {lock_file_name} needs {base.python} with venv and ensurepip, and base image {base.reference} lacks it"
     return Run((f"{base.python} -c {shlex.quote(program)} || {{ echo {shlex.quote(message)} >&2; exit 1; }}",))
 
 
 def _install_installer(plan: _Plan) -> Run:
-    """The installer in an environment of its own, from the one file the lock names, so no index is asked for it."""
+    """Install the installer into an environment of its own, from the one file that the lock names, without any index."""
     lines = dict.fromkeys(_installer_requirement(plan, stack) for stack in plan.stacks)
     has_local = any(stack.installer and stack.installer.file.path for stack in plan.stacks)
     mounts = (_cache("pip"), *((_wheels(),) if has_local else ()), *_SECRETS)
@@ -160,7 +161,7 @@ def _install_installer(plan: _Plan) -> Run:
 
 
 def _installer_requirement(plan: _Plan, stack: LockedStack) -> str:
-    """One line for pip, with a marker where another platform of the plan has a file of its own."""
+    """Return one requirement for pip, with a marker where another platform of the plan has a file of its own."""
     if stack.installer is None:
         raise UnrenderableError(
             f"the lock names no installer for {stack.platform}, and an image needs one to install its packages",
@@ -175,7 +176,7 @@ def _installer_requirement(plan: _Plan, stack: LockedStack) -> str:
 
 
 def _install_environment(plan: _Plan) -> Run:
-    """The packages of the lock, each checked against its hash by the installer."""
+    """Install the packages of the lock, each of which the installer checks against its hash."""
     name = plan.lock_file_name
     has_local = any(file.path for package in plan.packages for file in package.files)
     has_sources = any(not file.filename.endswith(".whl") for package in plan.packages for file in package.files)
@@ -199,7 +200,7 @@ def _wheels() -> Mount:
 
 
 def _runtime(plan: _Plan, builder: str) -> Stage:
-    """The stage that is shipped; what changes with every lock stands below the large layer, so that it can be kept."""
+    """Make the stage that is shipped. Labels and variables, which change with every lock, come after the large layer."""
     variables = _variables(plan.stacks[0])
     is_guarded = has_guard(plan.stacks[0])
     return (
@@ -217,7 +218,7 @@ def _runtime(plan: _Plan, builder: str) -> Stage:
 
 
 def _variables(stack: LockedStack) -> tuple[tuple[str, str], ...]:
-    """What the NVIDIA container runtime reads, which devices and libraries and on what, and the stack's own variables."""
+    """Return the stack's variables and, of CUDA stacks, the devices, libraries and host that they need of the runtime."""
     variables: dict[str, str] = {}
     if stack.accelerator == "cuda":
         variables = {"NVIDIA_VISIBLE_DEVICES": "all", "NVIDIA_DRIVER_CAPABILITIES": "compute,utility"}
@@ -227,7 +228,7 @@ def _variables(stack: LockedStack) -> tuple[tuple[str, str], ...]:
 
 
 def _labels(plan: _Plan) -> tuple[tuple[str, str], ...]:
-    """What a registry or a running container can tell of the lock; of several platforms, what holds on all of them."""
+    """Return labels that describe the lock; of those about a stack, the ones that all platforms of the plan share."""
     lock, base = plan.lock, plan.base
     labels = {
         "dev.provision.lock.digest": lock_digest(lock),
@@ -252,7 +253,7 @@ def _stack_labels(stack: LockedStack) -> dict[str, str]:
 
 
 def _add_user() -> Run:
-    """A user with fixed numbers, written by hand: not every base image has useradd."""
+    """Add a user with fixed numbers, by hand: not every base image has useradd."""
     group = f"provision:x:{_USER_ID}:"
     user = f"provision:x:{_USER_ID}:{_USER_ID}::{_HOME}:/bin/sh"
     commands = (

@@ -1,4 +1,4 @@
-"""Lock -> a requirements file for pip and uv: every file by address and hash, so that no index decides anything."""
+"""Lock -> a requirements file for pip and uv: every file by URL and hash, so that no index has a say."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from provisioner.lock.model import Lock, LockedFile, LockedPackage
 
 
-def render_requirements(lock: Lock, lock_file_name: str) -> str:
-    """The requirements file of a lock; local wheels are named relative to the folder it is used from."""
+def render(lock: Lock, lock_file_name: str) -> str:
+    """Return the requirements file of a lock; local wheels are named relative to the folder that pip runs in."""
     how = "Install with: pip install --require-hashes --no-deps --requirement requirements.txt"
     lines = [line for package in lock.packages for line in _lines(package, lock)]
     return "\n".join([str(header(lock, lock_file_name, how)), *lines]) + "\n"
 
 
 def _lines(package: LockedPackage, lock: Lock) -> Iterator[str]:
-    """One line for each file, with a marker where the file is not for every platform of the lock."""
+    """Yield a line for each file of a package, with a marker where the file is not for every platform of the lock."""
     for file, platforms in _choices(package).items():
         marker = package_marker(platforms, lock.platforms)
         address = quote(file.url, safe=":/?&=%~+,;@!$()*")
@@ -33,7 +33,7 @@ def _lines(package: LockedPackage, lock: Lock) -> Iterator[str]:
 
 
 def _choices(package: LockedPackage) -> dict[LockedFile, tuple[str, ...]]:
-    """The file each platform takes: the wheel for its machine, else one for any, else the source."""
+    """Return the file of each platform: the wheel for its machine, else one for any machine, else the source."""
     chosen: dict[LockedFile, tuple[str, ...]] = {}
     for platform in package.platforms:
         fitting = [file for file in package.files if fits(file.filename, platform)]

@@ -8,6 +8,7 @@ from msgspec import Struct, field
 from msgspec.json import encode
 from msgspec.structs import replace
 
+from provisioner.outputs import OUTPUTS
 from provisioner.places import HostPlace, Place
 
 if TYPE_CHECKING:
@@ -84,8 +85,8 @@ class Wish(Struct, frozen=True, kw_only=True):
         """`container` when any output is an image recipe, `host` otherwise, unless the spec says; nothing contains macOS."""
         if self.system == "macos":
             return "host"
-        recipes = {"dockerfile", "compose", "devcontainer", "apptainer", "kubernetes", "bake"}
-        return self.spec.runs or ("container" if recipes & set(self.spec.outputs) else "host")
+        has_recipe = any(OUTPUTS[output].is_image_recipe for output in self.spec.outputs)
+        return self.spec.runs or ("container" if has_recipe else "host")
 
     @property
     def has_no_gpu(self) -> bool:

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from provisioner.gate.grammar import GateError
 from provisioner.gate.grammar import parse as parse_gate
+from provisioner.outputs import OUTPUTS, output_advice
 from provisioner.spec.interval import interval_of_range
 from provisioner.spec.policy import policy_mistakes
 from provisioner.spec.requests import request_mistakes
@@ -48,6 +49,7 @@ def spec_mistakes(document: Document) -> Iterator[Mistake]:
     yield from policy_mistakes(document, NAMED_COMPONENTS)
     yield from _architectures(document)
     yield from _image(document)
+    yield from _outputs(document)
     for path in (("outputs",), ("policy", "allow"), ("policy", "forbid"), ("build", "arch_list")):
         yield from _repeated(document, path)
 
@@ -199,6 +201,13 @@ def _gate(document: Document) -> Iterator[Mistake]:
     except GateError as error:
         shown = f"`{error.token}` {error.reason} (character {error.column} of the requirement)"
         yield document.mistake(("image", "require"), shown)
+
+
+def _outputs(document: Document) -> Iterator[Mistake]:
+    """Find the names under `outputs` that no output format has."""
+    for path, name in _texts(document, "outputs"):
+        if name not in OUTPUTS:
+            yield document.mistake(path, f"`{name}` is not an output format; {output_advice(name)}")
 
 
 def _repeated(document: Document, path: tuple[str, ...]) -> Iterator[Mistake]:

@@ -21,9 +21,6 @@ Allowance = Literal[
     "image-gate",
     "shared-files",
 ]
-Output = Literal[
-    "dockerfile", "compose", "devcontainer", "apptainer", "kubernetes", "bake", "host-script", "requirements", "sbom"
-]
 
 
 class TargetSpec(StrictModel, frozen=True, kw_only=True):
@@ -112,7 +109,7 @@ class SpecFile(StrictModel, frozen=True, kw_only=True):
     build: BuildSpec | None = None
     image: ImageSpec = ImageSpec()
     runs: Literal["container", "host"] | None = None
-    outputs: tuple[Output, ...] = ("dockerfile",)
+    outputs: tuple[str, ...] = ("dockerfile",)
 
 
 class Spec(SpecFile, frozen=True, kw_only=True):

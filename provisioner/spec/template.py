@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from textwrap import indent
 
+from provisioner.outputs import OUTPUTS
+
 _NOT_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 """Plain words that YAML 1.1 or 1.2 reads as something else."""
 
@@ -44,7 +46,7 @@ packages: []
 # image:
 #   base: auto                   # or slim, cuda-runtime, cuda-devel, any reference
 
-outputs: [dockerfile]            # also: requirements
+outputs: [dockerfile]            # also: {others}
 """
 
 
@@ -55,7 +57,9 @@ def spec_template(*, name: str, platform: str, subject: str, host: str) -> str:
     """
     is_word = name[:1].isalpha() and name.lower() not in _NOT_WORDS
     spelled = name if is_word else f'"{name}"'
-    return _TEMPLATE.format(name=name, spelled=spelled, platform=platform, subject=subject, host=indent(host, "    "))
+    others = ", ".join(output for output in OUTPUTS if output != "dockerfile")
+    facts = indent(host, "    ")
+    return _TEMPLATE.format(name=name, spelled=spelled, platform=platform, subject=subject, host=facts, others=others)
 
 
 def spec_name(folder: str) -> str:

@@ -1,1 +1,1 @@
-"""Build it, run it, measure it, compare it with the lock."""
+"""Build the image of a lock, run and measure it, and compare the measurement with the lock."""

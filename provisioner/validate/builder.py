@@ -1,7 +1,7 @@
-"""The ways to build with BuildKit, best first: buildx, a client before 23 with BuildKit built in, and the engine's HTTP API.
+"""Build images by a Docker or Podman client, and tell a lock that does not build from a build that was cut off.
 
-The classic builder is not among them: it knows no `RUN --mount`. A client of 23 or newer without the buildx plug-in refuses
-to use BuildKit at all, so the next `docker` on PATH is tried before falling back to HTTP, which cannot carry secrets.
+A Docker client must be able to use BuildKit: one with the buildx plug-in, or one before 23, which has BuildKit built in. The
+classic builder knows no `RUN --mount`, and the engine's HTTP API, without a client, cannot hand secrets to a build.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,13 +19,13 @@ from provisioner.validate.engine import BuildFailedError, Built, EngineError
 from provisioner.validate.process import stream
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from provisioner.errors import ProvisionError
     from provisioner.validate.engine import BuildRequest, Log
 
 SHOWN_LINES = 12
-"""How many of the last lines of a failed build an error repeats."""
+"""How many of the last lines of a failed build its error shows."""
 
 _OUT_OF_REACH = re.compile(
     r"Temporary failure in name resolution|Temporary failure resolving|Name or service not known|Could not resolve|dial tcp"
@@ -35,11 +34,11 @@ _OUT_OF_REACH = re.compile(
     r"|invalid peer certificate|No space left on device|Cannot connect to the Docker daemon",
     re.IGNORECASE,
 )
-"""Signs that a build stopped for want of network, trust, disk or engine: nothing is then known about the lock."""
+"""Messages of builds that were cut off from network, trusted certificates, disk or engine: they say nothing about the lock."""
 
 
 class CommandBuilder(Struct, frozen=True):
-    """Builds with a program that takes `docker build`'s options. `environment` is added to this process's own."""
+    """A program that builds with the options of `docker build`. `environment` is added to that of this process."""
 
     method: str
     command: tuple[str, ...]
@@ -66,10 +65,10 @@ class CommandBuilder(Struct, frozen=True):
 
 
 def build_failure(tag: str, lines: list[str]) -> ProvisionError:
-    """The error for a build that stopped: a no when a step failed, cannot-tell when something outside was out of reach."""
-    told = [line.rstrip() for line in lines if line.strip()]
-    last = failed_step(told)[-SHOWN_LINES:]
-    sign = next((match for line in told[-60:] if (match := _OUT_OF_REACH.search(line))), None)
+    """Return the error of a build that stopped: a no where a step failed, cannot-tell where something was out of reach."""
+    printed = [line.rstrip() for line in lines if line.strip()]
+    last = failed_step(printed)[-SHOWN_LINES:]
+    sign = next((match for line in printed[-60:] if (match := _OUT_OF_REACH.search(line))), None)
     if sign is not None:
         hints = (
             "a build does not see this machine's loopback addresses or proxies: --build-network host lends it this network",
@@ -80,7 +79,7 @@ def build_failure(tag: str, lines: list[str]) -> ProvisionError:
 
 
 def failed_step(lines: list[str]) -> tuple[str, ...]:
-    """What the step that failed printed, without its number; everything when no step is named.
+    """Return the lines of the step that failed, without its number; all lines when no step is named.
 
     `#7 0.412 ERROR: …` belongs to step 7, and `#7 ERROR: executor failed running […]` says that it failed.
     """
@@ -92,25 +91,38 @@ def failed_step(lines: list[str]) -> tuple[str, ...]:
     return tuple(line for line in own if not line.startswith(("sha256:", "transferring ")))
 
 
-def find_command_builder(host: str, path: str | None = None) -> CommandBuilder | None:
-    """The best client on `path` (default: PATH) that can use BuildKit against the engine at `host`, or None."""
+def docker_builder(host: str, path: str | None = None) -> CommandBuilder:
+    """Return the best client on `path` (default: PATH) that can use BuildKit against the engine at `host`.
+
+    Raises `EngineError` where there is none, with what was found instead.
+    """
     clients = tuple(_programs("docker", os.environ.get("PATH", "") if path is None else path))
     at_host = (("DOCKER_HOST", host),)
     for client in clients:
-        version = _first_line((client, "buildx", "version"), {"DOCKER_HOST": host})
+        version = _version((client, "buildx", "version"), at_host)
         if version:
             command = (client, "buildx", "build", "--load", "--progress=plain")
-            return CommandBuilder(f"docker buildx {_number(version)}", command, at_host)
-    for client in clients:
-        version = _number(_first_line((client, "--version"), {}))
+            return CommandBuilder(f"docker buildx {version}", command, at_host)
+    versions = {client: _version((client, "--version"), at_host) for client in clients}
+    for client, version in versions.items():
         if version and int(version.partition(".")[0]) < 23:
             environment = (*at_host, ("DOCKER_BUILDKIT", "1"))
             return CommandBuilder(f"docker {version} with BuildKit", (client, "build", "--progress=plain"), environment)
-    return None
+    found = tuple(
+        f"`{client}` {version or 'of an unknown version'} has no buildx plug-in" for client, version in versions.items()
+    )
+    raise EngineError(
+        "no Docker client here can build with BuildKit",
+        causes=found or ("there is no `docker` on PATH",),
+        hints=(
+            "install the buildx plug-in: apt-get install docker-buildx, or docker-buildx-plugin from Docker's own packages",
+            "or build without a Docker client: --engine podman",
+        ),
+    )
 
 
 def _programs(name: str, path: str) -> Iterator[str]:
-    """Every program of this name on a search path, first found first, each file once."""
+    """Yield every program of this name on a search path, in its order, each file once."""
     seen = set()
     for folder in path.split(os.pathsep):
         found = shutil.which(name, path=folder) if folder else None
@@ -119,25 +131,14 @@ def _programs(name: str, path: str) -> Iterator[str]:
             yield found
 
 
-def _first_line(command: tuple[str, ...], environment: Mapping[str, str]) -> str:
-    """What a program prints first, or "" when it fails or prints nothing."""
+def _version(command: tuple[str, ...], environment: tuple[tuple[str, str], ...]) -> str:
+    """Return the first number that a program prints, `20.10.24` of `Docker version 20.10.24+dfsg1, build 297e128`.
+
+    "" where the program fails or prints none.
+    """
     try:
-        finished = subprocess.run(  # noqa: S603 - a program found on PATH, with arguments of our own
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=30,
-            env={**os.environ, **environment},
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        finished = stream(command, timeout=30, environment=dict(environment))
+    except EngineError:
         return ""
-    lines = finished.stdout.splitlines()
-    return lines[0] if finished.returncode == 0 and lines else ""
-
-
-def _number(text: str) -> str:
-    """`Docker version 20.10.24+dfsg1, build 297e128` -> `20.10.24`; "" when there is none."""
-    match = re.search(r"\d+\.\d+(?:\.\d+)*", text)
+    match = re.search(r"\d+\.\d+(?:\.\d+)*", finished.stdout) if finished.exit_code == 0 else None
     return match[0] if match else ""

@@ -1,4 +1,4 @@
-"""Locked against measured, fact by fact: pure functions from a lock and a measurement to verdicts."""
+"""Compare a measurement with its lock, fact by fact: pure functions that return fields with verdicts."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from provisioner.validate.report import FieldReport
 from provisioner.versions import Range
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from provisioner.lock.model import Lock
     from provisioner.validate.measurement import Measurement, Torch
     from provisioner.validate.report import Verdict
 
 ALWAYS_ALLOWED = frozenset({"pip", "setuptools", "wheel"})
-"""Distributions that an environment may hold though no lock names them: `venv` and `ensurepip` put them there."""
+"""Distributions that `venv` and `ensurepip` install, so that an environment may hold them though its lock does not."""
 
 
 def compare(lock: Lock, measurement: Measurement, *, no_device: str = "") -> tuple[FieldReport, ...]:
-    """Every field of the comparison for a lock of one platform, in the order a reader looks for them.
+    """Return every field of the comparison for a lock of one platform, in the order a reader looks for them.
 
-    `no_device` is the engine's reason when it could not hand over the GPUs that were asked for.
+    `no_device` is the engine's reason when it could not provide the requested GPUs.
     """
     fields = [_python(lock, measurement), *_glibc(lock, measurement)]
     if "torch" in {package.name for package in lock.packages}:
@@ -35,7 +35,7 @@ def compare(lock: Lock, measurement: Measurement, *, no_device: str = "") -> tup
 
 
 def agreement(name: str, locked: str, measured: str, *, agrees: bool, note: str = "") -> FieldReport:
-    """A field whose two sides are known."""
+    """Return a field of which both sides are known."""
     verdict: Verdict = "yes" if agrees else "no"
     return FieldReport(name=name, locked=locked, measured=measured, verdict=verdict, note=note)
 
@@ -56,7 +56,7 @@ def _torch(lock: Lock, measurement: Measurement) -> Iterator[FieldReport]:
     locked = lock.stack.get("pytorch") or next(package.version for package in lock.packages if package.name == "torch")
     torch = measurement.torch
     if torch is None:
-        note = _error(measurement, "import torch", "torch") or "torch is not installed"
+        note = measurement.error("import torch", "torch") or "torch is not installed"
         yield agreement("pytorch", locked, "", agrees=False, note=note)
         return
     public, _, local = torch.version.partition("+")
@@ -73,16 +73,16 @@ def _torch(lock: Lock, measurement: Measurement) -> Iterator[FieldReport]:
 
 def _libraries(lock: Lock, measurement: Measurement, torch: Torch) -> Iterator[FieldReport]:
     if cudnn := lock.stack.get("cudnn", ""):
-        measured = cudnn_version(torch.cudnn) if torch.cudnn is not None else ""
+        measured = library_version(torch.cudnn) if torch.cudnn is not None else ""
         agrees = bool(measured) and cudnn.split(".")[:3] == measured.split(".")
-        note = "" if measured else _error(measurement, "cudnn") or "this build of PyTorch loads no cuDNN"
+        note = "" if measured else measurement.error("cudnn") or "this build of PyTorch loads no cuDNN"
         yield agreement("cudnn", cudnn, measured, agrees=agrees, note=note)
     if nccl := lock.stack.get("nccl", ""):
         yield _nccl(nccl, measurement, torch)
     if lock.arch_list:
         yield _arch_list(lock.arch_list, measurement, torch)
     if torch.unresolved is None:
-        note = _error(measurement, "unresolved") or "looked for on Linux only"
+        note = measurement.error("unresolved") or "looked for on Linux only"
         yield FieldReport(name="libraries", locked="all found", measured="", verdict="unverified", note=note)
     else:
         measured = ", ".join(torch.unresolved) or "all found"
@@ -90,19 +90,19 @@ def _libraries(lock: Lock, measurement: Measurement, torch: Torch) -> Iterator[F
 
 
 def _nccl(locked: str, measurement: Measurement, torch: Torch) -> FieldReport:
-    """Linked statically, NCCL cannot be asked; a constant of the build is no measurement of it."""
+    """Compare NCCL, whose version is unknown where it is linked statically: PyTorch's constant for it is no measurement."""
     if torch.nccl is None:
-        note = _error(measurement, "nccl") or "libnccl.so is not loaded by this build, so its version cannot be read"
+        note = measurement.error("nccl") or "libnccl.so is not loaded by this build, so its version cannot be read"
         return FieldReport(name="nccl", locked=locked, measured="", verdict="unverified", note=note)
-    measured = nccl_version(torch.nccl)
+    measured = library_version(torch.nccl)
     return agreement("nccl", locked, measured, agrees=locked.split("+", maxsplit=1)[0].split(".")[:3] == measured.split("."))
 
 
 def _arch_list(locked: tuple[str, ...], measurement: Measurement, torch: Torch) -> FieldReport:
-    """Every locked target must be compiled in. The flags omit the suffix of `sm_90a`, which stands beside `sm_90`."""
+    """Compare the targets: all locked ones must be compiled in. The flags omit the suffix of `sm_90a`, given beside `sm_90`."""
     shown = " ".join(locked)
     if not torch.arch_flags:
-        note = _error(measurement, "arch_flags") or "this build does not say what it was compiled for"
+        note = measurement.error("arch_flags") or "this build does not say what it was compiled for"
         return FieldReport(name="arch_list", locked=shown, measured="", verdict="unverified", note=note)
     compiled = {_without_suffix(flag) for flag in torch.arch_flags}
     wanted = {_without_suffix(target) for target in locked if not target.startswith("compute_")}
@@ -116,26 +116,22 @@ def _without_suffix(target: str) -> str:
 
 
 def compare_packages(lock: Lock, installed: dict[str, str] | None) -> list[FieldReport]:
-    """One field for the whole, and one for each package that is missing, different or not in the lock."""
+    """Return a field for all packages, and one for each that is missing, differs or is not in the lock."""
     locked = {package.name: package.version for package in lock.packages}
     total = f"{len(locked)} packages"
     if installed is None:
         note = "the list of installed packages could not be read"
         return [FieldReport(name="packages", locked=total, measured="", verdict="unverified", note=note)]
     extra = sorted(set(installed) - set(locked) - ALWAYS_ALLOWED)
-    different = [
-        agreement(f"package {name}", version, installed.get(name, ""), agrees=False, note=_package_note(name, installed))
-        for name, version in sorted(locked.items())
-        if not _same_version(version, installed.get(name, ""))
-    ]
+    different = []
+    for name, version in sorted(locked.items()):
+        if not _same_version(version, installed.get(name, "")):
+            note = "" if name in installed else "not installed"
+            different.append(agreement(f"package {name}", version, installed.get(name, ""), agrees=False, note=note))
     different += [agreement(f"package {name}", "", installed[name], agrees=False, note="not in the lock") for name in extra]
     matching = len(locked) - sum(1 for field in different if field.locked)
     measured = f"{matching} as locked" + (f", {len(extra)} more" if extra else "")
     return [agreement("packages", total, measured, agrees=not different), *different]
-
-
-def _package_note(name: str, installed: dict[str, str]) -> str:
-    return "" if name in installed else "not installed"
 
 
 def _same_version(locked: str, installed: str) -> bool:
@@ -149,34 +145,26 @@ def _same_version(locked: str, installed: str) -> bool:
 
 def _cpu_matmul(measurement: Measurement) -> FieldReport:
     measured = {True: "exact", False: "wrong", None: ""}[measurement.cpu_matmul]
-    note = _error(measurement, "cpu_matmul")
+    note = measurement.error("cpu_matmul")
     return agreement("cpu compute", "exact", measured, agrees=bool(measurement.cpu_matmul), note=note)
 
 
-def cudnn_version(number: int) -> str:
-    """90100 -> 9.1.0 and 8902 -> 8.9.2: cudnn_version.h, CUDNN_VERSION (the factor of the major number changed with 9)."""
-    major_factor = 10000 if number >= 10000 else 1000
-    return _split(number, major_factor)
+def library_version(number: int) -> str:
+    """Return the version that a library encodes as a number: cuDNN's 90100 is 9.1.0 and 8902 is 8.9.2, NCCL's 22005 is 2.20.5.
 
-
-def nccl_version(number: int) -> str:
-    """22005 -> 2.20.5 and 2708 -> 2.7.8: nccl.h, NCCL_VERSION (the factor of the major number changed with 2.9)."""
-    major_factor = 10000 if number >= 10000 else 1000
-    return _split(number, major_factor)
-
-
-def _split(number: int, major_factor: int) -> str:
-    major, rest = divmod(number, major_factor)
+    The factor of the major number changed with cuDNN 9 (cudnn_version.h, CUDNN_VERSION) and NCCL 2.9 (nccl.h, NCCL_VERSION).
+    """
+    major, rest = divmod(number, 10000 if number >= 10000 else 1000)
     return f"{major}.{rest // 100}.{rest % 100}"
 
 
 def series(version: str) -> tuple[str, ...]:
-    """Major and minor number: `12.6.3` and `12.6` are the same CUDA; PyTorch states no more of it than these."""
+    """Return major and minor number, all that PyTorch reports of its CUDA: `12.6.3` and `12.6` are one series."""
     return tuple(version.split(".")[:2]) if version else ()
 
 
 def build_of(torch: Torch) -> str:
-    """The variant of a wheel whose version has no local label: wheels on the default index carry none."""
+    """Return the variant of a PyTorch whose version has no local label, as those of the default index."""
     if torch.cuda:
         return "cu" + torch.cuda.replace(".", "")
     return f"rocm{'.'.join(series(torch.hip))}" if torch.hip else "cpu"
@@ -189,12 +177,3 @@ def _allows(locked: str, measured: str) -> bool:
         return Range.parse(locked).allows(Version.parse(measured))
     except ValueError:
         return False
-
-
-def _error(measurement: Measurement, *probes: str) -> str:
-    return next((measurement.errors[probe] for probe in probes if probe in measurement.errors), "")
-
-
-def failed(fields: Iterable[FieldReport]) -> tuple[FieldReport, ...]:
-    """The fields that are not a yes."""
-    return tuple(field for field in fields if field.verdict != "yes")

@@ -1,4 +1,4 @@
-"""The accelerator's half of the comparison. What no device computed is unverified, whatever the software says of itself."""
+"""Compare the accelerator with its lock. A fact that no device was there to show is unverified."""
 
 from __future__ import annotations
 
@@ -18,25 +18,22 @@ _ACCELERATED = ("cuda", "rocm", "mps")
 
 
 def compare_devices(lock: Lock, measurement: Measurement, *, no_device: str = "") -> Iterator[FieldReport]:
-    """The fields a GPU answers for at the level measured; none for a lock that needs no GPU."""
+    """Yield the fields about driver, devices and computations of the measured level; none for a lock that needs no GPU."""
     if lock.accelerator not in _ACCELERATED:
         return
     yield from _driver(lock, measurement, no_device)
     yield _devices(lock, measurement, no_device)
+    has_torch = measurement.torch is not None or "torch" in {package.name for package in lock.packages}
+    no_torch = "the lock holds no PyTorch, and nothing else in it was asked to compute"
+    reason = "no device to run it on" if has_torch else no_torch
     for name, level in (("compute", 2), ("convolution", 3), ("collective", 3), ("sustained load", 4)):
-        is_asked = measurement.level >= level and (level == 2 or lock.accelerator != "mps")
-        if is_asked and not measurement.devices:
-            yield _unverified(name, "correct", _why_not_asked(lock, measurement))
+        is_included = measurement.level >= level and (level == 2 or lock.accelerator != "mps")
+        if is_included and not measurement.devices:
+            yield _unverified(name, "correct", reason)
     for device in measurement.devices:
         yield from _device(lock, measurement, device)
     if measurement.level >= 3 and measurement.devices and lock.accelerator != "mps":
-        yield _outcome("collective", measurement.all_reduce, _error(measurement, "all_reduce"))
-
-
-def _why_not_asked(lock: Lock, measurement: Measurement) -> str:
-    if measurement.torch is None and "torch" not in {package.name for package in lock.packages}:
-        return "the lock holds no PyTorch, and nothing else in it was asked to compute"
-    return "no device to run it on"
+        yield _outcome("collective", measurement.all_reduce, measurement.error("all_reduce"))
 
 
 def _driver(lock: Lock, measurement: Measurement, no_device: str) -> Iterator[FieldReport]:
@@ -44,7 +41,7 @@ def _driver(lock: Lock, measurement: Measurement, no_device: str) -> Iterator[Fi
     if lock.accelerator != "cuda" or not locked:
         return
     if measurement.nvml is None:
-        yield _unverified("driver", locked, no_device or _error(measurement, "nvml"))
+        yield _unverified("driver", locked, no_device or measurement.error("nvml"))
         return
     found = measurement.nvml.driver
     try:
@@ -56,7 +53,7 @@ def _driver(lock: Lock, measurement: Measurement, no_device: str) -> Iterator[Fi
 
 
 def _devices(lock: Lock, measurement: Measurement, no_device: str) -> FieldReport:
-    """The framework sees no device: unknown where none was there to see, a no where the management library lists some."""
+    """Compare the devices. Where the framework sees none: unknown, but a no where the management library lists some."""
     locked = lock.host_requirements.get("gpu", "") or "one or more"
     if measurement.devices:
         found = ", ".join(_described(device) for device in measurement.devices)
@@ -65,7 +62,7 @@ def _devices(lock: Lock, measurement: Measurement, no_device: str) -> FieldRepor
         names = ", ".join(measurement.nvml.names) if measurement.nvml is not None else ""
         found = names or f"{measurement.cuda_driver.count}"
         return FieldReport(name="devices", locked=locked, measured=found, verdict="yes", note="as the driver counts them")
-    reason = _error(measurement, "devices", "cuda_driver", "accelerator")
+    reason = measurement.error("devices", "cuda_driver", "accelerator")
     if measurement.nvml is not None and measurement.nvml.names:
         found = f"{', '.join(measurement.nvml.names)} (listed by NVML, not usable)"
         return FieldReport(name="devices", locked=locked, measured=found, verdict="no", note=reason)
@@ -80,23 +77,23 @@ def _described(device: Device) -> str:
 def _device(lock: Lock, measurement: Measurement, device: Device) -> Iterator[FieldReport]:
     name = device.device
     if measurement.level >= 2:
-        yield _outcome(f"compute {name}", device.matmul, _error(measurement, f"{name} matmul", f"{name} synchronize"))
-        yield _outcome(f"float16 {name}", device.float16, _error(measurement, f"{name} float16"))
-        # Older devices have no bfloat16 units: the script does not ask them, and that is neither a yes nor a no.
+        yield _outcome(f"compute {name}", device.matmul, measurement.error(f"{name} matmul", f"{name} synchronize"))
+        yield _outcome(f"float16 {name}", device.float16, measurement.error(f"{name} float16"))
+        # Older devices have no bfloat16 units: the script skips them, and that is neither a yes nor a no.
         if device.bfloat16 is not None or f"{name} bfloat16" in measurement.errors:
-            yield _outcome(f"bfloat16 {name}", device.bfloat16, _error(measurement, f"{name} bfloat16"))
+            yield _outcome(f"bfloat16 {name}", device.bfloat16, measurement.error(f"{name} bfloat16"))
     if lock.accelerator == "mps":
         return
     if measurement.level >= 3:
-        yield _outcome(f"convolution {name}", device.convolution, _error(measurement, f"{name} convolution"))
+        yield _outcome(f"convolution {name}", device.convolution, measurement.error(f"{name} convolution"))
     if measurement.level >= 4:
         load = device.sustained
         is_correct = None if load is None else load.stable and load.memory_held
-        yield _outcome(f"sustained load {name}", is_correct, _error(measurement, f"{name} sustained"))
+        yield _outcome(f"sustained load {name}", is_correct, measurement.error(f"{name} sustained"))
 
 
 def _outcome(name: str, is_correct: bool | None, error: str) -> FieldReport:  # noqa: FBT001 - a measured value, not a switch
-    """A device was there: that it failed to compute is a no, not an unknown."""
+    """Return the field of a computation on a device that is there: a failure is a no, not an unknown."""
     verdict: Verdict = "yes" if is_correct and not error else "no"
     measured = "correct" if is_correct else "failed" if error or is_correct is None else "wrong"
     return FieldReport(name=name, locked="correct", measured=measured, verdict=verdict, note=error)
@@ -104,7 +101,3 @@ def _outcome(name: str, is_correct: bool | None, error: str) -> FieldReport:  # 
 
 def _unverified(name: str, locked: str, note: str) -> FieldReport:
     return FieldReport(name=name, locked=locked, measured="", verdict="unverified", note=note)
-
-
-def _error(measurement: Measurement, *probes: str) -> str:
-    return next((measurement.errors[probe] for probe in probes if probe in measurement.errors), "")

@@ -1,4 +1,4 @@
-"""The engine a user names -> one that answers."""
+"""Connect to the engine that a user names."""
 
 from __future__ import annotations
 

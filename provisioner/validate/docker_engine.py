@@ -1,15 +1,13 @@
-"""The Docker engine: docker-py to ask and to run, BuildKit to build."""
+"""The Docker engine: docker-py to ask and to run, a Docker client with BuildKit to build."""
 
 from __future__ import annotations
 
 import os
 import socket
 import threading
-from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from provisioner.validate.builder import find_command_builder
-from provisioner.validate.buildkit import ApiBuilder
+from provisioner.validate.builder import docker_builder
 from provisioner.validate.engine import EngineError, Finished, HostRefusedError, NoDeviceError
 from provisioner.validate.process import TIMED_OUT
 
@@ -22,20 +20,13 @@ if TYPE_CHECKING:
     from provisioner.validate.engine import BuildRequest, Built, Log, RunRequest
 
 _SHARED_MEMORY = "1g"
-"""NCCL and data loaders share memory between processes; Docker's 64 MB default is too little for either."""
+"""NCCL and data loaders share memory between processes; Docker's default of 64 MB is too little for either."""
 
 _DEVICE_SIGNS = ("device driver", "nvidia", "cdi", "gathering device information", "/dev/kfd", "/dev/dri")
 
 
-class Builder(Protocol):
-    """One way to build."""
-
-    def build(self, request: BuildRequest, log: Log) -> Built:
-        """Build an image."""
-
-
 class DockerEngine:
-    """A Docker engine at the address DOCKER_HOST or the current context names."""
+    """A Docker engine at the address that DOCKER_HOST or the current context names."""
 
     name = "docker"
 
@@ -60,14 +51,9 @@ class DockerEngine:
             raise _no_answer(host, error) from None
         return cls(client, host, str(answer["Version"]), f"{answer['Os']}/{answer['Arch']}")
 
-    @cached_property
-    def builder(self) -> Builder:
-        """The best way to build with this engine."""
-        return find_command_builder(self._host) or ApiBuilder(self._client)
-
     def build(self, request: BuildRequest, log: Log) -> Built:
-        """Build with BuildKit; raises `BuildFailedError` or `EngineError`."""
-        return self.builder.build(request, log)
+        """Build with BuildKit; raises `BuildFailedError`, or `EngineError` also where no client can."""
+        return docker_builder(self._host).build(request, log)
 
     def run(self, request: RunRequest, log: Log) -> Finished:
         """Create, start, follow and remove one container; raises `NoDeviceError` or `EngineError`."""
@@ -103,7 +89,7 @@ class DockerEngine:
         )
 
     def _device_requests(self, gpus: str) -> list[DeviceRequest]:
-        """`--gpus`, or the same through the Container Device Interface where that is all the engine knows."""
+        """Return what `--gpus` asks for, by the Container Device Interface where the engine knows no other way."""
         from docker.types import DeviceRequest
 
         if gpus in {"", "rocm"}:
@@ -122,7 +108,7 @@ class DockerEngine:
         return "nvidia" not in information.get("Runtimes", {}) and any(one.startswith("nvidia.com/gpu") for one in found)
 
     def remove(self, image: str) -> None:
-        """Remove an image and its tags; one that is gone, or in use by someone else, is left as it is."""
+        """Remove an image and its tags. An image that is gone, or that another container uses, is left as it is."""
         from docker.errors import APIError, DockerException
 
         try:
@@ -135,7 +121,7 @@ class DockerEngine:
 
 
 def _host() -> str:
-    """Where the engine listens: DOCKER_HOST, else the context `docker context use` chose, else the usual socket."""
+    """Return the engine's address: DOCKER_HOST, else that of the context in use, else the usual socket."""
     from docker import ContextAPI
     from docker.errors import DockerException
 
@@ -151,7 +137,7 @@ def _host() -> str:
 
 
 def _reach(host: str) -> None:
-    """Open and close the engine's socket: docker-py, refused, leaves its own open and hides the reason in four layers."""
+    """Open and close the engine's socket, for the reason of a failure: docker-py hides it in four layers and leaks a socket."""
     if not host.startswith("unix://"):
         return
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
@@ -169,7 +155,7 @@ def _no_answer(host: str, error: Exception) -> EngineError:
 
 
 def _follow(container: Container, timeout: float, log: Log) -> Finished:
-    """Hand on stderr until the container ends; its log, read again at the end, has both streams whole and apart."""
+    """Pass on stderr until the container ends, then read both streams, whole and apart, from its log."""
     has_expired = threading.Event()
 
     def expire() -> None:
@@ -199,7 +185,7 @@ def _follow(container: Container, timeout: float, log: Log) -> Finished:
 
 
 def run_failure(request: RunRequest, reason: str) -> ProvisionError:
-    """The error for a container that did not start, told apart by the engine's own words."""
+    """Return the error of a container that did not start, by the engine's message."""
     lowered = reason.lower()
     if "requirement error" in lowered or "unsatisfied condition" in lowered:
         return HostRefusedError(f"the container runtime refuses to start `{request.image}` on this host", causes=(reason,))
@@ -213,7 +199,7 @@ def run_failure(request: RunRequest, reason: str) -> ProvisionError:
 
 
 def _reason(error: Exception) -> str:
-    """The engine's own words, in one line."""
+    """Return the engine's message in one line."""
     explanation = getattr(error, "explanation", None)
     text = explanation.decode(errors="replace") if isinstance(explanation, bytes) else str(explanation or error)
     return " ".join(text.split())

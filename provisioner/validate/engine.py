@@ -1,4 +1,4 @@
-"""What builds and runs containers, as this package sees it: one Protocol, and the values that cross it."""
+"""The protocol of engines that build and run containers, its values and its errors."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Log = Callable[[str], None]
-"""Receives one line of progress as it happens."""
+"""Called with each line of progress as it comes."""
 
 
 class EngineError(UnavailableError):
-    """The engine is out of reach, or cannot do what was asked; nothing is known about the lock."""
+    """The engine is out of reach, or cannot do its part; nothing is known about the lock."""
 
     code = "engine"
 
 
 class NoDeviceError(EngineError):
-    """The engine cannot give a container the GPUs that were asked for."""
+    """The engine cannot give a container the requested GPUs."""
 
     code = "no-device"
 
 
 class HostRefusedError(RefusedError):
-    """The container runtime refuses to start the image on this host: its NVIDIA_REQUIRE_CUDA is not met."""
+    """The container runtime refuses to start the image on this host, which does not meet its NVIDIA_REQUIRE_CUDA."""
 
     code = "host-refused"
 
@@ -56,7 +56,7 @@ class BuildRequest(Struct, frozen=True, kw_only=True):
 
 
 class Built(Struct, frozen=True, kw_only=True):
-    """A finished build: the image's content id (`sha256:…`), its tag, and what built it, in words. All "" without a build."""
+    """A finished build: the image's content id (`sha256:…`), its tag, and the name of its builder. All "" without a build."""
 
     image: str = ""
     tag: str = ""
@@ -80,7 +80,7 @@ class RunRequest(Struct, frozen=True, kw_only=True):
 
 
 class Finished(Struct, frozen=True, kw_only=True):
-    """A container that ended: exit code (128 + n after signal n; -1 when the time ran out) and what it printed."""
+    """A container that ended: its exit code (128 + n after signal n; -1 when the time ran out) and its output."""
 
     exit_code: int
     stdout: str

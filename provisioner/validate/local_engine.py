@@ -1,4 +1,4 @@
-"""No container at all: the smoke script under an interpreter of this machine, for locks that run on the host."""
+"""The engine without containers: an interpreter of this machine runs the smoke script, for locks that run on the host."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MACHINES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "
 
 
 class LocalEngine:
-    """An environment that is installed already; `python` is its interpreter."""
+    """An environment that is already installed; `python` is its interpreter."""
 
     name = "local"
 
@@ -28,36 +28,32 @@ class LocalEngine:
 
     @classmethod
     def connect(cls, python: Path) -> LocalEngine:
-        """Ask the interpreter its version; raises `EngineError` when it cannot be run."""
-        finished = stream((str(python), "--version"), _silent, timeout=60)
-        told = finished.stdout.strip()
-        if finished.exit_code != 0 or not told.startswith("Python "):
+        """Ask the interpreter for its version; raises `EngineError` when it cannot be run."""
+        finished = stream((str(python), "--version"), timeout=60)
+        version = finished.stdout.strip()
+        if finished.exit_code != 0 or not version.startswith("Python "):
             causes = tuple((finished.stderr or finished.stdout).strip().splitlines()[-3:])
             raise EngineError(f"`{python}` is not a Python interpreter", causes=causes, hints=("name one with --python",))
-        return cls(python, told)
+        return cls(python, version)
 
     @property
     def platform(self) -> str:
-        """The platform of this machine, as locks spell it."""
+        """Return the platform of this machine, as locks spell it."""
         machine = platform.machine().lower()
         if sys.platform == "darwin":
             return f"macos/{machine}"
         return f"{sys.platform}/{_MACHINES.get(machine, machine)}"
 
     def build(self, request: BuildRequest, log: Log) -> Built:
-        """Nothing to build: the environment is the one the interpreter belongs to."""
+        """Build nothing: the environment is that of the interpreter."""
         del request, log
         return Built()
 
     def run(self, request: RunRequest, log: Log) -> Finished:
-        """Run the interpreter in place of the command's first word; devices are whatever this machine has."""
+        """Run the interpreter in place of the command's first word, with the devices of this machine."""
         return stream(
             (str(self._python), *request.command[1:]), log, timeout=request.timeout, environment=dict(request.environment)
         )
 
     def remove(self, image: str) -> None:
-        """Nothing was made, so nothing is removed."""
-
-
-def _silent(line: str) -> None:
-    del line
+        """Remove nothing, for nothing was built."""

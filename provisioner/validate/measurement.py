@@ -1,4 +1,4 @@
-"""What the smoke script prints, as data: facts measured inside a container, not yet compared with anything."""
+"""The facts that the smoke script measures inside a container and prints as JSON."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ class Torch(Measured):
 
 
 class Management(Measured):
-    """What NVML sees: the driver's release and the names of its devices."""
+    """Facts from NVML: the driver's release and the names of its devices."""
 
     driver: str
     names: tuple[str, ...]
 
 
 class DriverInterface(Measured):
-    """What libcuda sees: its CUDA level (12040 is 12.4) and the devices it can open."""
+    """Facts from libcuda: its CUDA version (12040 is 12.4) and the number of devices it can open."""
 
     level: int
     count: int
@@ -62,7 +62,7 @@ class Sustained(Measured):
 
 
 class Device(Measured):
-    """One accelerator: what it is, and what it computed. None: not asked for at this level, or the probe failed."""
+    """One accelerator and the outcomes of its probes. None: the level does not include the probe, or the probe failed."""
 
     device: str
     name: str
@@ -77,7 +77,7 @@ class Device(Measured):
 
 
 class Measurement(Measured):
-    """Everything one run measured. `errors` maps a probe to what it raised; `timing` to its seconds."""
+    """All facts of one run. `errors` maps a probe to the error it raised, `timing` to its seconds."""
 
     schema_version: Annotated[Literal[1], Field(alias="schema")]
     level: int
@@ -94,14 +94,18 @@ class Measurement(Measured):
     errors: dict[str, str]
     timing: dict[str, float]
 
+    def error(self, *probes: str) -> str:
+        """Return the error of the first of these probes that raised one, "" where none did."""
+        return next((self.errors[probe] for probe in probes if probe in self.errors), "")
+
 
 def script() -> str:
-    """The source of the smoke script, for `python -c`."""
+    """Return the source of the smoke script, for `python -c`."""
     return (files("provisioner.validate") / "checks" / "smoke.py").read_text(encoding="utf-8")
 
 
 def parse_measurement(printed: str) -> Measurement:
-    """Read the script's last line; raises `UnreadableMeasurementError` saying what was printed instead."""
+    """Read the measurement from the script's last line; raises `UnreadableMeasurementError` with the line where it is none."""
     lines = [line for line in printed.splitlines() if line.strip()]
     last = lines[-1] if lines else ""
     try:

@@ -32,10 +32,10 @@ class PodmanEngine:
 
     @classmethod
     def connect(cls, program: str = "podman") -> PodmanEngine:
-        """Ask Podman its version; raises `EngineError` when there is none or it does not work here."""
+        """Ask Podman for its version; raises `EngineError` when there is none or it does not work here."""
         hints = ("install Podman, or use --engine docker", "`podman info` says why it does not work")
         try:
-            finished = stream((program, "info", "--format", "json"), _silent, timeout=60)
+            finished = stream((program, "info", "--format", "json"), timeout=60)
         except EngineError as error:
             raise EngineError(f"no Podman answers: {error.message}", hints=hints) from None
         if finished.exit_code != 0:
@@ -66,15 +66,11 @@ class PodmanEngine:
 
     def remove(self, image: str) -> None:
         """Remove an image; one that is gone already is no error."""
-        stream((self._program, "rmi", "--force", image), _silent, timeout=120)
+        stream((self._program, "rmi", "--force", image), timeout=120)
 
 
 def _device_options(gpus: str) -> list[str]:
-    """Podman hands over NVIDIA devices through the Container Device Interface, AMD's as plain device files."""
+    """Return the options for devices: NVIDIA's by the Container Device Interface, AMD's as device files."""
     if gpus == "rocm":
         return ["--device", "/dev/kfd", "--device", "/dev/dri", "--group-add", "video"]
     return [option for one in gpus.split(",") if one for option in ("--device", f"nvidia.com/gpu={one}")]
-
-
-def _silent(line: str) -> None:
-    del line

@@ -1,4 +1,4 @@
-"""The evidence: what was locked, what was measured, and the verdict, as a file beside the lock."""
+"""The evidence of a validation: locked and measured facts with a verdict, as a file beside the lock."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class StrictModel(BaseModel):
 
 
 class FieldReport(StrictModel):
-    """One fact: as locked, as measured, and whether they agree. `note` says why when the two columns cannot."""
+    """One fact: as locked, as measured, and whether the two agree. `note` is a reason that the two do not show."""
 
     name: str
     locked: str
@@ -35,7 +35,7 @@ class FieldReport(StrictModel):
 
 
 class EngineReport(StrictModel):
-    """What built and ran the image. `builder` is "" where nothing was built."""
+    """The engine that ran the image. `builder` is the program that built it, "" where nothing was built."""
 
     name: str
     version: str
@@ -56,8 +56,7 @@ class LoadReport(StrictModel):
 class Report(StrictModel):
     """One validation of one lock on one platform.
 
-    `lock_digest` is the sha256 of the lock file's bytes, so evidence for another lock is recognized. Everything that
-    differs from run to run stands under `timing` (seconds) and `load`.
+    `lock_digest` tells evidence of another lock apart. All that differs from run to run is in `timing` (seconds) and `load`.
     """
 
     schema_version: Literal[1] = 1
@@ -75,12 +74,12 @@ class Report(StrictModel):
 
     @property
     def exit_code(self) -> int:
-        """The contract's exit code for the verdict."""
+        """Return the exit code of the verdict: 0 yes, 1 no, 3 unverified."""
         return EXIT_CODES[self.verdict]
 
 
 def overall(fields: Iterable[FieldReport]) -> Verdict:
-    """One verdict for many: any no is a no, else any unverified is unverified; nothing compared proves nothing."""
+    """Return the verdict of all fields: no where one is a no, else unverified where one is, or where there is no field."""
     verdicts = {field.verdict for field in fields}
     if "no" in verdicts:
         return "no"
@@ -88,19 +87,19 @@ def overall(fields: Iterable[FieldReport]) -> Verdict:
 
 
 def report_path(lock_path: Path) -> Path:
-    """Where the evidence for a lock lies: `pylock.trainer.toml` -> `trainer.validation.json` beside it."""
+    """Return the path of the evidence of a lock: of `pylock.trainer.toml` it is `trainer.validation.json` beside it."""
     name = lock_path.name.removeprefix("pylock.").removesuffix("toml").rstrip(".")
     return lock_path.with_name(f"{name or 'pylock'}.validation.json")
 
 
 def is_stronger(recorded: Report, report: Report) -> bool:
-    """Whether `recorded` proves of the same lock what `report`, made where a fact could not be measured, leaves open."""
+    """Return whether `recorded` has verified, of the same lock and at no lower level, what `report` leaves unverified."""
     is_same = (recorded.lock_digest, recorded.platform) == (report.lock_digest, report.platform)
     return is_same and recorded.verdict == "yes" and report.verdict == "unverified" and recorded.level >= report.level
 
 
 def report_text(report: Report) -> str:
-    """The report as JSON text: keys in the order of this file, one line a value, the same bytes for the same report."""
+    """Return the report as JSON text: the keys in the order of this file, one value a line."""
     return json.dumps(report.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""Build a lock's image, run the smoke test in it, compare, report: the whole of `provision validate` for one lock."""
+"""Validate one lock: build its image, run the smoke test in it, compare the measurement with the lock, report."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from msgspec import Struct
 from provisioner.document import FileError
 from provisioner.errors import UsageError
 from provisioner.lock.file import lock_digest
+from provisioner.render import render
+from provisioner.render.entry_guard import entrypoint, has_guard, refusal
+from provisioner.render.recipe import ENVIRONMENT
 from provisioner.validate.compare import compare
 from provisioner.validate.engine import (
     BuildFailedError,
@@ -34,14 +37,14 @@ if TYPE_CHECKING:
     from provisioner.validate.measurement import Measurement
 
 LEVELS = ("import", "devices", "compute", "libraries", "sustained load")
-"""What each level adds to the one before; the numbers are the contract's."""
+"""What each level adds to those before it, from level 0 on."""
 
 _CERTIFICATES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "PIP_CERT", "CURL_CA_BUNDLE")
 _KILLED = 128 + 9
 
 
 class Options(Struct, frozen=True, kw_only=True):
-    """How to validate. `gpus` is `auto`, `none`, `all` or device numbers; `timeout` bounds the run, in seconds."""
+    """The options of a validation. `gpus` is `auto`, `none`, `all` or device numbers; `timeout` bounds the run, in seconds."""
 
     level: int = 2
     gpus: str = "auto"
@@ -52,7 +55,7 @@ class Options(Struct, frozen=True, kw_only=True):
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
-    """What came of a run: the comparison, and the measurement where there is one."""
+    """The comparison that a run led to, and its measurement where it printed one."""
 
     fields: tuple[FieldReport, ...]
     measurement: Measurement | None = None
@@ -61,8 +64,8 @@ class Outcome(Struct, frozen=True, kw_only=True):
 def validate_lock(lock: Lock, lock_path: Path, *, engine: Engine, options: Options, log: Log) -> Report:
     """Validate one lock and return the evidence; nothing is written.
 
-    An image that does not build is a no, with the failed step's last lines as its note. Raises `EngineError` when the
-    engine, or what the build needs, is out of reach or of another platform, and `UsageError` for options that do not exist.
+    An image that does not build is a no, with the last lines of the failed step as its note. Raises `EngineError` when the
+    engine, or something that the build needs, is out of reach or of another platform, and `UsageError` for wrong options.
     """
     if not 0 <= options.level < len(LEVELS):
         raise UsageError(f"level {options.level} does not exist", hints=("levels go from 0 (import) to 4 (sustained load)",))
@@ -78,7 +81,11 @@ def validate_lock(lock: Lock, lock_path: Path, *, engine: Engine, options: Optio
         build_seconds, run_seconds = time.monotonic() - started, 0.0
     else:
         build_seconds, started = time.monotonic() - started, time.monotonic()
-        outcome = _measured_and_removed(narrowed, built, engine, options, log)
+        try:
+            outcome = _measure(narrowed, built.image, engine, options, log)
+        finally:
+            if built.tag and not options.keep_image:
+                engine.remove(built.tag)
         run_seconds = time.monotonic() - started
     return Report(
         name=lock.name,
@@ -95,10 +102,10 @@ def validate_lock(lock: Lock, lock_path: Path, *, engine: Engine, options: Optio
     )
 
 
-def _platform(lock: Lock, engine: Engine, wanted: str) -> str:
-    """The platform asked for, else the engine's own; never another one silently."""
-    if wanted:
-        return lock.on(wanted).platform
+def _platform(lock: Lock, engine: Engine, requested: str) -> str:
+    """Return the requested platform, else that of the engine; raises `EngineError` where the lock is not for the latter."""
+    if requested:
+        return lock.on(requested).platform
     if engine.platform in lock.platforms:
         return engine.platform
     known = ", ".join(lock.platforms)
@@ -109,23 +116,21 @@ def _platform(lock: Lock, engine: Engine, wanted: str) -> str:
 
 
 def _tag(lock: Lock) -> str:
-    """A name of this tool's own, so that no image of the user's is replaced or removed."""
+    """Return a tag under a name that only this program uses, so that no image of the user is replaced or removed."""
     digest = lock_digest(lock).removeprefix("sha256:")[:12]
     return f"provision-validate/{lock.name.lower()}:{digest}"
 
 
 def _build(lock: Lock, lock_path: Path, engine: Engine, options: Options, log: Log) -> Built:
-    """Build the Dockerfile the lock renders to, over a context that holds what it copies and nothing else."""
+    """Build the Dockerfile of the lock, over a context that holds the files it mounts and nothing else."""
     if engine.name == "local":
         return Built()
-    from provisioner.render import render_dockerfile
-
     with tempfile.TemporaryDirectory(prefix="provision-context-") as scratch:
         context = Path(scratch) / "context"
         context.mkdir()
         copy_context(lock, lock_path, context)
         dockerfile = Path(scratch) / "Dockerfile"
-        text = render_dockerfile(lock, lock_path.name)
+        text = render(lock, "dockerfile", lock_file_name=lock_path.name)
         dockerfile.write_text(text, encoding="utf-8")
         request = BuildRequest(
             context=context,
@@ -139,7 +144,7 @@ def _build(lock: Lock, lock_path: Path, engine: Engine, options: Options, log: L
 
 
 def copy_context(lock: Lock, lock_path: Path, context: Path) -> None:
-    """Put the lock and the local files it names into `context`; raises `FileError` naming the file that is missing."""
+    """Copy the lock and the local files it names into `context`; raises `FileError` for a file that is missing."""
     files = [file for package in lock.packages for file in package.files]
     files += [lock.installer.file] if lock.installer is not None else []
     for name in (lock_path.name, *sorted({file.path for file in files if file.path})):
@@ -152,9 +157,9 @@ def copy_context(lock: Lock, lock_path: Path, context: Path) -> None:
 
 
 def build_secrets(dockerfile: str) -> dict[str, Path]:
-    """The files a Dockerfile asks for as secrets that this machine has, by secret id.
+    """Return those secrets of a Dockerfile, by id, that are files of this machine.
 
-    `ca` is the certificate bundle the environment names, `netrc` the credentials for private indexes. They are mounted for
+    `ca` is the certificate bundle that the environment names, `netrc` the logins for private indexes. They are mounted for
     single steps of the build and never become part of the image.
     """
     candidates = {
@@ -165,18 +170,8 @@ def build_secrets(dockerfile: str) -> dict[str, Path]:
     return {name: paths[0] for name, paths in found.items() if paths and f"id={name}" in dockerfile}
 
 
-def _measured_and_removed(lock: Lock, built: Built, engine: Engine, options: Options, log: Log) -> Outcome:
-    try:
-        return _measure(lock, built.image, engine, options, log)
-    finally:
-        if built.tag and not options.keep_image:
-            engine.remove(built.tag)
-
-
 def _measure(lock: Lock, image: str, engine: Engine, options: Options, log: Log) -> Outcome:
-    """Run the smoke script, with devices where the level wants them, and compare what it measured with the lock."""
-    from provisioner.render.entry_guard import refusal
-
+    """Run the smoke script, with devices where the level includes them, and compare its measurement with the lock."""
     request = RunRequest(
         image=image,
         command=(*_entry(lock, engine), "python", "-c", script(), str(options.level)),
@@ -206,16 +201,13 @@ def _measure(lock: Lock, image: str, engine: Engine, options: Options, log: Log)
 
 
 def _entry(lock: Lock, engine: Engine) -> tuple[str, ...]:
-    """The entry point of the image, which engines leave out: whether the host meets the requirement is part of the question."""
-    from provisioner.render.entry_guard import entrypoint, has_guard
-    from provisioner.render.recipe import ENVIRONMENT
-
+    """Return the entry point of the image, which engines override, and by which validation checks the host as well."""
     is_guarded = engine.name != "local" and any(has_guard(stack) for stack in lock.stacks)
     return entrypoint(ENVIRONMENT).arguments if is_guarded else ()
 
 
 def _refused(lock: Lock, reason: str) -> Outcome:
-    """The host does not meet the requirement of the image: the container runtime says so, or the image's entry point."""
+    """Return the no of a container runtime, or of the image's entry point, about a host that does not meet the requirement."""
     field = FieldReport(name="host", locked=lock.require_cuda, measured="refused", verdict="no", note=reason)
     return Outcome(fields=(field,))
 
@@ -229,9 +221,9 @@ def _gpus(lock: Lock, options: Options) -> str:
 
 
 def _ended_early(finished: Finished, timeout: float) -> FieldReport | None:
-    """A run that ended before it printed a measurement, as a field; None for one that may have printed it.
+    """Return the field of a run that ended before it printed a measurement; None where it may have printed one.
 
-    A crash is the stack's own doing and a no. A run that was stopped from outside (time, memory) proves nothing.
+    A crash is the fault of the stack, and a no. A run that was stopped from outside (time, memory) proves nothing.
     """
     if finished.exit_code == 0 or finished.stdout.strip():
         return None

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from provisioner.outputs import OUTPUTS
 from tests.project import changed
 
 if TYPE_CHECKING:
@@ -73,10 +74,7 @@ REFUSED = {
             "1:1: nam: unknown key `nam`; did you mean `name`?",
             "2:1: accelerator: `gpu` must be cuda, rocm, mps or cpu",
             "3:34: target.platform[1]: `windows` must be linux/amd64, linux/arm64, macos/x86_64 or macos/arm64",
-            (
-                "4:11: outputs[0]: `docker` must be dockerfile, compose, devcontainer, apptainer, kubernetes, bake, "
-                "host-script, requirements or sbom"
-            ),
+            f"4:11: outputs[0]: `docker` is not an output format; did you mean `dockerfile`? there are {', '.join(OUTPUTS)}",
         ],
         "",
     ),
@@ -186,11 +184,12 @@ REFUSED_LATER = {
             "`no such` is neither a component of the matrix nor the name of a distribution\n"
         ),
     ),
-    "an output that is not written yet": (
+    "an output format that does not exist": (
         ("outputs: [dockerfile, kubernetes]",),
         (
-            "error: output `kubernetes` (provision.yaml:10) is not available in this version  [bad-usage]\n"
-            "\nhint: available: dockerfile, requirements\n"
+            "error: spec has 1 mistake  [invalid-document]\n"
+            "  provision.yaml:10:23: outputs[1]: `kubernetes` is not an output format; "
+            f"there are {', '.join(OUTPUTS)}\n"
         ),
     ),
     "a requirement of a repository": (

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from provisioner.cli.app import main
 from provisioner.lock.file import write_lock
-from provisioner.render import render, render_dockerfile
+from provisioner.outputs import OUTPUTS
+from provisioner.render import render
 from tests.lock_examples import cpu_stack, lock_of
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def leave(*words: str) -> int:
 
 def test_a_dockerfile_goes_to_stdout_and_nothing_else_does(capsys: pytest.CaptureFixture[str]) -> None:
     assert leave(NAME) == 0
-    assert capsys.readouterr() == (render_dockerfile(LOCK, NAME), "")
+    assert capsys.readouterr() == (render(LOCK, "dockerfile"), "")
 
 
 def test_the_format_is_chosen_by_name(capsys: pytest.CaptureFixture[str]) -> None:
@@ -46,7 +47,7 @@ def test_the_format_is_chosen_by_name(capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_out_names_a_file(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert leave(NAME, "--out", "deep/Dockerfile.gpu") == 0
-    assert (project / "deep" / "Dockerfile.gpu").read_text(encoding="utf-8") == render_dockerfile(LOCK, NAME)
+    assert (project / "deep" / "Dockerfile.gpu").read_text(encoding="utf-8") == render(LOCK, "dockerfile")
     assert capsys.readouterr() == ("", "wrote deep/Dockerfile.gpu\n")
 
 
@@ -59,7 +60,7 @@ def test_out_names_a_folder_in_which_the_file_has_its_usual_name(project: Path, 
 def test_a_lock_in_another_folder_is_named_by_its_file_name(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert leave(str(project / NAME)) == 0
     out = capsys.readouterr().out
-    assert out == render_dockerfile(LOCK, NAME)
+    assert out == render(LOCK, "dockerfile")
     assert str(project) not in out
 
 
@@ -76,7 +77,10 @@ def test_an_unknown_format_is_refused_before_the_lock_is_read(capsys: pytest.Cap
     assert leave("missing.toml", "--to", "dockerfle") == 2
     assert capsys.readouterr() == (
         "",
-        "error: `dockerfle` is not a format  [bad-usage]\n\nhint: did you mean `dockerfile`?\n",
+        (
+            "error: `dockerfle` is not an output format  [bad-usage]\n"
+            f"\nhint: did you mean `dockerfile`? there are {', '.join(OUTPUTS)}\n"
+        ),
     )
 
 

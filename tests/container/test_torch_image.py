@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 from packaging.utils import parse_wheel_filename
 
-from provisioner.validate.compare import failed
 from provisioner.validate.run import Options, validate_lock
+from tests.unit.validate.locks import failed
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -26,7 +26,7 @@ from provisioner.index.model import DIRECT_PATH, DIRECT_URL, IndexFile
 from provisioner.lock.create import create_lock, local_files
 from provisioner.lock.file import read_lock, write_lock
 from provisioner.lock.model import LockedFile
-from provisioner.render.requirements import render_requirements
+from provisioner.render import render
 from provisioner.solve.stack import PackagePin, Stack
 from tests.built_files import build_wheel, metadata_text
 from tests.container.conftest import unavailable
@@ -144,7 +144,7 @@ def put(folder: Path, lock: Lock, stacks: Sequence[Stack]) -> Lock:
     for place, source in local_files(list(stacks)).items():
         shutil.copyfile(source, folder / place)
     (folder / LOCK).write_text(write_lock(lock), encoding="utf-8")
-    (folder / "requirements.txt").write_text(render_requirements(lock, LOCK), encoding="utf-8")
+    (folder / "requirements.txt").write_text(render(lock, "requirements", lock_file_name=LOCK), encoding="utf-8")
     return lock
 
 

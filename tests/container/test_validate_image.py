@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING
 import pytest
 
 from provisioner.lock.file import lock_digest, read_lock
-from provisioner.validate.buildkit import ApiBuilder
-from provisioner.validate.compare import compare, failed
-from provisioner.validate.docker_engine import DockerEngine
+from provisioner.validate.compare import compare
 from provisioner.validate.engine import BuildRequest, EngineError, RunRequest
 from provisioner.validate.measurement import parse_measurement, script
 from provisioner.validate.report import overall
 from provisioner.validate.run import Options, validate_lock
 from tests.container.conftest import push
 from tests.loopback_index import LoopbackIndex
+from tests.unit.validate.locks import failed
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from provisioner.lock.model import Lock
+    from provisioner.validate.docker_engine import DockerEngine
     from provisioner.validate.report import Report
     from tests.container.image_locks import Wheelhouse
 
@@ -146,20 +146,16 @@ def test_the_reference_that_is_emitted_is_found_through_a_mirror(
     assert validated(lock, wheelhouse, engine).verdict == "yes"
 
 
-def test_buildkit_over_http_builds_the_same_image_without_any_client(
+def test_without_a_client_for_buildkit_nothing_is_known_about_the_lock(
     engine: DockerEngine, wheelhouse: Wheelhouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "PIP_CERT", "CURL_CA_BUNDLE", "NETRC", "HOME"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HOME", str(wheelhouse.folder))
     wheelhouse.add("demo", "1.4")
     lock = wheelhouse.lock()
-    by_client = validated(lock, wheelhouse, engine)
-    without_client = DockerEngine(engine._client, engine._host, engine.version, engine.platform)
-    without_client.builder = ApiBuilder(engine._client)
-    by_http = validated(lock, wheelhouse, without_client)
-    assert (by_http.verdict, by_http.engine.builder) == ("yes", "BuildKit over HTTP")
-    assert by_client.fields == by_http.fields
+    monkeypatch.setenv("PATH", str(wheelhouse.folder))
+    with pytest.raises(EngineError) as caught:
+        validated(lock, wheelhouse, engine)
+    assert (caught.value.message, caught.value.exit_code) == ("no Docker client here can build with BuildKit", 3)
+    assert caught.value.causes == ("there is no `docker` on PATH",)
 
 
 def test_a_run_whose_time_is_up_is_ended_and_its_container_removed(engine: DockerEngine, base_image: str) -> None:

@@ -153,9 +153,9 @@ def test_the_seed_of_hashing_does_not_matter() -> None:
     program = (
         "from tests.lock_examples import cuda_stack, lock_of\n"
         "from provisioner.lock.file import write_lock\n"
-        "from provisioner.render import render_dockerfile\n"
+        "from provisioner.render import render\n"
         "lock = lock_of(cuda_stack(), cuda_stack('linux/arm64'))\n"
-        "print(write_lock(lock), render_dockerfile(lock, 'pylock.trainer.toml'))\n"
+        "print(write_lock(lock), render(lock, 'dockerfile'))\n"
     )
     outputs = {
         subprocess.run(

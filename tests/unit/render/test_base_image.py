@@ -4,7 +4,8 @@ import pytest
 from msgspec.structs import replace
 
 from provisioner.lock.model import LockedStack
-from provisioner.render.base_image import Base, UnrenderableError, base_of
+from provisioner.render.base_image import Base, base_of
+from provisioner.render.header import UnrenderableError
 from provisioner.solve.stack import BaseImage
 
 STACK = LockedStack(platform="linux/amd64", accelerator="cpu", components={"python": "3.12.7"})

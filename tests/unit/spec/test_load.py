@@ -9,6 +9,7 @@ import pytest
 
 from provisioner.document import FileError, parse_document
 from provisioner.errors import InvalidDocumentError
+from provisioner.outputs import OUTPUTS
 from provisioner.spec.gather import Gathered
 from provisioner.spec.load import check_components, host_paths, load_spec, parse_spec
 
@@ -45,7 +46,7 @@ image:
   cuda: "12.6.3"
   require: "cuda>=12.6 brand=tesla,driver>=535,driver<536"
 runs: container
-outputs: [dockerfile, sbom]
+outputs: [dockerfile, requirements]
 """
 
 
@@ -227,7 +228,17 @@ def test_a_day_or_an_instant_may_bound_uploads(text: str) -> None:
                 "save this machine with `provision inspect` to list it with others"
             ),
         ),
-        ("outputs: [sbom, sbom]", "provision.yaml:1:17: outputs[1]: `sbom` is given twice; the first is on line 1"),
+        (
+            "outputs: [dockerfile, dockerfile]",
+            "provision.yaml:1:23: outputs[1]: `dockerfile` is given twice; the first is on line 1",
+        ),
+        (
+            "outputs: [requirement]",
+            (
+                "provision.yaml:1:11: outputs[0]: `requirement` is not an output format; "
+                f"did you mean `requirements`? there are {', '.join(OUTPUTS)}"
+            ),
+        ),
         (
             "image: {cuda: latest}",
             "provision.yaml:1:9: image.cuda: `latest` is not a version: it must start with a number such as 12.6",

@@ -9,7 +9,9 @@ from provisioner.lock.model import Lock, LockedFile, LockedPackage, LockedStack
 from provisioner.validate.measurement import Measurement
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+
+    from provisioner.validate.report import FieldReport
 
 CUDA = "torch-2.4.1-cu121"
 """Measured with the wheels of the default index, on a machine without a GPU, at level 2."""
@@ -58,6 +60,11 @@ def _package(name: str, version: str, platform: str) -> LockedPackage:
     filename = f"{name.replace('-', '_')}-{version}-py3-none-any.whl"
     file = LockedFile(filename=filename, sha256="3" * 64, url=f"https://example.org/{filename}")
     return LockedPackage(name=name, version=version, platforms=(platform,), wheels=(file,))
+
+
+def failed(fields: Iterable[FieldReport]) -> tuple[FieldReport, ...]:
+    """The fields that are not a yes."""
+    return tuple(field for field in fields if field.verdict != "yes")
 
 
 def cuda_lock(**components: str) -> Lock:

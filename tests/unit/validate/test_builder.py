@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from provisioner.validate.builder import build_failure, failed_step, find_command_builder
+from provisioner.validate.builder import build_failure, docker_builder, failed_step
 from provisioner.validate.engine import BuildFailedError, BuildRequest, EngineError
 
 HOST = "unix:///run/engine.sock"
@@ -51,8 +51,7 @@ def test_buildx_comes_first_wherever_on_path_it_is(tmp_path: Path) -> None:
     path = ":".join(
         [client(tmp_path / "a", version="20.10.24+dfsg1"), client(tmp_path / "b", version="28.2.2", buildx="v0.13.1")]
     )
-    builder = find_command_builder(HOST, path)
-    assert builder is not None
+    builder = docker_builder(HOST, path)
     assert builder.method == "docker buildx 0.13.1"
     built = builder.build(request(tmp_path), lambda _: None)
     assert (built.image, built.tag) == ("sha256:abc", "t:1")
@@ -63,16 +62,21 @@ def test_buildx_comes_first_wherever_on_path_it_is(tmp_path: Path) -> None:
 
 def test_a_client_before_23_is_told_to_use_the_buildkit_in_it(tmp_path: Path) -> None:
     path = ":".join([client(tmp_path / "new", version="28.2.2"), client(tmp_path / "old", version="20.10.24+dfsg1")])
-    builder = find_command_builder(HOST, path)
-    assert builder is not None
+    builder = docker_builder(HOST, path)
     assert builder.method == "docker 20.10.24 with BuildKit"
     builder.build(request(tmp_path), lambda _: None)
     assert (tmp_path / "old/called").read_text().startswith(f"{HOST} 1 build --progress=plain ")
 
 
 def test_a_new_client_without_buildx_cannot_build(tmp_path: Path) -> None:
-    assert find_command_builder(HOST, client(tmp_path / "new", version="28.2.2")) is None
-    assert find_command_builder(HOST, str(tmp_path / "empty")) is None
+    with pytest.raises(EngineError) as caught:
+        docker_builder(HOST, client(tmp_path / "new", version="28.2.2"))
+    assert caught.value.message == "no Docker client here can build with BuildKit"
+    assert caught.value.causes == (f"`{tmp_path}/new/docker` 28.2.2 has no buildx plug-in",)
+    assert caught.value.exit_code == 3
+    with pytest.raises(EngineError) as caught:
+        docker_builder(HOST, str(tmp_path / "empty"))
+    assert caught.value.causes == ("there is no `docker` on PATH",)
 
 
 def test_a_failed_step_is_shown_without_the_steps_around_it() -> None:

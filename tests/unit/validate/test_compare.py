@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from provisioner.validate.compare import compare, cudnn_version, failed, nccl_version
+from provisioner.validate.compare import compare, library_version
 from provisioner.validate.measurement import Device, DriverInterface, Management, Measurement, Sustained, Torch
 from provisioner.validate.report import FieldReport, overall
-from tests.unit.validate.locks import CPU, CUDA, cpu_lock, cuda_lock, lock_of, measured
+from tests.unit.validate.locks import CPU, CUDA, cpu_lock, cuda_lock, failed, lock_of, measured
 
 H100 = Device(
     device="cuda:0",
@@ -244,12 +244,12 @@ def test_nothing_compared_proves_nothing() -> None:
     ("number", "version"), [(90100, "9.1.0"), (92000, "9.20.0"), (91002, "9.10.2"), (8902, "8.9.2"), (7605, "7.6.5")]
 )
 def test_cudnn_numbers_are_read_as_its_header_writes_them(number: int, version: str) -> None:
-    assert cudnn_version(number) == version
+    assert library_version(number) == version
 
 
 @pytest.mark.parametrize(("number", "version"), [(22005, "2.20.5"), (22907, "2.29.7"), (21403, "2.14.3"), (2708, "2.7.8")])
 def test_nccl_numbers_are_read_as_its_header_writes_them(number: int, version: str) -> None:
-    assert nccl_version(number) == version
+    assert library_version(number) == version
 
 
 def test_a_wheel_without_a_local_label_is_known_by_its_cuda() -> None:

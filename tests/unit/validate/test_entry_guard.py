@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec.structs import replace
 
+from provisioner.lock.file import write_lock
 from provisioner.validate.engine import Built, Finished
 from provisioner.validate.run import Options, validate_lock
-from tests.unit.validate.locks import lock_of
+from tests.lock_examples import cuda_stack, lock_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from provisioner.lock.model import Lock
     from provisioner.validate.engine import BuildRequest, Log, RunRequest
     from provisioner.validate.report import Report
 
@@ -43,14 +43,12 @@ class Recorder:
         """Nothing was built."""
 
 
-def gated(requirement: str) -> Lock:
-    lock = lock_of({}, components={"python": "3.12"}, accelerator="cuda", platform="linux/amd64")
-    return replace(lock, stacks=tuple(replace(stack, require_cuda=requirement) for stack in lock.stacks))
-
-
-def validated(lock: Lock, engine: Recorder, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Report:
-    monkeypatch.setattr("provisioner.validate.run._build", lambda *_: Built(image="sha256:1", method="buildx"))
-    return validate_lock(lock, folder / "pylock.trial.toml", engine=engine, options=Options(), log=lambda _: None)
+def validated(requirement: str, engine: Recorder, folder: Path) -> Report:
+    """The report about a CUDA lock with this requirement, which is in a folder and knows its image and installer."""
+    lock = lock_of(replace(cuda_stack(), require_cuda=requirement))
+    path = folder / "pylock.trainer.toml"
+    path.write_text(write_lock(lock), encoding="utf-8")
+    return validate_lock(lock, path, engine=engine, options=Options(), log=lambda _: None)
 
 
 @pytest.mark.parametrize(
@@ -61,23 +59,23 @@ def validated(lock: Lock, engine: Recorder, folder: Path, monkeypatch: pytest.Mo
     ],
 )
 def test_what_runs_is_given_to_the_entry_point_of_an_image_that_has_one(
-    requirement: str, start: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    requirement: str, start: tuple[str, ...], tmp_path: Path
 ) -> None:
     engine = Recorder(Finished(exit_code=1, stdout="", stderr="boom\n"))
-    validated(gated(requirement), engine, tmp_path, monkeypatch)
+    validated(requirement, engine, tmp_path)
     assert engine.commands[0][: len(start)] == start
 
 
-def test_a_refusal_is_a_no_about_the_host_with_the_clause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refusal_is_a_no_about_the_host_with_the_clause(tmp_path: Path) -> None:
     engine = Recorder(Finished(exit_code=78, stdout="", stderr=f"{REFUSAL}provision: more\n"))
-    report = validated(gated("driver>=550"), engine, tmp_path, monkeypatch)
+    report = validated("driver>=550", engine, tmp_path)
     (found,) = report.fields
     assert (found.name, found.locked, found.measured, found.verdict) == ("host", "driver>=550", "refused", "no")
     assert found.note == "this image cannot run on GPU 0: driver>=550: the driver is 535.104.05"
     assert report.exit_code == 1
 
 
-def test_a_program_that_ends_with_the_same_code_is_no_refusal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_ends_with_the_same_code_is_no_refusal(tmp_path: Path) -> None:
     engine = Recorder(Finished(exit_code=78, stdout="", stderr="configuration error\n"))
-    (found,) = validated(gated("driver>=550"), engine, tmp_path, monkeypatch).fields
+    (found,) = validated("driver>=550", engine, tmp_path).fields
     assert (found.name, found.measured) == ("smoke test", "exit code 78")
