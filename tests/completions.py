@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.json import decode
 
+from provisioner.grounds.requirement import Supposes
 from provisioner.host.model import Host
 from provisioner.solve.problem import join
-from provisioner.solve.requirement import Labelled, Origin, Requirement
+from provisioner.solve.requirement import Labelled, Requirement
 from provisioner.solve.search.resolve import decide
 from provisioner.solve.search.universe import Universe
 from provisioner.solve.target import TargetHost, Wish
@@ -221,8 +222,7 @@ def survives(matrix: Matrix, wish: Wish, pins: Mapping[Key, Candidate]) -> bool:
     roots = []
     for key, candidate in pins.items():
         if key in problem.domains:
-            origin = Origin("request", key.component, f"chosen {key}", "it was chosen")
-            roots.append(Requirement(key, Labelled(frozenset({candidate.label}), candidate.label), origin))
+            roots.append(Requirement(key, Labelled(frozenset({candidate.label})), Supposes()))
         elif not key.scope:
             return False
     return decide(Universe(problem.with_roots(*roots))) is not None

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from provisioner.grounds.source import Documents
 from provisioner.index.model import IndexFile
 from provisioner.lock.create import create_lock
-from provisioner.solve.stack import BaseImage, PackagePin, Pin, Reason, Stack
+from provisioner.solve.stack import BaseImage, PackagePin, Pin, Stack
 from provisioner.versions import Version
+from tests.told import asks, needs, states
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -86,11 +88,9 @@ def cpu_stack(platform: str = "linux/amd64") -> Stack:
 
 def cuda_stack(platform: str = "linux/amd64") -> Stack:
     """A PyTorch stack as the solver gives it, host facts included."""
-    rule = Reason(
-        component="cuda", kind="rule", text="pytorch 2.7.1+cu126 needs cuda 12.6", where="wheel METADATA, torch 2.7.1"
-    )
-    fact = Reason(component="driver", kind="fact", text="this host has driver 535.104.05", where="hosts/a100.yaml:5")
-    request = Reason(component="pytorch", kind="request", text="pytorch >=2.6", where="/home/ada/trainer/provision.yaml:7")
+    rule = needs("pytorch 2.7.1+cu126", "cuda", "12.6", source=Documents(("wheel METADATA, torch 2.7.1",)), about="cuda")
+    fact = states("driver", "535.104.05")
+    request = asks("pytorch", ">=2.6", "/home/ada/trainer/provision.yaml:7")
     machine = "x86_64" if platform.endswith("amd64") else "aarch64"
     torch = PackagePin(
         name="torch",

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from provisioner.matrix.need import Need
 from provisioner.solve.problem import join
+from provisioner.solve.requirement import build_of, release_of
 from provisioner.solve.search.universe import Universe
 from provisioner.versions import Range
 from tests import small
@@ -106,7 +107,7 @@ def chosen(pins: Mapping[Key, Candidate], matrix: Matrix) -> dict[Place, Choice]
     found = {}
     for key, candidate in pins.items():
         if key.component in matrix.components:
-            release, build = candidate.subject if candidate.subject is not None else (None, None)
+            release, build = release_of(candidate), build_of(candidate)
             version = release.version if release is not None else candidate.version
             found[Place(key.component, key.scope)] = Choice(version, build.name if build is not None else "")
     return found

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from msgspec.json import decode
-from provisioner.solve.explain.words import conflict_lines
 from ruamel.yaml import YAML
 
 from provisioner.host.model import Host
@@ -27,7 +26,7 @@ from provisioner.solve.joint import NoStackError, solve_system
 from provisioner.solve.problem import join
 from provisioner.solve.target import TargetHost, Wish
 from provisioner.spec.model import Spec
-from provisioner.words.conflict import member_words
+from provisioner.words.conflict import conflict_lines, member_words
 from provisioner.words.notation import sources_words
 from tests.told import unverified
 

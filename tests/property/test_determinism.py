@@ -22,8 +22,8 @@ requires: {pytorch: ">=2.0", python: "3.11"}
 EVERY_SCENARIO = """
 import json, tempfile
 from pathlib import Path
-from provisioner.solve.explain.words import conflict_lines, hint_line, stack_rows
-from provisioner.solve.stack import Conflict
+from provisioner.words.conflict import conflict_lines, fix_line
+from provisioner.grounds.conflict import Conflict
 from provisioner.solve.why import why
 from provisioner.solve.problem import join
 from tests.scenarios.test_scenarios import HERE, SCENARIOS, outcome, read, shipped, wish
@@ -34,7 +34,7 @@ for path in SCENARIOS:
     with tempfile.TemporaryDirectory() as folder:
         found = outcome(scenario, Path(folder))
     if isinstance(found, Conflict):
-        lines = [*conflict_lines(found), *(hint_line(hint) for hint in found.hints), repr(found)]
+        lines = [*conflict_lines(found), *(fix_line(hint) for hint in found.fixes), repr(found)]
     else:
         lines = [str(row) for row in stack_rows(found)]
         if "index" not in scenario:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given
 from resolvelib.resolvers import ResolutionImpossible, ResolutionTooDeep, Resolver
 
+from provisioner.solve.requirement import FileCandidate
 from provisioner.solve.search.provider import PACKAGE_ROUNDS, Course, UniverseProvider, search
 from tests.package_trials import random_trial, universe_of
 from tests.property.test_package_laws import judge
@@ -42,7 +43,7 @@ class EagerProvider(UniverseProvider):
             for one in self._world.candidates(identifier)
             if one not in refused
             and all(self._world.accepts(requirement, one) for requirement in wanted)
-            and (one.key.name == "torch" or not one.key.is_package or one.subject.file is not None)
+            and (not isinstance(one, FileCandidate) or one.release.file is not None)
         ]
 
     def is_satisfied_by(self, requirement: Requirement, candidate: Candidate) -> bool:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from provisioner.solve.explain.words import MOST_LINES, conflict_lines
 
 from provisioner.matrix.load import load_matrix
 from provisioner.solve.explain.conflict import explain_conflict
@@ -18,15 +17,18 @@ from provisioner.solve.joint import NoStackError, solve_system
 from provisioner.solve.problem import UnknownGpuError, join
 from provisioner.solve.search.universe import Universe
 from provisioner.versions import Range, Version
+from provisioner.words.conflict import MOST_LINES, conflict_lines, member_words
+from provisioner.words.notation import sources_words
 from tests import oracle, small
 from tests.random_wishes import wishes
+from tests.told import conclusion
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from provisioner.grounds.conflict import Conflict, Member
     from provisioner.matrix.model import Build, Matrix, Release
     from provisioner.matrix.need import Need
-    from provisioner.solve.stack import Conflict, Reason
 
 pytestmark = pytest.mark.property
 
@@ -72,13 +74,13 @@ def explained(table: Table, requires: dict[str, str]) -> Conflict:
     return explain_conflict(Universe(join(matrix_of(table), small.wish(requires))))
 
 
-def pair(member: Reason) -> tuple[str, str]:
+def pair(member: Member) -> tuple[str, str]:
     """What a line of a conflict is about, read from its words: who needs what, or what is asked for."""
-    asked = REQUEST.fullmatch(member.text)
+    asked = REQUEST.fullmatch(member_words(member))
     if asked is not None:
         return "", asked["name"]
-    said = SAYING.fullmatch(member.text.partition("; ")[0])
-    assert said is not None, member.text
+    said = SAYING.fullmatch(member_words(member).partition("; ")[0])
+    assert said is not None, member_words(member)
     return said["name"], said["target"]
 
 
@@ -124,7 +126,7 @@ def test_every_line_is_true_of_every_release_it_spans(problem: tuple[Table, dict
     for member in explained(table, requires).members:
         if member.kind != "rule":
             continue
-        for text in member.text.split("; "):
+        for text in member_words(member).split("; "):
             said = SAYING.fullmatch(text)
             assert said is not None, text
             for version in spanned(said["labels"], list(table[said["name"]])):
@@ -157,11 +159,11 @@ def test_nothing_is_blamed_that_the_conflict_does_without(problem: tuple[Table, 
     if is_possible(*problem):
         return
     conflict = explained(table, requires)
-    named = {name for member in conflict.members for name in NAMES if re.search(rf"\b{name}\b", member.text)}
+    named = {name for member in conflict.members for name in NAMES if re.search(rf"\b{name}\b", member_words(member))}
     taking_part = {name for member in conflict.members for name in pair(member) if name}
     assert named == taking_part
     assert all(member.component in taking_part for member in conflict.members)
-    assert all(name in taking_part or name not in conflict.conclusion for name in NAMES)
+    assert all(name in taking_part or name not in conclusion(conflict) for name in NAMES)
 
 
 @pytest.fixture(scope="module")
@@ -185,7 +187,7 @@ def test_an_explanation_is_never_longer_than_a_screen_and_every_line_has_a_sourc
         lines = conflict_lines(conflict)
         assert len(lines) <= MOST_LINES
         assert lines[-1].startswith("so ")
-        assert all(member.where for member in conflict.members), lines
+        assert all(sources_words(member.sources) for member in conflict.members), lines
 
 
 def test_facts_follow_rules_and_rules_follow_requests(conflicts: list[Conflict]) -> None:
@@ -207,7 +209,11 @@ def test_what_is_said_of_releases_of_the_shipped_matrix_stands_in_it(conflicts: 
     checked = 0
     for conflict in conflicts:
         for member in conflict.members:
-            for text in member.text.split("; ") if member.kind == "rule" and not member.where.startswith("rule ") else ():
+            for text in (
+                member_words(member).split("; ")
+                if member.kind == "rule" and not sources_words(member.sources).startswith("rule ")
+                else ()
+            ):
                 said = DECLARED.fullmatch(text)
                 if said is None or said["target"] == "driver" or "and others" in said["labels"]:
                     continue

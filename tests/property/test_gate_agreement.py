@@ -24,7 +24,7 @@ from provisioner.solve.joint import NoStackError, solve_system
 from provisioner.solve.outcome.answer import answer
 from provisioner.solve.outcome.require_cuda import require_cuda
 from provisioner.solve.problem import join
-from provisioner.solve.requirement import Key
+from provisioner.solve.requirement import Key, build_of
 from provisioner.solve.rules.gate_facts import facts_of
 from provisioner.solve.search.resolve import decide
 from provisioner.solve.search.universe import Universe
@@ -116,7 +116,8 @@ def problem_of(host: Host, platform: str, policy: str, asked: str) -> Problem:
 @lru_cache(maxsize=20_000)
 def runs(candidate: Candidate, host: Host, platform: str, policy: str) -> bool:
     """Whether one part of an image asks nothing of the driver and the GPU of a host that they are not."""
-    is_unmeasured = candidate.key.name == "pytorch" and candidate.subject[1].sass is None
+    build = build_of(candidate)
+    is_unmeasured = candidate.key.name == "pytorch" and build is not None and build.sass is None
     problem = problem_of(host, platform, policy, f"=={candidate.label}" if is_unmeasured else "")
     return all(passes(problem, requirement, host) for requirement in problem.needs.of(candidate))
 

@@ -14,18 +14,20 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from provisioner.solve.explain.fixes import AT_ONCE
 from provisioner.solve.joint import NoStackError, solve_joint
 from provisioner.solve.problem import join
-from provisioner.solve.stack import AT_ONCE
+from provisioner.words.conflict import fix_words
 from tests import small
 from tests.property.test_request_laws import NAMES, NUMBERS, REQUIRES, Wanted, World, table
 from tests.strategies import examples
+from tests.told import changes
 from tests.unit.solve.test_packages import Shelf, matrix_with_facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from provisioner.solve.stack import Conflict, Hint
+    from provisioner.grounds.conflict import Conflict, Fix
 
 pytestmark = pytest.mark.property
 
@@ -90,14 +92,14 @@ def ways(world: World) -> Iterator[tuple[Step, ...]]:
                     yield steps
 
 
-def read(world: World, hint: Hint) -> tuple[Step, ...]:
+def read(world: World, hint: Fix) -> tuple[Step, ...]:
     """What a hint tells a person to change, as steps."""
     found: list[Step] = []
-    for component, text in hint.changes:
+    for component, text in changes(hint):
         key, _, name = component.partition(".")
         if key == "constraints":
             lines = [one for one in dict.fromkeys(world.constraints) if one.name == name]
-            found.extend(("constraint", name, str(one)) for one in lines if LINE.format("constraint", one) in hint.text)
+            found.extend(("constraint", name, str(one)) for one in lines if LINE.format("constraint", one) in fix_words(hint))
         elif key == "overrides":
             found.append(("override", name, ""))
         else:
@@ -112,10 +114,10 @@ def test_hints_work_by_hand_and_where_there_is_a_way_there_is_a_hint(world: Worl
         return
     conflict = conflict_of(world)
     assert conflict is not None
-    told = [read(world, hint) for hint in conflict.hints]
-    for steps, hint in zip(told, conflict.hints, strict=True):
-        assert next(changed(world, steps).solutions(), None) is not None, hint.text
-        assert not any(set(other) < set(steps) for other in told), hint.text
+    told = [read(world, hint) for hint in conflict.fixes]
+    for steps, hint in zip(told, conflict.fixes, strict=True):
+        assert next(changed(world, steps).solutions(), None) is not None, fix_words(hint)
+        assert not any(set(other) < set(steps) for other in told), fix_words(hint)
     shortest = next(ways(world), None)
     event(
         "no way" if shortest is None else f"{len(shortest)} changes, {sum(kind != 'package' for kind, _, _ in shortest)} lines"

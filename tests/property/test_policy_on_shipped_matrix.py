@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from provisioner.matrix.load import load_matrix
 from provisioner.solve.problem import join
-from provisioner.solve.requirement import Candidate, Key
+from provisioner.solve.requirement import Candidate, ImageCandidate, Key, ReleaseCandidate, build_of, release_of
 from provisioner.solve.search.resolve import decide
 from provisioner.solve.search.universe import Universe
 from provisioner.spec.model import Spec
@@ -67,9 +67,9 @@ class Policy:
     def refuses(self, candidate: Candidate) -> bool:
         """Whether a candidate may not be in an answer; what a host states stays where the word is about what is chosen."""
         name, is_stated = candidate.key.component, candidate.label in self._facts.get(candidate.key, ())
-        release = candidate.subject[0] if candidate.subject else None
+        release = release_of(candidate)
         branch = self._branches.get(candidate.label.partition(".")[0]) if name == "driver" else None
-        end = branch.end_of_life if branch else candidate.subject[2].end_of_life if name == "image" else _end(candidate)
+        end = branch.end_of_life if branch else _end(candidate)
         has_ended = bool(end) and self._day > (end if len(end) == 10 else f"{end}-31")
         is_early = release is not None and bool(release.prerelease)
         refuses_ended = "end-of-life" in self._forbidden or (self._is_stable and "end-of-life" not in self._allowed)
@@ -94,7 +94,10 @@ class Policy:
 def _end(candidate: Candidate) -> str:
     """A distribution repairs its kernels and compilers for longer than their own projects do."""
     is_distributed = candidate.key.component in {"gcc", "clang"} or "-" in candidate.label
-    return candidate.subject[0].end_of_life if candidate.subject and not is_distributed else ""
+    if isinstance(candidate, ImageCandidate):
+        return candidate.image.end_of_life
+    release = release_of(candidate)
+    return release.end_of_life if release is not None and not is_distributed else ""
 
 
 class Clauses:
@@ -238,12 +241,12 @@ def test_nothing_a_policy_allows_and_wants_more_would_work() -> None:
 
 def _is_same(one: Candidate, other: Candidate) -> bool:
     """Of two builds of one name for two platforms, the same one."""
-    return one.label == other.label and (one.subject or ())[1:2] == (other.subject or ())[1:2]
+    return one.label == other.label and build_of(one) == build_of(other)
 
 
 def test_the_second_opinion_refuses_a_beta_unless_it_is_allowed() -> None:
     beta = next(one for one in shipped().components["driver"].releases if one.prerelease)
-    candidate = Candidate(Key("driver", "host 1"), beta.version, str(beta.version), (beta, None))
+    candidate = ReleaseCandidate(Key("driver", "host 1"), beta.version, str(beta.version), beta)
     plain = {"strategy": "newest", "allow": [], "forbid": [], "prefer": {}, "avoid": {}}
     assert Policy(plain, {}).refuses(candidate)
     assert not Policy({**plain, "allow": ["prerelease"]}, {}).refuses(candidate)

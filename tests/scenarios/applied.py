@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tests.told import changes, hosts
+
 if TYPE_CHECKING:
-    from provisioner.solve.stack import Hint
+    from provisioner.grounds.conflict import Fix
 
 SIGNS = ("==", ">=", "<=")
 DRIVERS = {"driver": "nvidia", "amdgpu": "amdgpu", "webdriver": "webdriver"}
@@ -24,12 +26,12 @@ SECURE_BOOT = {
 }
 
 
-def applied(scenario: dict[str, Any], hint: Hint) -> dict[str, Any]:
+def applied(scenario: dict[str, Any], hint: Fix) -> dict[str, Any]:
     """The scenario after every change of a hint."""
     edited = copy.deepcopy(scenario)
     gone = set()
-    for place, (component, change) in enumerate(hint.changes):
-        host = hint.hosts[place] if hint.hosts else ""
+    for place, (component, change) in enumerate(changes(hint)):
+        host = hosts(hint)[place] if hosts(hint) else ""
         if (component, change) == ("target", "left out"):
             gone.add(host)
         else:

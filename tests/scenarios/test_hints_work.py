@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provisioner.solve.stack import Conflict
+from provisioner.grounds.conflict import Conflict
+from provisioner.words.conflict import fix_words
 from tests.scenarios.applied import applied
 from tests.scenarios.test_scenarios import HERE, SCENARIOS, outcome, read
+from tests.told import changes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,12 +25,12 @@ def test_every_hint_gives_what_it_says(path: Path, tmp_path: Path) -> None:
     scenario = read(path)
     conflict = outcome(scenario, tmp_path)
     assert isinstance(conflict, Conflict)
-    for hint in conflict.hints:
-        if any(component == "gpu" for component, _ in hint.changes) and len(scenario["hosts"][0]["gpus"]) > 1:
+    for hint in conflict.fixes:
+        if any(component == "gpu" for component, _ in changes(hint)) and len(scenario["hosts"][0]["gpus"]) > 1:
             continue  # of several GPUs the words say which one, the changes cannot
         again = outcome(applied(scenario, hint), tmp_path)
-        assert not isinstance(again, Conflict), f"{hint.text}: {again}"
-        assert given(again, hint.gives) == dict(hint.gives), hint.text
+        assert not isinstance(again, Conflict), f"{fix_words(hint)}: {again}"
+        assert given(again, hint.gives) == dict(hint.gives), fix_words(hint)
 
 
 def given(stack: Stack, names: object) -> dict[str, str]:
@@ -42,7 +44,7 @@ def given(stack: Stack, names: object) -> dict[str, str]:
 def test_no_two_hints_say_the_same(path: Path, tmp_path: Path) -> None:
     conflict = outcome(read(path), tmp_path)
     assert isinstance(conflict, Conflict)
-    changes = [frozenset(hint.changes) for hint in conflict.hints]
+    changes = [frozenset(changes(hint)) for hint in conflict.fixes]
     assert len(set(changes)) == len(changes)
     for one in changes:
         assert not any(other < one for other in changes), "a hint with a change that is not needed"

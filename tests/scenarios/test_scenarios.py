@@ -14,23 +14,23 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from msgspec.json import decode
-from provisioner.solve.explain.words import conflict_lines
 from ruamel.yaml import YAML
 
+from provisioner.grounds.conflict import Conflict
 from provisioner.host.model import Host
 from provisioner.index.client import PackageIndex
 from provisioner.index.http.settings import IndexLocation, IndexSettings
 from provisioner.matrix.load import load_matrix
 from provisioner.solve.joint import NoStackError, solve_joint, solve_system
 from provisioner.solve.problem import join
-from provisioner.solve.stack import Conflict
 from provisioner.solve.target import TargetHost, Wish
 from provisioner.spec.model import Spec
+from provisioner.words.conflict import conflict_lines
 from provisioner.words.relaxation import relaxation_words
 from tests.lock_examples import lock_of
 from tests.loopback_index import LoopbackIndex
 from tests.standard_lock import assert_selects_its_stacks
-from tests.told import unverified
+from tests.told import changes, unverified
 
 if TYPE_CHECKING:
     from provisioner.matrix.model import Matrix
@@ -118,7 +118,7 @@ def check_stack(stack: Stack, expected: dict[str, Any]) -> None:
 def check_conflict(conflict: Conflict, expected: dict[str, Any]) -> None:
     members = sorted(f"{member.kind} {member.component}" for member in conflict.members)
     assert members == sorted(expected["conflict"]), "\n".join(conflict_lines(conflict))
-    changes = [" & ".join(f"{name} {change}" for name, change in hint.changes) for hint in conflict.hints]
+    changes = [" & ".join(f"{name} {change}" for name, change in changes(hint)) for hint in conflict.fixes]
     for hint in expected.get("hints", []):
         assert hint in changes
     if "explanation" in expected:

@@ -51,7 +51,7 @@ def test_a_class_counts_machines_and_goes_by_its_first_name() -> None:
     )
     assert (one.name, one.nodes) == ("a", 41)
     assert one.target.label == "a"
-    assert one.target.place("driver") == one.target.place("gpus.0") == "x.csv:2"
+    assert str(one.target.place("driver").place) == str(one.target.place("gpus.0").place) == "x.csv:2"
 
 
 def test_what_nothing_reads_does_not_part_classes() -> None:

@@ -11,8 +11,8 @@ from provisioner.errors import InvalidDocumentError
 from provisioner.lock.compare import compare, compare_texts
 from provisioner.lock.compare_words import comparison_lines, summary
 from provisioner.lock.file import write_lock
-from provisioner.lock.model import LockedFile, LockedPackage, LockedPin, LockedStack
-from provisioner.solve.stack import BaseImage, Reason
+from provisioner.lock.model import LockedFile, LockedPackage, LockedPin, LockedStack, Reason
+from provisioner.solve.stack import BaseImage
 from tests.lock_examples import IMAGE_DIGEST, PACKAGES, cpu_stack, cuda_stack, lock_of
 
 if TYPE_CHECKING:

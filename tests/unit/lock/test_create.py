@@ -6,11 +6,15 @@ import pytest
 from msgspec.structs import replace
 
 from provisioner.document import FileError
+from provisioner.grounds.predicate import Ended
+from provisioner.grounds.relaxation import DriverWay, Lifecycle
+from provisioner.grounds.requirement import Subject
 from provisioner.index.model import DIRECT_URL, IndexFile
 from provisioner.lock.artifact import UnhashedFileError
 from provisioner.lock.create import InconsistentStackError, create_lock, local_files
 from provisioner.lock.file import write_lock
-from provisioner.solve.stack import BaseImage, PackagePin, Reason, Relaxation
+from provisioner.places import Place
+from provisioner.solve.stack import BaseImage, PackagePin
 from tests.lock_examples import (
     INSTALLERS,
     MATRIX_DIGEST,
@@ -24,6 +28,7 @@ from tests.lock_examples import (
     torch_wheel,
     with_file,
 )
+from tests.told import needs, states
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -253,43 +258,45 @@ def test_narrowing_keeps_the_environment_of_the_platform() -> None:
 
 
 def test_the_rules_behind_a_host_requirement_are_kept_and_those_of_the_machine_are_not() -> None:
-    def reason(component: str, text: str, where: str, kind: str = "rule") -> Reason:
-        return Reason(component=component, kind=kind, text=text, where=where)
-
     stack = cuda_stack()
+    cuda = Place.parse("matrices/cuda.yaml:263")
     driver = replace(
         stack.pins[2],
         reasons=(
-            reason("driver", "the host has driver 535.104.05", "hosts/a100.yaml:5", "fact"),
-            reason(
-                "fabric_manager", "fabric_manager 535.104.05 needs driver of the same version", "matrices/fabric_manager.yaml:9"
-            ),
-            reason("image", "image x needs driver >=560", "matrices/image.yaml:3"),
-            reason("cuda", "cuda 12.6.3 needs driver >=525.60.13", "matrices/cuda.yaml:263"),
+            states("driver", "535.104.05"),
+            needs("fabric_manager 535.104.05", "driver", "==535.104.05", source=Place.parse("matrices/fabric_manager.yaml:9")),
+            needs("image x", "driver", ">=560", source=Place.parse("matrices/image.yaml:3")),
+            needs("cuda 12.6.3", "driver", ">=525.60.13", source=cuda),
         ),
     )
-    kernel = replace(driver, component="kernel", reasons=(reason("cuda", "cuda 12.6.3 needs kernel >=4.15", "x"),))
+    kernel = replace(driver, component="kernel", reasons=(needs("cuda 12.6.3", "kernel", ">=4.15", source=Place("x")),))
     locked = lock_of(replace(stack, pins=(*stack.pins[:2], driver, kernel))).stacks[0]
-    assert locked.host_reasons == {"driver": (reason("cuda", "cuda 12.6.3 needs driver >=525.60.13", "matrices/cuda.yaml"),)}, (
-        "the kernel is not required of hosts"
-    )
+    (reason,) = locked.host_reasons["driver"]
+    assert (reason.text, reason.where) == ("cuda 12.6.3 needs driver >=525.60.13", "matrices/cuda.yaml")
+    assert (reason.type, reason.subject, reason.object, reason.ranges) == ("needs", "cuda 12.6.3", "driver", (">=525.60.13",))
+    assert set(locked.host_reasons) == {"driver"}, "the kernel is not required of hosts"
 
 
 def test_relaxations_are_named_but_not_those_of_the_machine() -> None:
-    used = [
-        Relaxation(
-            name="minor-version", component="cuda", text="driver 535.104.05 knows CUDA 12.2", where="matrices/driver.yaml:1"
+    used = (
+        DriverWay(
+            component="cuda",
+            way="minor-version",
+            driver="535.104.05",
+            native="12.2",
+            cuda="12.6",
+            source=Place("matrices/driver.yaml"),
         ),
-        Relaxation(name="end-of-life", component="driver", text="branch 535 ended", where="matrices/driver.yaml:2"),
-    ]
-    assert lock_of(replace(cuda_stack(), relaxations=tuple(used))).stacks[0].relaxations == ("minor-version (cuda)",)
+        Lifecycle(component="driver", subject=Subject("driver", "535.104.05"), predicate=Ended("2026-06", "535"), source=None),
+    )
+    assert lock_of(replace(cuda_stack(), relaxations=used)).stacks[0].relaxations == ("minor-version (cuda)",)
     assert "relaxations" not in write_lock(lock_of(cuda_stack()))
 
 
 def test_a_place_in_a_folder_of_the_matrix_loses_its_line_too() -> None:
     stack = cuda_stack()
-    where = "matrices/libraries/cusparselt.yaml:159"
-    pin = replace(stack.pins[1], reasons=(replace(stack.pins[1].reasons[0], where=where),))
+    where = Place("matrices/libraries/cusparselt.yaml", 159)
+    pin = replace(stack.pins[1], reasons=(needs("cusparselt 0.7", "cuda", "12.6", source=where),))
     (locked,) = (one for one in lock_of(replace(stack, pins=(pin,))).stacks[0].pins)
     assert locked.reasons[0].where == "matrices/libraries/cusparselt.yaml"
 

@@ -12,15 +12,20 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from provisioner.errors import ProvisionError
+from provisioner.grounds.bound import Specifier
+from provisioner.grounds.doubt import UnpinnedImage, Unstated
+from provisioner.grounds.predicate import Requires
+from provisioner.grounds.requirement import Entails, HostFact, Relation, RequiresComponent, Subject
+from provisioner.grounds.source import Metadata
 from provisioner.index.metadata.details import identities_in
 from provisioner.index.model import DIRECT_URL, IndexFile
 from provisioner.lock.file import parse_lock, verify_digest, write_lock
 from provisioner.lock.model import LockedFile
 from provisioner.lock.origin import Origins, with_origins
-from provisioner.solve.stack import BaseImage, PackagePin, Pin, Reason, Stack
+from provisioner.places import HostPlace, Place
+from provisioner.solve.stack import BaseImage, PackagePin, Pin, Stack
 from provisioner.versions import Version
 from tests.lock_examples import INSTALLERS, cuda_stack, lock_of
-from tests.told import unverified
 
 if TYPE_CHECKING:
     import random
@@ -35,6 +40,22 @@ VERSIONS = st.from_regex(r"[0-9]{1,2}\.[0-9]{1,2}(\+cu[0-9]{3})?", fullmatch=Tru
 LINES = st.text(st.characters(exclude_categories=["Cc", "Cs"]), max_size=20)
 SHA256 = st.text("0123456789abcdef", min_size=64, max_size=64)
 PLATFORMS = ("linux/amd64", "linux/arm64", "macos/x86_64")
+
+
+SUBJECTS = st.builds(Subject, WORDS, VERSIONS)
+GROUNDS = (
+    st.builds(RequiresComponent, name=WORDS, range=LINES, place=st.builds(Place, WORDS, st.integers(0, 99)))
+    | st.builds(HostFact, name=WORDS, value=WORDS, host=WORDS, place=st.builds(lambda file: HostPlace(Place(file)), WORDS))
+    | st.builds(
+        Entails,
+        name=WORDS,
+        subject=SUBJECTS,
+        predicate=st.builds(lambda name, text: Requires(name, (Specifier(text),)), WORDS, LINES),
+        relation=st.builds(Relation, WORDS, WORDS),
+        cited=st.none() | st.builds(Metadata, WORDS, VERSIONS),
+    )
+)
+DOUBTS = st.builds(Unstated, fact=WORDS, host=WORDS, profile_key=WORDS) | st.builds(UnpinnedImage, reference=LINES)
 
 
 @st.composite
@@ -58,13 +79,12 @@ def package_pins(draw: st.DrawFn, name: str) -> PackagePin:
 def stacks(draw: st.DrawFn, platform: str) -> Stack:
     names = draw(st.lists(WORDS, unique=True, max_size=5))
     texts = st.dictionaries(WORDS, LINES, max_size=3)
-    reason = st.builds(Reason, component=WORDS, kind=st.sampled_from(["request", "rule", "fact"]), text=LINES, where=WORDS)
     pins = st.builds(
         lambda **fields: Pin(**fields),  # noqa: PLW0108 - the signature of `Pin` names types that only the type checker has
         component=WORDS,
         version=st.just(Version.parse("1.2")),
         build=WORDS,
-        reasons=st.lists(reason, max_size=3).map(tuple),
+        reasons=st.lists(GROUNDS, max_size=3).map(tuple),
     )
     return Stack(
         platform=platform,
@@ -76,7 +96,7 @@ def stacks(draw: st.DrawFn, platform: str) -> Stack:
         require_cuda=draw(LINES),
         arch_list=tuple(draw(st.lists(WORDS, max_size=3))),
         environment=draw(texts),
-        unverified=tuple(draw(st.lists(LINES, max_size=2))),
+        doubts=tuple(draw(st.lists(DOUBTS, max_size=2))),
         image=draw(st.none() | st.builds(BaseImage, reference=WORDS, glibc=LINES, python=LINES, require_cuda=LINES)),
         packages=tuple(draw(package_pins(name)) for name in names),
         runs=draw(st.sampled_from(["container", "host"])),
@@ -135,7 +155,7 @@ def _shuffled(stack: Stack, order: random.Random) -> Stack:
         environment=pairs(stack.environment),
         packages=tuple(order.sample(stack.packages, len(stack.packages))),
         pins=tuple(order.sample(stack.pins, len(stack.pins))),
-        unverified=tuple(order.sample(unverified(stack), len(stack.unverified))),
+        doubts=tuple(order.sample(stack.doubts, len(stack.doubts))),
     )
 
 

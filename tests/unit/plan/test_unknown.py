@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from msgspec import convert
 
+from provisioner.grounds.doubt import FromSource, UndocumentedKernel, Unstated, UnsupportedGpu
+from provisioner.grounds.requirement import Subject
 from provisioner.host.model import Host
 from provisioner.plan.judge import Aim
 from provisioner.plan.machine import Machine, machines_of
@@ -14,6 +16,7 @@ from provisioner.plan.stranger import own_accelerator, stranger
 from provisioner.plan.unknown import find_out, is_known_absent, missing
 from provisioner.solve.target import TargetHost
 from provisioner.spec.model import Spec
+from provisioner.versions import Range
 from provisioner.words.conflict import member_words
 from provisioner.words.notation import sources_words
 
@@ -40,11 +43,11 @@ def test_where_nouveau_holds_the_gpu_there_is_nothing_to_ask() -> None:
 
 def test_what_the_end_rests_on_is_asked_for_and_nothing_else() -> None:
     said = (
-        "container_toolkit: node does not state it",
-        "gpu: gfx1030 has code in the build, but AMD does not list it as supported by ROCm 6.4",
-        "kernel: driver 470.1 is documented on kernel <6.10; node states 6.14",
-        "pytorch_build: pytorch 2.2.1+cu102 is compiled from source: no binary is published",
-        "virtualization: node does not state it",
+        Unstated(fact="container_toolkit", host="node"),
+        UnsupportedGpu(device="gfx1030", rocm="6.4"),
+        UndocumentedKernel(host="node", driver="470.1", kernel="6.14", documented=Range.parse("<6.10")),
+        FromSource(part="pytorch_build", subject=Subject("pytorch", "2.2.1+cu102")),
+        Unstated(fact="virtualization", host="node"),
     )
     known = machine(kernel="6.14")
     assert missing(known, known.facts, said, has_gpus=True) == ("container_toolkit", "virtualization")

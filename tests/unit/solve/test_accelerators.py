@@ -9,11 +9,13 @@ import pytest
 from provisioner.matrix.model import GfxOverride, Gpu, Variables
 from provisioner.solve.joint import NoStackError, solve_system
 from provisioner.solve.problem import join
+from provisioner.words.conflict import member_words
 from tests import small
-from tests.told import unverified
+from tests.told import changes, unverified
 
 if TYPE_CHECKING:
-    from provisioner.solve.stack import Conflict, Stack
+    from provisioner.grounds.conflict import Conflict
+    from provisioner.solve.stack import Stack
 
 ORDER = ("pytorch", "cuda", "rocm", "cuda_driver", "webdriver", "amdgpu", "driver", "driver_module", "kernel", "macos", "gpu")
 HSA = (("HSA_OVERRIDE_GFX_VERSION", "10.3.0"),)
@@ -115,12 +117,12 @@ def test_an_amd_gpu_calls_for_rocm_and_its_own_driver() -> None:
 def test_an_amdgpu_driver_too_old_for_rocm_is_refused_with_the_newer_one_as_hint() -> None:
     conflict = refused({**AMD, "driver": {"kind": "amdgpu", "version": "6.0"}})
     assert sorted({member.component for member in conflict.members}) >= ["amdgpu"]
-    assert ("amdgpu", ">=6.4") in [change for hint in conflict.hints for change in hint.changes]
+    assert ("amdgpu", ">=6.4") in [change for hint in conflict.fixes for change in changes(hint)]
 
 
 def test_a_target_nobody_compiled_for_is_refused_and_never_served_by_the_cpu() -> None:
     conflict = refused({"gpus": [{"gfx": "gfx1100"}]})
-    assert any(member.text == "the host has gpu gfx1100" for member in conflict.members)
+    assert any(member_words(member) == "the host has gpu gfx1100" for member in conflict.members)
 
 
 def test_a_gpu_that_passes_for_another_is_served_with_its_variable_and_said_to_be_unsupported() -> None:
@@ -150,7 +152,7 @@ def test_a_web_driver_goes_with_one_build_of_macos_exactly() -> None:
     other = {**IMAC, "os": {"id": "macos", "version": "10.13.6", "build": "17G8030"}}
     conflict = refused(other, platform=MAC)
     assert {member.component for member in conflict.members} == {"webdriver", "macos"}
-    assert ("webdriver", "==387.1.40.130") in [change for hint in conflict.hints for change in hint.changes]
+    assert ("webdriver", "==387.1.40.130") in [change for hint in conflict.fixes for change in changes(hint)]
 
 
 def test_a_macos_stated_without_its_build_stays_open_and_unverified() -> None:

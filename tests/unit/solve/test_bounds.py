@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from msgspec.structs import replace
 from packaging.specifiers import SpecifierSet
-from provisioner.solve.explain.words import conflict_lines, hint_line
 
 from provisioner.solve.choices.bounds import ForPython
 from provisioner.solve.joint import NoStackError, solve_joint, solve_system
 from provisioner.solve.problem import join
 from provisioner.solve.requirement import Candidate, Key
 from provisioner.versions import Version
+from provisioner.words.conflict import conflict_lines, fix_line, fix_words
 from provisioner.words.notation import source_words
 from provisioner.words.relaxation import relaxation_words
 from tests import small
@@ -50,7 +50,7 @@ def refused(*arguments: Any, **spec: Any) -> list[str]:  # noqa: ANN401
     with pytest.raises(NoStackError) as caught:
         solved(*arguments, **spec)
     conflict = caught.value.conflict
-    return [*conflict_lines(conflict), *(f"hint: {hint_line(hint)}" for hint in conflict.fixes)]
+    return [*conflict_lines(conflict), *(f"hint: {fix_line(hint)}" for hint in conflict.fixes)]
 
 
 def test_a_constraint_bounds_what_somebody_requires_and_brings_nothing_in() -> None:
@@ -168,7 +168,7 @@ def hashed(digits: str) -> dict[str, str] | list[str]:
     try:
         return versions(solve_joint(join(matrix_with_facts(), wish), lambda _: Hashing(TABLE)))
     except NoStackError as error:
-        return [*conflict_lines(error.conflict), *(hint.text for hint in error.conflict.fixes)]
+        return [*conflict_lines(error.conflict), *(fix_words(hint) for hint in error.conflict.fixes)]
 
 
 def test_only_files_with_a_given_hash_are_chosen() -> None:

@@ -26,7 +26,7 @@ def test_a_label_that_a_platform_has_means_no_build_of_another_one(matrix: Matri
     wish = small.wish({"python": "==3.12"}, platform=platform, accelerator=accelerator)
     for name in LABELLED_BUILDS:
         builds = [
-            (one.label, one.subject[1].platforms) for one in candidates_of(matrix.components[name], wish) if one.subject[1]
+            (one.label, one.build.platforms) for one in candidates_of(matrix.components[name], wish) if one.build is not None
         ]
         own = {label for label, platforms in builds if not platforms or platform in platforms}
         assert [label for label, platforms in builds if label in own and platforms and platform not in platforms] == []

@@ -8,6 +8,7 @@ from packaging.requirements import Requirement
 from packaging.version import Version as PackageVersion
 
 from provisioner.errors import UnavailableError
+from provisioner.grounds.requirement import SpecLine
 from provisioner.index.model import Environment, IndexFile, PackageRelease
 from provisioner.solve.problem import join
 from provisioner.solve.python.packages import PackageWorld
@@ -113,14 +114,14 @@ def test_refuting_reads_nothing_of_the_index_and_says_no_only_when_that_is_sure(
     read = len(shelf.read)
     assert search.refutes()
     assert search.refutes(given=(universe.candidates(ALPHA)[0],))
-    assert not search.refutes(without={"packages.alpha"}, present=(ALPHA,))
+    assert not search.refutes(without={SpecLine("packages", "alpha")}, present=(ALPHA,))
     assert len(shelf.read) == read
 
 
 def test_a_key_nobody_requires_is_chosen_when_it_must_be_present(searches: list[CompleteSearch]) -> None:
     search = CompleteSearch(made(Shelf(limited(3)), "alpha<2"))
     searches.append(search)
-    pins = search.best(without={"packages.alpha"}, present=(BETA,))
+    pins = search.best(without={SpecLine("packages", "alpha")}, present=(BETA,))
     assert pins is not None
     assert pins[BETA].label == "3"
     assert ALPHA not in pins

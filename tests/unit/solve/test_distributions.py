@@ -12,8 +12,9 @@ from provisioner.matrix.model import Release
 from provisioner.matrix.model_distributions import Distribution, ImpliedNeed
 from provisioner.solve.problem import Problem, join
 from provisioner.solve.python.distributions import DistributionFacts, has_abi
-from provisioner.solve.requirement import PACKAGE, PYTORCH, Candidate, Key, Requirement
+from provisioner.solve.requirement import PACKAGE, PYTORCH, FileCandidate, Key, Requirement
 from provisioner.versions import Version
+from provisioner.words.ground import say
 from tests import small
 
 OLD = ImpliedNeed(versions="==1.*", cxx11_abi=False, because="invented")
@@ -38,8 +39,8 @@ def asked(version: str, filename: str, *, index: str = "pypi", variant: str = ""
     """What a file of a version is asked for."""
     file = IndexFile(filename=filename.format(version), url="https://files.test/codec", index=index, sha256="0" * 64)
     release = PackageRelease(name=canonicalize_name("codec"), version=PackageVersion(version), file=file)
-    candidate = Candidate(Key("codec", PACKAGE), Version.named(version), version, release)
-    return list(DistributionFacts(problem(), variant).of(candidate, release))
+    candidate = FileCandidate(Key("codec", PACKAGE), Version.named(version), version, release)
+    return list(DistributionFacts(problem(), variant).of(candidate))
 
 
 def allowed(requirement: Requirement) -> set[str]:
@@ -56,7 +57,7 @@ def allowed(requirement: Requirement) -> set[str]:
 def test_a_wheel_needs_a_build_of_its_abi_or_one_whose_abi_nobody_knows(version: str, words: str, labels: set[str]) -> None:
     (found,) = asked(version, LINUX)
     assert (found.key, allowed(found)) == (PYTORCH, labels)
-    assert found.ground.text == (
+    assert say(found.ground) == (
         f"codec {version} needs a build of the {words} C++ ABI of PyTorch: "
         "its libraries call functions by their names in that ABI"
     )

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 from packaging.specifiers import SpecifierSet
-from provisioner.solve.explain.words import conflict_lines
 
 from provisioner.index.client import PackageIndex
 from provisioner.index.http.settings import IndexLocation, IndexSettings
@@ -14,6 +13,7 @@ from provisioner.index.model import EARLY, Environment
 from provisioner.solve.joint import NoStackError, solve_joint
 from provisioner.solve.problem import join
 from provisioner.solve.python.early import names_prerelease
+from provisioner.words.conflict import conflict_lines
 from provisioner.words.relaxation import relaxation_words
 from tests import small
 from tests.loopback_index import LoopbackIndex

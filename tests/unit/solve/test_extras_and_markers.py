@@ -11,6 +11,7 @@ from provisioner.index.model import Environment
 from provisioner.solve.choices.markers import Markers, is_settled
 from provisioner.solve.joint import solve_joint
 from provisioner.solve.problem import join
+from provisioner.words.choice import caution_words
 from tests import small
 from tests.unit.solve.test_packages import Shelf, matrix_with_facts
 
@@ -77,7 +78,7 @@ def warnings(packages: list[str]) -> tuple[dict[str, str], tuple[str, ...]]:
     wish = small.wish({"python": "3.11"}, {}, packages=packages)
     places = {f"packages.{index}": f"provision.yaml:{index + 3}" for index in range(len(packages))}
     stack = solve_joint(join(matrix_with_facts(), replace(wish, places=places)), lambda _: Shelf(TABLE))
-    return {package.name: package.version for package in stack.packages}, stack.warnings
+    return {package.name: package.version for package in stack.packages}, tuple(map(caution_words, stack.warnings))
 
 
 def test_an_extra_that_nobody_has_is_told_with_who_asks_for_it() -> None:

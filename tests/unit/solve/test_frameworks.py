@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from provisioner.solve.explain.words import conflict_lines
 
+from provisioner.grounds.bound import Specifier
+from provisioner.grounds.conflict import Conflict, Member, Span, Statement, Subjects
+from provisioner.grounds.predicate import InstalledAs, NoFile, Predicate, Requires
+from provisioner.grounds.requirement import Relation
 from provisioner.index.model import Environment
 from provisioner.solve.explain.conflict import explain_conflict
 from provisioner.solve.joint import NoStackError, solve_system
@@ -15,7 +18,7 @@ from provisioner.solve.problem import join
 from provisioner.solve.python.packages import PackageWorld
 from provisioner.solve.search.resolve import decide
 from provisioner.solve.search.universe import Universe
-from provisioner.solve.stack import Conflict, Reason
+from provisioner.words.conflict import conflict_lines
 from tests import small
 from tests.told import unverified
 from tests.unit.solve.test_packages import Shelf
@@ -199,14 +202,22 @@ def test_a_conflict_over_the_distribution_of_a_framework_is_told() -> None:
 
 
 def test_what_only_repeats_a_name_and_version_is_left_out_where_others_tell_of_it() -> None:
-    def lines(*texts: str) -> tuple[str, ...]:
-        reasons = tuple(Reason(kind="rule", component="tensorflow", text=text, where="") for text in texts)
-        return conflict_lines(Conflict(members=reasons, conclusion=""))
+    def statement(label: str, predicate: Predicate) -> Statement:
+        return Statement(name="tensorflow", subjects=(Subjects(spans=(Span(label, label),)),), predicate=predicate)
 
-    itself, other = "tensorflow 2.21 is installed as tensorflow==2.21", "tensorflow 2.21 needs numpy<2"
-    assert lines(itself, other) == (other,)
-    assert lines(f"{itself}; tensorflow 2.20 is installed as tensorflow==2.20", other) == (other,)
-    assert lines(itself) == (itself,), "alone it says what is asked for"
-    extra = "tensorflow 2.21 is installed as tensorflow[and-cuda]==2.21"
-    assert lines(extra, other) == (extra, other)
-    assert lines(f"{itself}: no index offers it", other) == (f"{itself}: no index offers it", other)
+    def installed(label: str, name: str = "tensorflow") -> Statement:
+        return statement(label, InstalledAs(name, (Specifier(f"=={label}"),)))
+
+    def lines(*members: tuple[Statement, ...]) -> tuple[str, ...]:
+        group = Relation("tensorflow", "it")
+        told = (Member(kind="rule", component="tensorflow", group=group, clauses=one, sources=()) for one in members)
+        return conflict_lines(Conflict(members=tuple(told)))
+
+    itself, extra = (installed("2.21"),), (installed("2.21", "tensorflow[and-cuda]"),)
+    other = (statement("2.21", Requires("numpy", (Specifier("<2"),))),)
+    said = "tensorflow 2.21 needs numpy<2"
+    assert lines(itself, other) == (said,)
+    assert lines((*itself, installed("2.20")), other) == (said,)
+    assert lines(itself) == ("tensorflow 2.21 is installed as tensorflow==2.21",), "alone it says what is asked for"
+    assert lines(extra, other) == ("tensorflow 2.21 is installed as tensorflow[and-cuda]==2.21", said)
+    assert lines((statement("2.21", NoFile("no index offers it")),), other) == ("tensorflow 2.21: no index offers it", said)

@@ -13,13 +13,15 @@ from provisioner.solve.problem import join
 from provisioner.solve.rules.gate_facts import brands_of, cuda_of, facts_of
 from provisioner.solve.rules.guards import Guards
 from provisioner.versions import Version
-from provisioner.words.notation import source_words
+from provisioner.words.conflict import member_words
+from provisioner.words.notation import source_words, sources_words
 from provisioner.words.relaxation import relaxation_words
 from tests import small
-from tests.told import unverified
+from tests.told import changes, unverified
 
 if TYPE_CHECKING:
-    from provisioner.solve.stack import Conflict, Stack
+    from provisioner.grounds.conflict import Conflict
+    from provisioner.solve.stack import Stack
 
 OFFICIAL = "cuda>=12.6 brand=tesla,driver>=550,driver<551 brand=nvidia,driver>=550,driver<551"
 BRANCHES = {"470": "11.4", "535": "12.2", "550": "12.4", "560": "12.6", "580": "13.0"}
@@ -81,7 +83,7 @@ def test_a_named_base_refuses_a_host_with_the_exact_clauses(image: dict[str, str
         " cuda>=12.6: the driver's CUDA is 12.4;"
         " brand=tesla or brand=nvidia: the brand of gpu 7.5 (GeForce Card) is geforce or geforcertx"
     )
-    assert [(one.component, one.kind, one.text) for one in members] == [
+    assert [(one.component, one.kind, member_words(one)) for one in members] == [
         ("image", "request", f"the base image is {reference}"),
         ("image", "rule", says),
         ("driver", "fact", "the host has driver 550.54.15"),
@@ -91,14 +93,15 @@ def test_a_named_base_refuses_a_host_with_the_exact_clauses(image: dict[str, str
 def test_the_gate_of_a_known_base_is_cited_and_that_of_another_is_the_line_of_the_spec() -> None:
     (_, known, _) = refused("550.54.15", GEFORCE, image=KNOWN).members
     (_, foreign, _) = refused("550.54.15", GEFORCE, image=FOREIGN).members
-    assert (known.where, foreign.where) == ("an invented table, row 1", "the spec")
+    assert (sources_words(known.sources), sources_words(foreign.sources)) == ("an invented table, row 1", "the spec")
 
 
 def test_what_the_spec_says_of_a_known_base_holds_before_what_the_matrix_says() -> None:
     assert solved("550.54.15", GEFORCE, image={**KNOWN, "require": "cuda>=12.4"}).verdict == "unverified"
     members = refused("580.65.06", TESLA, image={**KNOWN, "require": "cuda>=13.1"}).members
     assert (
-        members[1].text == "base image vendor/cuda:12.6 lets in hosts with `cuda>=13.1`; cuda>=13.1: the driver's CUDA is 13.0"
+        member_words(members[1])
+        == "base image vendor/cuda:12.6 lets in hosts with `cuda>=13.1`; cuda>=13.1: the driver's CUDA is 13.0"
     )
 
 
@@ -136,18 +139,18 @@ def test_an_unknown_brand_is_told_and_refuses_nothing() -> None:
 def test_a_gpu_no_driver_helps_is_what_the_conflict_is_about() -> None:
     conflict = refused("560.35.05", TESLA, image={**FOREIGN, "require": "cuda>=12.0,arch>=9.0"})
     assert [(one.component, one.kind) for one in conflict.members] == [("image", "request"), ("image", "rule"), ("gpu", "fact")]
-    assert conflict.members[1].text == (
+    assert member_words(conflict.members[1]) == (
         "base image my/base:1 lets in hosts with `cuda>=12.0,arch>=9.0`;"
         " arch>=9.0: the compute capability of gpu 7.5 (Tesla T4) is 7.5"
     )
-    assert (("gpu", "==9.0"),) in [hint.changes for hint in conflict.hints]
+    assert (("gpu", "==9.0"),) in [changes(hint) for hint in conflict.fixes]
 
 
 def test_every_gpu_of_a_host_must_pass() -> None:
     both = (TESLA, {"compute_capability": "9.0"})
     assert solved("560.35.05", *both, image={**FOREIGN, "require": "arch>=7.5"}).components["gpu"] == "7.5, 9.0"
     members = refused("560.35.05", *both, image={**FOREIGN, "require": "arch<9"}).members
-    assert members[-1].text == "the host has gpu 9.0"
+    assert member_words(members[-1]) == "the host has gpu 9.0"
 
 
 def test_a_clause_nobody_knows_is_told() -> None:
@@ -181,7 +184,7 @@ def test_the_gate_of_a_chosen_base_is_replaced_and_named_only_where_it_would_hav
 
 def test_what_a_foreign_base_holds_is_the_cuda_of_the_stack() -> None:
     conflict = refused("560.35.05", TESLA, image={"base": "my/base:1", "cuda": "12.4.1"})
-    assert any(one.text.startswith("image my/base:1 needs cuda ==12.4.*") for one in conflict.members)
+    assert any(member_words(one).startswith("image my/base:1 needs cuda ==12.4.*") for one in conflict.members)
 
 
 @pytest.mark.parametrize("accelerator", ["cpu", "rocm"])

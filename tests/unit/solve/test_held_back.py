@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from provisioner.solve.explain.words import stack_rows
+from typing import TYPE_CHECKING
 
+from provisioner.cli.stack_words import stack_rows
 from provisioner.errors import UnavailableError
 from provisioner.solve.joint import solve_joint
 from provisioner.solve.outcome.held_back import held_back
-from provisioner.solve.requirement import PYTORCH
+from provisioner.solve.requirement import PYTORCH, build_of
 from provisioner.solve.search.resolve import decide
-from provisioner.solve.stack import HeldBack
 from provisioner.words.choice import held_back_words
+from provisioner.words.notation import source_words
 from tests.unit.solve.test_packages import Shelf, universe
+
+if TYPE_CHECKING:
+    from provisioner.grounds.choice import HeldBack
 
 
 def found(shelf: Shelf, packages: list[str], *gpus: str, pytorch: str = "") -> list[HeldBack]:
@@ -32,9 +36,9 @@ WHEELS: dict[str, dict[str, list[str] | str]] = {
 def test_the_package_that_the_spec_names_is_named_first_and_others_are_counted() -> None:
     text = "pytorch 2.1.0 rather than 2.4.0: serving 1 needs torch<2.2, and 1 more like it"
     where = "metadata of serving 1"
-    assert found(Shelf(WHEELS), ["serving"]) == [
-        HeldBack(component="pytorch", chosen="2.1.0", newest="2.4.0", text=text, where=where)
-    ]
+    (one,) = found(Shelf(WHEELS), ["serving"])
+    assert (one.component, one.chosen, one.newest, held_back_words(one)) == ("pytorch", "2.1.0", "2.4.0", text)
+    assert source_words(one.by.source) == where
 
 
 def test_the_newest_is_held_back_by_nothing() -> None:
@@ -56,7 +60,7 @@ def test_what_an_index_out_of_reach_may_have_is_no_packages_doing() -> None:
     assert pins is not None
     assert world.packages is not None
     assert list(held_back(world, pins)), "2.4.0 would do, were it not for the package"
-    newest = (one.subject[1].index for one in world.candidates(PYTORCH) if one.label.startswith("2.4"))
+    newest = (build.index for one in world.candidates(PYTORCH) if (build := build_of(one)) and one.label.startswith("2.4"))
     world.packages.variants.unreached.update(dict.fromkeys(newest, UnavailableError("no route")))
     assert list(held_back(world, pins)) == []
 

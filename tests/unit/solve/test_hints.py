@@ -11,11 +11,13 @@ from provisioner.matrix.model import Rule
 from provisioner.solve.joint import NoStackError, solve_system
 from provisioner.solve.problem import join
 from provisioner.solve.target import alike
+from provisioner.words.conflict import fix_words, member_words
 from tests import small
+from tests.told import changes, conclusion, hosts
 
 if TYPE_CHECKING:
+    from provisioner.grounds.conflict import Conflict, Fix
     from provisioner.matrix.model import Matrix
-    from provisioner.solve.stack import Conflict, Hint
 
 
 def rule(name: str, drivers: str, gpus: str) -> Rule:
@@ -36,7 +38,7 @@ def test_a_driver_that_nothing_requires_is_changed_to_one_that_goes_with_the_hos
     host = {"driver": {"version": "450.51.06"}, "gpus": [{"compute_capability": "9.0"}], "container_toolkit": "1.17.4"}
     with pytest.raises(NoStackError) as caught:
         solve_system(join(matrix, small.wish({"python": "3.12"}, host)))
-    assert [hint.changes for hint in caught.value.conflict.fixes] == [
+    assert [changes(hint) for hint in caught.value.conflict.fixes] == [
         (("driver", ">=560.28.03"),),
         (("gpu", "==7.0"),),
     ]
@@ -56,7 +58,7 @@ def host(driver: str) -> dict[str, object]:
     return {"driver": {"version": driver}, "gpus": [{"compute_capability": "7.5"}], "container_toolkit": "1.17.4"}
 
 
-def ways(*drivers: str, **requires: str) -> tuple[Hint, ...]:
+def ways(*drivers: str, **requires: str) -> tuple[Fix, ...]:
     with pytest.raises(NoStackError) as caught:
         solve_system(join(floors(), small.wish(requires, *(host(driver) for driver in drivers))))
     return caught.value.conflict.fixes
@@ -64,19 +66,19 @@ def ways(*drivers: str, **requires: str) -> tuple[Hint, ...]:
 
 def test_where_there_are_several_hosts_the_one_to_change_is_named() -> None:
     version, driver, fewer = ways("535.10", "470.10", alpha=">=2.0")
-    assert (version.text, version.hosts) == ("alpha 1.0 instead of `>=2.0` would do", ("",))
-    assert driver.changes == (("driver", ">=525.10"),)
-    assert driver.hosts == ("host1",)
-    assert driver.text == "driver >=525.10 on host1 would do"
-    assert (fewer.changes, fewer.hosts) == ((("target", "left out"),), ("host1",))
-    assert fewer.text == "without host1 would do"
+    assert (fix_words(version), hosts(version)) == ("alpha 1.0 instead of `>=2.0` would do", ("",))
+    assert changes(driver) == (("driver", ">=525.10"),)
+    assert hosts(driver) == ("host1",)
+    assert fix_words(driver) == "driver >=525.10 on host1 would do"
+    assert (changes(fewer), hosts(fewer)) == ((("target", "left out"),), ("host1",))
+    assert fix_words(fewer) == "without host1 would do"
 
 
 def test_the_same_change_on_many_hosts_is_one_thing_said_once() -> None:
     _, driver = ways(*["470.10"] * 5, alpha=">=2.0")
-    assert driver.changes == (("driver", ">=525.10"),) * 5
-    assert driver.hosts == ("host0", "host1", "host2", "host3", "host4")
-    assert driver.text == "driver >=525.10 on host0, host1, host2, host3, host4 would do"
+    assert changes(driver) == (("driver", ">=525.10"),) * 5
+    assert hosts(driver) == ("host0", "host1", "host2", "host3", "host4")
+    assert fix_words(driver) == "driver >=525.10 on host0, host1, host2, host3, host4 would do"
 
 
 def test_where_no_change_is_enough_that_is_said() -> None:
@@ -89,12 +91,12 @@ def test_where_no_change_is_enough_that_is_said() -> None:
 
 def test_every_host_that_stands_in_the_way_is_left_out_at_once() -> None:
     *_, fewer = ways("470.10", "535.10", "470.10", "525.10", alpha=">=2.0")
-    assert fewer.text == "without host0, host2 would do"
-    assert fewer.hosts == ("host0", "host2")
+    assert fix_words(fewer) == "without host0, host2 would do"
+    assert hosts(fewer) == ("host0", "host2")
 
 
 def test_a_target_of_which_nothing_would_be_left_is_not_made_smaller() -> None:
-    assert not any(change == "left out" for hint in ways("470.10", "470.10", alpha=">=2.0") for _, change in hint.changes)
+    assert not any(change == "left out" for hint in ways("470.10", "470.10", alpha=">=2.0") for _, change in changes(hint))
 
 
 def test_hosts_that_state_the_same_are_one_in_words_and_many_in_changes() -> None:
@@ -102,11 +104,11 @@ def test_hosts_that_state_the_same_are_one_in_words_and_many_in_changes() -> Non
     with pytest.raises(NoStackError) as caught:
         solve_system(join(floors(), replace(asked, hosts=alike(asked.hosts))))
     _, driver, fewer = caught.value.conflict.fixes
-    assert driver.text == "driver >=525.10 on host0 (and 19 hosts like it) would do"
-    assert driver.changes == (("driver", ">=525.10"),) * 20
-    assert driver.hosts == tuple(f"host{index}" for index in range(20))
-    assert fewer.text == "without host0 (and 19 hosts like it) would do"
-    assert caught.value.conflict.conclusion == "so no alpha >=2.0 is left for host0 (and 19 hosts like it)"
+    assert fix_words(driver) == "driver >=525.10 on host0 (and 19 hosts like it) would do"
+    assert changes(driver) == (("driver", ">=525.10"),) * 20
+    assert hosts(driver) == tuple(f"host{index}" for index in range(20))
+    assert fix_words(fewer) == "without host0 (and 19 hosts like it) would do"
+    assert conclusion(caught.value.conflict) == "so no alpha >=2.0 is left for host0 (and 19 hosts like it)"
 
 
 def frameworks() -> Matrix:
@@ -138,31 +140,31 @@ NVIDIA: dict[str, object] = {"gpus": [{"compute_capability": "9.0"}], "container
 
 def test_a_gpu_of_another_vendor_is_what_stands_in_the_way() -> None:
     conflict = refused({"gpus": [{"gfx": "gfx942"}]}, accelerator="cuda")
-    assert [member.text for member in conflict.members] == [
+    assert [member_words(member) for member in conflict.members] == [
         "you ask for accelerator cuda",
         "the host has gpu gfx942, which CUDA does not run on",
     ]
-    assert conflict.conclusion == "so nothing can be accelerated with cuda"
-    (hint,) = conflict.hints
-    assert (hint.text, hint.changes) == ("accelerator rocm instead of `cuda` would do", (("accelerator", "==rocm"),))
+    assert conclusion(conflict) == "so nothing can be accelerated with cuda"
+    (hint,) = conflict.fixes
+    assert (fix_words(hint), changes(hint)) == ("accelerator rocm instead of `cuda` would do", (("accelerator", "==rocm"),))
     assert hint.gives["pytorch_build"] == "rocm"
 
 
 def test_the_cpu_is_a_way_out_that_is_said_and_never_taken_in_silence() -> None:
     conflict = refused({"gpus": []}, accelerator="cuda")
-    assert [hint.text for hint in conflict.hints] == ["accelerator cpu instead of `cuda` would do"]
+    assert [fix_words(hint) for hint in conflict.fixes] == ["accelerator cpu instead of `cuda` would do"]
 
 
 def test_hosts_of_two_vendors_are_told_which_to_leave_out() -> None:
     conflict = refused(NVIDIA, {"gpus": [{"gfx": "gfx942"}]})
-    assert [member.text for member in conflict.members] == [
+    assert [member_words(member) for member in conflict.members] == [
         "the target's GPUs call for cuda",
         "the host has gpu gfx942, which CUDA does not run on",
     ]
-    assert [hint.text for hint in conflict.hints] == ["without host1 would do"]
+    assert [fix_words(hint) for hint in conflict.fixes] == ["without host1 would do"]
 
 
 def test_what_was_asked_for_is_not_left_out_when_nothing_else_was() -> None:
     conflict = refused(NVIDIA, requires={"pytorch": "==1.0", "cuda": "==1.*"})
-    assert conflict.hints[0].changes == (("pytorch", "==2.0+cu2"), ("cuda", "==2.0"))
-    assert not any(change == "left out" for hint in conflict.hints for _, change in hint.changes)
+    assert changes(conflict.fixes[0]) == (("pytorch", "==2.0+cu2"), ("cuda", "==2.0"))
+    assert not any(change == "left out" for hint in conflict.fixes for _, change in changes(hint))

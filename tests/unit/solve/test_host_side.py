@@ -10,11 +10,13 @@ from provisioner.matrix.model import Gpu
 from provisioner.solve.joint import NoStackError, solve_system
 from provisioner.solve.problem import join
 from provisioner.words.conflict import member_words
+from provisioner.words.notation import sources_words
 from tests import small
-from tests.told import unverified
+from tests.told import changes, unverified
 
 if TYPE_CHECKING:
-    from provisioner.solve.stack import Conflict, Stack
+    from provisioner.grounds.conflict import Conflict
+    from provisioner.solve.stack import Stack
 
 ORDER = ("pytorch", "cuda", "fabric_manager", "driver", "driver_module", "secure_boot", "kernel_headers", "os", "kernel", "gpu")
 RULES = (
@@ -63,7 +65,7 @@ def refused(*hosts: dict[str, Any], **requires: str) -> Conflict:
 
 
 def wheres(conflict: Conflict) -> list[str]:
-    return [member.where.partition(",")[0] for member in conflict.members if member.kind == "rule"]
+    return [sources_words(member.sources).partition(",")[0] for member in conflict.members if member.kind == "rule"]
 
 
 def test_a_fabric_manager_must_be_of_its_driver() -> None:
@@ -88,7 +90,7 @@ def test_missing_headers_stop_a_driver_that_is_still_to_be_installed_only() -> N
     host = {"kernel": KERNEL, "kernel_headers": "none", "secure_boot": {"enabled": False}}
     conflict = refused(host)
     assert wheres(conflict) == ["rule a-new-driver-needs-headers"]
-    assert any(member.text == "the host has no kernel_headers" for member in conflict.members)
+    assert any(member_words(member) == "the host has no kernel_headers" for member in conflict.members)
     assert solved({**host, "driver": DRIVER}).components["kernel_headers"] == "none"
 
 
@@ -96,7 +98,7 @@ def test_secure_boot_without_a_key_stops_a_new_driver() -> None:
     host = {"kernel": KERNEL, "kernel_headers": KERNEL}
     conflict = refused({**host, "secure_boot": {"enabled": True, "mok_enrolled": False}})
     assert wheres(conflict) == ["rule a-new-driver-must-be-signed"]
-    assert [dict(hint.changes) for hint in conflict.hints] == [{"secure_boot": "==disabled"}]
+    assert [dict(changes(hint)) for hint in conflict.fixes] == [{"secure_boot": "==disabled"}]
     assert not unverified(solved({**host, "secure_boot": {"enabled": True, "mok_enrolled": True}}))
 
 

@@ -11,12 +11,14 @@ from provisioner.matrix.need import Need
 from provisioner.solve.joint import NoStackError, solve_system
 from provisioner.solve.problem import UnknownGpuError, join
 from provisioner.versions import Range, Version
+from provisioner.words.conflict import member_words
 from tests import small
-from tests.told import unverified
+from tests.told import changes, unverified
 
 if TYPE_CHECKING:
+    from provisioner.grounds.conflict import Conflict
     from provisioner.matrix.model import Matrix
-    from provisioner.solve.stack import Conflict, Stack
+    from provisioner.solve.stack import Stack
 
 ORDER = ("pytorch", "cuda", "python", "driver", "driver_module", "kernel", "gpu")
 BRANCHES = {"450": "11.0", "470": "11.4", "525": "12.0", "535": "12.2", "560": "12.6", "570": "12.8", "580": "13.0"}
@@ -125,7 +127,7 @@ def test_a_conflict_names_request_rules_and_fact_and_hints_at_driver_and_release
         ("rule", "cuda"),
         ("fact", "driver"),
     ]
-    assert [hint.changes for hint in conflict.hints] == [(("pytorch", "==2.0.0+cu118"),), (("driver", ">=535.104.05"),)]
+    assert [changes(hint) for hint in conflict.fixes] == [(("pytorch", "==2.0.0+cu118"),), (("driver", ">=535.104.05"),)]
 
 
 def test_a_gpu_newer_than_every_target_is_never_served() -> None:
@@ -138,14 +140,14 @@ def test_ptx_serves_a_newer_gpu_only_when_allowed_and_only_with_a_driver_as_new_
     allowed = {"policy": {"allow": ("minor-version", "ptx-jit")}}
     assert solved(made(), requires, host("570.124.06", "12.0"), **allowed).components["pytorch"] == "2.8.0"
     conflict = refused(made(), requires, host("535.104.05", "12.0"), **allowed)
-    assert "only through PTX" in " ".join(member.text for member in conflict.members)
+    assert "only through PTX" in " ".join(member_words(member) for member in conflict.members)
 
 
 def test_every_gpu_of_every_host_must_be_served() -> None:
     requires = {"pytorch": ">=2"}
     assert solved(made(), requires, host("580.65.06", "8.0"), host("580.65.06", "10.0")).components["pytorch"] == "2.8.0"
     conflict = refused(made(), requires, host("580.65.06", "7.0"), host("580.65.06", "10.0"))
-    assert [member.text for member in conflict.members if member.kind == "fact"] == [
+    assert [member_words(member) for member in conflict.members if member.kind == "fact"] == [
         "the host has gpu 10.0",
         "the host has gpu 7.0",
     ]
@@ -175,7 +177,7 @@ def test_no_driver_is_documented_on_the_kernel() -> None:
         ("fact", "driver"),
         ("fact", "kernel"),
     ]
-    assert (("kernel", "<=6.12"),) in [hint.changes for hint in conflict.hints]
+    assert (("kernel", "<=6.12"),) in [changes(hint) for hint in conflict.fixes]
 
 
 def test_a_host_that_states_driver_and_kernel_runs_both_and_what_is_undocumented_is_unverified() -> None:
@@ -221,7 +223,7 @@ def test_a_build_nobody_measured_is_not_taken_for_a_known_gpu_unless_it_is_asked
     unknown = pytorch("2.9.0", small.build("cu129", {"cuda": "==12.8.*"}, sass=None))
     matrix = made(releases={"pytorch": (unknown,)})
     conflict = refused(matrix, {"pytorch": ">=2"}, host("580.65.06", "9.0"))
-    assert any("was measured by nobody" in member.text for member in conflict.members)
+    assert any("was measured by nobody" in member_words(member) for member in conflict.members)
     stack = solved(matrix, {"pytorch": "==2.9.0+cu129"}, host("580.65.06", "9.0"))
     assert unverified(stack) == ("gpu: nobody has measured which GPUs pytorch 2.9.0+cu129 is compiled for",)
 

@@ -13,6 +13,7 @@ from provisioner.solve.requirement import PACKAGE, Candidate, Key
 from provisioner.solve.search.least import least_moved
 from provisioner.solve.search.resolve import decide
 from provisioner.solve.search.universe import Universe
+from provisioner.words.choice import move_reason_words
 from tests import small
 from tests.unit.solve.test_packages import ENVIRONMENT, Shelf, matrix_with_facts
 
@@ -47,7 +48,7 @@ def versions(stack: Stack) -> dict[str, str]:
 
 
 def told(stack: Stack) -> list[str]:
-    return [f"{move.name} {move.before} {move.after}: {move.because}" for move in stack.moves]
+    return [f"{move.name} {move.before} {move.after}: {move_reason_words(move.reason)}" for move in stack.moves]
 
 
 LOCKED = {"web": "1", "core": "1", "json": "1", "python": "3.11"}

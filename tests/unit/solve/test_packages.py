@@ -10,7 +10,6 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version as PackageVersion
-from provisioner.solve.explain.words import conflict_lines
 
 from provisioner.index.markers import marker_environment
 from provisioner.index.metadata.core_metadata import UnusableMetadataError
@@ -18,7 +17,7 @@ from provisioner.index.model import Environment, IndexFile, PackageRelease
 from provisioner.matrix.model import Matrix, Release
 from provisioner.matrix.model_distributions import Distribution, DistributionLimit, ImpliedNeed
 from provisioner.solve.explain.conflict import described, explain_conflict
-from provisioner.solve.outcome.unverified import unverified
+from provisioner.solve.outcome.unverified import doubts
 from provisioner.solve.problem import join
 from provisioner.solve.python.packages import PackageWorld
 from provisioner.solve.requirement import PACKAGE, PYTORCH, Key
@@ -26,8 +25,11 @@ from provisioner.solve.search.complete import CompleteSearch
 from provisioner.solve.search.resolve import decide, pins_or_refutation
 from provisioner.solve.search.universe import Universe
 from provisioner.versions import Version
+from provisioner.words.conflict import conflict_lines
+from provisioner.words.doubt import doubt_words
 from tests import small
 from tests.extras_named import extras_named
+from tests.told import changes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -241,7 +243,7 @@ def test_a_limit_is_one_line_of_a_conflict_with_a_way_out_on_either_side() -> No
         "numpy 2.0.0 and 2.5.5 need pytorch outside <2.3: compiled against NumPy 1  (limit numpy-1, the matrix)",
         "so no pytorch ==2.1.0 is left that goes with numpy>=2",
     )
-    assert {hint.changes for hint in conflict.fixes} == {(("pytorch", "==2.4.0+cu124"),), (("numpy", "==1.26.4"),)}
+    assert {changes(hint) for hint in conflict.fixes} == {(("pytorch", "==2.4.0+cu124"),), (("numpy", "==1.26.4"),)}
 
 
 def test_a_limit_between_packages_names_both_sides() -> None:
@@ -256,7 +258,7 @@ def test_a_limit_between_packages_names_both_sides() -> None:
         "pytorch 2.1.0+cu118 and 2.1.0+cu121 are installed from its wheel  (pytorch-cu118 and 1 more)",
         "so no numpy>=2 is left that goes with trainer",
     )
-    assert [hint.changes for hint in conflict.fixes] == [(("numpy", "==1.26.4"),), (("trainer", "left out"),)]
+    assert [changes(hint) for hint in conflict.fixes] == [(("numpy", "==1.26.4"),), (("trainer", "left out"),)]
 
 
 def test_a_limit_asks_an_index_only_for_distributions() -> None:
@@ -276,7 +278,7 @@ def guarded(package: str, *hosts: dict[str, str]) -> tuple[str, ...]:
     found = Universe(problem, PackageWorld(problem, Shelf(NUMPY), ENVIRONMENT))
     pins = decide(found)
     assert pins is not None
-    return unverified(found, pins)
+    return tuple(doubt_words(one) for one in doubts(found, pins))
 
 
 def test_a_limit_that_turns_on_an_unstated_fact_is_named_where_the_chosen_version_is_outside_it() -> None:

@@ -7,22 +7,23 @@ from typing import TYPE_CHECKING
 import pytest
 
 from provisioner.errors import UnavailableError
-from provisioner.solve.explain import hints
+from provisioner.solve.explain import fixes
 from provisioner.solve.joint import NoStackError, solve_joint
 from provisioner.solve.problem import join
 from provisioner.solve.python.packages import PackageWorld
 from provisioner.solve.requirement import PACKAGE, Key
 from provisioner.solve.search.patience import Patience
 from provisioner.solve.search.universe import Universe
+from provisioner.words.conflict import fix_words
 from tests import small
 from tests.file_shelf import LINUX, FileShelf, wheel
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
+    from provisioner.grounds.conflict import Conflict
     from provisioner.index.model import PackageRelease
     from provisioner.solve.problem import Problem
-    from provisioner.solve.stack import Conflict
 
 LINKS = 30
 
@@ -59,12 +60,12 @@ def conflict(shelf: Counted) -> Conflict:
 def test_a_way_out_that_needs_more_than_may_be_read_is_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:
     free, bounded = Counted(), Counted()
     with_all = conflict(free)
-    monkeypatch.setattr(hints, "MOST_READS_OF_ONE", LINKS // 2)
+    monkeypatch.setattr(fixes, "MOST_READS_OF_ONE", LINKS // 2)
     with_some = conflict(bounded)
     other = "base 2.0 instead of `base<2` would do"
     assert with_some.members == with_all.members
-    assert [hint.text for hint in with_all.hints] == ["tool 1.0 instead of `tool>=2` would do", other]
-    assert [hint.text for hint in with_some.hints] == [other]
+    assert [fix_words(hint) for hint in with_all.fixes] == ["tool 1.0 instead of `tool>=2` would do", other]
+    assert [fix_words(hint) for hint in with_some.fixes] == [other]
     assert f"link{LINKS - 1} 1.0" in free.read
     assert f"link{LINKS - 1} 1.0" not in bounded.read
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from provisioner.solve.explain.words import conflict_lines
-
-from provisioner.solve.explain.conflict import explain_conflict, members_of
+from provisioner.solve.explain.conflict import described, explain_conflict
 from provisioner.solve.problem import join
 from provisioner.solve.search.complete import CompleteSearch
 from provisioner.solve.search.proof import Member, Proof
 from provisioner.solve.search.universe import Universe
+from provisioner.words.conflict import conflict_lines, member_words
 from tests import small
 
 ORDER = ("alpha", "beta", "gamma")
@@ -52,7 +51,7 @@ def test_of_two_reasons_against_a_release_the_one_that_serves_more_is_told() -> 
     )
     search = CompleteSearch(found)
     assert search.find() is None
-    texts = [member.text for member in members_of(found, search, search.minimal())]
+    texts = [member_words(member) for member in described(found, search, search.minimal()).members]
     search.close()
     assert texts == ["you require beta >=1", "you require gamma >=2", "beta 1 … 3 need gamma 1"]
 

@@ -10,9 +10,10 @@ import pytest
 from packaging.specifiers import SpecifierSet
 from resolvelib.resolvers import Resolution
 
+from provisioner.grounds.requirement import Supposes
 from provisioner.solve.problem import join
 from provisioner.solve.python.packages import PackageWorld
-from provisioner.solve.requirement import PACKAGE, Candidate, Key, Matching, Origin, Requirement
+from provisioner.solve.requirement import PACKAGE, Candidate, Key, Matching, Requirement
 from provisioner.solve.search import provider
 from provisioner.solve.search.provider import Course, search
 from provisioner.solve.search.universe import Universe
@@ -38,7 +39,7 @@ def test_a_version_is_found_by_its_spelling_as_packaging_compares_it() -> None:
     world = universe({"tool": ("1!1.0", "2.0", "2.0rc1", "2.0+local", "1.9")}, {}, "tool")
     for text in SPELLINGS:
         test = Matching(SpecifierSet(f"==={text}"))
-        found = world.allowed(Requirement(TOOL, test, Origin("request", "tool", "tool", "")))
+        found = world.allowed(Requirement(TOOL, test, Supposes()))
         assert found == {one for one in world.candidates(TOOL) if test.allows(one)}, text
 
 

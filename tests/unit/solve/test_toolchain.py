@@ -9,11 +9,13 @@ import pytest
 from provisioner.matrix.model import ImageFacts
 from provisioner.solve.joint import NoStackError, solve_system
 from provisioner.solve.problem import join
+from provisioner.words.conflict import member_words
 from tests import small
-from tests.told import unverified
+from tests.told import changes, unverified
 
 if TYPE_CHECKING:
-    from provisioner.solve.stack import Conflict, Stack
+    from provisioner.grounds.conflict import Conflict
+    from provisioner.solve.stack import Stack
 
 
 def toolkit(*targets: str) -> dict[str, Any]:
@@ -91,7 +93,7 @@ def test_nothing_is_compiled_unless_the_spec_says_so() -> None:
 def test_a_host_compiler_too_new_for_nvcc_is_refused_by_the_rule() -> None:
     conflict = refused({"gcc": "14.2", "nvcc": "12.4.1"}, runs="host")
     assert sorted(f"{member.kind} {member.component}" for member in conflict.members) == ["fact gcc", "fact nvcc", "rule nvcc"]
-    assert ("gcc", "<=13.3") in [change for hint in conflict.hints for change in hint.changes]
+    assert ("gcc", "<=13.3") in [change for hint in conflict.fixes for change in changes(hint)]
 
 
 def test_who_compiles_with_clang_is_not_bound_by_gcc() -> None:
@@ -111,10 +113,12 @@ def test_an_nvcc_of_another_major_is_refused_and_of_another_minor_is_unverified(
 def test_every_architecture_must_be_one_the_compiler_knows() -> None:
     assert tools(solved({}, build={**EXTENSION, "arch_list": ["8.0", "9.0a", "9.0"]}))["arch_list"] == "8.0, 9.0a, 9.0"
     conflict = refused({}, build={**EXTENSION, "arch_list": ["8.0", "12.0"]})
-    assert ("request", "arch_list", "you compile for 12.0") in [(m.kind, m.component, m.text) for m in conflict.members]
-    assert not any(member.text == "you compile for 8.0" for member in conflict.members)
+    assert ("request", "arch_list", "you compile for 12.0") in [
+        (m.kind, m.component, member_words(m)) for m in conflict.members
+    ]
+    assert not any(member_words(member) == "you compile for 8.0" for member in conflict.members)
 
 
 def test_left_out_the_architectures_are_those_of_the_targets_gpus() -> None:
     conflict = refused({"gpus": [{"compute_capability": "9.0"}, {"compute_capability": "12.0"}]})
-    assert any(member.kind == "fact" and "12.0" in member.text for member in conflict.members)
+    assert any(member.kind == "fact" and "12.0" in member_words(member) for member in conflict.members)

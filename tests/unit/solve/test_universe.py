@@ -6,9 +6,10 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version as PackageVersion
 
+from provisioner.grounds.requirement import SpecLine
 from provisioner.index.model import PackageRelease
 from provisioner.solve.problem import join
-from provisioner.solve.requirement import PACKAGE, Candidate, Key, Matching
+from provisioner.solve.requirement import PACKAGE, Candidate, FileCandidate, Key, Matching
 from provisioner.solve.search.provider import search
 from provisioner.solve.search.resolve import decide
 from provisioner.solve.search.universe import Universe, violations
@@ -53,7 +54,7 @@ def universe(requires: dict[str, str]) -> Universe:
 
 def distribution(version: str) -> Candidate:
     release = PackageRelease(name=canonicalize_name("tool"), version=PackageVersion(version), file=None)
-    return Candidate(Key("tool", PACKAGE), Version.named(""), version, release)
+    return FileCandidate(Key("tool", PACKAGE), Version.named(""), version, release)
 
 
 def test_asking_for_many_candidates_at_once_gives_what_asking_for_each_gives() -> None:
@@ -74,7 +75,7 @@ def test_equal_requirements_share_one_answer_and_each_keeps_it() -> None:
 def test_a_relaxed_universe_lacks_only_what_was_given_up() -> None:
     world = universe({"pytorch": "2.7"})
     assert decide(world) is None
-    relaxed = world.relaxed(without={"requires.pytorch"}, present=(PYTORCH,))
+    relaxed = world.relaxed(without={SpecLine("requires", "pytorch")}, present=(PYTORCH,))
     pins = search(relaxed)
     assert pins is not None
     assert violations(relaxed, pins) == []
