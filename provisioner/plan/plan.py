@@ -187,7 +187,7 @@ def _shared(stack: Stack | None) -> Stack | None:
         return None
     of_hosts = {*FACTS, "gpu"} - ({"glibc"} if stack.runs == "container" else set())
     components = {name: value for name, value in stack.components.items() if name not in of_hosts}
-    return replace(stack, components=components, basis="", unverified=())
+    return replace(stack, components=components, basis="", doubts=())
 
 
 def _differs(old: Software, new: Software) -> bool:

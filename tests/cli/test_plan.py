@@ -41,7 +41,7 @@ def lock(project: Project, name: str, pytorch: str, *, packages: bool = True) ->
     """Write the lock of one PyTorch build, as `solve` would for a machine left open."""
     wish = small.wish({"python": "==3.12", "pytorch": f"=={pytorch}"}, {"platform": "linux/amd64"})
     stack = solve_system(join(cached_matrix(None), wish))
-    stack = replace(stack, packages=lock_examples.PACKAGES if packages else (), unverified=())
+    stack = replace(stack, packages=lock_examples.PACKAGES if packages else (), doubts=())
     made = create_lock(
         [stack],
         name="trainer",

@@ -44,7 +44,7 @@ def given(stack: Stack, names: object) -> dict[str, str]:
 def test_no_two_hints_say_the_same(path: Path, tmp_path: Path) -> None:
     conflict = outcome(read(path), tmp_path)
     assert isinstance(conflict, Conflict)
-    changes = [frozenset(changes(hint)) for hint in conflict.fixes]
-    assert len(set(changes)) == len(changes)
-    for one in changes:
-        assert not any(other < one for other in changes), "a hint with a change that is not needed"
+    told = [frozenset(changes(hint)) for hint in conflict.fixes]
+    assert len(set(told)) == len(told)
+    for one in told:
+        assert not any(other < one for other in told), "a hint with a change that is not needed"

@@ -118,8 +118,8 @@ def check_stack(stack: Stack, expected: dict[str, Any]) -> None:
 def check_conflict(conflict: Conflict, expected: dict[str, Any]) -> None:
     members = sorted(f"{member.kind} {member.component}" for member in conflict.members)
     assert members == sorted(expected["conflict"]), "\n".join(conflict_lines(conflict))
-    changes = [" & ".join(f"{name} {change}" for name, change in changes(hint)) for hint in conflict.fixes]
+    told = [" & ".join(f"{name} {change}" for name, change in changes(hint)) for hint in conflict.fixes]
     for hint in expected.get("hints", []):
-        assert hint in changes
+        assert hint in told
     if "explanation" in expected:
         assert list(conflict_lines(conflict)) == expected["explanation"]

@@ -21,6 +21,7 @@ from provisioner.grounds.requirement import (
     Constrains,
     GivesHashes,
     Overrides,
+    RequiresComponent,
     RequiresDistribution,
     RequiresPython,
 )
@@ -69,7 +70,7 @@ class Relaxable(Struct, frozen=True):
             return f"{ground.requirement} bound"  # of two lines that say the same both are left out, and that is one change
         if isinstance(ground, GivesHashes):
             return str(self.group)
-        if not self.is_fact and ground.component == "pytorch_build":
+        if isinstance(ground, RequiresComponent) and ground.name == "pytorch_build":
             return "pytorch_build"
         return self.key.distribution if self.key.is_package else self.key.component
 

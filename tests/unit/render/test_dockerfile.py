@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from provisioner.errors import UsageError
+from provisioner.grounds.doubt import Unstated
 from provisioner.index.model import IndexFile
 from provisioner.lock.file import lock_digest, parse_lock, write_lock
 from provisioner.render.dockerfile import render
@@ -97,7 +98,7 @@ def test_the_image_names_the_lock_it_was_made_from() -> None:
 
 
 def test_an_unverified_stack_is_labelled_so() -> None:
-    lock = lock_of(replace(cpu_stack(), unverified=("the kernel is not known",)))
+    lock = lock_of(replace(cpu_stack(), doubts=(Unstated(fact="kernel", host="a"),)))
     assert 'dev.provision.verdict="unverified"' in render(lock, FILE_NAME)
 
 

@@ -37,7 +37,7 @@ def solved(packages: list[str], table: dict[str, dict[str, list[str] | str]] | N
     """The answer for a spec with other keys, its lines numbered in the order of the lists."""
     requires = spec.pop("requires", {})
     wish = small.wish({"python": "3.11", **requires}, {}, packages=packages)
-    places = {f"{key}.{index}": f"spec:{key}:{index}" for key in ("packages", "constraints", "overrides") for index in range(5)}
+    places = {f"{key}.{index}": f"{key}:{index + 1}" for key in ("packages", "constraints", "overrides") for index in range(5)}
     wish = replace(wish, spec=replace(wish.spec, **spec), places={**places, "hashes.core": "r.txt:4"})
     return solve_joint(join(matrix_with_facts(), wish), lambda _: Shelf(table or TABLE))
 
@@ -74,8 +74,8 @@ def test_a_constraint_on_the_framework_is_one_on_the_component_and_does_not_requ
 
 def test_a_conflict_names_the_line_of_a_constraint_and_a_hint_leaves_it_out() -> None:
     assert refused(["app>=2"], constraints=("never<2", "core<2")) == [
-        "you constrain core<2  (spec:constraints:1)",
-        "you require app>=2  (spec:packages:0)",
+        "you constrain core<2  (constraints:2)",
+        "you require app>=2  (packages:1)",
         "app 2 needs core>=2  (metadata of app 2)",
         "so no app>=2 is left",
         "hint: app 1 instead of `app>=2` would do: gives app 1, python 3.11",
@@ -85,9 +85,9 @@ def test_a_conflict_names_the_line_of_a_constraint_and_a_hint_leaves_it_out() ->
 
 def test_each_of_two_constraints_on_one_distribution_is_a_way_out() -> None:
     assert refused(["core"], constraints=("core<3", "core>=3")) == [
-        "you constrain core<3  (spec:constraints:0)",
-        "you constrain core>=3  (spec:constraints:1)",
-        "you require core  (spec:packages:0)",
+        "you constrain core<3  (constraints:1)",
+        "you constrain core>=3  (constraints:2)",
+        "you require core  (packages:1)",
         "so no core is left",
         "hint: leaving out the constraint `core<3` would do: gives core 3, python 3.11",
         "hint: leaving out the constraint `core>=3` would do: gives core 2, python 3.11",
@@ -98,7 +98,7 @@ def test_an_override_stands_in_the_place_of_what_anybody_requires() -> None:
     stack = solved(["app"], overrides=("core==1",))
     assert versions(stack) == {"app": "2", "core": "1"}
     assert [(one.name, one.component, relaxation_words(one), source_words(one.source)) for one in stack.relaxations] == [
-        ("override", "core", "app 2 needs core>=2, and has core 1: you override it with core==1", "spec:overrides:0")
+        ("override", "core", "app 2 needs core>=2, and has core 1: you override it with core==1", "overrides:1")
     ]
     assert {package.name: package.requires for package in stack.packages}["app"] == ("core>=2",)
 
@@ -144,8 +144,8 @@ def test_an_override_of_the_framework_is_one_of_the_component() -> None:
 
 def test_an_override_that_cannot_be_met_is_in_the_conflict() -> None:
     assert refused(["app>=2"], overrides=("core<1",)) == [
-        "you override core with core<1: the index has 3, 2, 1  (spec:overrides:0)",
-        "you require app>=2  (spec:packages:0)",
+        "you override core with core<1: the index has 3, 2, 1  (overrides:1)",
+        "you require app>=2  (packages:1)",
         "so no app>=2 is left",
         "hint: leaving out the override `core<1` would do: gives app 2, python 3.11",
     ]

@@ -255,7 +255,7 @@ def test_a_limit_between_packages_names_both_sides() -> None:
         "trainer 1 needs torch==2.1.0  (metadata of trainer 1)",
         "numpy 2.0.0 and 2.5.5 need pytorch outside <2.3: compiled against NumPy 1  (limit numpy-1, the matrix)",
         "pytorch 2.1.0+cu118 and 2.1.0+cu121 need numpy <2: compiled against NumPy 1  (limit numpy-1, the matrix)",
-        "pytorch 2.1.0+cu118 and 2.1.0+cu121 are installed from its wheel  (pytorch-cu118 and 1 more)",
+        "pytorch 2.1.0+cu118 and 2.1.0+cu121 are installed from their wheel  (index pytorch-cu118 and 1 more)",
         "so no numpy>=2 is left that goes with trainer",
     )
     assert [changes(hint) for hint in conflict.fixes] == [(("numpy", "==1.26.4"),), (("trainer", "left out"),)]
