@@ -13,6 +13,7 @@ from msgspec import Struct, ValidationError
 
 from provisioner.errors import InvalidDocumentError, Mistake, ProvisionError
 from provisioner.names import nearest
+from provisioner.places import Place
 from provisioner.strict_model import halves, known_keys, plainly, read, twin
 
 if TYPE_CHECKING:
@@ -73,9 +74,18 @@ class Document(Struct, frozen=True):
         texts = {key[length:]: text for key, text in self.texts.items() if key[:length] == path}
         return Document(self.file, data, keys, texts)
 
+    def place(self, path: KeyPath) -> Place:
+        """Return the file and line of a key."""
+        position = self.position(path)
+        return Place(position.file or self.file, position.line)
+
     def where(self, path: KeyPath) -> str:
-        """`file:line` of a key, as conflicts cite it."""
-        return f"{(position := self.position(path)).file or self.file}:{position.line}"
+        """Return the file and line of a key, as `file:line`."""
+        return str(self.place(path))
+
+    def places(self) -> dict[str, Place]:
+        """Return the file and line of every key, under its path with dots: `target.platform`, `packages.0`."""
+        return {".".join(str(part) for part in path): self.place(path) for path in self.keys}
 
     def mistake(self, path: KeyPath, text: str) -> Mistake:
         """A mistake at `path`, for reporting with the others of the file."""

@@ -11,13 +11,13 @@ from provisioner.document import parse_document
 from provisioner.grounds.requirement import AsksFor, Relation, Row
 from provisioner.host.load import host_from_document
 from provisioner.names import DISTRIBUTION_OF_COMPONENT
+from provisioner.request import Request, TargetHost
 from provisioner.solve.explain.conflict import described
 from provisioner.solve.outcome.answer import answer
 from provisioner.solve.problem import join
 from provisioner.solve.requirement import Key, ReleaseCandidate, Requirement
 from provisioner.solve.search.complete import CompleteSearch
 from provisioner.solve.search.universe import Universe
-from provisioner.solve.target import TargetHost, Wish
 from provisioner.spec.model import Spec
 
 if TYPE_CHECKING:
@@ -95,8 +95,8 @@ def which_stacks(matrix: Matrix, facts: Sequence[Fact], allow: Sequence[str] = (
         },
         Spec,
     )
-    wish = Wish(spec=spec, hosts=(TargetHost(label=LABEL, host=host),), platform=platform)
-    problem = join(matrix, wish)
+    request = Request(spec=spec, hosts=(TargetHost(label=LABEL, host=host),), platform=platform)
+    problem = join(matrix, request)
     running: list[Running] = []
     refused: list[Refused] = []
     asked = [name for name in frameworks(matrix) if name in understood.requires]

@@ -1,4 +1,4 @@
-"""From paths on the command line to one wish for each platform: the only place where spec, hosts and matrix meet."""
+"""From paths on the command line to one request for each platform: the only place where spec, hosts and matrix meet."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from provisioner.errors import UsageError
+from provisioner.places import Place
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from provisioner.document import Document
     from provisioner.matrix.model import Matrix
-    from provisioner.solve.target import TargetHost, Wish
+    from provisioner.request import Request, TargetHost
     from provisioner.spec.model import Spec
 
 
@@ -45,15 +46,13 @@ class Inputs(Struct, frozen=True, kw_only=True):
         platform = self.spec.target.platform
         return platform if isinstance(platform, tuple) else (platform,)
 
-    def wish(self, platform: str, *, preferred: Mapping[str, str] | None = None) -> Wish:
+    def request(self, platform: str, *, preferred: Mapping[str, str] | None = None) -> Request:
         """What is wanted on one platform; hosts of another platform do not bind it, and those that state the same are one."""
-        from provisioner.solve.target import Wish, alike
+        from provisioner.request import Request, alike
 
         hosts = alike([target for target in self.hosts if target.host.platform in {None, platform}])
-        places = {"": self.document.file}
-        for key in self.document.keys:
-            places[".".join(str(part) for part in key)] = self.document.where(key)
-        return Wish(spec=self.spec, hosts=hosts, platform=platform, places=places, preferred=preferred or {})
+        places = {**_places(self.document, self.path), "": Place(relative_to_spec(self.document.file, self.path))}
+        return Request(spec=self.spec, hosts=hosts, platform=platform, places=places, preferred=preferred or {})
 
 
 def read_inputs(
@@ -175,49 +174,54 @@ def _hosts(spec: Spec, document: Document, spec_path: Path, given: Sequence[Path
     from provisioner.spec.load import host_paths
 
     if given:
-        return tuple(_profile(path, path) for path in given)
+        return tuple(_profile(path, spec_path) for path in given)
     stated = spec.target.host
     if stated is None:
         return (_open_host(),)
     if stated == "auto":
         return (_this_machine(),)
     if isinstance(stated, dict):
-        return (_inline(document),)
-    return tuple(_profile(path, _shown(path, spec_path)) for path in host_paths(spec, spec_path))
+        return (_target(document.below(("target", "host")), INLINE, spec_path),)
+    return tuple(_profile(path, spec_path) for path in host_paths(spec, spec_path))
 
 
-def _shown(path: Path, spec_path: Path) -> Path:
-    """A profile as users know it: relative to the spec when it lies beside or below it."""
-    folder = spec_path.parent
-    return path.relative_to(folder) if folder != Path() and path.is_relative_to(folder) else path
+def relative_to_spec(file: str, spec_path: Path) -> str:
+    """Return the path of a file from the folder of the spec, however both were named on the command line.
+
+    Of a file that has nothing but the root in common with the spec, only the name is returned: folders of one machine are
+    no part of an answer.
+    """
+    folder, path = os.path.abspath(spec_path.parent), os.path.abspath(file)  # noqa: PTH100 - links stay as they are named
+    try:
+        is_apart = os.path.commonpath((folder, path)) == Path(folder).anchor != folder
+    except ValueError:  # another drive
+        is_apart = True
+    return Path(file).name if is_apart else Path(os.path.relpath(path, folder)).as_posix()
 
 
-def _profile(path: Path, shown: Path) -> TargetHost:
+def _places(document: Document, spec_path: Path) -> dict[str, Place]:
+    """Return the line of every key of a document, relative to the folder of the spec."""
+    files = {file: relative_to_spec(file, spec_path) for file in {place.file for place in document.places().values()}}
+    return {key: Place(files[place.file], place.line) for key, place in document.places().items()}
+
+
+def _profile(path: Path, spec_path: Path) -> TargetHost:
     from provisioner.document import load_document
+
+    return _target(load_document(path, kind="host profile"), relative_to_spec(str(path), spec_path), spec_path)
+
+
+def _target(document: Document, label: str, spec_path: Path) -> TargetHost:
     from provisioner.host.load import host_from_document
+    from provisioner.request import TargetHost
 
-    document = load_document(path, kind="host profile")
-    return _target(replace(document, file=str(shown)), str(shown), host_from_document)
-
-
-def _inline(document: Document) -> TargetHost:
-    from provisioner.host.load import host_from_document
-
-    return _target(document.below(("target", "host")), INLINE, host_from_document)
-
-
-def _target(document: Document, label: str, read: object) -> TargetHost:
-    from provisioner.solve.target import TargetHost
-
-    assert callable(read)
-    places = {".".join(str(part) for part in key): document.where(key) for key in document.keys}
-    return TargetHost(label=label, host=read(document), places=places)
+    return TargetHost(label=label, host=host_from_document(document), places=_places(document, spec_path))
 
 
 def _open_host() -> TargetHost:
     """A target nobody described: everything the solver can choose is chosen, the rest is unverified."""
     from provisioner.host.model import Host
-    from provisioner.solve.target import TargetHost
+    from provisioner.request import TargetHost
 
     return TargetHost(label="the target", host=Host())
 
@@ -225,7 +229,7 @@ def _open_host() -> TargetHost:
 def _this_machine() -> TargetHost:
     from provisioner.cli.display import warn
     from provisioner.host.inspect import inspect_host
-    from provisioner.solve.target import TargetHost
+    from provisioner.request import TargetHost
 
     inspection = inspect_host()
     for note in inspection.notes:

@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from provisioner.errors import UsageError
+from provisioner.places import Place
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from provisioner.lock.model import Lock
     from provisioner.plan.judge import Aim
     from provisioner.plan.model import Question
-    from provisioner.solve.target import TargetHost
+    from provisioner.request import TargetHost
     from provisioner.spec.model import Spec
 
 _REQUIREMENT = re.compile(r"\s*(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)(?P<extras>\[[^]]*\])?\s*(?P<range>[<>=!~].*)?", re.DOTALL)
@@ -38,7 +39,7 @@ class Going(Struct, frozen=True, kw_only=True):
     inputs: Inputs
     lock: Lock | None = None
     lock_path: Path | None = None
-    places: Mapping[str, str]
+    places: Mapping[str, Place]
 
 
 def read_going(to: Sequence[str], today: Inputs) -> Going:
@@ -65,12 +66,12 @@ def _laid_over(going: Going, texts: Sequence[str]) -> Going:
     spec = going.inputs.spec
     requires: dict[str, str] = {}
     packages: dict[str, str] = {}
-    places: dict[str, str] = {}
+    places: dict[str, Place] = {}
     for text in texts:
         _lay(text, going.inputs, requires, packages)
         match = _REQUIREMENT.fullmatch(text)
         assert match is not None, "a requirement that was laid over was read"
-        places[f"requires.{_component(match['name'], going.inputs) or match['name']}"] = f"--to '{text}'"
+        places[f"requires.{_component(match['name'], going.inputs) or match['name']}"] = Place(f"--to '{text}'")
     if not texts:
         return going
     kept = [one for one in spec.packages if _distribution(one) not in packages]
@@ -172,14 +173,14 @@ def read_hosts(inputs: Inputs, paths: Sequence[Path] | None) -> tuple[tuple[Targ
     from provisioner.cli.fleet_report import notes
     from provisioner.cli.inspect import known_products
     from provisioner.host.roster import read_roster
-    from provisioner.solve.target import TargetHost
+    from provisioner.request import TargetHost
 
     listed = read_roster(paths, products=known_products(inputs.matrix))
     if not listed:
         raise UsageError(f"there is no host in {', '.join(str(path) for path in paths)}")
     for note in notes(listed):
         warn(note)
-    targets = tuple(TargetHost(label=one.name, host=one.host, places={"": one.where}) for one in listed)
+    targets = tuple(TargetHost(label=one.name, host=one.host, places={"": Place.parse(one.where)}) for one in listed)
     return targets, tuple(one.count for one in listed)
 
 
@@ -188,7 +189,7 @@ def questions(
 ) -> list[Question]:
     """One question for each platform that has hosts; hosts that state no platform are of the spec's first."""
     from provisioner.plan.model import Question
-    from provisioner.solve.target import Wish
+    from provisioner.request import Request
 
     found = []
     platforms = going.inputs.platforms
@@ -203,7 +204,7 @@ def questions(
         targets = tuple(hosts[0][index] for index in chosen)
         if not targets:
             continue
-        accelerator = Wish(spec=going.inputs.spec, hosts=targets, platform=platform).accelerator
+        accelerator = Request(spec=going.inputs.spec, hosts=targets, platform=platform).accelerator
         found.append(
             Question(
                 hosts=targets,
@@ -219,8 +220,8 @@ def questions(
 def _aim(inputs: Inputs, spec: Spec, platform: str, accelerator: str) -> Aim:
     from provisioner.plan.judge import Aim
 
-    wish = inputs.wish(platform)
-    return Aim(spec=spec, platform=platform, accelerator=accelerator, places=wish.places)
+    request = inputs.request(platform)
+    return Aim(spec=spec, platform=platform, accelerator=accelerator, places=request.places)
 
 
 def _today(inputs: Inputs, lock: tuple[Lock | None, Path], platform: str, accelerator: str) -> Aim:

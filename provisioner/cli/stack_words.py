@@ -18,7 +18,7 @@ SUMMARIZED = ("tensorflow", "jax", "cuda", "rocm", "driver", "amdgpu", "webdrive
 
 
 def stack_rows(stack: Stack) -> list[tuple[str, str, str]]:
-    """Return each component, what was chosen, and what bound it: the fact or the request, else the rule of the highest component.
+    """Return each component, what was chosen, and what bound it: the fact, the request, or the rule of the highest component.
 
     Where a package holds a component back, that is what bound it.
     """

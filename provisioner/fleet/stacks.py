@@ -10,13 +10,13 @@ from msgspec.structs import replace
 from provisioner.errors import UnavailableError
 from provisioner.fleet.effects import marked
 from provisioner.fleet.model import FleetStack, Note
+from provisioner.request import TargetHost
 from provisioner.solve.outcome.answer import BASES, answer
 from provisioner.solve.problem import join
 from provisioner.solve.requirement import Key
 from provisioner.solve.rules.facts import stated
 from provisioner.solve.search.resolve import decide
 from provisioner.solve.search.universe import Universe, violations
-from provisioner.solve.target import TargetHost
 from provisioner.versions import Version
 from provisioner.words.doubt import doubt_words
 from provisioner.words.ground import say
@@ -127,7 +127,7 @@ class _Block:
 
     def _universe_of(self, labels: Iterable[str]) -> Universe:
         targets = [TargetHost(label=label, host=self._hosts[label][1].host) for label in labels]
-        return Universe(join(self._matrix, self._pool.wish_for(targets)))
+        return Universe(join(self._matrix, self._pool.request_for(targets)))
 
     def index(self, doubt: Doubt) -> int | None:
         """Return the place of the class that a doubt is about; None for one about the stack."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from provisioner.grounds.edit import Edit
     from provisioner.host.model import Host
     from provisioner.matrix.model import Matrix
-    from provisioner.solve.target import Wish
+    from provisioner.request import Request
 
 Reasons = tuple[tuple[str, ...], ...]
 """The groups of a conflict without the names of hosts, in an order of their own."""
@@ -39,7 +39,7 @@ class Explaining:
         self._matrix = matrix
         self._guards = {rule.name: frozenset(guard.component for guard in rule.guards) for rule in matrix.rules}
 
-    def explain(self, wish: Wish, classes: Iterable[HostClass]) -> list[Unserved]:
+    def explain(self, request: Request, classes: Iterable[HostClass]) -> list[Unserved]:
         """One conflict for all classes that the same requests and rules stand against.
 
         Each class is proved to have it, or states the same as one that was of everything the conflict reads. The first
@@ -50,17 +50,17 @@ class Explaining:
         for one in classes:
             at = next((at for at, (read, facts, _, _) in enumerate(known) if _facts(one.host, read) == facts), None)
             if at is None:
-                groups, members = self._conflict(replace(wish, hosts=(one.target,)))
+                groups, members = self._conflict(replace(request, hosts=(one.target,)))
                 read = self._read(members)
                 known.append((read, _facts(one.host, read), groups, members))
                 at = len(known) - 1
             _, _, groups, members = known[at]
             proved.setdefault(groups, []).append((one, members))
-        return [self._told(wish, some) for some in proved.values()]
+        return [self._told(request, some) for some in proved.values()]
 
-    def _conflict(self, wish: Wish) -> tuple[Reasons, tuple[Member, ...]]:
+    def _conflict(self, request: Request) -> tuple[Reasons, tuple[Member, ...]]:
         """A minimal conflict: its groups without the host's name, and its members."""
-        universe = Universe(join(self._matrix, wish))
+        universe = Universe(join(self._matrix, request))
         search = CompleteSearch(universe)
         try:
             groups = search.minimal()
@@ -70,9 +70,9 @@ class Explaining:
             search.close()
         return reasons, members
 
-    def _told(self, wish: Wish, proved: Sequence[tuple[HostClass, tuple[Member, ...]]]) -> Unserved:
+    def _told(self, request: Request, proved: Sequence[tuple[HostClass, tuple[Member, ...]]]) -> Unserved:
         first = proved[0][0]
-        conflict = explain_conflict(Universe(join(self._matrix, replace(wish, hosts=(first.target,)))))
+        conflict = explain_conflict(Universe(join(self._matrix, replace(request, hosts=(first.target,)))))
         own = {say(fact) for fact in _facts_in(conflict.members)}
         others = {say(fact): fact for _, members in proved for fact in _facts_in(members)}
         also = tuple(others[text] for text in sorted(others) if text not in own)
@@ -88,35 +88,35 @@ class Explaining:
             read.add(member.component)
         return frozenset(read)
 
-    def strangers(self, wish: Wish, classes: Sequence[HostClass], *, platforms: Sequence[str]) -> list[Unserved]:
+    def strangers(self, request: Request, classes: Sequence[HostClass], *, platforms: Sequence[str]) -> list[Unserved]:
         """Hosts of platforms the spec does not name, and whether naming them would do."""
         by_platform: dict[str, list[HostClass]] = {}
         for one in classes:
             by_platform.setdefault(one.host.platform or "", []).append(one)
-        return [self._stranger(wish, platform, some, platforms=platforms) for platform, some in sorted(by_platform.items())]
+        return [self._stranger(request, platform, some, platforms=platforms) for platform, some in sorted(by_platform.items())]
 
-    def _stranger(self, wish: Wish, platform: str, classes: list[HostClass], *, platforms: Sequence[str]) -> Unserved:
-        asked = SpecPlatforms(platforms=tuple(platforms), place=wish.place("target.platform"))
+    def _stranger(self, request: Request, platform: str, classes: list[HostClass], *, platforms: Sequence[str]) -> Unserved:
+        asked = SpecPlatforms(platforms=tuple(platforms), place=request.place("target.platform"))
         target = classes[0].target
         fact = HostFact(name="platform", value=platform, host=target.label, place=target.place("platform"))
         edit = AddPlatform(platforms=(*platforms, platform))
-        fixes = self._fix(edit, replace(wish, hosts=(target,)))
+        fixes = self._fix(edit, replace(request, hosts=(target,)))
         return Unserved(classes=tuple(classes), conflict=Conflict(members=(member_of(asked), member_of(fact)), fixes=fixes))
 
-    def without_gpu(self, wish: Wish, classes: Sequence[HostClass], *, accelerators: Iterable[str]) -> list[Unserved]:
+    def without_gpu(self, request: Request, classes: Sequence[HostClass], *, accelerators: Iterable[str]) -> list[Unserved]:
         """Hosts without a GPU beside hosts that have one: a stack for CPUs is for who asks for it."""
         if not classes:
             return []
         first = classes[0]
-        calls_for = FleetCallsFor(accelerators=tuple(sorted(set(accelerators))), place=wish.place("accelerator"))
+        calls_for = FleetCallsFor(accelerators=tuple(sorted(set(accelerators))), place=request.place("accelerator"))
         no_gpu = NoGpu(host="the host", place=first.target.place("gpus"))
-        tried = replace(wish, hosts=(first.target,), platform=first.host.platform or wish.platform)
+        tried = replace(request, hosts=(first.target,), platform=first.host.platform or request.platform)
         fixes = self._fix(SetAccelerator(accelerator="cpu", is_apart=True), tried)
         return [
             Unserved(classes=tuple(classes), conflict=Conflict(members=(member_of(calls_for), member_of(no_gpu)), fixes=fixes))
         ]
 
-    def _fix(self, edit: Edit, tried: Wish) -> tuple[Fix, ...]:
+    def _fix(self, edit: Edit, tried: Request) -> tuple[Fix, ...]:
         """Return an edit as a fix, if it was solved and works."""
         try:
             stack = solve_system(join(self._matrix, edit.apply(tried)))

@@ -57,8 +57,9 @@ class Move(Struct, frozen=True, kw_only=True):
 
 
 class HeldBack(Struct, frozen=True, kw_only=True):
-    """A framework that is older than the spec, the hosts and the matrix would have it, the package that refuses the newest, and
-    how many more packages do.
+    """A framework that is older than the spec, the hosts and the matrix would have it.
+
+    `by` is the requirement of the package that refuses the newest; `more` packages refuse it too.
     """
 
     component: str

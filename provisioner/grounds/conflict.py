@@ -61,7 +61,8 @@ class NotOffered(Struct, frozen=True, kw_only=True):
 class Offered(Struct, frozen=True, kw_only=True):
     """What is offered of a name instead of what was asked for; `more` counts the versions that are not told.
 
-    `by` is `index`, `matrix`, or `spec` for the file that the spec names at `place`; `accelerator` is told where it is not CUDA.
+    `by` is `index`, `matrix`, or `spec` for the file that the spec names at `place`; `accelerator` is told where it is not
+    CUDA.
     """
 
     by: str

@@ -14,7 +14,7 @@ from provisioner.host.model import Driver, Host, HostGpu, Jetson, OperatingSyste
 
 if TYPE_CHECKING:
     from provisioner.grounds.requirement import Ground
-    from provisioner.solve.target import Wish as Request
+    from provisioner.request import Request
 
 LEFT_OUT = "left out"
 """What the contract calls the change of a line or host that goes."""

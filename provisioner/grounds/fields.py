@@ -47,9 +47,9 @@ class PredicateFields(Struct, frozen=True, kw_only=True):
 class GroundFields(Struct, frozen=True, kw_only=True):
     """A ground as plain text.
 
-    `type` says what kind of statement it is (`needs`, `compiled-for`, `host-fact`); `subject` is who entails it, `object` what it
-    is about, `ranges` what it allows, as alternatives in the notation of that object; `source` a row of the matrix, a document,
-    an index or a distribution's metadata; `place` a line of a file.
+    `type` says what kind of statement it is (`needs`, `compiled-for`, `host-fact`); `subject` is who entails it, `object` what
+    it is about, `ranges` what it allows, as alternatives in the notation of that object; `source` a row of the matrix, a
+    document, an index or a distribution's metadata; `place` a line of a file.
     """
 
     type: str

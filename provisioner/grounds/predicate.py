@@ -123,7 +123,10 @@ class AdmitsHosts(Struct, frozen=True):
 
 
 class WritesFile(Struct, frozen=True):
-    """Its wheel writes a file that others write too; `through` is the distribution a CUDA release brings, `framework` for whom."""
+    """Its wheel writes a file that others write too.
+
+    `through` is the distribution that a CUDA release brings along, `framework` the framework that needs it.
+    """
 
     path: str
     through: str = ""

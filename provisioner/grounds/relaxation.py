@@ -165,7 +165,7 @@ class FromSource(Relaxation, frozen=True, kw_only=True):
 
 
 class Overridden(Relaxation, frozen=True, kw_only=True):
-    """A requirement of metadata is not met, because an override of the spec stands in its place; `has` is the version there is."""
+    """A requirement of metadata is not met, as the spec overrides it; `has` is the version that was chosen."""
 
     subject: Subject
     requirement: str

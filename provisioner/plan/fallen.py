@@ -16,7 +16,6 @@ from provisioner.solve.explain.conflict import explain_conflict
 from provisioner.solve.outcome.answer import answer
 from provisioner.solve.search.resolve import decide
 from provisioner.solve.search.universe import Universe
-from provisioner.solve.stack import Stack
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from provisioner.plan.model import Question
     from provisioner.plan.target import Search
     from provisioner.plan.wanted import Wanted
+    from provisioner.solve.stack import Stack
 
 
 MOVED = ("os", "macos", "kernel", "driver", "amdgpu", "webdriver", "cuda_driver", "container_toolkit")

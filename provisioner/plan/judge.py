@@ -13,11 +13,11 @@ from provisioner.grounds.source import Documents
 from provisioner.host.model import OperatingSystem
 from provisioner.places import Place
 from provisioner.plan.machine import FOLLOWERS, PREPARED, REBUILT, Facts, Machine
+from provisioner.request import Request, TargetHost
 from provisioner.solve.problem import join
 from provisioner.solve.requirement import Candidate, Key, Labelled, Requirement, Within
 from provisioner.solve.rules.facts import ABSENT
 from provisioner.solve.search.universe import Universe
-from provisioner.solve.target import TargetHost, Wish
 from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:
@@ -45,20 +45,20 @@ class Aim(Struct, frozen=True, kw_only=True, eq=False):
     spec: Spec
     platform: str
     accelerator: str
-    places: Mapping[str, str] = field(default_factory=dict)
+    places: Mapping[str, Place] = field(default_factory=dict)
     fixed: Mapping[str, str] = field(default_factory=dict)
     fixed_by: str = ""
 
-    def wish(self, targets: Sequence[TargetHost]) -> Wish:
+    def request(self, targets: Sequence[TargetHost]) -> Request:
         """What is wanted of these hosts."""
-        wish = Wish(spec=self.spec, hosts=tuple(targets), platform=self.platform, places=self.places)
-        if wish.accelerator == self.accelerator:
-            return wish
-        return replace(wish, spec=replace(self.spec, accelerator=self.accelerator))
+        request = Request(spec=self.spec, hosts=tuple(targets), platform=self.platform, places=self.places)
+        if request.accelerator == self.accelerator:
+            return request
+        return replace(request, spec=replace(self.spec, accelerator=self.accelerator))
 
     def unlisted(self, matrix: Matrix) -> tuple[str, ...]:
         """What the lock has and the matrix does not list for this spec, such as `pytorch 9.9.9+cu999`."""
-        domains = join(matrix, self.wish(())).domains if self.fixed else {}
+        domains = join(matrix, self.request(())).domains if self.fixed else {}
         return tuple(
             f"{component} {label}"
             for component, label in sorted(self.fixed.items())
@@ -68,7 +68,7 @@ class Aim(Struct, frozen=True, kw_only=True, eq=False):
 
     def problem(self, matrix: Matrix, targets: Sequence[TargetHost]) -> Problem:
         """The problem of these hosts, with what the lock fixes required from the start; what the matrix lacks is left out."""
-        problem = join(matrix, self.wish(targets))
+        problem = join(matrix, self.request(targets))
         fixed = []
         for component, label in sorted(self.fixed.items()):
             key = Key(component)
@@ -190,10 +190,10 @@ class Judge:
         self, universe: Universe, machine: Machine, facts: Mapping[str, str], software: Software
     ) -> Iterator[Requirement]:
         """Containers reach no GPU on a machine known to have no toolkit, which no rule can say: rules speak of versions."""
-        wish = universe.problem.wish
+        request = universe.problem.request
         if facts.get(TOOLKIT) != ABSENT or not software.is_known or self._toolkit is None:
             return
-        if wish.runs == "container" and wish.accelerator == "cuda":
+        if request.runs == "container" and request.accelerator == "cuda":
             citations = self.matrix.citations
             cited = Documents(tuple(str(citations[one]) for one in self._toolkit.sources if one in citations))
             relation = Row("failure", TOOLKIT_MISSING)

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from provisioner.grounds.conflict import Conflict
     from provisioner.grounds.doubt import Doubt
     from provisioner.plan.judge import Aim
+    from provisioner.request import TargetHost
     from provisioner.solve.stack import Stack
-    from provisioner.solve.target import TargetHost
 
 
 class Question(Struct, frozen=True, kw_only=True):

@@ -89,7 +89,7 @@ class Steps:
     def _software(self, leg: Leg, old: Software, new: Software, why: tuple[StepReason, ...]) -> Step:
         before, after = _labels(old), _labels(new)
         changes = tuple((name, before.get(name, ""), value) for name, value in after.items() if value != before.get(name))
-        runs = new.aim.wish((self._machine.target,)).runs
+        runs = new.aim.request((self._machine.target,)).runs
         component = "image" if runs == "container" else "packages"
         do = "build the image from the new lock and roll it out" if runs == "container" else "install the new lock"
         named = [f"{name} {one} -> {other}" if one else f"{name} {other}" for name, one, other in _shown(changes)]
@@ -181,11 +181,11 @@ def _requests(software: Software) -> tuple[StepReason, ...]:
     """What the wanted spec asks of the software: the requests on the components in it."""
     spec, aim = software.aim.spec, software.aim
     names = [key.component for key in software.pins]
-    wish = aim.wish(())
+    request = aim.request(())
     found = []
     for name, text in spec.requires.items():
         if name in names or name == "pytorch_build":
-            ground = RequiresComponent(name=name, range=text, place=wish.place(f"requires.{name}"))
+            ground = RequiresComponent(name=name, range=text, place=request.place(f"requires.{name}"))
             found.append(StepReason(ground=ground))
     locked = [name for name in FIRST if name in aim.fixed]
     place = Place.parse(aim.fixed_by)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from provisioner.grounds.conflict import Conflict, member_of
 from provisioner.grounds.requirement import AsksAccelerator, HostGpu, NoGpu, OnePlanOneStack, OtherDriver
-from provisioner.solve.target import Wish
+from provisioner.request import Request
 
 if TYPE_CHECKING:
     from provisioner.grounds.requirement import Ground
@@ -24,18 +24,18 @@ def stranger(machine: Machine, aim: Aim) -> Conflict | None:
         return None
     asked: Ground = OnePlanOneStack(accelerator=aim.accelerator)
     if aim.spec.accelerator is not None:
-        asked = AsksAccelerator(accelerator=aim.accelerator, place=aim.wish(()).place("accelerator"))
+        asked = AsksAccelerator(accelerator=aim.accelerator, place=aim.request(()).place("accelerator"))
     return Conflict(members=(member_of(asked), member_of(fact)))
 
 
 def own_accelerator(machine: Machine, aim: Aim) -> str:
     """The accelerator a machine's own GPUs call for, or its driver where it does not state them."""
-    wish = Wish(spec=aim.spec, hosts=(machine.target,), platform=aim.platform)
+    request = Request(spec=aim.spec, hosts=(machine.target,), platform=aim.platform)
     gpus, driver = machine.host.gpus, machine.host.driver
     is_told = gpus == () or any(gpu.gfx or gpu.compute_capability for gpu in gpus or ())
     if aim.spec.accelerator is None and not is_told and driver is not None:
         return ACCELERATOR_OF_DRIVER[driver.kind]
-    return wish.accelerator
+    return request.accelerator
 
 
 def _fact(machine: Machine, accelerator: str) -> Ground | None:

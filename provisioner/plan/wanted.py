@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from provisioner.plan.judge import Aim
     from provisioner.plan.machine import Facts, Machine
     from provisioner.plan.target import Search
+    from provisioner.request import TargetHost
     from provisioner.solve.problem import Problem
     from provisioner.solve.requirement import Candidate
-    from provisioner.solve.target import TargetHost
 
     Leads = tuple[Candidate, ...]
     Labels = tuple[str, ...]

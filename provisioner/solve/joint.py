@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from provisioner.grounds.conflict import Conflict, Fix, Member
+    from provisioner.request import Request
     from provisioner.solve.problem import Problem
     from provisioner.solve.stack import Stack
-    from provisioner.solve.target import Wish
 
 SourceFor = Callable[[Environment], PackageSource]
 """Opens the package indexes for one environment."""
@@ -183,8 +183,8 @@ def _explained(
     from provisioner.solve.explain.conflict import explain_conflict
     from provisioner.solve.explain.fixes import SHOWN, fixes, gives, rejoined
 
-    def settle(wish: Wish) -> Mapping[str, str] | None:
-        found = settled_anew(rejoined(problem, wish))
+    def settle(request: Request) -> Mapping[str, str] | None:
+        found = settled_anew(rejoined(problem, request))
         return None if found is None else gives(*found)
 
     chosen = _telling(failed)
@@ -198,7 +198,7 @@ def _explained(
     best = {fix_words(fix): fix for fix in sorted(ways, key=lambda fix: fix.gives_up)}
     others = tuple(attempt.python for place, attempt in enumerate(attempts) if place != chosen)
     assumed = GLIBC_WHEN_UNKNOWN if known_glibc(attempts[chosen]) is None else None
-    members = tuple(_told(member, others, assumed, runs=problem.wish.runs) for member in conflict.members)
+    members = tuple(_told(member, others, assumed, runs=problem.request.runs) for member in conflict.members)
     return replace(conflict, members=members, fixes=tuple(best.values())[:SHOWN])
 
 
@@ -239,7 +239,7 @@ def _attempts(problem: Problem) -> Iterator[Attempt]:
 
     # A locked Python comes first where the policy leaves it first among Pythons: `prefer` and `avoid` may not.
     first = problem.domains[PYTHON][0].label
-    locked = first if problem.wish.preferred.get("python") == first else None
+    locked = first if problem.request.preferred.get("python") == first else None
     found.sort(key=rank)
     return iter(sorted(found, key=lambda attempt: attempt.python != locked))
 
@@ -300,13 +300,13 @@ def _universe(
 def environment_of(attempt: Attempt) -> Environment:
     """Where the packages of an attempt must install: the oldest host's libraries, or those of the image."""
     return Environment(
-        platform=attempt.problem.wish.platform, python=attempt.python, glibc=_glibc(attempt), macos=_macos(attempt)
+        platform=attempt.problem.request.platform, python=attempt.python, glibc=_glibc(attempt), macos=_macos(attempt)
     )
 
 
 def _glibc(attempt: Attempt) -> tuple[int, int] | None:
     """The glibc wheels must run on, a cautious one where it is not known; None where there is none."""
-    return known_glibc(attempt) or GLIBC_WHEN_UNKNOWN if attempt.problem.wish.platform.startswith("linux") else None
+    return known_glibc(attempt) or GLIBC_WHEN_UNKNOWN if attempt.problem.request.platform.startswith("linux") else None
 
 
 def known_glibc(attempt: Attempt) -> tuple[int, int] | None:
@@ -318,7 +318,7 @@ def known_glibc(attempt: Attempt) -> tuple[int, int] | None:
         one.version.release for key, one in attempt.system.items() if key.name == "glibc" and isinstance(one.version, Version)
     ]
     if not found:
-        stated = [target.host.glibc for target in attempt.problem.wish.hosts if target.host.glibc]
+        stated = [target.host.glibc for target in attempt.problem.request.hosts if target.host.glibc]
         found = [Version.parse(text).release for text in stated]
     oldest = min(found, default=None)
     return None if oldest is None else (oldest[0], oldest[1])
@@ -326,6 +326,6 @@ def known_glibc(attempt: Attempt) -> tuple[int, int] | None:
 
 def _macos(attempt: Attempt) -> tuple[int, int] | None:
     """The macOS wheels must run on: the oldest any host states, None where none does."""
-    found = [stated(target.host, "macos") for target in attempt.problem.wish.hosts]
+    found = [stated(target.host, "macos") for target in attempt.problem.request.hosts]
     oldest = min((Version.parse(text).release for text in found if text is not None), default=None)
     return None if oldest is None else (oldest[0], (*oldest, 0)[1])

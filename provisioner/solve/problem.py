@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from provisioner.grounds.doubt import Doubt
     from provisioner.grounds.requirement import Constrains, Ground
     from provisioner.matrix.model import Matrix
-    from provisioner.solve.target import Wish
+    from provisioner.request import Request
 
 __all__ = ["Problem", "UnknownGpuError", "join", "package_key"]
 
@@ -82,7 +82,7 @@ class Problem(Struct, frozen=True, kw_only=True):
     """
 
     matrix: Matrix
-    wish: Wish
+    request: Request
     domains: Mapping[Key, tuple[Candidate, ...]]
     roots: tuple[Requirement, ...]
     order: dict[Key, int]
@@ -126,51 +126,51 @@ class Problem(Struct, frozen=True, kw_only=True):
         return component if component in self.components else ""
 
 
-def join(matrix: Matrix, wish: Wish) -> Problem:
+def join(matrix: Matrix, request: Request) -> Problem:
     """Join the inputs of one platform; raises `UnknownGpuError` for a GPU nobody knows."""
-    return _Joiner(matrix, wish).problem()
+    return _Joiner(matrix, request).problem()
 
 
 class _Joiner:
-    def __init__(self, matrix: Matrix, wish: Wish) -> None:
+    def __init__(self, matrix: Matrix, request: Request) -> None:
         self.matrix = matrix
-        self.wish = wish
+        self.request = request
         self.domains = Domains()
         self.roots: list[Requirement] = []
         self.doubts: list[Doubt] = []
-        self.components = components_of(matrix, wish.spec)
-        self.overrides = Overrides(wish)
+        self.components = components_of(matrix, request.spec)
+        self.overrides = Overrides(request)
 
     def problem(self) -> Problem:
         self._shared()
-        hosts = HostSide(self.matrix, self.wish)
-        for target in self.wish.hosts:
+        hosts = HostSide(self.matrix, self.request)
+        for target in self.request.hosts:
             hosts.add(target)
         self.domains.update(hosts.domains)
         self.roots.extend(hosts.roots)
         self.doubts.extend(hosts.doubts)
-        self.roots.extend(build_side(self.matrix, self.wish, Guards(self.matrix, self.wish), domains=self.domains))
+        self.roots.extend(build_side(self.matrix, self.request, Guards(self.matrix, self.request), domains=self.domains))
         keys: dict[str, tuple[Key, ...]] = {}
         for key in self.domains:
             keys[key.component] = (*keys.get(key.component, ()), key)
         packages = self._requests(keys)
-        needs = Needs(self.matrix, self.wish, keys)
+        needs = Needs(self.matrix, self.request, keys)
         self.domains.update(needs.policy.domains)
-        for key, listing in shared_file_domains(self.matrix, self.wish):
+        for key, listing in shared_file_domains(self.matrix, self.request):
             self.domains.defer(key, listing)
         self.roots.extend(needs.policy.roots)
         rank = {name: index for index, name in enumerate(self.matrix.order)}
         order = {key: rank.get(key.component, -1) for key in self.domains}
         # What is upgraded by name is decided after everything that is locked, which then need not give way to it.
-        order.update({Key(name, PACKAGE): LAST for name in self.wish.upgraded if Key(name) not in self.domains})
+        order.update({Key(name, PACKAGE): LAST for name in self.request.upgraded if Key(name) not in self.domains})
         return Problem(
             matrix=self.matrix,
-            wish=self.wish,
+            request=self.request,
             domains=self.domains,
             roots=tuple(self.roots),
             order=order,
             packages=packages,
-            constraints=constraints_of(self.wish),
+            constraints=constraints_of(self.request),
             overrides=self.overrides,
             needs=needs,
             components=self.components,
@@ -178,21 +178,21 @@ class _Joiner:
         )
 
     def _shared(self) -> None:
-        wish = self.wish
-        platform = TargetPlatform(platform=wish.platform, place=wish.place("target.platform"))
-        self._named("platform", PLATFORMS, wish.platform, platform)
-        asks = AsksAccelerator if wish.spec.accelerator is not None else CallsForAccelerator
-        accelerator = asks(accelerator=wish.accelerator, place=wish.place("accelerator"))
-        self._named("accelerator", ACCELERATORS, wish.accelerator, accelerator)
-        if wish.has_no_gpu:
-            no_gpu = NoGpu(host="", place=wish.hosts[0].place("gpus"))
+        request = self.request
+        platform = TargetPlatform(platform=request.platform, place=request.place("target.platform"))
+        self._named("platform", PLATFORMS, request.platform, platform)
+        asks = AsksAccelerator if request.spec.accelerator is not None else CallsForAccelerator
+        accelerator = asks(accelerator=request.accelerator, place=request.place("accelerator"))
+        self._named("accelerator", ACCELERATORS, request.accelerator, accelerator)
+        if request.has_no_gpu:
+            no_gpu = NoGpu(host="", place=request.hosts[0].place("gpus"))
             self.roots.append(Requirement(Key("accelerator"), Labelled(frozenset({"cpu"})), no_gpu))
         for name, component in self.matrix.components.items():
-            if name not in {"gpu", "image"} and is_used(name, wish) and is_shared(name, component, wish):
-                self.domains.defer(Key(name), partial(candidates_of, component, wish))
+            if name not in {"gpu", "image"} and is_used(name, request) and is_shared(name, component, request):
+                self.domains.defer(Key(name), partial(candidates_of, component, request))
         virtual = [name for name, component in self.matrix.components.items() if component.is_virtual]
-        self.domains.update(slot_domains(self.domains, slots_of(self.components, wish.spec), [*virtual, *_NAMES]))
-        if wish.runs == "container" and "image" in self.matrix.order:
+        self.domains.update(slot_domains(self.domains, slots_of(self.components, request.spec), [*virtual, *_NAMES]))
+        if request.runs == "container" and "image" in self.matrix.order:
             self._image()
 
     def _named(self, name: str, values: tuple[str, ...], value: str, ground: Ground) -> None:
@@ -202,24 +202,24 @@ class _Joiner:
 
     def _image(self) -> None:
         key = Key("image")
-        candidates, unknown = image_candidates(self.matrix, self.wish, key)
-        candidates = arranged(candidates, self.wish, "image")
+        candidates, unknown = image_candidates(self.matrix, self.request, key)
+        candidates = arranged(candidates, self.request, "image")
         self.domains[key] = candidates
         self.doubts.extend(unknown)
-        base = self.wish.image_base
-        named = base if self.wish.spec.image.base != "auto" else ""
-        ground = AsksImage(base=named, place=self.wish.place("image.base"))
+        base = self.request.image_base
+        named = base if self.request.spec.image.base != "auto" else ""
+        ground = AsksImage(base=named, place=self.request.place("image.base"))
         self.roots.append(Requirement(key, Labelled(frozenset(candidate.label for candidate in candidates)), ground))
 
     def _requests(self, keys: dict[str, tuple[Key, ...]]) -> tuple[tuple[Pep508, Ground], ...]:
-        for name, text in self.wish.spec.requires.items():
+        for name, text in self.request.spec.requires.items():
             self._require(name, text, keys)
         packages: list[tuple[Pep508, Ground]] = []
-        for index, text in enumerate(self.wish.spec.packages):
+        for index, text in enumerate(self.request.spec.packages):
             stated = Pep508(text)
             distribution = canonicalize_name(stated.name)
             component = COMPONENT_OF_DISTRIBUTION.get(distribution, "")
-            place = self.wish.place(f"packages.{index}")
+            place = self.request.place(f"packages.{index}")
             asked = RequiresDistribution(
                 name=component or distribution, distribution=distribution, requirement=text, place=place
             )
@@ -227,18 +227,18 @@ class _Joiner:
                 if component in self.components:
                     self._framework(component, requirement, ground)
                 packages.append((requirement, ground))
-        for index, text in enumerate(self.wish.spec.requires_python):
-            place = self.wish.place(f"requires-python.{index}")
+        for index, text in enumerate(self.request.spec.requires_python):
+            place = self.request.place(f"requires-python.{index}")
             requires = RequiresPython(range=text, place=place)
             self.roots.append(Requirement(Key("python"), ForPython(SpecifierSet(text)), requires))
-        if self.wish.spec.packages and "python" not in self.wish.spec.requires:
-            needs_python = PackagesNeedPython(place=self.wish.place("packages"))
+        if self.request.spec.packages and "python" not in self.request.spec.requires:
+            needs_python = PackagesNeedPython(place=self.request.place("packages"))
             self.roots.append(Requirement(Key("python"), Within(Range()), needs_python))
         return tuple(packages)
 
     def _framework(self, component: str, requirement: Pep508, ground: Ground) -> None:
         """A distribution that is a component is required as one; where its marker needs a Python, once one is chosen."""
-        if requirement.marker is not None and not is_settled(requirement.marker, self.wish.platform):
+        if requirement.marker is not None and not is_settled(requirement.marker, self.request.platform):
             return
         if requirement.url is not None:
             test = builds_of_file(requirement, self.domains[Key(component)])
@@ -252,7 +252,7 @@ class _Joiner:
             self.roots.append(Requirement(Key(component), self._with_extras(component, requirement), ground))
 
     def _require(self, name: str, text: str, keys: dict[str, tuple[Key, ...]]) -> None:
-        place = self.wish.place(f"requires.{name}")
+        place = self.request.place(f"requires.{name}")
         ground = RequiresComponent(name=name, range=text, place=place)
         if name == "pytorch_build":
             builds = ((one.label, build_of(one)) for one in self.domains[Key("pytorch")])

@@ -35,7 +35,8 @@ class Key(NamedTuple):
     """The identifier of what is chosen once: a component (of one host, when a host provides it) or a Python distribution.
 
     A distribution with extras (`uvicorn[standard]`) is a key of its own, which requires the distribution at the same version.
-    The part after a colon tells keys of one component apart: devices (`gpu:9.0`), targets (`arch_list:9.0`), slots (`cuda:jax`).
+    The part after a colon tells keys of one component apart: devices (`gpu:9.0`), targets (`arch_list:9.0`), slots
+    (`cuda:jax`).
     """
 
     name: str

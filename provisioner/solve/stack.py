@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 
 class Pin(Struct, frozen=True, kw_only=True):
-    """The choice for one component and why. `build` is "" where the release has no builds; `host` names the host it belongs to."""
+    """The choice for one component and why.
+
+    `build` is "" where the release has no builds; `host` is the label of the host it belongs to, "" where all share it.
+    """
 
     component: str
     version: Version

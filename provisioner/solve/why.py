@@ -78,7 +78,7 @@ def _why(problem: Problem, chosen: Chosen, key: Key, source_for: SourceFor | Non
     found = Why(
         component=key.name if key.is_package else key.component,
         chosen=pins[key].label,
-        platform=problem.wish.platform,
+        platform=problem.request.platform,
         slot="" if key.is_package else key.slot,
         is_package=key.is_package,
         host=key.scope if not key.is_package else "",

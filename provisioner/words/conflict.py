@@ -227,7 +227,7 @@ def _on(text: str, labels: Sequence[str], fix: Fix) -> str:
 _WITHOUT = "without"
 
 
-def edit_words(edit: Edit) -> str:  # noqa: C901, PLR0912 - one case for each kind of edit
+def edit_words(edit: Edit) -> str:
     """Return an edit, with what it stands in the place of."""
     match edit:
         case edits.SetComponent(name=name, value=value, asked=asked):

@@ -17,7 +17,7 @@ def doubt_words(doubt: Doubt) -> str:
     return f"{doubt.component}: {_words(doubt)}"
 
 
-def _words(doubt: Doubt) -> str:  # noqa: C901, PLR0912 - one case for each kind of doubt
+def _words(doubt: Doubt) -> str:
     match doubt:
         case of.Unstated(host=host, reason=reason, profile_key=key):
             return f"{host} does not state it{_reason(reason)}{_settled_by(key)}"

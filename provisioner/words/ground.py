@@ -71,7 +71,7 @@ def _entailed(ground: of.Entails) -> str:
     return f"{subject_words(ground.subject)}{predicate_words(predicate)}"
 
 
-def _request(ground: Ground) -> str:  # noqa: C901, PLR0912 - one case for each kind of request
+def _request(ground: Ground) -> str:
     match ground:
         case of.RequiresComponent(attempt=attempt, range=wanted):
             tried = f" ({attempt} was tried)" if attempt and not wanted.endswith(attempt) else ""

@@ -20,7 +20,7 @@ def predicate_words(predicate: Predicate, *, plural: bool = False) -> str:
     return text if text.startswith(":") else f" {text}"
 
 
-def _words(predicate: Predicate, *, plural: bool) -> str:  # noqa: C901, PLR0912 - one case for each kind of predicate
+def _words(predicate: Predicate, *, plural: bool) -> str:
     need, be = ("need", "are") if plural else ("needs", "is")
     match predicate:
         case of.Needs(component=component, bounds=bounds, because=because):

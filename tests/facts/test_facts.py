@@ -22,9 +22,9 @@ from ruamel.yaml import YAML
 
 from provisioner.host.model import Host
 from provisioner.matrix.load import load_matrix
+from provisioner.request import Request, TargetHost
 from provisioner.solve.joint import NoStackError, solve_system
 from provisioner.solve.problem import join
-from provisioner.solve.target import TargetHost, Wish
 from provisioner.spec.model import Spec
 from provisioner.words.conflict import conflict_lines, member_words
 from provisioner.words.notation import sources_words
@@ -70,7 +70,7 @@ def solve(case: dict[str, Any]) -> Stack:
         TargetHost(label=f"host {number}", host=decode(json.dumps(facts), type=Host))
         for number, facts in enumerate(case.get("hosts", []), start=1)
     )
-    return solve_system(join(shipped(), Wish(spec=spec, hosts=hosts, platform=str(spec.target.platform))))
+    return solve_system(join(shipped(), Request(spec=spec, hosts=hosts, platform=str(spec.target.platform))))
 
 
 @pytest.mark.parametrize("case", ACCEPTED, ids=title)

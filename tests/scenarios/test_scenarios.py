@@ -21,9 +21,9 @@ from provisioner.host.model import Host
 from provisioner.index.client import PackageIndex
 from provisioner.index.http.settings import IndexLocation, IndexSettings
 from provisioner.matrix.load import load_matrix
+from provisioner.request import Request, TargetHost
 from provisioner.solve.joint import NoStackError, solve_joint, solve_system
 from provisioner.solve.problem import join
-from provisioner.solve.target import TargetHost, Wish
 from provisioner.spec.model import Spec
 from provisioner.words.conflict import conflict_lines
 from provisioner.words.relaxation import relaxation_words
@@ -52,13 +52,13 @@ def read(path: Path) -> dict[str, Any]:
     return dict(scenario)
 
 
-def wish(scenario: dict[str, Any]) -> Wish:
+def request(scenario: dict[str, Any]) -> Request:
     spec = decode(json.dumps(scenario["spec"], default=str), type=Spec)
     hosts = tuple(
         TargetHost(label=f"host {index}", host=decode(json.dumps(facts), type=Host))
         for index, facts in enumerate(scenario.get("hosts", []), start=1)
     )
-    return Wish(spec=spec, hosts=hosts, platform=str(spec.target.platform))
+    return Request(spec=spec, hosts=hosts, platform=str(spec.target.platform))
 
 
 def outcome(scenario: dict[str, Any], folder: Path) -> Stack | Conflict:
@@ -69,7 +69,7 @@ def outcome(scenario: dict[str, Any], folder: Path) -> Stack | Conflict:
 
 
 def solve(scenario: dict[str, Any], folder: Path) -> Stack:
-    problem = join(shipped(), wish(scenario))
+    problem = join(shipped(), request(scenario))
     if "index" not in scenario:
         return solve_system(problem)
     with ExitStack() as stack:

@@ -34,7 +34,7 @@ HOST: dict[str, Any] = {
 
 def after(edit: Edit, **spec: Any) -> Any:  # noqa: ANN401 - any key of a spec
     return edit.apply(
-        small.wish({"cuda": "12.6", "python": "3.11"}, HOST, HOST, packages=["numpy>=2", "scipy[all]<1.12"], **spec)
+        small.request({"cuda": "12.6", "python": "3.11"}, HOST, HOST, packages=["numpy>=2", "scipy[all]<1.12"], **spec)
     )
 
 

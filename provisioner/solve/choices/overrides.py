@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from provisioner.grounds.requirement import Ground
-    from provisioner.solve.target import Wish
+    from provisioner.request import Request
 
 Asked = tuple[Pep508, "Ground"]
 """A requirement and why it is there."""
@@ -32,14 +32,14 @@ NOBODY = Supposes()
 class Overrides:
     """The overrides of one spec, by distribution."""
 
-    def __init__(self, wish: Wish, dropped: Iterable[str] = ()) -> None:
+    def __init__(self, request: Request, dropped: Iterable[str] = ()) -> None:
         """`dropped` are distributions of which nothing is required, whatever the spec puts in their place."""
-        self._wish = wish
+        self._request = request
         self._found: dict[str, list[Asked]] = {}
-        for index, text in enumerate(wish.spec.overrides):
+        for index, text in enumerate(request.spec.overrides):
             override = Pep508(text)
             name = canonicalize_name(override.name)
-            place = wish.place(f"overrides.{index}")
+            place = request.place(f"overrides.{index}")
             ground = Override(index=index, distribution=name, requirement=text, place=place)
             self._found.setdefault(name, []).append((override, ground))
         self._found.update({name: [(Pep508(f"{name}; python_version < '0'"), NOBODY)] for name in dropped})
@@ -54,7 +54,7 @@ class Overrides:
 
     def dropping(self, names: Iterable[str]) -> Overrides:
         """The same overrides, and beside them that nothing is required of some distributions."""
-        return Overrides(self._wish, names)
+        return Overrides(self._request, names)
 
     def of(self, name: str) -> list[Asked]:
         """What stands in the place of requirements of a distribution; nothing where they stand for themselves."""

@@ -242,7 +242,7 @@ def _object(merged: Merged) -> object:
 def _of_the_platform(universe: Universe, by_group: Groups, found: list[Merged]) -> list[Merged]:
     """Keep what is compiled for the target's platform: a build has a row for each, which may be compiled for other GPUs."""
     del by_group
-    platform = universe.problem.wish.platform
+    platform = universe.problem.request.platform
 
     def is_here(parent: Candidate | None) -> bool:
         if parent is None or parent.key.component not in FRAMEWORKS:
@@ -372,7 +372,7 @@ def _subjects(universe: Universe, key: Key, chosen: Sequence[Candidate], is_alik
         if wanted <= covered and len(whole) == 1:
             labels = [name for name, _ in whole[0]]
             spans = tuple(Span(label, label) for label in labels) if len(labels) <= 2 else (Span(labels[0], labels[-1]),)
-            return Subjects(spans=spans, every_build_for=universe.problem.wish.accelerator)
+            return Subjects(spans=spans, every_build_for=universe.problem.request.accelerator)
     spans_found: list[Span] = []
     builds = dict.fromkeys(candidate.label.partition("+")[2] for candidate in domain if candidate in wanted)
     for build in builds:
@@ -437,13 +437,13 @@ def _offer(universe: Universe, requirement: Requirement) -> Offer | None:
     """Return what there is, for a range in which there is nothing; None where something is in it."""
     if not isinstance(requirement.test, Matching | Within) or universe.allowed(requirement):
         return None
-    key, wish = requirement.key, universe.problem.wish
+    key, request = requirement.key, universe.problem.request
     name = key.distribution if key.is_package else key.component
     offered = universe.candidates(key)
-    until = wish.spec.policy.exclude_newer or ""
+    until = request.spec.policy.exclude_newer or ""
     if not offered:
         return NotOffered(
-            name=name, is_distribution=key.is_package, accelerator=wish.accelerator, platform=wish.platform, until=until
+            name=name, is_distribution=key.is_package, accelerator=request.accelerator, platform=request.platform, until=until
         )
     withdrawn = next((one for one in offered if one.is_withheld and requirement.allows(one)), None)
     if isinstance(withdrawn, FileCandidate):
@@ -455,7 +455,7 @@ def _offer(universe: Universe, requirement: Requirement) -> Offer | None:
         return Offered(by="spec", versions=versions, more=more, place=place if isinstance(place, Place) else None)
     if key.is_package:
         return Offered(by="index", versions=versions, more=more)
-    accelerator = wish.accelerator if name in FRAMEWORKS and wish.accelerator != "cuda" else ""
+    accelerator = request.accelerator if name in FRAMEWORKS and request.accelerator != "cuda" else ""
     return Offered(by="matrix", versions=versions, more=more, accelerator=accelerator, until=until)
 
 
@@ -487,10 +487,10 @@ def _is_beside(requirement: Requirement) -> bool:
 
 def _for_whom(universe: Universe, roots: Sequence[Requirement]) -> Conclusion:
     """Return the hosts whose facts take part, else the platform, where that does."""
-    hosts = universe.problem.wish.hosts
+    hosts = universe.problem.request.hosts
     taking_part = {one.key.scope for one in roots if one.key.scope and not one.key.is_package}
     concerned = tuple(target.label for target in hosts if target.label in taking_part)
     if concerned:
         return Conclusion(hosts=concerned, is_one_host=sum(target.count for target in hosts) == 1)
     has_platform = any(one.key.name == "platform" for one in roots)
-    return Conclusion(platform=universe.problem.wish.platform if has_platform else "")
+    return Conclusion(platform=universe.problem.request.platform if has_platform else "")

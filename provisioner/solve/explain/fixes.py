@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
     from provisioner.grounds.edit import Edit
     from provisioner.grounds.requirement import Group
+    from provisioner.request import Request, TargetHost
     from provisioner.solve.problem import Problem
     from provisioner.solve.requirement import Candidate, Key
     from provisioner.solve.search.complete import CompleteSearch
-    from provisioner.solve.target import TargetHost, Wish
 
-    Settle = Callable[[Wish], Mapping[str, str] | None]
+    Settle = Callable[[Request], Mapping[str, str] | None]
 
 SHOWN = 5
 """How many fixes are shown."""
@@ -45,12 +45,12 @@ MOST = 40
 """How many combinations are tried before those found so far must do."""
 
 MOST_ROUNDS = 3_000
-"""How many rounds of the engine are spent on that; a fix of a large conflict takes some hundreds. Rounds, and not seconds or what
-a cache lacks, so that the same conflict has the same fixes everywhere."""
+"""How many rounds of the engine are spent on that; a fix of a large conflict takes some hundreds. Rounds, and not seconds or
+what a cache lacks, so that the same conflict has the same fixes everywhere."""
 
 MOST_READS, MOST_READS_OF_ONE = 1_000, 400
-"""How many versions' metadata all fixes of a conflict, and one of them, may read besides what its proof has read: a fix of a large
-conflict takes some hundreds, and one that needs thousands is nothing a person would want to wait for."""
+"""How many versions' metadata all fixes of a conflict, and one of them, may read besides what its proof has read: a fix of a
+large conflict takes some hundreds, and one that needs thousands is nothing a person would want to wait for."""
 
 
 class Working(Struct, frozen=True, kw_only=True):
@@ -88,8 +88,8 @@ def fixes(
         found.extend(_of_inputs(universe, tried, settle, known=found))
     found = [one for one in found if not _has_less(one, found)]
     found.sort(key=lambda one: (rank(list(one.costs)), [(edit.change, edit_words(edit)) for edit in one.edits]))
-    hosts = {target.label: target for target in universe.problem.wish.hosts}
-    asked = frozenset(universe.problem.wish.spec.requires)
+    hosts = {target.label: target for target in universe.problem.request.hosts}
+    asked = frozenset(universe.problem.request.spec.requires)
     told = (fix_of(one.edits, one.gives, hosts, asked=asked) for one in found)
     return tuple({fix_words(fix): fix for fix in told}.values())[:SHOWN]
 
@@ -101,16 +101,16 @@ def fix_of(edits: Sequence[Edit], gives: Mapping[str, str], hosts: Mapping[str, 
     return Fix(edits=tuple(edits), gives=gives, hosts=labels, asked=asked)
 
 
-def rejoined(problem: Problem, wish: Wish) -> Problem:
+def rejoined(problem: Problem, request: Request) -> Problem:
     """Return the problem of a changed request, with the same required beyond the inputs."""
-    return join(problem.matrix, wish).with_roots(*problem.extra)
+    return join(problem.matrix, request).with_roots(*problem.extra)
 
 
-def applied(wish: Wish, edits: Iterable[Edit]) -> Wish:
+def applied(request: Request, edits: Iterable[Edit]) -> Request:
     """Return a request after some edits."""
     for edit in edits:
-        wish = edit.apply(wish)
-    return wish
+        request = edit.apply(request)
+    return request
 
 
 def gives(universe: Universe, pins: Mapping[Key, Candidate]) -> dict[str, str]:
@@ -127,17 +127,17 @@ def gives(universe: Universe, pins: Mapping[Key, Candidate]) -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
-def _settle_system(problem: Problem, wish: Wish) -> Mapping[str, str] | None:
+def _settle_system(problem: Problem, request: Request) -> Mapping[str, str] | None:
     """Decide as `solve` decides, so that a fix gives what is then answered."""
-    universe = Universe(rejoined(problem, wish))
+    universe = Universe(rejoined(problem, request))
     pins = decide(universe)
     return None if pins is None else gives(universe, pins)
 
 
-def _settled(settle: Settle, wish: Wish, edits: Sequence[Edit]) -> Mapping[str, str] | None:
+def _settled(settle: Settle, request: Request, edits: Sequence[Edit]) -> Mapping[str, str] | None:
     """Return what edits give; None when they do not help, or nobody can tell because an index is out of reach."""
     try:
-        return settle(applied(wish, edits))
+        return settle(applied(request, edits))
     except ProvisionError:
         return None
 
@@ -146,14 +146,14 @@ def _of_inputs(
     universe: Universe, tried: Iterable[tuple[Edit, ...]], settle: Settle, *, known: Sequence[Working]
 ) -> list[Working]:
     """Return those of some edits of the inputs that help; none that does more than another, or than what is known."""
-    wish = universe.problem.wish
+    request = universe.problem.request
     found: list[Working] = []
     for edits in _in_time(tried):
         identities = {edit.identity for edit in edits}
         if any(one.identities <= identities for one in (*known, *found)):
             continue
         universe.patience.share(MOST_READS_OF_ONE)
-        given = _settled(settle, wish, edits)
+        given = _settled(settle, request, edits)
         if given is not None:
             exact = tuple(_with_python(edit, given) for edit in edits)
             found.append(Working(edits=exact, costs=tuple(cost_of(edit.component) for edit in exact), gives=given))
@@ -249,14 +249,14 @@ class _Search:
             for one, candidate in zip(some, chosen, strict=True)
         ]
         pairs = list(dict.fromkeys(pairs))
-        order = {target.label: place for place, target in enumerate(self._universe.problem.wish.hosts)}
+        order = {target.label: place for place, target in enumerate(self._universe.problem.request.hosts)}
         pairs.sort(key=lambda pair: (pair[1], order.get(pair[0].host_label, -1), pair[0].component))
         edits = tuple(edit for edit, _ in pairs)
         costs = [cost for _, cost in pairs]
         given = self._given(some, chosen, edits)
         if given is None and self._settle is not None and (opened := open_python(self._universe)) is not None:
             # Another version may need another Python, which is another environment.
-            given = _settled(self._settle, self._universe.problem.wish, (*edits, opened))
+            given = _settled(self._settle, self._universe.problem.request, (*edits, opened))
             if given is not None:
                 edits, costs = (*edits, _with_python(opened, given)), [*costs, cost_of("python")]
         if given is None or (any(edit.gives_up for edit in edits) and not self._is_of_use(given)):
@@ -265,7 +265,7 @@ class _Search:
 
     def _is_of_use(self, given: Mapping[str, str]) -> bool:
         """Whether anything is left of what was asked for: an environment without it is no answer."""
-        requires = self._universe.problem.wish.spec.requires
+        requires = self._universe.problem.request.spec.requires
         named = self._universe.packages.order if self._universe.packages else {}
         wanted = {*(name for name in FRAMEWORKS if name in requires), *(key.name for key in named)}
         return bool(wanted.intersection(given)) if wanted else bool(given)
@@ -274,7 +274,7 @@ class _Search:
         self, some: tuple[Relaxable, ...], chosen: Sequence[Candidate | None], edits: Sequence[Edit]
     ) -> Mapping[str, str] | None:
         if self._settle is not None:
-            return _settled(self._settle, self._universe.problem.wish, edits)
+            return _settled(self._settle, self._universe.problem.request, edits)
         pins = self._answered(without=_groups(some), given=tuple(one for one in chosen if one is not None), present=())
         return None if pins is None else gives(self._universe, pins)
 

@@ -56,7 +56,7 @@ def freed(problem: Problem, holding: Sequence[Requirement]) -> Problem | None:
     grounds = {one.ground for one in holding}
     if not grounds or not all(isinstance(one, RequiresComponent | RequiresDistribution | Constrains) for one in grounds):
         return None
-    spec = problem.wish.spec
+    spec = problem.request.spec
     components = {one.name for one in grounds if isinstance(one, RequiresComponent)}
     distributions = {one.distribution for one in grounds if isinstance(one, RequiresDistribution)}
     constraints = {one.index for one in grounds if isinstance(one, Constrains)}
@@ -68,7 +68,7 @@ def freed(problem: Problem, holding: Sequence[Requirement]) -> Problem | None:
         constraints=tuple(_open(text) if index in constraints else text for index, text in enumerate(spec.constraints)),
         requires={name: ANY_VERSION if name in components else text for name, text in spec.requires.items()},
     )
-    return rejoined(problem, replace(problem.wish, spec=changed))
+    return rejoined(problem, replace(problem.request, spec=changed))
 
 
 def edits_of(holding: Sequence[Requirement], candidate: Candidate) -> tuple[Edit, ...]:

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
     from provisioner.grounds.edit import Edit
     from provisioner.grounds.requirement import Ground, Group
+    from provisioner.request import Request
     from provisioner.solve.search.complete import CompleteSearch
     from provisioner.solve.search.universe import Universe
-    from provisioner.solve.target import Wish
 
 
 def _relates(group: Group, subjects: Collection[str], to: str) -> bool:
@@ -56,17 +56,17 @@ MOST_WITHOUT_HOSTS = 3
 
 def edits_of_inputs(universe: Universe, groups: tuple[Group, ...]) -> Iterator[tuple[Edit, ...]]:
     """Yield every such edit that may help with a conflict, the cheapest first; whether it does is found by solving again."""
-    wish = universe.problem.wish
+    request = universe.problem.request
     roots = [root for root in universe.roots if root.ground.group in groups]
     is_python_asked = any(root.key == Key("python") and root.ground.is_request for root in roots)
     if is_python_asked and (edit := open_python(universe)) is not None:
         yield (edit,)
-    yield from _accelerators(wish, groups)
+    yield from _accelerators(request, groups)
     yield from _bounds(universe, groups)
     policies = list(_policies(universe, groups))
     for policy in policies:
         yield (policy,)
-    images = [SetImage(base=base, asked=wish.spec.image.base) for base in _bases(wish, groups)]
+    images = [SetImage(base=base, asked=request.spec.image.base) for base in _bases(request, groups)]
     for image in images:
         yield (image,)
     for policy in policies:
@@ -77,17 +77,17 @@ def edits_of_inputs(universe: Universe, groups: tuple[Group, ...]) -> Iterator[t
 
 def open_python(universe: Universe) -> OpenPython | None:
     """Return the edit that leaves Python open; None where the spec asks for none, or there are no packages."""
-    wish = universe.problem.wish
-    if universe.packages is None or "python" not in wish.spec.requires:
+    request = universe.problem.request
+    if universe.packages is None or "python" not in request.spec.requires:
         return None
-    asked = RequiresComponent(name="python", range=wish.spec.requires["python"], place=wish.place("requires.python"))
+    asked = RequiresComponent(name="python", range=request.spec.requires["python"], place=request.place("requires.python"))
     return OpenPython(asked=(asked,))
 
 
-def _accelerators(wish: Wish, groups: tuple[Group, ...]) -> Iterator[tuple[Edit, ...]]:
+def _accelerators(request: Request, groups: tuple[Group, ...]) -> Iterator[tuple[Edit, ...]]:
     """Yield what the target's GPUs call for, where the spec says otherwise: nobody falls back to it in silence."""
-    asked = wish.spec.accelerator
-    own = replace(wish, spec=replace(wish.spec, accelerator=None)).accelerator
+    asked = request.spec.accelerator
+    own = replace(request, spec=replace(request.spec, accelerator=None)).accelerator
     if asked is not None and SpecLine("accelerator") in groups and own != asked:
         yield (SetAccelerator(accelerator=own, asked=asked),)
 
@@ -100,13 +100,13 @@ def _bounds(universe: Universe, groups: tuple[Group, ...]) -> Iterator[tuple[Edi
     lines |= {ground.group: ground for ground in universe.bounds.grounds}
     for group in groups:
         if group == SpecLine("requires-python"):
-            yield (DropRequiresPython(ranges=tuple(problem.wish.spec.requires_python)),)
+            yield (DropRequiresPython(ranges=tuple(problem.request.spec.requires_python)),)
         elif group in lines and (edit := bound_left_out(lines[group])) is not None:
             yield (edit,)
 
 
 def _policies(universe: Universe, groups: tuple[Group, ...]) -> Iterator[Edit]:
-    policy = universe.problem.wish.spec.policy
+    policy = universe.problem.request.spec.policy
     roots = (root.ground for root in universe.roots if root.ground.group in groups)
     forbidden = [ground for ground in roots if isinstance(ground, Forbids)]
     words = {ground.word for ground in forbidden}
@@ -135,12 +135,12 @@ def _has_prereleases(universe: Universe, groups: tuple[Group, ...]) -> bool:
     return False
 
 
-def _bases(wish: Wish, groups: tuple[Group, ...]) -> Iterator[str]:
-    if wish.runs != "container" or not {SpecLine("image"), Relation("cuda", "driver")}.intersection(groups):
+def _bases(request: Request, groups: tuple[Group, ...]) -> Iterator[str]:
+    if request.runs != "container" or not {SpecLine("image"), Relation("cuda", "driver")}.intersection(groups):
         return
-    base = wish.spec.image.base
+    base = request.spec.image.base
     for other in BASES:
-        if other != base and not (other == "auto" and base == "slim") and (other == "auto" or wish.accelerator == "cuda"):
+        if other != base and not (other == "auto" and base == "slim") and (other == "auto" or request.accelerator == "cuda"):
             yield other
 
 
@@ -157,7 +157,7 @@ def fewer_hosts(universe: Universe, search: CompleteSearch, groups: Sequence[Gro
 
 def _facts_of_hosts(universe: Universe) -> dict[str, frozenset[FactOf]]:
     """Return the groups of facts of each host, in the order of the target."""
-    facts: dict[str, set[FactOf]] = {target.label: set() for target in universe.problem.wish.hosts}
+    facts: dict[str, set[FactOf]] = {target.label: set() for target in universe.problem.request.hosts}
     for root in universe.roots:
         group = root.ground.group
         if isinstance(group, FactOf) and group.host in facts:

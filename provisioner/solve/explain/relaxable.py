@@ -42,7 +42,8 @@ RANGES = frozenset({"driver", "amdgpu", "kernel", "glibc", "gcc", "clang", "cont
 """Facts of which a fix names the nearest value as a bound: what lies beyond it mostly does as well."""
 
 FIXED = frozenset({"platform", "accelerator", "image", "policy"})
-"""What the target is, which no fix changes, and what shapes a problem before it is solved, which is changed by joining again."""
+"""What the target is, which no fix changes, and what shapes a problem before it is solved, which is changed by joining
+again."""
 
 
 class Relaxable(Struct, frozen=True):

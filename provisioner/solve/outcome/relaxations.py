@@ -137,7 +137,7 @@ def _lifecycle(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Li
 def _patched(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[PatchedDriver]:
     """Drivers that build on their kernel only with patches; on Windows nothing is built on the kernel of WSL."""
     matrix = universe.problem.matrix
-    hosts = {target.label: target.host for target in universe.problem.wish.hosts}
+    hosts = {target.label: target.host for target in universe.problem.request.hosts}
     for key, driver in pins.items():
         host = hosts.get(key.scope)
         if key.name != "driver" or (host is not None and host.virtualization in {"wsl1", "wsl2"}):
@@ -201,15 +201,15 @@ def _compiled(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Fro
 
 def _avoided(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Avoided]:
     """What the spec avoids and is chosen all the same: components are decided in their order, so others come before it."""
-    wish = universe.problem.wish
-    for name, candidate in avoided(wish, pins):
+    request = universe.problem.request
+    for name, candidate in avoided(request, pins):
         found = candidate.key.name if candidate.key.is_package else candidate.key.component
-        has = {target.label: stated(target.host, found) for target in wish.hosts} if found in FACTS else {}
+        has = {target.label: stated(target.host, found) for target in request.hosts} if found in FACTS else {}
         yield Avoided(
             component=found,
             subject=Subject(found, candidate.label),
             avoided=name,
-            range=wish.spec.policy.avoid[name],
+            range=request.spec.policy.avoid[name],
             is_stated=has.get(candidate.key.scope) == candidate.label,
-            source=wish.place(f"policy.avoid.{name}"),
+            source=request.place(f"policy.avoid.{name}"),
         )

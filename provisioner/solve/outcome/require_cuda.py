@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from provisioner.host.model import Host
+from provisioner.request import TargetHost
 from provisioner.solve.python.own_cuda import own_runtimes
 from provisioner.solve.python.own_libraries import own_libraries
 from provisioner.solve.requirement import ReleaseCandidate
@@ -24,7 +25,6 @@ from provisioner.solve.rules.coverage import Target, compiles_for, runs_natively
 from provisioner.solve.rules.devices import FRAMEWORKS
 from provisioner.solve.rules.drivers import NativeDriver, RunsCuda
 from provisioner.solve.rules.guards import Guards
-from provisioner.solve.target import TargetHost
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class _Demand(Struct, frozen=True):
 
 def require_cuda(problem: Problem, pins: Mapping[Key, Candidate]) -> str:
     """The NVIDIA_REQUIRE_CUDA of a stack for NVIDIA GPUs on Linux; "" for every other stack."""
-    if problem.wish.accelerator != "cuda" or problem.wish.system != "linux":
+    if problem.request.accelerator != "cuda" or problem.request.system != "linux":
         return ""
     return _Gate(problem, pins).text()
 
@@ -65,7 +65,7 @@ class _Gate:
     def __init__(self, problem: Problem, pins: Mapping[Key, Candidate]) -> None:
         self._problem = problem
         self._matrix = problem.matrix
-        self._wish = problem.wish
+        self._request = problem.request
         virtual = {name for name, component in self._matrix.components.items() if component.is_virtual}
         named = (one for one in pins.values() if one.key.component in self._matrix.components)
         releases = (one for one in named if isinstance(one, ReleaseCandidate))
@@ -99,7 +99,7 @@ class _Gate:
         return "" if "" in terms else " ".join(terms)
 
     def _all_demands(self) -> Iterator[_Demand]:
-        static = Guards(self._matrix, self._wish)
+        static = Guards(self._matrix, self._request)
         for part in self._parts:
             for need in (*part.release.needs, *(part.build.needs if part.build is not None else ())):
                 if need.component in {"gpu", "driver"}:
@@ -131,7 +131,9 @@ class _Gate:
                 continue  # nobody measured it, and it was asked for by name
             if any(runs_natively(target, device) for target in _targets(build.sass)):
                 continue
-            if "ptx-jit" not in self._wish.allowed or not any(compiles_for(one, device) for one in _targets(build.ptx or ())):
+            if "ptx-jit" not in self._request.allowed or not any(
+                compiles_for(one, device) for one in _targets(build.ptx or ())
+            ):
                 return None
             cuda = next((need.range for need in build.needs if need.component == "cuda"), None)
             levels.extend(clause.version for clause in (cuda.clauses[:1] if cuda else ()))
@@ -153,7 +155,7 @@ class _Gate:
 
         anywhere = [self._runs(version, minimum, may_forward=False) for version, minimum in self._minimums]
         forward = [
-            self._runs(version, minimum, may_forward=self._wish.carries_cuda_compat) for version, minimum in self._minimums
+            self._runs(version, minimum, may_forward=self._request.carries_cuda_compat) for version, minimum in self._minimums
         ]
         bounds = self._bounds(demands)
         plain = _intervals(bounds, lambda driver: allows(driver, anywhere))
@@ -161,7 +163,7 @@ class _Gate:
         return plain, beyond
 
     def _runs(self, version: Version, minimum: DriverMinimum, *, may_forward: bool) -> RunsCuda:
-        return RunsCuda(self._matrix, version, minimum, self._wish.allowed, may_forward=may_forward)
+        return RunsCuda(self._matrix, version, minimum, self._request.allowed, may_forward=may_forward)
 
     def _bounds(self, demands: Sequence[_Demand]) -> list[Version]:
         """Every driver version at which an answer may change, oldest first."""

@@ -185,7 +185,7 @@ class DistributionFacts:
 
         What links CUDA and is on the default index alone was compiled for another build of these.
         """
-        platform = self._problem.wish.platform
+        platform = self._problem.request.platform
         return frozenset(
             release.version
             for release in self._problem.matrix.components[PYTORCH.name].releases
@@ -270,7 +270,7 @@ def _entails(candidate: Candidate, predicate: Predicate, relation: Relation | Ro
 
 def _holds(problem: Problem, row: DistributionLimit) -> bool:
     """Whether a limit is about PyTorch and binds on some host of the target."""
-    hosts = problem.wish.hosts or (NOBODY,)
+    hosts = problem.request.hosts or (NOBODY,)
     return row.when.component == PYTORCH.name and any(problem.needs.guards.hold(row.guards, target) for target in hosts)
 
 

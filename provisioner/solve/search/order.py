@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 def passed_over(problem: Problem, key: Key, *, chosen: Chosen, other: Chosen) -> PassedOver:
     """Return why `chosen` is preferred to `other`, which has a newer release of `key`."""
     universe, pins = chosen
-    wish = problem.wish
+    request = problem.request
     name = key.name if key.is_package else key.component
-    if key in pins and wish.preferred.get(name) == pins[key].label:
+    if key in pins and request.preferred.get(name) == pins[key].label:
         return LockKeeps(name=name, label=pins[key].label)
-    table = next((table for table in ("prefer", "avoid") if name in getattr(wish.spec.policy, table)), "")
+    table = next((table for table in ("prefer", "avoid") if name in getattr(request.spec.policy, table)), "")
     if table:
-        wanted = getattr(wish.spec.policy, table)[name]
-        return PolicyPrefers(table=table, name=name, range=wanted, place=wish.place(f"policy.{table}.{name}"))
-    if wish.spec.policy.strategy == "oldest":
-        return StrategyIsOldest(place=wish.place("policy.strategy"))
+        wanted = getattr(request.spec.policy, table)[name]
+        return PolicyPrefers(table=table, name=name, range=wanted, place=request.place(f"policy.{table}.{name}"))
+    if request.spec.policy.strategy == "oldest":
+        return StrategyIsOldest(place=request.place("policy.strategy"))
     first = _first_difference(universe, key, pins, other[1])
     if first is None:
         return NotFirst()

@@ -10,11 +10,12 @@ from msgspec import convert
 from provisioner.grounds.doubt import FromSource, UndocumentedKernel, Unstated, UnsupportedGpu
 from provisioner.grounds.requirement import Subject
 from provisioner.host.model import Host
+from provisioner.places import Place
 from provisioner.plan.judge import Aim
 from provisioner.plan.machine import Machine, machines_of
 from provisioner.plan.stranger import own_accelerator, stranger
 from provisioner.plan.unknown import find_out, is_known_absent, missing
-from provisioner.solve.target import TargetHost
+from provisioner.request import TargetHost
 from provisioner.spec.model import Spec
 from provisioner.versions import Range
 from provisioner.words.conflict import member_words
@@ -22,7 +23,7 @@ from provisioner.words.notation import sources_words
 
 
 def machine(**facts: Any) -> Machine:  # noqa: ANN401 - any fact of a profile
-    (found,) = machines_of([TargetHost(label="node", host=convert(facts, Host), places={"gpus": "node.yaml:3"})], [1])
+    (found,) = machines_of([TargetHost(label="node", host=convert(facts, Host), places={"gpus": Place("node.yaml", 3)})], [1])
     return found
 
 

@@ -15,7 +15,7 @@ from provisioner.errors import UsageError
 from provisioner.outputs import OUTPUTS
 from provisioner.render import dockerfile, render
 from provisioner.render.header import rendered_from
-from provisioner.solve.target import Wish
+from provisioner.request import Request
 from provisioner.spec.model import Spec
 from tests.lock_examples import cuda_stack, lock_of
 
@@ -62,7 +62,7 @@ def test_no_two_formats_have_one_file() -> None:
     [((), "host"), (("requirements",), "host"), (("dockerfile",), "container"), (("requirements", "dockerfile"), "container")],
 )
 def test_an_environment_with_an_image_recipe_runs_in_a_container(outputs: tuple[str, ...], runs: str) -> None:
-    assert Wish(spec=convert({"outputs": outputs}, Spec), hosts=(), platform="linux/amd64").runs == runs
+    assert Request(spec=convert({"outputs": outputs}, Spec), hosts=(), platform="linux/amd64").runs == runs
 
 
 @pytest.mark.parametrize(

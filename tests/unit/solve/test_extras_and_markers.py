@@ -8,6 +8,7 @@ from packaging.markers import Marker
 
 from provisioner.index.markers import darwin, marker_environment
 from provisioner.index.model import Environment
+from provisioner.places import Place
 from provisioner.solve.choices.markers import Markers, is_settled
 from provisioner.solve.joint import solve_joint
 from provisioner.solve.problem import join
@@ -75,9 +76,9 @@ TABLE: dict[str, dict[str, list[str] | str]] = {
 
 
 def warnings(packages: list[str]) -> tuple[dict[str, str], tuple[str, ...]]:
-    wish = small.wish({"python": "3.11"}, {}, packages=packages)
-    places = {f"packages.{index}": f"provision.yaml:{index + 3}" for index in range(len(packages))}
-    stack = solve_joint(join(matrix_with_facts(), replace(wish, places=places)), lambda _: Shelf(TABLE))
+    request = small.request({"python": "3.11"}, {}, packages=packages)
+    places = {f"packages.{index}": Place("provision.yaml", index + 3) for index in range(len(packages))}
+    stack = solve_joint(join(matrix_with_facts(), replace(request, places=places)), lambda _: Shelf(TABLE))
     return {package.name: package.version for package in stack.packages}, tuple(map(caution_words, stack.warnings))
 
 

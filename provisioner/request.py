@@ -1,4 +1,4 @@
-"""The target side of a problem: hosts with the place each fact was read, and what the spec leaves to be worked out."""
+"""A request: the spec, the hosts that the answer must run on, and the lines of files that both were read from."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 class TargetHost(Struct, frozen=True, kw_only=True):
-    """One host of the target. `label` tells hosts apart in messages; `places` maps a fact (`driver`) to `file:line`."""
+    """One host of the target. `label` tells hosts apart in messages; `places` has the line that states each fact."""
 
     label: str
     host: Host
-    places: Mapping[str, str] = field(default_factory=dict)
+    places: Mapping[str, Place] = field(default_factory=dict)
     names: tuple[str, ...] = ()
     """The hosts it stands for, where they are several that state the same."""
 
@@ -35,7 +35,7 @@ class TargetHost(Struct, frozen=True, kw_only=True):
     def place(self, fact: str) -> HostPlace:
         """Return where a fact of this host was read; the host's label where no place is known."""
         place = self.places.get(fact)
-        return HostPlace(Place(self.label)) if place is None else HostPlace(Place.parse(place), self.count - 1)
+        return HostPlace(Place(self.label)) if place is None else HostPlace(place, self.count - 1)
 
 
 def alike(targets: Sequence[TargetHost]) -> tuple[TargetHost, ...]:
@@ -54,13 +54,17 @@ def _one_of(targets: Sequence[TargetHost]) -> TargetHost:
     return replace(first, label=label, names=tuple(target.label for target in targets))
 
 
-class Wish(Struct, frozen=True, kw_only=True):
-    """The spec, where its keys stand (`requires.cuda` -> `provision.yaml:7`), and the hosts it must run on."""
+class Request(Struct, frozen=True, kw_only=True):
+    """The spec, the lines its keys stand on (`requires.cuda`, in line 7 of `provision.yaml`), and the hosts of the target.
+
+    Places and labels of hosts are relative to the folder of the spec, so that answers do not depend on where they were asked
+    for.
+    """
 
     spec: Spec
     hosts: tuple[TargetHost, ...]
     platform: str
-    places: Mapping[str, str] = field(default_factory=dict)
+    places: Mapping[str, Place] = field(default_factory=dict)
     preferred: Mapping[str, str] = field(default_factory=dict)
     """What an earlier lock chose (`pytorch`: `2.7.1+cu126`): tried first, so that nothing moves needlessly."""
     upgraded: Mapping[str, str] = field(default_factory=dict)
@@ -68,7 +72,7 @@ class Wish(Struct, frozen=True, kw_only=True):
 
     def place(self, key: str) -> Place:
         """Return where a key of the spec stands; the spec as a whole when it was left out."""
-        return Place.parse(self.places.get(key, self.places.get("", "the spec")))
+        return self.places.get(key) or self.places.get("") or Place("the spec")
 
     @property
     def allowed(self) -> frozenset[str]:
