@@ -27,7 +27,7 @@ from tests.scenarios.test_scenarios import HERE, SCENARIOS, outcome, read, shipp
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from provisioner.solve.stack import Conflict
+    from provisioner.grounds.conflict import Conflict
 
 DOCUMENT = ROOT / "docs" / "explain.md"
 SEED = 20261121
@@ -99,10 +99,10 @@ def _timed(work: Callable[[], object], rounds: int) -> tuple[object, float]:
 
 
 def _row(name: str, conflict: object, seconds: float) -> Row:
-    from provisioner.solve.explain.words import conflict_lines
+    from provisioner.words.conflict import conflict_lines
 
     found: Conflict = conflict  # type: ignore[assignment]
-    return name, 1000 * seconds, len(conflict_lines(found)), len(found.hints)
+    return name, 1000 * seconds, len(conflict_lines(found)), len(found.fixes)
 
 
 def _document(scenarios: list[Row], chance: list[Row]) -> str:

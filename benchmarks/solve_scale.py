@@ -42,8 +42,9 @@ from provisioner.versions import Version  # noqa: E402
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from provisioner.grounds.conflict import Conflict
     from provisioner.matrix.model import Component, Matrix, Release
-    from provisioner.solve.stack import Conflict, Stack
+    from provisioner.solve.stack import Stack
 
 AXES: dict[str, tuple[int, ...]] = {
     "releases": (1, 10, 100),
