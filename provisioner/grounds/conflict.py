@@ -144,6 +144,11 @@ class Fix(Struct, frozen=True, kw_only=True):
         """Whether a part of what was asked for is given up."""
         return any(edit.gives_up for edit in self.edits)
 
+    @property
+    def identities(self) -> frozenset[tuple[object, ...]]:
+        """The identities of its edits: a fix with the same ones is the same fix."""
+        return frozenset(edit.identity for edit in self.edits)
+
 
 class Conflict(Struct, frozen=True, kw_only=True):
     """A minimal set of requests, rules and facts that cannot hold together, in order, what follows, and the ways out."""

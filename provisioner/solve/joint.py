@@ -31,7 +31,7 @@ from provisioner.solve.search.patience import Patience
 from provisioner.solve.search.resolve import decide, pins_or_refutation
 from provisioner.solve.search.universe import Pair, Universe
 from provisioner.versions import Version
-from provisioner.words.conflict import NO_WAY, conflict_lines, failure_hints, fix_words
+from provisioner.words.conflict import NO_WAY, conflict_lines, failure_hints
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -195,7 +195,9 @@ def _explained(
         # What only another Python has files for is no way out within this one.
         if place != chosen and all(fix.gives_up for fix in ways):
             ways.extend(fixes(other, refuted, refuted.minimal(), settle=settle))
-    best = {fix_words(fix): fix for fix in sorted(ways, key=lambda fix: fix.gives_up)}
+    best: dict[frozenset[tuple[object, ...]], Fix] = {}
+    for fix in sorted(ways, key=lambda fix: fix.gives_up):
+        best.setdefault(fix.identities, fix)
     others = tuple(attempt.python for place, attempt in enumerate(attempts) if place != chosen)
     assumed = GLIBC_WHEN_UNKNOWN if known_glibc(attempts[chosen]) is None else None
     members = tuple(_told(member, others, assumed, runs=problem.request.runs) for member in conflict.members)

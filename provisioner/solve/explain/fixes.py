@@ -21,7 +21,6 @@ from provisioner.solve.search.provider import Course
 from provisioner.solve.search.provider import search as engine_search
 from provisioner.solve.search.resolve import decide
 from provisioner.solve.search.universe import Universe, violations
-from provisioner.words.conflict import edit_words, fix_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -87,11 +86,11 @@ def fixes(
         tried = chain(edits_of_inputs(universe, groups), fewer_hosts(universe, search, groups))
         found.extend(_of_inputs(universe, tried, settle, known=found))
     found = [one for one in found if not _has_less(one, found)]
-    found.sort(key=lambda one: (rank(list(one.costs)), [(edit.change, edit_words(edit)) for edit in one.edits]))
+    found.sort(key=lambda one: (rank(list(one.costs)), [(edit.change, str(edit.identity)) for edit in one.edits]))
+    distinct = {one.identities: one for one in reversed(found)}
     hosts = {target.label: target for target in universe.problem.request.hosts}
     asked = frozenset(universe.problem.request.spec.requires)
-    told = (fix_of(one.edits, one.gives, hosts, asked=asked) for one in found)
-    return tuple({fix_words(fix): fix for fix in told}.values())[:SHOWN]
+    return tuple(fix_of(one.edits, one.gives, hosts, asked=asked) for one in reversed(distinct.values()))[:SHOWN]
 
 
 def fix_of(edits: Sequence[Edit], gives: Mapping[str, str], hosts: Mapping[str, TargetHost], *, asked: frozenset[str]) -> Fix:

@@ -33,8 +33,6 @@ from provisioner.solve.rules.needs import place_of
 from provisioner.solve.rules.policy import DATED, avoided
 from provisioner.solve.rules.shared_files import shared_file_relaxations
 from provisioner.versions import Version
-from provisioner.words.notation import source_words
-from provisioner.words.relaxation import relaxation_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -68,8 +66,8 @@ def relaxations(
     return tuple(dict.fromkeys(sorted(found, key=_rank)))
 
 
-def _rank(one: Relaxation) -> tuple[int, str, str, str]:
-    return ORDER.index(one.name), one.component, relaxation_words(one), source_words(one.source)
+def _rank(one: Relaxation) -> tuple[int, str, str]:
+    return ORDER.index(one.name), one.component, repr(one)
 
 
 def _driver_ways(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[DriverWay]:
