@@ -141,6 +141,21 @@ class UnlistedBundle(Doubt, frozen=True, kw_only=True):
         return self.bundled
 
 
+class UnreadLine(Doubt, frozen=True, kw_only=True):
+    """A line of the spec about a framework applies with some Pythons only, and no packages were solved to look at it.
+
+    `python` is the one that was chosen, "" where none was.
+    """
+
+    part: str
+    ground: Ground
+    python: str
+
+    @property
+    def component(self) -> str:
+        return self.part
+
+
 class UnsupportedOverride(Doubt, frozen=True, kw_only=True):
     """AMD GPUs run code for another target by settings that nobody supports."""
 

@@ -30,7 +30,7 @@ from provisioner.solve.choices.candidates import candidates_of
 from provisioner.solve.choices.domains import Domains
 from provisioner.solve.choices.frameworks import builds_of_file, components_of, slot_domains, slots_of
 from provisioner.solve.choices.hosts import HostSide, UnknownGpuError, is_shared
-from provisioner.solve.choices.markers import is_settled
+from provisioner.solve.choices.markers import holds_for
 from provisioner.solve.choices.overrides import Overrides
 from provisioner.solve.requirement import (
     PACKAGE,
@@ -64,6 +64,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Problem", "UnknownGpuError", "join", "package_key"]
 
+PYTHON = Key("python")
 LAST = 1_000_000
 """A rank behind all others."""
 
@@ -76,7 +77,8 @@ class Problem(Struct, frozen=True, kw_only=True):
 
     `domains` lists the candidates of every key that is not a package, most wanted first; `roots` is what is required from
     the start; `order` ranks keys; `packages` are the spec's own requirements on distributions, after its `overrides`, which
-    stand in the place of others' as well; `constraints` bound what somebody requires; `components` are the frameworks that are
+    stand in the place of others' as well; `constraints` bound what somebody requires; `pythons` are those that the spec leaves;
+    `components` are the frameworks that are
     components here rather than distributions; `doubts` are the facts that were missing; `extra` is what was required
     beyond the inputs, a question or what a lock has, which no way out of a conflict gives up.
     """
@@ -88,6 +90,7 @@ class Problem(Struct, frozen=True, kw_only=True):
     order: dict[Key, int]
     packages: tuple[tuple[Pep508, Ground], ...]
     constraints: tuple[tuple[Pep508, Constrains], ...]
+    pythons: tuple[str, ...]
     overrides: Overrides
     needs: Needs
     components: frozenset[str]
@@ -140,6 +143,7 @@ class _Joiner:
         self.doubts: list[Doubt] = []
         self.components = components_of(matrix, request.spec)
         self.overrides = Overrides(request)
+        self.pythons: tuple[str, ...] = ()
 
     def problem(self) -> Problem:
         self._shared()
@@ -171,6 +175,7 @@ class _Joiner:
             order=order,
             packages=packages,
             constraints=constraints_of(self.request),
+            pythons=self.pythons,
             overrides=self.overrides,
             needs=needs,
             components=self.components,
@@ -214,6 +219,7 @@ class _Joiner:
     def _requests(self, keys: dict[str, tuple[Key, ...]]) -> tuple[tuple[Pep508, Ground], ...]:
         for name, text in self.request.spec.requires.items():
             self._require(name, text, keys)
+        self.pythons = self._pythons()
         packages: list[tuple[Pep508, Ground]] = []
         for index, text in enumerate(self.request.spec.packages):
             stated = Pep508(text)
@@ -230,15 +236,23 @@ class _Joiner:
         for index, text in enumerate(self.request.spec.requires_python):
             place = self.request.place(f"requires-python.{index}")
             requires = RequiresPython(range=text, place=place)
-            self.roots.append(Requirement(Key("python"), ForPython(SpecifierSet(text)), requires))
+            self.roots.append(Requirement(PYTHON, ForPython(SpecifierSet(text)), requires))
         if self.request.spec.packages and "python" not in self.request.spec.requires:
             needs_python = PackagesNeedPython(place=self.request.place("packages"))
-            self.roots.append(Requirement(Key("python"), Within(Range()), needs_python))
+            self.roots.append(Requirement(PYTHON, Within(Range()), needs_python))
         return tuple(packages)
 
+    def _pythons(self) -> tuple[str, ...]:
+        """Return the Pythons that the spec leaves, whatever else they do not go with."""
+        stated = self.request.spec.requires_python
+        tests: list[Test] = [ForPython(SpecifierSet(text)) for text in stated]
+        tests.extend(root.test for root in self.roots if root.key == PYTHON)
+        return tuple(one.label for one in self.domains.get(PYTHON, ()) if all(test.allows(one) for test in tests))
+
     def _framework(self, component: str, requirement: Pep508, ground: Ground) -> None:
-        """A distribution that is a component is required as one; where its marker needs a Python, once one is chosen."""
-        if requirement.marker is not None and not is_settled(requirement.marker, self.request.platform):
+        """Require a distribution that is a component as one, where its marker holds with each Python that the spec leaves."""
+        marker = requirement.marker
+        if marker is not None and not holds_for(marker, self.request.platform, self.pythons):
             return
         if requirement.url is not None:
             test = builds_of_file(requirement, self.domains[Key(component)])

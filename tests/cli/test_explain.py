@@ -55,6 +55,17 @@ def test_one_component_is_told_with_what_holds_back_a_newer_one(project: Project
     assert f"pytorch {newest}" in lines[-1]
 
 
+@pytest.mark.parametrize("key", ["packages", "constraints"])
+def test_a_range_in_parentheses_is_told_whole(project: Project, key: str) -> None:
+    """PEP 508 allows `torch (<2.8)`."""
+    asked = "packages: ['torch (<2.8)']" if key == "packages" else "packages: [torch]\nconstraints: ['torch (<2.8)']"
+    project.write(changed(*asked.splitlines()))
+    outcome = project.run("explain", "provision.yaml", "pytorch", "--stack-only")
+    line = 1 + (project.folder / "provision.yaml").read_text().splitlines().index(asked.splitlines()[-1])
+    (held,) = [text for text in outcome.out.splitlines() if "holds it back" in text and text.startswith("not pytorch")]
+    assert held.endswith(f": only `torch (<2.8)`  (provision.yaml:{line}) holds it back")
+
+
 def test_where_nothing_frees_the_newest_that_is_said(project: Project) -> None:
     project.write(gpu_spec("<2.7"))
     outcome = project.run("explain", "provision.yaml", "cuda", "--stack-only")

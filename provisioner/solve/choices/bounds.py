@@ -13,7 +13,7 @@ from packaging.utils import canonicalize_name
 
 from provisioner.grounds.requirement import Constrains, GivesHashes
 from provisioner.names import DISTRIBUTION_OF_COMPONENT
-from provisioner.solve.choices.markers import NEWEST_PATCH, is_settled
+from provisioner.solve.choices.markers import NEWEST_PATCH, holds_for
 from provisioner.solve.requirement import Candidate, FileCandidate, Matching, Requirement, Test
 
 if TYPE_CHECKING:
@@ -71,18 +71,23 @@ def constraints_of(request: Request) -> tuple[tuple[Pep508, Constrains], ...]:
 class Bounds:
     """The constraints and hashes of one problem, in one environment.
 
-    Without `markers`, which is where no Python has been chosen yet, what depends on the Python does not bind.
+    `markers` are those of the chosen Python. Without them, before one is chosen, a constraint binds whose marker holds with
+    each of `pythons`, those that the spec leaves.
     """
 
     def __init__(
-        self, constraints: Sequence[tuple[Pep508, Constrains]], request: Request, markers: Markers | None = None
+        self,
+        constraints: Sequence[tuple[Pep508, Constrains]],
+        request: Request,
+        markers: Markers | None = None,
+        pythons: Collection[str] = (),
     ) -> None:
         self._request = request
         self._tests: dict[str, list[tuple[Test, Ground]]] = {}
         for constraint, ground in constraints:
             marker = constraint.marker
-            is_open = marker is not None and markers is None and not is_settled(marker, request.platform)
-            if not is_open and (markers is None or markers.hold(marker)):
+            binds = holds_for(marker, request.platform, pythons) if marker and markers is None else True
+            if markers.hold(marker) if markers is not None else binds:
                 self._tests.setdefault(canonicalize_name(constraint.name), []).append((Matching(constraint.specifier), ground))
         for name, digests in request.spec.hashes.items():
             hashes = GivesHashes(distribution=name, place=request.place(f"hashes.{name}"))

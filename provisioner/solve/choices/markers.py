@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 from packaging.utils import canonicalize_name
 
+from provisioner.index.markers import marker_environment
 from provisioner.index.metadata.requirement_text import ExtraMarker
+from provisioner.index.model import Environment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from packaging.markers import Marker
 
@@ -61,11 +63,7 @@ class Markers:
         return known[1]
 
 
-def is_settled(marker: Marker, platform: str) -> bool:
-    """Whether a marker holds on a platform whatever the Python; one that depends on the Python is not settled."""
-    from provisioner.index.markers import marker_environment
-    from provisioner.index.model import Environment
-
-    if any(name in str(marker) for name in ("python_version", *PATCHED)):
-        return False
-    return marker.evaluate(marker_environment(Environment(platform=platform, python="3.12")))
+def holds_for(marker: Marker, platform: str, pythons: Collection[str]) -> bool | None:
+    """Return whether a marker holds on a platform with each of some Pythons (`3.12`); None where that turns on the Python."""
+    found = {Markers(marker_environment(Environment(platform=platform, python=one))).hold(marker) for one in pythons}
+    return found.pop() if len(found) == 1 else None

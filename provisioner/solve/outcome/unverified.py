@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
 
 from provisioner.grounds.doubt import (
     AssumedDriver,
@@ -16,16 +17,18 @@ from provisioner.grounds.doubt import (
     Undecided,
     UndocumentedKernel,
     UnmeasuredTargets,
+    UnreadLine,
     Unstated,
     UnsuitableFlavour,
     UnsupportedGpu,
     UnsupportedOverride,
 )
-from provisioner.grounds.requirement import Row, Subject
+from provisioner.grounds.requirement import Constrains, Row, Subject
 from provisioner.host.parse import parse_wsl
+from provisioner.solve.choices.markers import holds_for
 from provisioner.solve.outcome.environment import overrides
 from provisioner.solve.outcome.gate_answer import gate_doubts
-from provisioner.solve.requirement import PACKAGE, PYTORCH, SLOTS, Key, build_of
+from provisioner.solve.requirement import PACKAGE, PYTORCH, SLOTS, Key, Matching, build_of
 from provisioner.solve.rules.carriers import unlisted_bundles
 from provisioner.solve.rules.devices import FRAMEWORKS
 from provisioner.solve.rules.drivers import RunsCuda
@@ -73,8 +76,26 @@ def doubts(universe: Universe, pins: Mapping[Key, Candidate]) -> tuple[Doubt, ..
         *gate_doubts(universe, pins),
         *_unstated(universe, pins),
         *_limited(universe, pins),
+        *_by_python(universe, pins),
     ]
     return tuple(dict.fromkeys(found))
+
+
+def _by_python(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
+    """Lines about a framework that apply with some of the Pythons only, where no packages were solved to look at them."""
+    problem = universe.problem
+    if universe.packages is not None:
+        return
+    for requirement, ground in (*problem.packages, *problem.constraints):
+        name = problem.component_of(canonicalize_name(requirement.name))
+        marker = requirement.marker
+        if not name or marker is None or holds_for(marker, problem.request.platform, problem.pythons) is not None:
+            continue
+        python, chosen = pins.get(Key("python")), pins.get(Key(name))
+        applies = python is None or holds_for(marker, problem.request.platform, [python.label])
+        is_met = isinstance(ground, Constrains) if chosen is None else Matching(requirement.specifier).allows(chosen)
+        if applies and not is_met:
+            yield UnreadLine(part=name, ground=ground, python=python.label if python is not None else "")
 
 
 def _unmeasured(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:

@@ -9,7 +9,7 @@ from packaging.markers import Marker
 from provisioner.index.markers import darwin, marker_environment
 from provisioner.index.model import Environment
 from provisioner.places import Place
-from provisioner.solve.choices.markers import Markers, is_settled
+from provisioner.solve.choices.markers import Markers, holds_for
 from provisioner.solve.joint import solve_joint
 from provisioner.solve.problem import join
 from provisioner.words.choice import caution_words
@@ -61,9 +61,11 @@ def test_the_release_of_a_mac_is_that_of_its_deployment_target() -> None:
 
 
 def test_markers_that_need_no_python_are_settled_beforehand() -> None:
-    assert is_settled(Marker('sys_platform == "linux"'), "linux/amd64")
-    assert not is_settled(Marker('sys_platform == "linux"'), "macos/arm64")
-    assert not is_settled(Marker('python_version >= "3"'), "linux/amd64")
+    assert holds_for(Marker('sys_platform == "linux"'), "linux/amd64", ["3.11", "3.12"])
+    assert holds_for(Marker('sys_platform == "linux"'), "macos/arm64", ["3.11", "3.12"]) is False
+    assert holds_for(Marker('python_version >= "3.12"'), "linux/amd64", ["3.11", "3.12"]) is None
+    assert holds_for(Marker('python_version >= "3.12"'), "linux/amd64", ["3.12", "3.13"])
+    assert holds_for(Marker('python_version < "3.12"'), "linux/amd64", ["3.12", "3.13"]) is False
 
 
 TABLE: dict[str, dict[str, list[str] | str]] = {
