@@ -90,7 +90,7 @@ def cuda_stack(platform: str = "linux/amd64") -> Stack:
     """A PyTorch stack as the solver gives it, host facts included."""
     rule = needs("pytorch 2.7.1+cu126", "cuda", "12.6", source=Documents(("wheel METADATA, torch 2.7.1",)), about="cuda")
     fact = states("driver", "535.104.05")
-    request = asks("pytorch", ">=2.6", "/home/ada/trainer/provision.yaml:7")
+    request = asks("pytorch", ">=2.6", "provision.yaml:7")
     machine = "x86_64" if platform.endswith("amd64") else "aarch64"
     torch = PackagePin(
         name="torch",

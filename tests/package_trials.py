@@ -415,7 +415,7 @@ class Opinion:
         entry = self._trial.packages[name][int(label)]
         if entry.state in {"python", "lost"}:
             elsewhere = frozenset({OTHER_PYTHON}) if entry.state == "python" else frozenset[str]()
-            yield Edge(f"{name} files", "python", elsewhere)
+            yield Edge(f"{name} needs files", "python", elsewhere)
             return
         if extra:
             yield Edge(f"{key} is {name}", name, frozenset({label}))

@@ -19,10 +19,10 @@ from provisioner.grounds.choice import Notice
 from provisioner.grounds.doubt import UnpinnedImage
 from provisioner.lock.another_index import as_before, moved_to_another
 from provisioner.lock.describing import Describing
+from pathlib import Path
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from provisioner.cli.inputs import Inputs
     from provisioner.index.client import PackageIndex
@@ -234,7 +234,7 @@ class Locking:
             matrix_digest=self._inputs.matrix.digest,
             spec_digest=spec_digest(self._inputs),
             installer=installer,
-            spec_file=os.path.relpath(self._inputs.path, self._folder),
+            spec_file=Path(os.path.relpath(self._inputs.path, self._folder)).as_posix(),
         )
         described = with_origins(lock, self._describing.origins)
         return replace(described, asked=asked(self._inputs.spec), target=self._inputs.target)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provisioner.cli.report import ground_data, no_stack, solved
-from provisioner.cli.stack_words import summary
+from provisioner.cli.stack_words import choices, summary
 from provisioner.plan.model import FIND_OUT
 from provisioner.words.choice import step_reason_words
 from provisioner.words.conflict import conflict_lines, fix_line
@@ -109,7 +109,8 @@ def plan_lines(plans: Sequence[Plan]) -> Iterator[str]:
     for plan in plans:
         where = f" on {plan.platform}" if len(plans) > 1 else ""
         if plan.wanted is not None:
-            yield f"wanted{where}: {summary(plan.wanted)}"
+            is_sure = plan.wanted.verdict == "yes"
+            yield f"wanted{where}: {choices(plan.wanted) if is_sure else summary(plan.wanted)}"
         for one in plan.hosts:
             yield ""
             yield from _class_lines(one)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict
 
-from provisioner.grounds.fields import PredicateFields, fields_of, object_of, ranges_of, type_of
+from provisioner.grounds.fields import PredicateFields, fields_of, object_of, ranges_of, source_fields, type_of
 from provisioner.grounds.requirement import Ground
 from provisioner.words.choice import caution_words, held_back_words, move_reason_words, move_source
 from provisioner.words.conflict import conclusion_words, fix_words, member_words
@@ -132,6 +132,7 @@ def _member(member: Member) -> dict[str, object]:
         "text": member_words(member),
         "where": sources_words(member.sources),
         "clauses": [_clause(clause) for clause in member.clauses],
+        "sources": [{"source": source, "place": place} for source, place in map(source_fields, member.sources)],
     }
 
 

@@ -57,7 +57,12 @@ def package_rows(stack: Stack) -> list[tuple[str, str, str]]:
 
 
 def summary(stack: Stack, *, verdict: str = "") -> str:
-    """Return one line: what is decided, by which basis, with which verdict; the stack's own where none is given."""
+    """Return the choices of a stack and its verdict, or the one given, as one line."""
+    return f"{choices(stack)}, verdict {verdict or stack.verdict}"
+
+
+def choices(stack: Stack) -> str:
+    """Return what was chosen where people look first, and how CUDA runs, as one line."""
     framework = stack.components.get("pytorch")
     build = stack.components.get("pytorch_build")
     parts = [f"pytorch {framework}+{build}"] if framework else []
@@ -65,4 +70,4 @@ def summary(stack: Stack, *, verdict: str = "") -> str:
     if stack.packages:
         parts.append(counted(len(stack.packages), "package"))
     basis = f", basis {stack.basis}" if stack.basis else ""
-    return f"{', '.join(parts)}{basis}, verdict {verdict or stack.verdict}"
+    return f"{', '.join(parts)}{basis}"

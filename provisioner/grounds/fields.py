@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import fields
+from packaging.requirements import Requirement
 
 from provisioner.grounds.bound import Drivers, Kernels, Names, SameVersion, Specifier, Versions
 from provisioner.grounds.predicate import BuildsOn, NeedsDriver, NeedsNativeDriver
@@ -35,6 +36,9 @@ _OBJECTS = (
     "tool",
 )
 """Fields of a ground or predicate that name what it is about, the first that it has."""
+
+_VALUES = ("value", "label", "device")
+"""Fields of a ground that state a version, a name or a GPU."""
 
 
 class PredicateFields(Struct, frozen=True, kw_only=True):
@@ -67,14 +71,16 @@ def type_of(ground: type[Struct]) -> str:
 
 def fields_of(ground: Ground) -> GroundFields:
     """Return the fields of a ground."""
-    source, place = _source(ground.source)
+    source, place = source_fields(ground.source)
     if isinstance(ground, Entails):
         subject = f"{ground.subject.name} {ground.subject.label}".strip() if ground.subject is not None else ground.name
         ranges, about = ranges_of(ground.predicate), object_of(ground.predicate)
         return GroundFields(
             type=type_of(type(ground.predicate)), subject=subject, object=about, ranges=ranges, source=source, place=place
         )
-    value = getattr(ground, "range", "") or getattr(ground, "value", "") or getattr(ground, "label", "")
+    requirement = getattr(ground, "requirement", "")
+    asked = str(Requirement(requirement).specifier) if requirement else getattr(ground, "range", "")
+    value = asked or next((text for name in _VALUES if (text := getattr(ground, name, ""))), "")
     about = object_of(ground) or ground.component
     return GroundFields(type=type_of(type(ground)), object=about, ranges=(value,) if value else (), source=source, place=place)
 
@@ -119,7 +125,7 @@ def object_of(value: Any) -> str:  # noqa: ANN401 - any ground or predicate
     return next((str(getattr(value, name)) for name in _OBJECTS if name in names and getattr(value, name)), "")
 
 
-def _source(source: Source | None) -> tuple[str, str]:
+def source_fields(source: Source | None) -> tuple[str, str]:
     """Return the name of a source, and the line of a file where it is one."""
     match source:
         case Place():
@@ -127,7 +133,7 @@ def _source(source: Source | None) -> tuple[str, str]:
         case HostPlace(place=place):
             return "", str(place)
         case MatrixRow(table=table, name=name, place=place):
-            return f"{table} {name}", _source(place)[1]
+            return f"{table} {name}", source_fields(place)[1]
         case Hazard(place=place):
             return "", str(place)
         case Documents(citations=citations):

@@ -47,6 +47,16 @@ class Relation(Struct, frozen=True):
         return f"{self.subject} needs {self.object}{f', {self.through}' if self.through else ''}"
 
 
+class SameChoice(Struct, frozen=True):
+    """Two names of one choice: a distribution with extras is that distribution."""
+
+    subject: str
+    object: str
+
+    def __str__(self) -> str:
+        return f"{self.subject} is {self.object}"
+
+
 class Row(Struct, frozen=True):
     """A row of the matrix by its table and name: `rule cuda-12-driver-floor`; `subject` is the side that is bound."""
 
@@ -68,7 +78,7 @@ class Fixed(Struct, frozen=True):
         return f"{self.by} {self.name}".strip()
 
 
-Group = SpecLine | FactOf | Relation | Row | Fixed
+Group = SpecLine | FactOf | Relation | SameChoice | Row | Fixed
 
 PYTHON_ATTEMPT = Fixed("python attempt")
 """The group that fixes the Python of one attempt: how the search went, not why the answer is what it is."""
@@ -631,7 +641,7 @@ class Entails(Ground, frozen=True, kw_only=True):
     name: str
     subject: Subject | None
     predicate: Predicate
-    relation: Relation | Row
+    relation: Relation | SameChoice | Row
     cited: Source | None
 
     @property

@@ -160,7 +160,12 @@ def _rules(side: Side, subject: str) -> list[Reason]:
 
 
 def _rules_out(reason: Reason, subject: str, version: str) -> bool:
-    """Whether a rule such as `pytorch 2.6.0+cu124 needs cuda ==12.4.*` rules a version of its object out."""
+    """Whether a rule such as `pytorch 2.6.0+cu124 needs cuda ==12.4.*` rules a version of its object out.
+
+    Locks of earlier versions record no ranges; a rule of theirs is taken to.
+    """
+    if not reason.type:
+        return bool(version)
     if reason.object != subject or not reason.ranges or not version:
         return False
     try:
@@ -223,7 +228,7 @@ def _of_hosts(change: Change, old: Side, new: Side) -> Iterator[Cause]:
     before, after = _rules(old, fact), _rules(new, fact)
     came, gone = [one for one in after if one not in before], [one for one in before if one not in after]
     if fact == "gpu":  # other rules bound it too, but what a lock lists is what the build was compiled for
-        came, gone = [one for one in came if one.type == COMPILED_FOR], []
+        came, gone = [one for one in came if _lists_targets(one)], []
     for reason in came:
         yield _of_rule(reason, old, new)
     for reason in () if came else gone:
@@ -233,6 +238,11 @@ def _of_hosts(change: Change, old: Side, new: Side) -> Iterator[Cause]:
         for part in [one for one in parts if _label(one, old) != _label(one, new)][:1]:
             labels = _label(part, old) or "none", _label(part, new) or "none"
             yield Cause(kind="follows", subject=part, text=f"it comes with {part}: {labels[0]} before, {labels[1]} now")
+
+
+def _lists_targets(reason: Reason) -> bool:
+    """Whether a rule says what a build is compiled for; locks of earlier versions do not tell, but it is the framework's."""
+    return reason.type == COMPILED_FOR or (not reason.type and reason.component in _FRAMEWORKS)
 
 
 def _packages_behind(change: Change, old: Side, new: Side) -> Iterator[str]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Mapping
-from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -50,8 +48,6 @@ HOST_FACTS = frozenset(HOST_COMPONENTS)
 _BUILD_TOOLS_OF_THE_HOST = frozenset({"clang", "gcc", "glibc", "nvcc"})
 """What the base image brings to a container, and the machine itself to an environment that runs on it."""
 
-_ABSOLUTE_PLACE = re.compile(r"(?:[A-Za-z]:)?[/\\].*?([^/\\]+)")
-
 
 class InconsistentStackError(ProvisionError):
     """A stack cannot be locked as it is: it contradicts itself or an artefact of it is for another platform."""
@@ -94,7 +90,7 @@ def create_lock(
         tool_version=__version__,
         matrix_digest=matrix_digest,
         spec_digest=spec_digest,
-        spec_file=_place(spec_file),
+        spec_file=spec_file,
     )
 
 
@@ -277,9 +273,3 @@ def _without_line(source: Source | None) -> Source | None:
         case MatrixRow(place=Place() as place) | Hazard(place=place):
             return replace(source, place=Place(place.file))
     return source
-
-
-def _place(where: str) -> str:
-    """Return a path without the folders of this machine: `provision.yaml` of `/home/ada/trainer/provision.yaml`."""
-    match = _ABSOLUTE_PLACE.fullmatch(where)
-    return match[1] if match else PurePath(where).as_posix() if "\\" in where else where

@@ -88,5 +88,6 @@ def test_a_gpu_no_build_was_compiled_for_is_no_stack_and_never_cpu(project: Proj
     outcome = project.run("solve", "--stack-only", "--host", "host.yaml", "--format", "json")
     assert outcome.code == 1
     assert outcome.json["status"] == "no-stack"
-    members = outcome.json["conflict"]["members"]
-    assert {"component": "gpu", "kind": "fact", "text": "the host has gpu 3.0", "where": "host.yaml:1"} in members
+    (fact,) = (one for one in outcome.json["conflict"]["members"] if one["kind"] == "fact")
+    assert (fact["component"], fact["text"], fact["where"]) == ("gpu", "the host has gpu 3.0", "host.yaml:1")
+    assert [(one["type"], one["object"], one["ranges"]) for one in fact["clauses"]] == [("host-gpu", "gpu", ["3.0"])]

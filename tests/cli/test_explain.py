@@ -269,9 +269,11 @@ class TestAVersionThatTheSpecHoldsBack:
 
     def test_as_json(self, project: Project) -> None:
         project.spec("['alpha==2.0', 'beta<3', 'alpha<3']")
+        line = "provision.yaml:8"
+        fields = {"component": "alpha", "kind": "request", "type": "requires-distribution", "object": "alpha"}
         lines = [
-            {"component": "alpha", "kind": "request", "text": "you require alpha==2.0", "where": "provision.yaml:8"},
-            {"component": "alpha", "kind": "request", "text": "you require alpha<3", "where": "provision.yaml:8"},
+            {**fields, "text": "you require alpha==2.0", "where": line, "ranges": ["==2.0"], "place": line},
+            {**fields, "text": "you require alpha<3", "where": line, "ranges": ["<3"], "place": line},
         ]
         found = project.run("explain", "alpha", "--format", "json").json
         assert found["without"]["lines"] == lines == found["held_by"]

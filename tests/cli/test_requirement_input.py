@@ -84,8 +84,8 @@ def test_a_conflict_names_the_line_of_the_file(project: Project) -> None:
         ("rule", "alpha 2.0 needs beta>=2", "metadata of alpha 2.0"),
     ]
     assert [hint["changes"] for hint in outcome.json["conflict"]["hints"]] == [
-        [{"component": "alpha", "change": "==1.0"}],
-        [{"component": "constraints.beta", "change": "left out"}],
+        [{"component": "alpha", "change": "==1.0", "kind": "set-distribution"}],
+        [{"component": "constraints.beta", "change": "left out", "kind": "drop-bound"}],
     ]
 
 

@@ -12,10 +12,13 @@ import pytest
 
 from tests.loopback_index import LoopbackIndex
 from tests.other_pythons import OWN, ROOT, interpreters, packages_for
+from tests.project import LOCK, changed
 from tests.same_bytes import SPEC, offer, outputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from tests.project import Project
 
 MACHINES: dict[str, dict[str, str]] = {
     "another hash seed": {"PYTHONHASHSEED": "4711"},
@@ -91,6 +94,29 @@ def test_neither_the_folder_nor_the_mask_of_new_files_shows(
 ) -> None:
     place = tmp_path / "elsewhere with a space and ü"
     assert locked(index, place, sys.executable, cwd=Path("/"), umask=0o077) == first
+
+
+def test_how_the_spec_and_its_hosts_are_named_does_not_show(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lock of a repository is the same from its root, from the folder of the spec and by an absolute path."""
+    here, spec, profile = project.folder, "team/service/provision.yaml", "team/hosts/worker.yaml"
+    asked = 'requires: {python: "==3.12", cuda: "12.6"}'
+    project.write(changed(asked, "accelerator: cuda", "target: {host: ../hosts/worker.yaml}"), name=spec)
+    project.write("driver: {version: 570.86.15}\n", name=profile)
+    found = []
+    for folder, words in (
+        (".", (spec,)),
+        (".", (f"./team/../{spec}",)),
+        (".", (str(here / spec), "--host", profile)),
+        ("team", ("service/provision.yaml", "--host", str(here / profile))),
+        ("team/service", ()),
+    ):
+        monkeypatch.chdir(here / folder)
+        assert project.run("solve", *words).code == 0
+        found.append((here / "team" / "service" / LOCK).read_bytes())
+        (here / "team" / "service" / LOCK).unlink()
+    assert b"../hosts/worker.yaml does not state" in found[0]
+    assert b'where = "provision.yaml:' in found[0]
+    assert found == [found[0]] * len(found)
 
 
 def test_a_filled_cache_does_not_show(index: LoopbackIndex, first: dict[str, bytes], tmp_path: Path) -> None:

@@ -236,11 +236,43 @@ def test_nothing_fits_as_json(project: Project) -> None:
     outcome = project.run("solve", "--format", "json")
     assert outcome.code == 1
     assert outcome.json["status"] == "no-stack"
+    line, in_spec = "provision.yaml:8", [{"source": "", "place": "provision.yaml:8"}]
+    alpha, gamma = ("metadata of alpha 2.0", "metadata of gamma 1.0")
     assert outcome.json["conflict"]["members"] == [
-        {"component": "alpha", "kind": "request", "text": "you require alpha>=2", "where": "provision.yaml:8"},
-        {"component": "gamma", "kind": "request", "text": "you require gamma", "where": "provision.yaml:8"},
-        {"component": "alpha", "kind": "rule", "text": "alpha 2.0 needs beta>=2", "where": "metadata of alpha 2.0"},
-        {"component": "gamma", "kind": "rule", "text": "gamma 1.0 needs beta<2", "where": "metadata of gamma 1.0"},
+        {
+            "component": "alpha",
+            "kind": "request",
+            "text": "you require alpha>=2",
+            "where": line,
+            "clauses": [{"type": "requires-distribution", "object": "alpha", "ranges": [">=2"], "place": line}],
+            "sources": in_spec,
+        },
+        {
+            "component": "gamma",
+            "kind": "request",
+            "text": "you require gamma",
+            "where": line,
+            "clauses": [{"type": "requires-distribution", "object": "gamma", "place": line}],
+            "sources": in_spec,
+        },
+        {
+            "component": "alpha",
+            "kind": "rule",
+            "text": "alpha 2.0 needs beta>=2",
+            "where": alpha,
+            "clauses": [
+                {"type": "requires", "subject": "alpha", "versions": ["2.0"], "object": "beta", "ranges": [">=2"]},
+            ],
+            "sources": [{"source": alpha, "place": ""}],
+        },
+        {
+            "component": "gamma",
+            "kind": "rule",
+            "text": "gamma 1.0 needs beta<2",
+            "where": gamma,
+            "clauses": [{"type": "requires", "subject": "gamma", "versions": ["1.0"], "object": "beta", "ranges": ["<2"]}],
+            "sources": [{"source": gamma, "place": ""}],
+        },
     ]
     assert outcome.json["conflict"]["hints"] == [
         {
@@ -248,14 +280,14 @@ def test_nothing_fits_as_json(project: Project) -> None:
             "change": "==1.0",
             "text": "alpha 1.0 instead of `alpha>=2` would do",
             "gives": {"alpha": "1.0", "gamma": "1.0", "python": "3.12"},
-            "changes": [{"component": "alpha", "change": "==1.0"}],
+            "changes": [{"component": "alpha", "change": "==1.0", "kind": "set-distribution"}],
         },
         {
             "component": "gamma",
             "change": "left out",
             "text": "leaving out `gamma` would do",
             "gives": {"alpha": "2.0", "python": "3.12"},
-            "changes": [{"component": "gamma", "change": "left out"}],
+            "changes": [{"component": "gamma", "change": "left out", "kind": "drop-distribution"}],
         },
     ]
 

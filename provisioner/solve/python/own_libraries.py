@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from provisioner.grounds.predicate import Bundles
-from provisioner.grounds.requirement import Entails, Relation, Row, Subject
+from provisioner.grounds.requirement import Entails, Relation, Row, SameChoice, Subject
 from provisioner.solve.python.own_cuda import CUDA, OF_A_HOST
 from provisioner.solve.requirement import PACKAGE, Candidate, Key, ReleaseCandidate, Requirement, build_of
 from provisioner.solve.rules.carriers import CARRIED, carried_version, unlisted
@@ -51,7 +51,7 @@ def own_library_needs(problem: Problem, candidate: Candidate) -> Iterator[Requir
             yield Requirement(one.key, one.test, ground)
 
 
-def _through(relation: Relation | Row, name: str) -> Relation | Row:
+def _through(relation: Relation | SameChoice | Row, name: str) -> Relation | Row:
     """Return a relation as that of the distribution that brings it in."""
     if isinstance(relation, Row):
         return Row(relation.table, relation.name, name)

@@ -21,7 +21,7 @@ from provisioner.grounds.predicate import (
     RequiresFile,
     Unpublished,
 )
-from provisioner.grounds.requirement import Entails, Relation, Subject
+from provisioner.grounds.requirement import Entails, Relation, SameChoice, Subject
 from provisioner.grounds.source import Index, Metadata
 from provisioner.index.markers import marker_environment
 from provisioner.index.metadata.core_metadata import UnusableMetadataError
@@ -384,7 +384,7 @@ def _entails(candidate: Candidate, predicate: Predicate, relation: Relation, sou
 def _is_extra(candidate: Candidate, name: str, of: str) -> Entails:
     """Return that a distribution with extras is that distribution."""
     subject = Subject(candidate.key.name, candidate.label)
-    relation = Relation(candidate.key.name, f"{of} itself")
+    relation = SameChoice(candidate.key.name, of)
     return Entails(name=name, subject=subject, predicate=IsExtraOf(of), relation=relation, cited=None)
 
 

@@ -327,7 +327,7 @@ ENV NVIDIA_DRIVER_CAPABILITIES="compute,utility" \
     PYTORCH_CUDA_ALLOC_CONF="expandable_segments:True"
 LABEL dev.provision.accelerator="cuda" \
     dev.provision.basis="minor-version" \
-    dev.provision.lock.digest="sha256:8839e633015f9aadfac89d4278f73a5c91164b1cbc4fdb0ee6b08f6ecff67883" \
+    dev.provision.lock.digest="sha256:511b3a9e27e9f2763bced99e28a0c9002c82eb7c421d3811b5447e7f42d25278" \
     dev.provision.matrix.digest="sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" \
     dev.provision.platform="linux/amd64" \
     dev.provision.requires.driver=">=525.60.13" \

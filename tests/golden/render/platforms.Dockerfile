@@ -327,7 +327,7 @@ ENV NVIDIA_DRIVER_CAPABILITIES="compute,utility" \
     PYTORCH_CUDA_ALLOC_CONF="expandable_segments:True"
 LABEL dev.provision.accelerator="cuda" \
     dev.provision.basis="minor-version" \
-    dev.provision.lock.digest="sha256:ad0cd176cc0ef906a989cb52b3585cffd6436ea99d68550c881e3e8dd2dfc7f7" \
+    dev.provision.lock.digest="sha256:f63815f3e72f392318dbb2c01a8cab123372af963711216b7e35ed5f2a432a17" \
     dev.provision.matrix.digest="sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" \
     dev.provision.requires.driver=">=525.60.13" \
     dev.provision.requires.gpu="7.5, 8.0, 9.0" \

@@ -14,7 +14,7 @@ done
 case "$(uname -s) $(uname -m)" in
     'Linux x86_64')
         export PROVISION_ACCELERATOR='cuda'
-        export PROVISION_LOCK_DIGEST='sha256:ad0cd176cc0ef906a989cb52b3585cffd6436ea99d68550c881e3e8dd2dfc7f7'
+        export PROVISION_LOCK_DIGEST='sha256:f63815f3e72f392318dbb2c01a8cab123372af963711216b7e35ed5f2a432a17'
         export PROVISION_NAME='platforms'
         export PROVISION_PLATFORM='linux/amd64'
         export PROVISION_STACK_CUDA='12.6.3'
@@ -26,7 +26,7 @@ case "$(uname -s) $(uname -m)" in
         ;;
     'Linux aarch64')
         export PROVISION_ACCELERATOR='cuda'
-        export PROVISION_LOCK_DIGEST='sha256:ad0cd176cc0ef906a989cb52b3585cffd6436ea99d68550c881e3e8dd2dfc7f7'
+        export PROVISION_LOCK_DIGEST='sha256:f63815f3e72f392318dbb2c01a8cab123372af963711216b7e35ed5f2a432a17'
         export PROVISION_NAME='platforms'
         export PROVISION_PLATFORM='linux/arm64'
         export PROVISION_STACK_CUDA='12.6.3'
