@@ -183,7 +183,7 @@ class PackageWorld:
         if release.file is None:
             return (self._blocked(candidate),)
         if release.version.is_prerelease and "prerelease" in self._problem.request.spec.policy.forbid:
-            return (self._problem.needs.policy.lift(candidate, "prerelease", IsPrerelease(), Index(release.file.index)),)
+            return (self._problem.needs.policy.lift(candidate, "prerelease", IsPrerelease(), source=Index(release.file.index)),)
         try:
             return self._declared(candidate)
         except UnusableMetadataError as error:

@@ -274,7 +274,7 @@ class Needs:
         carriers = self._kernels.carriers(candidate.version, Version.parse(kernel))
         if carriers and "patched-kernel" in self.policy.words:
             predicate = BuildsPatched(kernel, tuple(dict.fromkeys(row.by for row in carriers)))
-            yield self.policy.lift(candidate, "patched-kernel", predicate, place)
+            yield self.policy.lift(candidate, "patched-kernel", predicate, source=place)
 
     def _reach(self, subject: Key, component: str) -> tuple[Key, ...]:
         """The keys of a component as seen from a candidate.

@@ -105,7 +105,7 @@ class PolicySide:
             return
         for fact in self.standing.facts(candidate):
             if fact.word in self._asked and not self._is_excused(candidate, fact.word):
-                yield self.lift(candidate, fact.word, fact.predicate, fact.source)
+                yield self.lift(candidate, fact.word, fact.predicate, source=fact.source)
 
     def _of_shared_file(self, candidate: Candidate) -> Iterator[Requirement]:
         """That one distribution takes its place, or several do, which nothing but the policy refuses."""
@@ -115,9 +115,9 @@ class PolicySide:
         if candidate.label != SEVERAL:
             return
         row = next(row for row in self._matrix.shared_files if candidate.key.name == f"{SHARED_FILE}:{row.name}")
-        yield self.lift(candidate, "shared-files", WrittenBySeveral(row.path), place_of(row, self._matrix.positions))
+        yield self.lift(candidate, "shared-files", WrittenBySeveral(row.path), source=place_of(row, self._matrix.positions))
 
-    def lift(self, candidate: Candidate, word: str, predicate: Predicate, source: Source | None) -> Requirement:
+    def lift(self, candidate: Candidate, word: str, predicate: Predicate, *, source: Source | None) -> Requirement:
         """Return the requirement that a forbidden word is lifted, without which a candidate cannot be chosen."""
         component = candidate.key.component
         ground = Entails(
