@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -19,7 +20,6 @@ from provisioner.grounds.choice import Notice
 from provisioner.grounds.doubt import UnpinnedImage
 from provisioner.lock.another_index import as_before, moved_to_another
 from provisioner.lock.describing import Describing
-from pathlib import Path
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
