@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from provisioner.lock.comparison import Change, Comparison
-    from provisioner.lock.create import reason_of
 from provisioner.lock.model import Lock
 
 PLATFORM = "linux/amd64"
