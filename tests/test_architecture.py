@@ -50,7 +50,8 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "fleet": DOWN_TO_RENDER,
     "plan": DOWN_TO_RENDER,
     "doctor": DOWN_TO_RENDER,
-    "cli": DOWN_TO_RENDER | {"validate", "fleet", "plan", "doctor", "measure", "curate", "compare", "browse"},
+    "workflow": DOWN_TO_RENDER | {"curate"},
+    "cli": DOWN_TO_RENDER | {"validate", "fleet", "plan", "doctor", "measure", "curate", "compare", "browse", "workflow"},
     "__main__": frozenset({"cli"}),
 }
 """What each part of the package may import besides itself: the table of ARCHITECTURE.md."""

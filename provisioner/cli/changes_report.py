@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Sequence
 
-    from provisioner.cli.check_changes import Renewal
     from provisioner.lock.changes import Held
     from provisioner.lock.comparison import Cause, Change, Comparison
     from provisioner.lock.offered import Offer
+    from provisioner.workflow.relocking import Preview
 
 
 _Told = TypeVar("_Told")
@@ -25,20 +25,20 @@ _ASKS = re.compile(r"(\S+ \S+) (requires it now|required it before|requires)(?: 
 _WORDS = {"requires": "requires so", "requires it now": "brings along", "required it before": "brought along"}
 
 
-def renewal_lines(renewal: Renewal) -> Iterator[str]:
-    """A renewal in words, below the findings of its lock."""
-    yield from (f"news: {offer.text}  [{offer.kind}-file]" for offer in renewal.offers if not offer.is_alarm)
-    if renewal.system is not None:
-        yield from _block("solving the system half again", _told(renewal.system), len(_changes(renewal.system)))
+def preview_lines(preview: Preview) -> Iterator[str]:
+    """A preview in words, below the findings of its lock."""
+    yield from (f"news: {offer.text}  [{offer.kind}-file]" for offer in preview.offers if not offer.is_alarm)
+    if preview.system is not None:
+        yield from _block("solving the system half again", _told(preview.system), len(_changes(preview.system)))
         yield "`provision check --changes` asks the indexes which packages would move"
-    if renewal.least is not None and renewal.upgrade is not None:
-        least, upgrade = _told(renewal.least), _told(renewal.upgrade)
-        is_same = bool(least) and [*_moves(renewal.least)] == [*_moves(renewal.upgrade)]
-        yield from _block("solving again", least, len(_changes(renewal.least)))
-        yield from _block("solving again with --upgrade", upgrade, len(_changes(renewal.upgrade)), is_same=is_same)
-        yield from (f"the new lock would record: {change.text}" for change in renewal.least.of("inputs"))
-    if renewal.held:
-        groups = _by_line(renewal.held)
+    if preview.least is not None and preview.upgrade is not None:
+        least, upgrade = _told(preview.least), _told(preview.upgrade)
+        is_same = bool(least) and [*_moves(preview.least)] == [*_moves(preview.upgrade)]
+        yield from _block("solving again", least, len(_changes(preview.least)))
+        yield from _block("solving again with --upgrade", upgrade, len(_changes(preview.upgrade)), is_same=is_same)
+        yield from (f"the new lock would record: {change.text}" for change in preview.least.of("inputs"))
+    if preview.held:
+        groups = _by_line(preview.held)
         yield f"{len(groups)} package{' is' if len(groups) == 1 else 's are'} held back even so:"
         yield from (f"  {line}" for line in _held_lines(groups))
 
@@ -146,16 +146,16 @@ def _held_line(held: Held) -> str:
     return f"{held.name} {held.version}, not {held.newest}{out}: {first.text}{place}{more}"
 
 
-def renewal_data(renewal: Renewal) -> dict[str, object]:
-    """A renewal as JSON; null for what was asked and cannot be told, because an index is out of reach or nothing fits."""
-    if renewal.system is not None:
-        return {"system": [_entry(change) for change in _changes(renewal.system)]}
-    least, upgrade = renewal.least, renewal.upgrade
+def preview_data(preview: Preview) -> dict[str, object]:
+    """A preview as JSON; null for what was asked and cannot be told, because an index is out of reach or nothing fits."""
+    if preview.system is not None:
+        return {"system": [_entry(change) for change in _changes(preview.system)]}
+    least, upgrade = preview.least, preview.upgrade
     return {
         "least": None if least is None else [_entry(change) for change in _changes(least)],
         "upgrade": None if upgrade is None else [_entry(change) for change in _changes(upgrade)],
-        "held": [_held_entry(held) for held in renewal.held],
-        "offers": [_offer_entry(offer) for offer in renewal.offers],
+        "held": [_held_entry(held) for held in preview.held],
+        "offers": [_offer_entry(offer) for offer in preview.offers],
         "inputs": None if least is None else [_entry(change) for change in least.of("inputs")],
     }
 

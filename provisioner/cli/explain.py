@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,9 +22,9 @@ from provisioner.cli.options import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from provisioner.cli.inputs import Inputs
     from provisioner.solve.stack import Stack
     from provisioner.solve.why import Why
+    from provisioner.workflow.inputs import Inputs
 
 ComponentArgument = Annotated[
     str | None,
@@ -65,8 +64,8 @@ def explain(
         return explain_diff(*diff, format)
     from provisioner.cli import report
     from provisioner.cli.display import failure, json_data
-    from provisioner.cli.inputs import read_inputs
     from provisioner.solve.joint import NoStackError
+    from provisioner.workflow.inputs import read_inputs
 
     if component is None and spec != DEFAULT_SPEC and not spec.exists() and DEFAULT_SPEC.exists() and not spec.suffix:
         spec, component = DEFAULT_SPEC, str(spec)  # `provision explain pytorch`: both are optional
@@ -97,15 +96,12 @@ def _platform(inputs: Inputs, wanted: str | None) -> str:
 
 
 def _answer_system(inputs: Inputs, platform: str, component: str | None, format: OutputFormat) -> int:  # noqa: A002
-    """The system stack alone: nothing is asked of an index. Returns the exit code."""
-    from provisioner.solve.joint import solve_system
-    from provisioner.solve.problem import join
-    from provisioner.solve.why import why
+    """Explain the system stack alone: nothing is asked of an index. Returns the exit code."""
+    from provisioner.workflow.explaining import explain_component, explain_stack
 
-    problem = join(inputs.matrix, inputs.request(platform))
     if component is None:
-        return _tell_stack(solve_system(problem), format)
-    return _tell_component(inputs, why(problem, component), format)
+        return _tell_stack(explain_stack(inputs, platform), format)
+    return _tell_component(inputs, explain_component(inputs, platform, component), format)
 
 
 def _answer_joint(
@@ -116,29 +112,27 @@ def _answer_joint(
     format: OutputFormat,  # noqa: A002
     is_offline: bool,
 ) -> int:
-    """System and packages as `solve` solves them, for a package may hold back what the system half alone would not.
+    """Explain system and packages as `solve` solves them. Returns the exit code."""
+    from provisioner.cli.display import step, warn
+    from provisioner.words.notice import notice_words
+    from provisioner.workflow.explaining import explain_joint_component, explain_joint_stack
+    from provisioner.workflow.progress import Progress
+    from provisioner.workflow.session import Session
+    from provisioner.workflow.solving import job_of
 
-    Returns the exit code.
-    """
-    from provisioner.cli.display import step
-    from provisioner.cli.locking import Locking
-    from provisioner.errors import UnavailableError
-    from provisioner.solve.joint import solve_joint
-    from provisioner.solve.why import why
-
-    locking = Locking(inputs, inputs.path.parent, offline=is_offline, keep=set())
+    job = job_of(inputs, inputs.path.parent, is_offline=is_offline)
+    progress = Progress()
+    session = Session(inputs, job.settings, progress)
     try:
-        problem = locking.problem(platform)
-        with step("Solving", locking.progress):
-            found = solve_joint(problem, locking.source) if component is None else why(problem, component, locking.source)
-    except UnavailableError as error:
-        # The system half alone may have another answer: it is not given in place of the whole one unless it is asked for.
-        error.hints = (*error.hints, "--stack-only explains the system stack alone, without an index")
-        raise
+        with session, step("Solving", progress.__str__):
+            if component is None:
+                stack = explain_joint_stack(job, platform, session)
+            else:
+                whys = explain_joint_component(job, platform, component, session)
     finally:
-        if not isinstance(sys.exception(), KeyboardInterrupt):  # who interrupts does not wait for requests under way
-            locking.close()
-    return _tell_component(inputs, found, format) if isinstance(found, tuple) else _tell_stack(found, format)
+        for notice in (*job.notices, *session.notices):
+            warn(notice_words(notice))
+    return _tell_stack(stack, format) if component is None else _tell_component(inputs, whys, format)
 
 
 def _tell_stack(stack: Stack, format: OutputFormat) -> int:  # noqa: A002

@@ -20,8 +20,8 @@ from provisioner.cli.options import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from provisioner.cli.inputs import Inputs
     from provisioner.host.roster import ListedHost
+    from provisioner.workflow.inputs import Inputs
 
 HostsOption = Annotated[
     list[Path] | None,
@@ -58,10 +58,10 @@ def fleet(
     """Find the fewest stacks that serve many hosts, and the node affinity of each."""
     from provisioner.cli.display import data, json_data, step, talk, warn
     from provisioner.cli.fleet_report import affinity_files, as_json, lines, notes
-    from provisioner.cli.inputs import read_without_hosts
     from provisioner.document import write_together
     from provisioner.fleet.covering import cover_fleet
     from provisioner.fleet.placing import affinities
+    from provisioner.workflow.inputs import read_without_hosts
 
     with step("Covering"):
         # The hosts of a fleet are read here, and may be of platforms the spec does not name: these are told, not refused.
@@ -91,10 +91,10 @@ def fleet(
 
 def _listed(inputs: Inputs, paths: Sequence[Path]) -> Sequence[ListedHost]:
     """The hosts of the fleet: those of the paths given, else those the spec names."""
-    from provisioner.cli.inputs import hosts_of
     from provisioner.cli.inspect import known_products
     from provisioner.errors import UsageError
     from provisioner.host.roster import ListedHost, read_roster
+    from provisioner.workflow.inputs import hosts_of
 
     if paths:
         listed = read_roster(paths, products=known_products(inputs.matrix))

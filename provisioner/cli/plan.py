@@ -61,11 +61,11 @@ def plan(
 ) -> int:
     """Say in which order hosts get from today's stack to the wanted one, and which of them cannot."""
     from provisioner.cli.display import json_data, step
-    from provisioner.cli.inputs import read_inputs
     from provisioner.cli.plan_inputs import package_changes, questions, read_going, read_hosts, read_today, with_changes
     from provisioner.cli.plan_report import plan_data, verdict_of
     from provisioner.errors import UsageError
     from provisioner.plan.plan import make_plan
+    from provisioner.workflow.inputs import read_inputs
 
     if host and hosts:
         raise UsageError("--host and --hosts cannot be given together", hints=("put the profile into the roster",))

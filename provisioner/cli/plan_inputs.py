@@ -16,12 +16,12 @@ from provisioner.places import Place
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from provisioner.cli.inputs import Inputs
     from provisioner.lock.model import Lock
     from provisioner.plan.judge import Aim
     from provisioner.plan.model import Question
     from provisioner.request import TargetHost
     from provisioner.spec.model import Spec
+    from provisioner.workflow.inputs import Inputs
 
 _REQUIREMENT = re.compile(r"\s*(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)(?P<extras>\[[^]]*\])?\s*(?P<range>[<>=!~].*)?", re.DOTALL)
 _TYPO = 0.8
@@ -52,8 +52,8 @@ def read_going(to: Sequence[str], today: Inputs) -> Going:
 
 
 def _read_file(path: Path, today: Inputs) -> Going:
-    from provisioner.cli.inputs import read_inputs
     from provisioner.lock.file import read_lock
+    from provisioner.workflow.inputs import read_inputs
 
     if path.suffix == _LOCK:
         return Going(inputs=today, lock=read_lock(path), lock_path=path, places={})

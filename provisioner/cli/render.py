@@ -20,11 +20,11 @@ OutOption = Annotated[
 def render(lock: LockArgument, to: ToOption = "dockerfile", out: OutOption = None) -> None:
     """Write a Dockerfile, or a sibling of it, from a lock alone. A file that was not rendered is never written over."""
     from provisioner.cli import display
-    from provisioner.cli.outputs import is_of_same_spec, other_lock, require_rendered
     from provisioner.document import read_text, write_text
     from provisioner.errors import UsageError
     from provisioner.lock.file import KIND, parse_lock, verify_digest
     from provisioner.render import render as render_lock
+    from provisioner.workflow.ownership import is_of_same_spec, other_lock, require_rendered
 
     file_name = output_named(to).file_name
     lock_text = read_text(lock, kind=KIND)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from provisioner.cli.options import (
     DEFAULT_SPEC,
@@ -28,26 +27,28 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from provisioner.cli.inputs import Inputs
     from provisioner.grounds.choice import Move
     from provisioner.solve.stack import Stack
-
-
-class Answer(Struct, frozen=True):
-    """The stacks of one target, one a platform, and the files that were written for it; `target` is "" of a spec with one."""
-
-    target: str
-    stacks: list[Stack]
-    written: list[str] = field(default_factory=list)
+    from provisioner.workflow.earlier import Upgrades
+    from provisioner.workflow.inputs import Inputs
+    from provisioner.workflow.solving import Solution
 
 
 class Run(Struct, frozen=True, kw_only=True):
     """How to lock: where to write, what may move away from an earlier lock (None: everything), and what may be done."""
 
     folder: Path
-    keep: set[str] | None
+    upgrades: Upgrades | None
     is_offline: bool
     is_dry_run: bool
+
+
+class Answer(Struct, frozen=True):
+    """The stacks of one target, one a platform, and the files that were written for it; `target` is "" of a spec with one."""
+
+    target: str
+    stacks: tuple[Stack, ...]
+    written: tuple[str, ...] = ()
 
 
 def solve(
@@ -68,21 +69,19 @@ def solve(
     """Find a stack and its packages, lock them, write what is asked for."""
     from provisioner.cli import report
     from provisioner.cli.display import failure, json_data, talk
-    from provisioner.cli.inputs import read_targets
     from provisioner.solve.joint import NoStackError
+    from provisioner.workflow.earlier import read_upgrades
+    from provisioner.workflow.inputs import read_targets
 
     targets = read_targets(spec, hosts=host, exclude_newer=exclude_newer, matrix=matrix, wanted=target or ())
     folder = out if out is not None else spec.parent
-    answers: list[Answer] = []
+    upgrades = None if upgrade else read_upgrades(sorted(upgrade_package or ()))
+    run = Run(folder=folder, upgrades=upgrades, is_offline=offline, is_dry_run=dry_run)
+    answered: list[str] = []
     try:
-        if stack_only:
-            for inputs in targets:
-                answers.append(Answer(inputs.target, _system(inputs)))  # noqa: PERF401 - what was answered before an error counts
-        else:
-            keep = None if upgrade else set(upgrade_package or ())
-            _lock(targets, answers, Run(folder=folder, keep=keep, is_offline=offline, is_dry_run=dry_run))
+        answers = _stacks(targets, answered) if stack_only else _locked(targets, run, answered)
     except NoStackError as error:
-        name = targets[len(answers)].target
+        name = targets[len(answered)].target
         if format is OutputFormat.JSON:
             json_data({**report.no_stack(error.conflict), **({"target": name} if name else {})})
         if name:
@@ -97,37 +96,50 @@ def solve(
     return 0
 
 
-def _lock(targets: Sequence[Inputs], answers: list[Answer], run: Run) -> None:
-    """Solve every target, then write all; `answers` grows with each that has one.
+def _stacks(targets: Sequence[Inputs], answered: list[str]) -> list[Answer]:
+    """Solve the system stack of every target; `answered` grows with the name of each that has one."""
+    from provisioner.workflow.solving import solve_stacks
+
+    answers = []
+    for inputs in targets:
+        answers.append(Answer(inputs.target, solve_stacks(inputs)))
+        answered.append(inputs.target)
+    return answers
+
+
+def _locked(targets: Sequence[Inputs], run: Run, answered: list[str]) -> list[Answer]:
+    """Solve every target, then write all; `answered` grows with the name of each that has an answer.
 
     Raises `NoStackError` for the first that has none: nothing is written then.
     """
-    from provisioner.cli.display import step
-    from provisioner.cli.locking import Locking
+    from provisioner.cli.display import step, warn
+    from provisioner.words.notice import notice_words
+    from provisioner.workflow.progress import Progress
+    from provisioner.workflow.session import Session
+    from provisioner.workflow.solving import job_of, require_place, solve_job
 
-    lockings: list[Locking] = []
+    solutions: list[Solution] = []
+    told: dict[str, None] = {}
+    progress = Progress()
     try:
         for inputs in targets:
-            locking = Locking(inputs, run.folder / inputs.target, offline=run.is_offline, keep=run.keep)
-            lockings.append(locking)
-            locking.require_own_files(is_dry_run=run.is_dry_run)
-            locking.warned = lockings[0].warned
-            with step("Solving", locking.progress):
-                answers.append(Answer(inputs.target, locking.solve()))
-        for locking, answer in zip(lockings, answers, strict=True):
-            paths = locking.write(answer.stacks, is_dry_run=run.is_dry_run)
-            answer.written.extend(f"{answer.target}/{path}" if answer.target else path for path in paths)
+            job = job_of(inputs, run.folder / inputs.target, upgrades=run.upgrades, is_offline=run.is_offline)
+            told.update(dict.fromkeys(map(notice_words, job.notices)))
+            told.update(dict.fromkeys(map(notice_words, require_place(job, is_dry_run=run.is_dry_run))))
+            session = Session(inputs, job.settings, progress)
+            try:
+                with session, step("Solving", progress.__str__):
+                    solutions.append(solve_job(job, session))
+            finally:
+                told.update(dict.fromkeys(map(notice_words, session.notices)))
+            answered.append(inputs.target)
     finally:
-        if not isinstance(sys.exception(), KeyboardInterrupt):  # who interrupts does not wait for requests under way
-            for locking in lockings:
-                locking.close()
-
-
-def _system(inputs: Inputs) -> list[Stack]:
-    from provisioner.solve.joint import solve_system
-    from provisioner.solve.problem import join
-
-    return [solve_system(join(inputs.matrix, inputs.request(platform))) for platform in inputs.platforms]
+        for text in told:
+            warn(text)
+    if not run.is_dry_run:
+        for solution in solutions:
+            solution.write()
+    return [Answer(solution.target, solution.stacks, solution.names) for solution in solutions]
 
 
 def _moved(move: Move) -> str:

@@ -86,7 +86,7 @@ class PackageWorld:
         self._source = source
         self._problem = problem
         self.markers = Markers(marker_environment(environment))
-        self._environment = environment
+        self.environment = environment
         self._variant_index = "" if variant_index == "pypi" else variant_index
         self._facts = DistributionFacts(problem, self._variant_index)
         self.variants = VariantIndexes(problem, source)
@@ -257,7 +257,7 @@ class PackageWorld:
                 relation=Relation(PYTORCH.name, "a wheel"),
                 cited=Index(build.index),
             )
-            others = {one.label for one in self._problem.domains[Key("python")]} - {self._environment.python}
+            others = {one.label for one in self._problem.domains[Key("python")]} - {self.environment.python}
             return (Requirement(Key("python"), Labelled(frozenset(others)), ground),)
         found = self._translated(PYTORCH, candidate.label, self._applicable(release, ("",)))
         names = [_distribution(requirement.key) for requirement in found if requirement.key.is_package]
@@ -356,7 +356,7 @@ class PackageWorld:
         release = candidate.release
         name = release.blocked_by if Key(release.blocked_by) in self._problem.domains else "platform"
         key = Key(name)
-        here = {"python": self._environment.python, "platform": self._environment.platform}.get(name, "")
+        here = {"python": self.environment.python, "platform": self.environment.platform}.get(name, "")
         is_environment = bool(release.blocked_by) and bool(here)
         others = {one.label for one in self._problem.domains[key]} - {here} if is_environment else set()
         predicate = NoFile(release.why_not, release.blocked_by, "sdist" if "allow: [sdist]" in release.why_not else "")

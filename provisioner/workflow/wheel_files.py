@@ -1,16 +1,24 @@
-"""`provision check --files`: do two wheels of a lock write the same file? Their RECORDs are read by ranges, and kept."""
+"""Files that several wheels of a lock write; the RECORD of each wheel is read by ranges, and kept."""
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from provisioner.curate.artefacts import Artefacts
+from provisioner.curate.overlaps import overlaps
+from provisioner.errors import ProvisionError
+from provisioner.index.http.settings import settings_from_pip
+from provisioner.index.model import IndexFile
+from provisioner.lock.finding import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from provisioner.curate.artefacts import Artefacts
-    from provisioner.index.model import IndexFile
-    from provisioner.lock.finding import Finding
     from provisioner.lock.model import Lock, LockedFile, LockedPackage
     from provisioner.matrix.model import Matrix
 
@@ -20,9 +28,6 @@ READERS = 12
 
 def file_findings(lock: Lock, matrix: Matrix, *, where: Path, offline: bool) -> Iterator[Finding]:
     """The files several wheels write, platform by platform; what could not be read is unverified."""
-    from provisioner.curate.overlaps import overlaps
-    from provisioner.lock.finding import Finding
-
     for platform in lock.platforms:
         packages = lock.on(platform).packages
         records, unread = _records(packages, where.parent, offline=offline)
@@ -45,14 +50,6 @@ def _records(
     packages: tuple[LockedPackage, ...], folder: Path, *, offline: bool
 ) -> tuple[dict[str, str], list[tuple[str, str]]]:
     """The RECORD of each package's wheel, and why some could not be read; source distributions have none."""
-    import os
-    from concurrent.futures import ThreadPoolExecutor
-
-    from msgspec.structs import replace
-
-    from provisioner.curate.artefacts import Artefacts
-    from provisioner.index.http.settings import settings_from_pip
-
     wheels = {package.name: package.wheels[0] for package in packages if package.wheels}
     settings = replace(settings_from_pip(os.environ), offline=offline)
     with Artefacts(settings) as artefacts, ThreadPoolExecutor(READERS, thread_name_prefix="record") as pool:
@@ -65,8 +62,6 @@ def _records(
 
 
 def _read(artefacts: Artefacts, file: IndexFile) -> tuple[str | None, str]:
-    from provisioner.errors import ProvisionError
-
     try:
         return artefacts.record(file), ""
     except ProvisionError as error:
@@ -74,7 +69,5 @@ def _read(artefacts: Artefacts, file: IndexFile) -> tuple[str | None, str]:
 
 
 def _index_file(locked: LockedFile, folder: Path) -> IndexFile:
-    from provisioner.index.model import IndexFile
-
     path = str(folder / locked.path) if locked.path else ""
     return IndexFile(filename=locked.filename, url=locked.url, index="the lock", sha256=locked.sha256, path=path)

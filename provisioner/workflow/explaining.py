@@ -1,0 +1,53 @@
+"""Explain: why one version and not a newer one, with the indexes or of the system stack alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from provisioner.errors import UnavailableError
+from provisioner.solve.joint import solve_joint, solve_system
+from provisioner.solve.problem import join
+from provisioner.solve.why import why
+from provisioner.workflow.solving import problem_of
+
+if TYPE_CHECKING:
+    from provisioner.solve.stack import Stack
+    from provisioner.solve.why import Why
+    from provisioner.workflow.inputs import Inputs
+    from provisioner.workflow.session import Session
+    from provisioner.workflow.solving import Job
+
+
+def explain_stack(inputs: Inputs, platform: str) -> Stack:
+    """Return the system stack of a platform with the reasons of every choice; raises `NoStackError`."""
+    return solve_system(join(inputs.matrix, inputs.request(platform)))
+
+
+def explain_component(inputs: Inputs, platform: str, component: str) -> tuple[Why, ...]:
+    """Explain one component of the system stack, once for each host or slot that has one; raises as `why`."""
+    return why(join(inputs.matrix, inputs.request(platform)), component)
+
+
+def explain_joint_stack(job: Job, platform: str, session: Session) -> Stack:
+    """Return system and packages of a platform as `solve` chooses them; raises `NoStackError` or `UnavailableError`."""
+    try:
+        return solve_joint(problem_of(job, platform), session.open)
+    except UnavailableError as error:
+        raise _with_way_out(error) from None
+
+
+def explain_joint_component(job: Job, platform: str, component: str, session: Session) -> tuple[Why, ...]:
+    """Explain one component or package as `solve` chooses it, for a package may hold back a component.
+
+    Raises as `why`, and `UnavailableError`.
+    """
+    try:
+        return why(problem_of(job, platform), component, session.open)
+    except UnavailableError as error:
+        raise _with_way_out(error) from None
+
+
+def _with_way_out(error: UnavailableError) -> UnavailableError:
+    """Return an error with the way around it: the system half alone may have another answer, so a person must ask for it."""
+    error.hints = (*error.hints, "--stack-only explains the system stack alone, without an index")
+    return error

@@ -1,0 +1,154 @@
+"""What a spec says of package indexes: their settings, the files it names by address, the sources that other tools have."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from msgspec.structs import replace
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from provisioner.errors import InvalidDocumentError
+from provisioner.index.address import public_url
+from provisioner.index.http.settings import IndexLocation, settings_from_pip
+from provisioner.index.places.direct_reference import DirectReferenceError, direct_reference, shown_url
+from provisioner.index.routing import normalized_pattern
+from provisioner.solve.rules.policy import uploads_until
+from provisioner.spec.gather import elsewhere_in
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from provisioner.index.http.settings import IndexSettings
+    from provisioner.spec.other_sources import OtherSource
+    from provisioner.workflow.inputs import Inputs
+
+_FILES = (".whl", ".tar.gz", ".zip")
+_PYTORCH, _NIGHTLY = "https://download.pytorch.org/whl", "/nightly"
+"""The index of PyTorch's builds is asked anyway, for the build that the target needs; that of its nightly builds is not."""
+
+
+def index_settings(inputs: Inputs, *, is_offline: bool) -> IndexSettings:
+    """Return the indexes of the spec, or those pip is configured for, with what the spec's policy says of files."""
+    spec = inputs.spec
+    policy = spec.policy
+    allowed = set(policy.allow).difference(policy.forbid)
+    settings = settings_from_pip(os.environ)
+    requirements = [Requirement(text) for text in (*spec.packages, *spec.constraints, *spec.overrides)]
+    own = tuple(
+        IndexLocation(name=one.name, url=one.url, packages=tuple(normalized_pattern(name) for name in one.packages))
+        for one in spec.indexes
+    )
+    return replace(
+        settings,
+        indexes=own or settings.indexes,
+        main_index="" if own else settings.main_index,
+        offline=is_offline,
+        exclude_newer=uploads_until(inputs.matrix, policy),
+        accepts_undated=policy.exclude_newer is None,
+        allow_prerelease="prerelease" in allowed,
+        prerelease_names=frozenset(canonicalize_name(one.name) for one in requirements if one.specifier.prereleases),
+        allow_sdist=bool(allowed & {"sdist", "build"}),
+        allow_build="build" in allowed,
+        direct_urls=tuple(one.url for one in map(Requirement, spec.packages) if one.url is not None),
+        direct_folder=inputs.path.parent,
+    )
+
+
+def require_files(inputs: Inputs) -> None:
+    """Check the files that packages name by URL or path; raises `InvalidDocumentError` with every one that cannot be locked."""
+    mistakes = []
+    hints: dict[str, None] = {}
+    for index, text in enumerate(inputs.spec.packages):
+        requirement = Requirement(text)
+        if requirement.url is None:
+            continue
+        try:
+            _require_file(requirement, inputs.path.parent)
+        except DirectReferenceError as error:
+            mistakes.append(inputs.document.mistake(("packages", index), error.message))
+            hints.update(dict.fromkeys(error.hints))
+    if mistakes:
+        raise InvalidDocumentError("spec", tuple(mistakes), hints=tuple(hints))
+
+
+def _require_file(requirement: Requirement, folder: Path) -> None:
+    assert requirement.url is not None
+    if "@" in urlsplit(requirement.url).netloc:
+        # The message does not repeat the URL: it would carry the login into logs.
+        raise DirectReferenceError(
+            f"the URL of `{requirement.name}` carries a login, and this file is shared",
+            hints=("put the login of the host into ~/.netrc or the keyring",),
+        )
+    reference = direct_reference(requirement.name, requirement.url, folder)
+    if reference.path and not reference.is_file:
+        raise DirectReferenceError(
+            f"`{requirement.name} @ {shown_url(requirement.url)}` {reference.what_is_there}",
+            hints=("a relative path starts from the folder of the spec",),
+        )
+
+
+def other_sources(inputs: Inputs, indexes: Sequence[IndexLocation]) -> tuple[tuple[OtherSource, ...], ...]:
+    """Return the places that tables of other tools name for packages of the spec and that are not asked here.
+
+    `indexes` are those that are asked. Sources of one place stand together. A source is left out where the spec says itself
+    whose the name is: by address, or in the `packages` of an index.
+    """
+    spec = inputs.spec
+    wanted = [Requirement(text) for text in (*spec.packages, *spec.overrides)]
+    settled = {canonicalize_name(one.name) for one in wanted if one.url}
+    together: dict[tuple[str, ...], list[OtherSource]] = {}
+    for source in elsewhere_in(inputs.document):
+        is_claimed = any(index.claims(source.name) for index in indexes)
+        if source.name not in settled and not is_claimed and not _is_asked(source, indexes):
+            key = (source.table, source.kind, source.place, source.index)
+            together.setdefault(key if source.kind in {"index", "workspace"} else (*key, source.name), []).append(source)
+    return tuple(map(tuple, together.values()))
+
+
+def _is_asked(source: OtherSource, indexes: Sequence[IndexLocation]) -> bool:
+    """Whether a name comes from there anyway: the first index asked is the one, or it is that of PyTorch's builds."""
+    place = public_url(source.place).rstrip("/")
+    if source.kind != "index" or not place:
+        return False
+    is_first = bool(indexes) and public_url(indexes[0].url).rstrip("/") == place
+    return is_first or (place.startswith(_PYTORCH) and _NIGHTLY not in place)
+
+
+def other_sources_notice(sources: Sequence[OtherSource], inputs: Inputs) -> str:
+    """Return what a user should hear of names that another tool takes from one place, and what to write instead."""
+    first = sources[0]
+    names = ", ".join(f"`{one.name}` ({one.position.file}:{one.position.line})" for one in sources)
+    them = "it" if len(sources) == 1 else "them"
+    taken = f"{first.tool} takes {names} from {_place(first)}, and here the indexes are asked for {them}"
+    return f"{taken}; {_instead(sources, inputs)}"
+
+
+def _place(source: OtherSource) -> str:
+    place = public_url(source.place)
+    if source.kind == "index":
+        return f"the index `{source.index}`{f', {place}' if place else ''}"
+    return {"git": f"the repository {place}", "workspace": "its workspace", "path": f"the path {place}"}.get(source.kind, place)
+
+
+def _instead(sources: Sequence[OtherSource], inputs: Inputs) -> str:
+    """Return what to write in the spec so that the names come from there."""
+    first, names = sources[0], ", ".join(one.name for one in sources)
+    if first.kind == "index":
+        # Spelled as specs spell names of indexes.
+        index = re.sub(r"[^a-z0-9._-]+", "-", first.index.lower()).strip("-._") or "other"
+        entry = f'{{name: {index}, url: "{public_url(first.place) or "URL"}", packages: [{names}]}}'
+        default = '{name: pypi, url: "https://pypi.org/simple"}'
+        return f"write `{entry}` under `indexes:`" if inputs.spec.indexes else f"write `indexes: [{default}, {entry}]`"
+    if first.kind in {"url", "path"} and first.place.endswith(_FILES):
+        # A path starts from the project there, and from the spec here.
+        path = os.path.relpath(Path(first.position.file).parent / first.place, inputs.path.parent)
+        address = public_url(first.place) if first.kind == "url" else f"file:{Path(path).as_posix()}"
+        return f"write `{first.name} @ {address}` under `packages:`"
+    what = "a wheel" if len(sources) == 1 else "wheels"
+    written = " and ".join(f"`{one.name} @ URL`" for one in sources[:2]) + (" and so on" if len(sources) > 2 else "")
+    return f"build {what} (`pip wheel --no-deps`) and write {written} under `packages:`"

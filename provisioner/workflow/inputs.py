@@ -1,0 +1,214 @@
+"""Inputs of a job: the spec, the hosts and the matrix, read from files; the only place where the three meet."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from datetime import date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from provisioner.document import load_document
+from provisioner.errors import UsageError
+from provisioner.host.load import host_from_document
+from provisioner.host.model import Host
+from provisioner.matrix.cache import cached_matrix
+from provisioner.places import Place
+from provisioner.request import Request, TargetHost, alike
+from provisioner.spec.load import check_components, host_paths, load_spec
+from provisioner.spec.model import canonical_text
+from provisioner.spec.targets import of_target
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from provisioner.document import Document
+    from provisioner.matrix.model import Matrix
+    from provisioner.spec.model import Spec
+
+INLINE = "target.host"
+"""The label of a host that stands in the spec itself."""
+
+
+class Inputs(Struct, frozen=True, kw_only=True):
+    """A validated spec, the document it came from, the hosts and the matrix.
+
+    `target` is the name of the target, of a spec that names several, and `targets` are the names of all: `spec` and
+    `document` then speak of that one. `notices` say what an inspection of this machine did not find out.
+    """
+
+    spec: Spec
+    document: Document
+    path: Path
+    hosts: tuple[TargetHost, ...]
+    matrix: Matrix
+    target: str = ""
+    targets: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
+
+    @property
+    def platforms(self) -> tuple[str, ...]:
+        """Every platform the spec wants locked."""
+        platform = self.spec.target.platform
+        return platform if isinstance(platform, tuple) else (platform,)
+
+    @property
+    def digest(self) -> str:
+        """`sha256:` and the hash of the content of the spec, whatever its layout and comments."""
+        return f"sha256:{hashlib.sha256(canonical_text(self.spec).encode()).hexdigest()}"
+
+    def request(self, platform: str, *, preferred: Mapping[str, str] | None = None) -> Request:
+        """Return the request for one platform: of its own hosts, of which those that state the same are one."""
+        hosts = alike([target for target in self.hosts if target.host.platform in {None, platform}])
+        places = {**_places(self.document, self.path), "": Place(relative_to_spec(self.document.file, self.path))}
+        return Request(spec=self.spec, hosts=hosts, platform=platform, places=places, preferred=preferred or {})
+
+
+def read_inputs(
+    spec_path: Path,
+    *,
+    hosts: Sequence[Path] | None = None,
+    exclude_newer: str | None = None,
+    matrix: Path | None = None,
+    target: str | None = None,
+    is_target_optional: bool = False,
+) -> Inputs:
+    """Read the spec, the hosts it names (or those given instead) and the matrix; all mistakes of a file at once.
+
+    Of a spec with several targets, `target` is the one wanted; of a spec with one it must be None, unless it is optional.
+    Raises `InvalidDocumentError`, `FileError` or `UsageError`.
+    """
+    found = _read(spec_path, exclude_newer=exclude_newer, matrix=matrix)
+    return _with_hosts(_only(found, None if is_target_optional and not found.spec.targets else target), hosts)
+
+
+def read_targets(
+    spec_path: Path,
+    *,
+    hosts: Sequence[Path] | None = None,
+    exclude_newer: str | None = None,
+    matrix: Path | None = None,
+    wanted: Sequence[str] = (),
+) -> list[Inputs]:
+    """Read the inputs of every target of a spec, or of those wanted; raises as `read_inputs`."""
+    found = _every(_read(spec_path, exclude_newer=exclude_newer, matrix=matrix), wanted)
+    if hosts and len(found) > 1:
+        raise UsageError(
+            f"--host stands in place of the hosts of one target, and {found[0].document.file} has {len(found)}",
+            hints=("choose one with --target",),
+        )
+    return [_with_hosts(one, hosts) for one in found]
+
+
+def read_without_hosts(
+    spec_path: Path, *, exclude_newer: str | None = None, matrix: Path | None = None, target: str | None = None
+) -> Inputs:
+    """Read the spec, of several targets the one wanted, and the matrix, for a job that reads its hosts from elsewhere."""
+    return _only(_read(spec_path, exclude_newer=exclude_newer, matrix=matrix), target)
+
+
+def hosts_of(inputs: Inputs, given: Sequence[Path] | None = None) -> tuple[TargetHost, ...]:
+    """Return the hosts that the spec names, or those given instead; one that states nothing where there are none."""
+    return _with_hosts(inputs, given).hosts
+
+
+def relative_to_spec(file: str, spec_path: Path) -> str:
+    """Return the path of a file from the folder of the spec, however both were named on the command line.
+
+    Of a file that has nothing but the root in common with the spec, only the name is returned: folders of one machine are
+    no part of an answer.
+    """
+    folder, path = os.path.abspath(spec_path.parent), os.path.abspath(file)  # noqa: PTH100 - links stay as they are named
+    try:
+        is_apart = os.path.commonpath((folder, path)) == Path(folder).anchor != folder
+    except ValueError:  # another drive
+        is_apart = True
+    return Path(file).name if is_apart else Path(os.path.relpath(path, folder)).as_posix()
+
+
+def _read(spec_path: Path, *, exclude_newer: str | None, matrix: Path | None) -> Inputs:
+    """Read the spec with all its targets, and the matrix."""
+    spec, document = load_spec(spec_path)
+    if exclude_newer is not None:
+        spec = replace(spec, policy=replace(spec.policy, exclude_newer=_day(exclude_newer)))
+    loaded = cached_matrix(matrix)
+    check_components(document, spec, [*loaded.components, "pytorch_build"])
+    return Inputs(spec=spec, document=document, path=spec_path, hosts=(), matrix=loaded)
+
+
+def _day(text: str) -> str:
+    for read in (date.fromisoformat, datetime.fromisoformat):
+        try:
+            read(text)
+        except ValueError:
+            continue
+        return text
+    raise UsageError(f"--exclude-newer `{text}` is not a date", hints=("write it as 2026-09-01",))
+
+
+def _only(found: Inputs, target: str | None) -> Inputs:
+    """Return the inputs of one target, None for those of a spec that has no other; raises as `of_target`."""
+    spec, document = of_target(found.spec, found.document, target)
+    return replace(found, spec=spec, document=document, target=target or "", targets=tuple(found.spec.targets))
+
+
+def _every(found: Inputs, wanted: Sequence[str]) -> list[Inputs]:
+    """Return the inputs of every target, or of those wanted, in the order of the spec; a spec without targets is its own."""
+    if not found.spec.targets and not wanted:
+        return [found]
+    chosen = {name: _only(found, name) for name in wanted or found.spec.targets}
+    return [chosen[name] for name in found.spec.targets if name in chosen]
+
+
+def _with_hosts(inputs: Inputs, given: Sequence[Path] | None) -> Inputs:
+    """Return the inputs with their hosts; a host of a platform that the spec does not lock is a mistake, not skipped."""
+    stated, notices = inputs.spec.target.host, inputs.notices
+    if given:
+        hosts = tuple(_profile(path, inputs.path) for path in given)
+    elif stated is None:
+        hosts = (TargetHost(label="the target", host=Host()),)
+    elif stated == "auto":
+        from provisioner.host.inspect import inspect_host  # reads /proc and /sys; no other job needs it
+
+        inspection = inspect_host()
+        hosts, notices = (TargetHost(label="this machine", host=inspection.host),), tuple(inspection.notes)
+    elif isinstance(stated, dict):
+        label = f"targets.{inputs.target}.host" if inputs.target else INLINE
+        hosts = (_target(inputs.document.below(("target", "host")), label, inputs.path),)
+    else:
+        hosts = tuple(_profile(path, inputs.path) for path in host_paths(inputs.spec, inputs.path))
+    for host in hosts:
+        _require_platform(host, inputs)
+    return replace(inputs, hosts=hosts, notices=notices)
+
+
+def _profile(path: Path, spec_path: Path) -> TargetHost:
+    return _target(load_document(path, kind="host profile"), relative_to_spec(str(path), spec_path), spec_path)
+
+
+def _target(document: Document, label: str, spec_path: Path) -> TargetHost:
+    return TargetHost(label=label, host=host_from_document(document), places=_places(document, spec_path))
+
+
+def _places(document: Document, spec_path: Path) -> dict[str, Place]:
+    """Return the line of every key of a document, relative to the folder of the spec."""
+    places = document.places()
+    files = {file: relative_to_spec(file, spec_path) for file in {place.file for place in places.values()}}
+    return {key: Place(files[place.file], place.line) for key, place in places.items()}
+
+
+def _require_platform(target: TargetHost, inputs: Inputs) -> None:
+    wanted = inputs.platforms
+    if target.host.platform is None or target.host.platform in wanted:
+        return
+    raise UsageError(
+        f"host `{target.label}` is {target.host.platform}, but the spec locks {', '.join(wanted)}",
+        causes=(
+            f"target.platform: {', '.join(wanted)}  ({inputs.document.where(('target', 'platform'))})",
+            f"platform: {target.host.platform}  ({target.label})",
+        ),
+        hints=(f"set target.platform to {target.host.platform}, or leave this host out",),
+    )

@@ -1,0 +1,65 @@
+"""The package indexes that one run has opened, and what the run has to tell beside its answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+from packaging.requirements import Requirement
+
+from provisioner.grounds.notice import Told
+from provisioner.index.client import PackageIndex
+from provisioner.workflow.progress import Progress
+
+if TYPE_CHECKING:
+    from provisioner.errors import UnavailableError
+    from provisioner.grounds.notice import Notice
+    from provisioner.index.http.settings import IndexSettings
+    from provisioner.index.model import Environment
+    from provisioner.workflow.inputs import Inputs
+
+
+class Session:
+    """Opens the package indexes for each environment of a run once, and closes all of them.
+
+    Use it as a context manager. `notices` are complete when it is closed.
+    """
+
+    def __init__(self, inputs: Inputs, settings: IndexSettings, progress: Progress | None = None) -> None:
+        self.settings = settings
+        self._progress = progress if progress is not None else Progress()
+        self._expected = [Requirement(text) for text in (*inputs.spec.packages, *inputs.spec.constraints)]
+        self._sources: dict[Environment, PackageIndex] = {}
+        self._notices: dict[Notice, None] = dict.fromkeys(map(Told, inputs.notices))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None and issubclass(kind, KeyboardInterrupt):
+            return  # who interrupts does not wait for requests under way
+        for source in self._sources.values():
+            source.close()
+
+    def open(self, environment: Environment) -> PackageIndex:
+        """Return the indexes as they are read for an environment."""
+        if environment not in self._sources:
+            source = PackageIndex(self.settings, environment)
+            source.expect(self._expected)
+            self._sources[environment] = source
+            self._progress.add(source)
+        return self._sources[environment]
+
+    def tell(self, *notices: Notice) -> None:
+        """Add notices; each is told once."""
+        self._notices.update(dict.fromkeys(notices))
+
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """What there is to tell: of the run first, then of the indexes."""
+        told = (Told(note) for source in self._sources.values() for note in source.notes)
+        return tuple({**self._notices, **dict.fromkeys(told)})
+
+    @property
+    def passed_over(self) -> tuple[UnavailableError, ...]:
+        """The errors of indexes that were left out, and that might have had the answer."""
+        return tuple(error for source in self._sources.values() for error in source.passed_over)

@@ -1,0 +1,334 @@
+"""Solve and lock: resolve -> complete (hashes, digest, installer, provenance) -> lock -> render -> write, step by step."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+from packaging.utils import canonicalize_name
+
+from provisioner.document import write_together
+from provisioner.errors import UnavailableError
+from provisioner.grounds.choice import Notice as Caution
+from provisioner.grounds.doubt import UnpinnedImage
+from provisioner.grounds.notice import MissingDetails, NoDigest, Told, UnknownUpgrade, UnusedPreference
+from provisioner.index.address import public_url
+from provisioner.index.model import DIRECT_PATH, DIRECT_URL, FIND_LINKS, Environment
+from provisioner.index.reference import ImageReference
+from provisioner.index.registry import resolve_digest
+from provisioner.lock.another_index import as_before, moved_to_another
+from provisioner.lock.asked import asked
+from provisioner.lock.create import create_lock, local_files
+from provisioner.lock.file import lock_path, write_lock
+from provisioner.lock.origin import Origins, earlier_details, with_origins
+from provisioner.names import nearest
+from provisioner.outputs import OUTPUTS
+from provisioner.render import render
+from provisioner.solve.joint import NoStackError, choose, solve_system
+from provisioner.solve.outcome.answer import answer
+from provisioner.solve.problem import join
+from provisioner.solve.rules.policy import resolved as resolved_name
+from provisioner.workflow.earlier import Earlier, Upgrades
+from provisioner.workflow.indexes import index_settings, other_sources, other_sources_notice, require_files
+from provisioner.workflow.ownership import earlier_lock, require_other_outputs, require_own_files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from provisioner.grounds.notice import Notice
+    from provisioner.index.client import PackageIndex
+    from provisioner.index.http.settings import IndexSettings
+    from provisioner.index.model import IndexFile
+    from provisioner.lock.model import Lock
+    from provisioner.lock.origin import Identities
+    from provisioner.solve.problem import Problem
+    from provisioner.solve.stack import Stack
+    from provisioner.workflow.inputs import Inputs
+    from provisioner.workflow.session import Session
+
+INSTALLER = "uv"
+GLIBC_OF_INSTALLER = (2, 28)
+"""What the installer's wheel may need of an image whose glibc nobody knows."""
+
+
+class Job(Struct, frozen=True, kw_only=True):
+    """Everything one target is solved and locked from: its inputs, the earlier lock, the indexes, and where files go.
+
+    `notices` were met while it was prepared.
+    """
+
+    inputs: Inputs
+    earlier: Earlier
+    settings: IndexSettings
+    folder: Path
+    notices: tuple[Notice, ...] = ()
+
+    @property
+    def lock_file(self) -> Path:
+        """The path of the lock."""
+        return self.folder / lock_path(self.inputs.spec.name)
+
+
+class Resolved(Struct, frozen=True, kw_only=True):
+    """The stack of one platform as the solver chose it, and the environment its packages are for."""
+
+    stack: Stack
+    environment: Environment
+
+
+class Completed(Struct, frozen=True, kw_only=True):
+    """The stack of one platform with everything a lock states of it: hashes, the image's digest, the installer, provenance.
+
+    `missing` counts the files without a detail that a lock would state: `size` or `attestations`.
+    """
+
+    stack: Stack
+    installer: IndexFile | None = None
+    provenance: Origins = Origins()
+    missing: Mapping[str, int] = field(default_factory=dict)
+
+
+class Solution(Struct, frozen=True, kw_only=True):
+    """A locked target: its stacks, one a platform, the lock, and the files to write, by their paths from `folder`.
+
+    `texts` are the lock and what is rendered from it; `wheels` are files of this machine that the lock refers to, and where
+    they lie now. `notices` are what a user should hear although the work went on.
+    """
+
+    stacks: tuple[Stack, ...]
+    lock: Lock
+    folder: Path
+    texts: Mapping[Path, bytes]
+    wheels: Mapping[Path, Path]
+    target: str = ""
+    notices: tuple[Notice, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The paths of the files from the folder of the run; those of a target stand in a folder of its name."""
+        paths = (path.as_posix() for path in (*self.texts, *self.wheels))
+        return tuple(f"{self.target}/{path}" if self.target else path for path in paths)
+
+    def write(self) -> tuple[Path, ...]:
+        """Write every file, all or none, and return their paths; raises `FileError`."""
+        wheels = {self.folder / path: source.read_bytes() for path, source in self.wheels.items()}
+        contents = {**wheels, **{self.folder / path: text for path, text in self.texts.items()}}
+        write_together(contents)
+        return tuple(contents)
+
+
+def job_of(
+    inputs: Inputs,
+    folder: Path,
+    *,
+    upgrades: Upgrades | None = Upgrades(),  # noqa: B008 - a frozen value
+    is_offline: bool = False,
+    earlier: Lock | None = None,
+) -> Job:
+    """Return the job of one target; `upgrades` are what may move away from the earlier lock, None for everything.
+
+    The earlier lock is the one in `folder`, unless another is given. Raises `InvalidDocumentError` for a file that a package
+    names and that cannot be locked.
+    """
+    require_files(inputs)
+    found, notices = (earlier, ()) if earlier is not None else earlier_lock(folder / lock_path(inputs.spec.name))
+    settings = index_settings(inputs, is_offline=is_offline)
+    return Job(inputs=inputs, earlier=Earlier(lock=found, upgrades=upgrades), settings=settings, folder=folder, notices=notices)
+
+
+def require_place(job: Job, *, is_dry_run: bool = False) -> tuple[Notice, ...]:
+    """Check that the files of a job are its own to write; raises `UsageError`, of which a dry run returns some as notices."""
+    require_other_outputs(job.inputs, job.folder)
+    return require_own_files(job.inputs, job.folder, job.earlier.lock, is_dry_run=is_dry_run)
+
+
+def solve_job(job: Job, session: Session) -> Solution:
+    """Solve every platform of a job and return what to write; raises `NoStackError` or `UnavailableError`.
+
+    Nothing is written.
+    """
+    completed = [complete(job, one, session) for one in resolve(job, session)]
+    stacks = tuple(one.stack for one in completed)
+    session.tell(*_unused_names(job, stacks), *_missing_details(completed, session))
+    lock = assemble(job, completed)
+    wheels = {Path(path): source for path, source in local_files(list(stacks), installer=_installers(completed)).items()}
+    return Solution(
+        stacks=stacks,
+        lock=lock,
+        folder=job.folder,
+        texts=_texts(job, lock),
+        wheels=wheels,
+        target=job.inputs.target,
+        notices=(*job.notices, *session.notices),
+    )
+
+
+def solve_stacks(inputs: Inputs) -> tuple[Stack, ...]:
+    """Solve the system stack of every platform alone, with no index; raises `NoStackError`."""
+    return tuple(solve_system(join(inputs.matrix, inputs.request(platform))) for platform in inputs.platforms)
+
+
+def problem_of(job: Job, platform: str) -> Problem:
+    """Return what is to be solved on one platform: what the earlier lock chose is tried first."""
+    return join(job.inputs.matrix, job.earlier.request(job.inputs, platform))
+
+
+def resolve(job: Job, session: Session) -> list[Resolved]:
+    """Return the stack of every platform, system and packages as one problem; raises `NoStackError` or `UnavailableError`."""
+    found = []
+    for platform in job.inputs.platforms:
+        problem = problem_of(job, platform)
+        try:
+            universe, pins = choose(problem, session.open)
+        except NoStackError:
+            session.tell(*map(Told, _told_of_other_sources(job)))  # with an answer they are among its warnings
+            for error in session.passed_over:
+                raise error from None  # what it has might have been the answer
+            raise
+        assert universe.packages is not None, "a problem that was solved with indexes has packages"
+        found.append(Resolved(stack=answer(universe, pins), environment=universe.packages.environment))
+    return found
+
+
+def complete(job: Job, resolved: Resolved, session: Session) -> Completed:
+    """Return a stack with what a lock states beside the choices; raises `UnavailableError` where a hash cannot be had.
+
+    Pages of an index may leave out hashes and sizes, and never say who attests a file; where an index is out of reach, the
+    earlier lock knows. A registry out of reach leaves the image without a digest, which makes the stack unverified.
+    """
+    stack, source = resolved.stack, session.open(resolved.environment)
+    installer = _installer(job, stack, session) if stack.runs == "container" else None
+    files = [package.file for package in stack.packages] + ([installer] if installer is not None else [])
+    indexes = {file.index for file in files} - {"", FIND_LINKS, DIRECT_PATH, DIRECT_URL}
+    known = earlier_details(job.earlier.lock)
+    identities: dict[str, Identities] = {}
+    missing: Counter[str] = Counter()
+    described = []
+    for file, found in zip(files, source.details(files, is_refreshed=job.earlier.is_refreshed), strict=True):
+        size, attested = known.get(found.sha256, (None, ()))
+        size = size if "size" in found.missing else found.size
+        identities[found.sha256] = found.identities or (attested if "attestations" in found.missing else ())
+        missing["size"] += "size" in found.missing and size is None
+        missing["attestations"] += "attestations" in found.missing and not identities[found.sha256]
+        described.append(replace(file, sha256=found.sha256, size=size, requires_python=found.requires_python))
+    pairs = zip(stack.packages, described[: len(stack.packages)], strict=True)  # the installer comes behind them
+    packages = tuple(replace(package, file=file) for package, file in pairs)
+    warnings = (*stack.warnings, *map(Caution, _of_indexes(job, stack, source)))
+    return Completed(
+        stack=_with_digest(job, replace(stack, packages=packages, warnings=warnings), session),
+        installer=described[-1] if installer is not None else None,
+        provenance=Origins(urls={name: source.url_of(name) for name in sorted(indexes)}, identities=identities),
+        missing=missing,
+    )
+
+
+def assemble(job: Job, completed: Sequence[Completed]) -> Lock:
+    """Return the lock of completed stacks."""
+    lock = create_lock(
+        [one.stack for one in completed],
+        name=job.inputs.spec.name,
+        matrix_digest=job.inputs.matrix.digest,
+        spec_digest=job.inputs.digest,
+        installer=_installers(completed),
+        spec_file=Path(os.path.relpath(job.inputs.path, job.folder)).as_posix(),
+    )
+    urls = {name: url for one in completed for name, url in one.provenance.urls.items()}
+    identities = {sha256: found for one in completed for sha256, found in one.provenance.identities.items()}
+    described = with_origins(lock, Origins(urls=urls, identities=identities))
+    return replace(described, asked=asked(job.inputs.spec), target=job.inputs.target)
+
+
+def _texts(job: Job, lock: Lock) -> dict[Path, bytes]:
+    """Return the lock file and what is rendered from it, by their paths."""
+    name = lock_path(job.inputs.spec.name)
+    files = {Path(name): write_lock(lock).encode()}
+    for output in job.inputs.spec.outputs:
+        files[Path(OUTPUTS[output].file_name)] = render(lock, output, lock_file_name=name).encode()
+    return files
+
+
+def _installers(completed: Sequence[Completed]) -> dict[str, IndexFile]:
+    return {one.stack.platform: one.installer for one in completed if one.installer is not None}
+
+
+def _installer(job: Job, stack: Stack, session: Session) -> IndexFile:
+    """Return the wheel of the installer for an image: the one locked before while it is served, the newest otherwise."""
+    major, _, minor = stack.components.get("glibc", "").partition(".")
+    glibc = (int(major), int(minor or 0)) if major else GLIBC_OF_INSTALLER
+    source = session.open(Environment(platform=stack.platform, python=stack.components["python"], glibc=glibc))
+    usable = [release for release in source.releases(canonicalize_name(INSTALLER)) if release.is_usable]
+    if not usable:
+        raise UnavailableError(
+            f"no index offers `{INSTALLER}` for {stack.platform}, which installs the lock inside the image",
+            hints=("serve it from your index, or set `runs: host` and outputs without an image",),
+        )
+    earlier = job.earlier.installer(stack.platform)
+    locked = earlier.version if earlier is not None and not job.earlier.may_move(INSTALLER) else ""
+    release = next((one for one in usable if str(one.version) == locked), usable[0])
+    assert release.file is not None, "a usable release has a file"
+    told = {INSTALLER} if earlier is not None and earlier.file.url == public_url(release.file.url) else ()
+    session.tell(*map(Told, source.doubts(source.unclaimed({release.name: release.file}), told=told)))
+    return release.file
+
+
+def _of_indexes(job: Job, stack: Stack, source: PackageIndex) -> Iterator[str]:
+    """Yield what to say of where packages come from: other tools, another index than before, the order of the indexes alone."""
+    files = {canonicalize_name(package.name): package.file for package in stack.packages}
+    chosen = source.unclaimed(files)
+    yield from _told_of_other_sources(job)
+    yield from moved_to_another(chosen, job.earlier.lock, stack.platform)
+    yield from source.doubts(chosen, told=as_before(chosen, job.earlier.lock, stack.platform))
+
+
+def _told_of_other_sources(job: Job) -> Iterator[str]:
+    for sources in other_sources(job.inputs, job.settings.indexes):
+        yield other_sources_notice(sources, job.inputs)
+
+
+def _with_digest(job: Job, stack: Stack, session: Session) -> Stack:
+    """Return a stack whose base image is pinned by digest; one whose registry does not tell is unverified, never guessed."""
+    image = stack.image
+    if image is None:
+        return stack
+    if image.digest:
+        ImageReference.parse(f"{image.reference}@{image.digest}")
+        return stack
+    known = job.earlier.image(stack.platform)
+    if known is not None and known.digest and known.reference == image.reference:
+        return replace(stack, image=replace(image, digest=known.digest))
+    problem = ""
+    if not session.settings.offline:
+        try:
+            # One retry: without the digest the lock is still written, and says that it is unverified.
+            digest = resolve_digest(image.reference, settings=replace(session.settings, retries=1))
+            return replace(stack, image=replace(image, digest=digest))
+        except UnavailableError as error:
+            problem = error.message
+    # What is locked says that there is no digest; why is a notice, for it may be otherwise the next minute.
+    session.tell(NoDigest(image.reference, problem))
+    return replace(stack, doubts=(*stack.doubts, UnpinnedImage(reference=image.reference)))
+
+
+def _unused_names(job: Job, stacks: Sequence[Stack]) -> Iterator[Notice]:
+    """Yield the names that `--upgrade-package`, `policy.prefer` and `policy.avoid` give, and that no stack has."""
+    known = {name for stack in stacks for name in (*stack.components, *(package.name for package in stack.packages))}
+    upgrades = job.earlier.upgrades
+    for name in upgrades.names if upgrades is not None else ():
+        if not {name, canonicalize_name(name)} & {*known, INSTALLER, "torch"}:
+            yield UnknownUpgrade(name, nearest(name, known) or "")
+    have = {resolved_name(name) for name in (*known, *job.inputs.matrix.components)}
+    policy = job.inputs.spec.policy
+    for table, names in (("prefer", policy.prefer), ("avoid", policy.avoid)):
+        for name in names:
+            if resolved_name(name) not in have:
+                yield UnusedPreference(table, name, job.inputs.document.place(("policy", table, name)))
+
+
+def _missing_details(completed: Sequence[Completed], session: Session) -> Iterator[Notice]:
+    for detail in ("size", "attestations"):
+        if files := sum(one.missing.get(detail, 0) for one in completed):
+            yield MissingDetails(detail=detail, files=files, is_offline=session.settings.offline)
