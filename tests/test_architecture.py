@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent / "provisioner"
 
-BASE = frozenset({"caches", "errors", "names", "versions", "strict_model", "document"})
+BASE = frozenset(
+    {"caches", "errors", "platforms", "accelerators", "components", "names", "versions", "strict_model", "document"}
+)
 INPUTS = frozenset({"matrix", "host", "spec", "index"})
 DOWN_TO_RENDER = BASE | INPUTS | {"gate", "solve", "lock", "render"}
 
@@ -24,7 +26,10 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "__init__": frozenset(),
     "caches": frozenset(),
     "errors": frozenset(),
-    "names": frozenset({"errors"}),
+    "platforms": frozenset(),
+    "accelerators": frozenset({"platforms"}),
+    "components": frozenset({"platforms", "accelerators"}),
+    "names": frozenset({"errors", "components"}),
     "versions": frozenset({"errors", "names"}),
     "strict_model": frozenset(),
     "document": BASE,
@@ -78,7 +83,7 @@ HOMES = {
 SCHEMA_NAMES = ("model", "schema", "report", "measurement")
 """Words in the names of modules that read or write a format, and so may know pydantic."""
 
-MODULE_LINES, FUNCTION_LINES, PARAMETERS, POSITIONAL = 350, 60, 6, 3
+MODULE_LINES, FUNCTION_LINES, PARAMETERS, POSITIONAL = 500, 60, 6, 3
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -334,7 +339,7 @@ def test_a_tree_that_keeps_the_rules_passes(tmp_path: Path) -> None:
                 " give it one in tests/test_architecture.py"
             ),
         ),
-        ("errors", "x = 1\n" * 351, "errors.py: 351 lines; the ceiling is 350"),
+        ("errors", "x = 1\n" * (MODULE_LINES + 1), f"errors.py: {MODULE_LINES + 1} lines; the ceiling is {MODULE_LINES}"),
         (
             "errors",
             "def long():\n" + "    x = 1\n" * 60,
@@ -364,7 +369,7 @@ def test_a_broken_rule_is_named_with_its_line(tmp_path: Path, name: str, text: s
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("errors", "x = 1\n" * 350),
+        ("errors", "x = 1\n" * MODULE_LINES),
         ("errors", "def long():\n" + "    x = 1\n" * 59),
         ("errors", "class Shape:\n    def area(self, a, b, c, *, d, e, f): ...\n"),
         ("errors", "class Shape:\n    @staticmethod\n    def area(a, b, c): ...\n"),

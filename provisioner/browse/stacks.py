@@ -8,8 +8,9 @@ from msgspec import Struct, convert
 
 from provisioner.browse.facts import understand
 from provisioner.document import parse_document
-from provisioner.host.load import host_from_document
+from provisioner.host.profile import host_from_document
 from provisioner.names import DISTRIBUTION_OF_COMPONENT
+from provisioner.platforms import DEFAULT_PLATFORM
 from provisioner.solve.explain.conflict import members_of
 from provisioner.solve.outcome.answer import answer
 from provisioner.solve.problem import join
@@ -80,7 +81,7 @@ def which_stacks(matrix: Matrix, facts: Sequence[Fact], allow: Sequence[str] = (
     """
     understood = understand(matrix, facts)
     host = host_from_document(parse_document(understood.profile_text(), file="the question", kind="question"))
-    platform = host.platform or "linux/amd64"
+    platform = host.platform or DEFAULT_PLATFORM
     spec = convert(
         {
             "requires": understood.requires,

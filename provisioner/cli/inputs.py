@@ -205,14 +205,14 @@ def _shown(path: Path, spec_path: Path) -> Path:
 
 def _profile(path: Path, shown: Path) -> TargetHost:
     from provisioner.document import load_document
-    from provisioner.host.load import host_from_document
+    from provisioner.host.profile import host_from_document
 
     document = load_document(path, kind="host profile")
     return _target(replace(document, file=str(shown)), str(shown), host_from_document)
 
 
 def _inline(document: Document) -> TargetHost:
-    from provisioner.host.load import host_from_document
+    from provisioner.host.profile import host_from_document
 
     return _target(document.below(("target", "host")), INLINE, host_from_document)
 

@@ -42,7 +42,7 @@ def inspect(
     Of a cluster's nodes, labels tell the facts; several nodes are printed as JSON, a list that other commands read.
     """
     from provisioner.cli.display import data, json_data
-    from provisioner.host.load import host_document
+    from provisioner.host.profile import host_document
     from provisioner.strict_model import plain_data
 
     if nodes is not None:
@@ -103,7 +103,7 @@ def _chosen(path: Path, name: str | None) -> tuple[ListedHost, ...]:
 
 def _print_nodes(listed: tuple[ListedHost, ...], output_format: ProfileFormat) -> None:
     from provisioner.cli.display import data, json_data, warn
-    from provisioner.host.load import host_document
+    from provisioner.host.profile import host_document
     from provisioner.strict_model import plain_data
 
     if output_format is ProfileFormat.YAML and len(listed) != 1:

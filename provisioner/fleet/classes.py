@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from provisioner.solve.rules.facts import FACTS, binds, stated
+from provisioner.components import COMPONENTS
+from provisioner.host.facts import stated
+from provisioner.solve.rules.facts import FACTS, binds
 from provisioner.solve.target import TargetHost, Wish
 
 if TYPE_CHECKING:
@@ -42,10 +44,8 @@ class HostClass(Struct, frozen=True, kw_only=True):
     def target(self) -> TargetHost:
         """The class as the target of a wish, under the name of its first host."""
         where = self.members[0].where
-        facts = {source.place for source in FACTS.values()}.union(
-            ("platform", "gpus", *(f"gpus.{index}" for index in range(_GPUS)))
-        )
-        return TargetHost(label=self.name, host=self.host, places=dict.fromkeys(facts, where) if where else {})
+        keys = (*(row.key for row in COMPONENTS.values() if row.key), *(f"gpus.{index}" for index in range(_GPUS)))
+        return TargetHost(label=self.name, host=self.host, places=dict.fromkeys(keys, where) if where else {})
 
 
 class Pool(Struct, frozen=True, kw_only=True):
@@ -99,7 +99,7 @@ def indistinguishable(classes: Iterable[HostClass], matrix: Matrix, wish: Wish) 
     same: dict[tuple[object, ...], list[HostClass]] = {}
     for one in classes:
         host = one.host
-        gpus = None if host.gpus is None else frozenset((gpu.name, gpu.compute_capability, gpu.gfx) for gpu in host.gpus)
+        gpus = None if host.gpus is None else frozenset((gpu.name, gpu.target) for gpu in host.gpus)
         facts = tuple(stated(host, name) for name in read)
         key = (host.platform, host.virtualization, host.driver, host.kernel, gpus, facts)
         same.setdefault(key, []).append(one)

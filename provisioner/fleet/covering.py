@@ -54,7 +54,7 @@ def _require_known_gpus(matrix: Matrix, listed: Sequence[ListedHost]) -> None:
     strange: dict[str, list[str]] = {}
     for one in listed:
         for gpu in one.host.gpus or ():
-            if gpu.name and gpu.name not in known and gpu.compute_capability is None and gpu.gfx is None:
+            if gpu.name and gpu.name not in known and gpu.target is None:
                 strange.setdefault(gpu.name, []).append(one.where or one.name)
     if not strange:
         return

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
+from provisioner.accelerators import ACCELERATORS
 from provisioner.fleet.local import Choice, Demand, Local, Want
 from provisioner.solve.problem import join
 from provisioner.solve.search.universe import Universe
@@ -55,7 +56,7 @@ def effects_of(matrix: Matrix, pool: Pool) -> Effects:
     shared = Shared()
     found: dict[int, frozenset[Demand]] = {}
     for index, one in enumerate(pool.classes):
-        if one.host.gpus == () and pool.wish.accelerator != "cpu":
+        if one.host.gpus == () and ACCELERATORS[pool.wish.accelerator].vendor:
             found[index] = NEVER
     asked = [index for index in range(len(pool.classes)) if index not in found]
     size = 1 if depends_on_company(matrix, pool) else BLOCK
@@ -68,7 +69,7 @@ def effects_of(matrix: Matrix, pool: Pool) -> Effects:
 
 def depends_on_company(matrix: Matrix, pool: Pool) -> bool:
     """Whether what a host demands may depend on who else is served: an AMD override is one for all GPUs of an environment."""
-    if pool.wish.accelerator != "rocm":
+    if ACCELERATORS[pool.wish.accelerator].target_key != "gfx":
         return False
     passing = {gfx for row in matrix.overrides for gfx in row.gfx}
     known = {gpu.name: gpu.gfx for gpu in matrix.gpus}

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from provisioner.accelerators import ACCELERATORS
 from provisioner.host.products import product_label
 
 if TYPE_CHECKING:
@@ -43,9 +44,8 @@ KERNEL_FULL = f"{_NFD}/kernel-version.full"
 OS_ID = f"{_NFD}/system-os_release.ID"
 OS_VERSION = f"{_NFD}/system-os_release.VERSION_ID"
 
-AMD_DEVICE = "amd.com/gpu.device-id"
-AMD_PRODUCT = "amd.com/gpu.product-name"
-AMD_DRIVER = "amd.com/gpu.driver-version"
+AMD_DEVICE, AMD_PRODUCT = ACCELERATORS["rocm"].product_labels
+AMD_DRIVER = ACCELERATORS["rocm"].driver_label
 
 KNOWN = (
     ARCHITECTURE, SYSTEM, *COMPUTE, *DRIVER, *OLD_DRIVER, *KERNEL, OS_ID, OS_VERSION, AMD_DEVICE, AMD_PRODUCT, AMD_DRIVER,

@@ -52,9 +52,7 @@ class _Named:
         key = (id(host), "" if host.platform else platform)
         if key not in self._hosts:
             gpus = tuple(
-                replace(gpu, compute_capability=self._capabilities.get(gpu.name or ""))
-                if gpu.compute_capability is None and gpu.gfx is None
-                else gpu
+                replace(gpu, compute_capability=self._capabilities.get(gpu.name or "")) if gpu.target is None else gpu
                 for gpu in host.gpus or ()
             )
             update = {"platform": host.platform or platform, **({"gpus": gpus} if host.gpus else {})}

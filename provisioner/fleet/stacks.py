@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from provisioner.accelerators import ACCELERATORS
 from provisioner.errors import UnavailableError
 from provisioner.fleet.effects import marked
 from provisioner.fleet.model import FleetStack, Note
+from provisioner.host.facts import stated
 from provisioner.solve.outcome.answer import BASES, answer
 from provisioner.solve.problem import join
 from provisioner.solve.requirement import Key
-from provisioner.solve.rules.facts import stated
 from provisioner.solve.search.resolve import decide
 from provisioner.solve.search.universe import Universe, violations
 from provisioner.solve.target import TargetHost
@@ -34,7 +35,7 @@ THE_HOST = "the host"
 VERIFIED = 16
 """How many classes are verified in one problem: what is said about a stack costs more than its share for every host more."""
 
-INSTALLED = ("driver", "amdgpu", "webdriver", "cuda_driver")
+INSTALLED = frozenset(driver for row in ACCELERATORS.values() for driver in row.drivers)
 """What a host may leave open because somebody can install it."""
 
 

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from provisioner.components import LEADS
 from provisioner.fleet.model import Unserved
+from provisioner.host.facts import stated
 from provisioner.solve.explain.conflict import explain_conflict, members_of
 from provisioner.solve.joint import NoStackError, solve_system
 from provisioner.solve.problem import join
-from provisioner.solve.rules.facts import stated
 from provisioner.solve.search.complete import CompleteSearch
 from provisioner.solve.search.universe import Universe
 from provisioner.solve.stack import Conflict, Hint, Reason
@@ -124,7 +125,7 @@ class Explaining:
             stack = solve_system(join(self._matrix, tried))
         except NoStackError:
             return ()
-        names = ("pytorch", "pytorch_build", "tensorflow", "jax", "cuda", "rocm", "python")
+        names = (name for lead in (*LEADS, "python") for name in (lead, f"{lead}_build"))
         gives = {name: stack.components[name] for name in names if name in stack.components}
         return (Hint(changes=(change,), text=text, gives=gives),)
 
@@ -139,5 +140,5 @@ def _unnamed(group: str, label: str) -> str:
 
 def _facts(host: Host, read: frozenset[str]) -> tuple[object, ...]:
     """What a host states of some components; GPUs and virtualization are read by requirements of others, and always count."""
-    gpus = None if host.gpus is None else frozenset((gpu.name, gpu.compute_capability, gpu.gfx) for gpu in host.gpus)
+    gpus = None if host.gpus is None else frozenset((gpu.name, gpu.target) for gpu in host.gpus)
     return (gpus, host.virtualization, *(stated(host, name) for name in sorted(read)))

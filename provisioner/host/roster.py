@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from provisioner.document import Document, Position, dotted, parse_document, read_text
 from provisioner.errors import InvalidDocumentError, Mistake, UsageError
 from provisioner.host.kubernetes import NodeReader, is_kubernetes, node_objects
-from provisioner.host.load import KIND, host_from_document
 from provisioner.host.products import Products
+from provisioner.host.profile import KIND, host_from_document
 from provisioner.host.roster_csv import read_table
 from provisioner.host.roster_json import load_json, with_places
 

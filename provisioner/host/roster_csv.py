@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from provisioner.components import ABSENT
 from provisioner.document import Document, KeyPath, Position
 from provisioner.errors import InvalidDocumentError, Mistake
-from provisioner.host.load import host_from_document
+from provisioner.host.model import Holds, profile_keys
+from provisioner.host.profile import host_from_document
 from provisioner.names import nearest
 
 if TYPE_CHECKING:
@@ -21,32 +23,17 @@ if TYPE_CHECKING:
 
 KIND = "host table"
 
-_COLUMNS: dict[str, KeyPath] = {
-    **{
-        key: (key,)
-        for key in (
-            "platform", "kernel", "glibc", "container_toolkit", "kernel_headers", "kernel_gcc", "gcc", "nvcc", "loaded_modules",
-            "python_arch", "userspace_driver", "fabric_manager", "virtualization", "cuda_driver", "sip", "xcode",
-        )
-    },
+_KEYS = {key.path: key for key in sorted(profile_keys(), key=lambda key: len(key.path))}
+_COLUMNS: dict[str, tuple[str, ...]] = {
+    **{path[0]: path for path in _KEYS if len(path) == 1},
     "driver": ("driver", "version"),
     "os": ("os",),
-    **{
-        f"{first}.{second}": (first, second)
-        for first, keys in {
-            "driver": ("version", "module", "kind"),
-            "os": ("id", "version", "build"),
-            "secure_boot": ("enabled", "mok_enrolled"),
-            "libraries": ("cudnn", "nccl", "cublas", "on_path"),
-            "jetson": ("l4t", "jetpack"),
-        }.items()
-        for second in keys
-    },
-}  # fmt: skip
+    **{".".join(path): path for path in _KEYS if len(path) > 1},
+}
+"""The columns of facts and the key of a profile that each holds; `os` holds two of them."""
+
 _GPU_COLUMNS = ("gpu", "gpus", "compute_capability", "gfx", "gpu.pci_device_id")
 _OWN_COLUMNS = ("name", "count")
-_LISTS = frozenset({("loaded_modules",), ("libraries", "on_path")})
-_BOOLEANS = frozenset({("secure_boot", "enabled"), ("secure_boot", "mok_enrolled")})
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f]")
 _GPU = re.compile(r"(?:(\d+) ?x ?)?(.*?)(?: \((\d+\.\d+|gfx[0-9a-f]+)\))?")
 
@@ -160,17 +147,18 @@ class _Table:
             return None
         return self._by_value.setdefault(host, host)
 
-    def _value(self, path: KeyPath, value: str) -> object:
-        if path in _LISTS:
-            return () if value == "none" else tuple(re.split(r"[ ;]+", value))
-        if path in _BOOLEANS:
+    def _value(self, path: tuple[str, ...], value: str) -> object:
+        holds = _KEYS[path].holds
+        if holds is Holds.TEXTS:
+            return () if value == ABSENT else tuple(re.split(r"[ ;]+", value))
+        if holds is Holds.FLAG:
             return {"true": True, "yes": True, "false": False, "no": False}.get(value.lower(), value)
         return value
 
     def _gpus(self, own: dict[str, str], columns: dict[str, int], line: int) -> tuple[dict[str, Any], ...] | None:
         name = "gpus" if "gpus" in own else "gpu"
         cell = own.get(name, "")
-        if cell.lower() in {"none", "0"}:
+        if cell.lower() in {ABSENT, "0"}:
             return ()
         texts = [text.strip() for text in cell.split(";")] if cell else []
         gpus = [self._gpu(text) for text in texts]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from provisioner.components import FRAMEWORKS
 from provisioner.lock.comparison import Cause
 from provisioner.lock.package_requests import asked_causes
 from provisioner.names import DISTRIBUTION_OF_COMPONENT
@@ -26,14 +27,13 @@ if TYPE_CHECKING:
 _KEYS_OF = {"image": "image.", "accelerator": "accelerator", "runs": "runs"}
 """Keys of the spec that name a subject outright."""
 
-_FRAMEWORKS = ("pytorch", "tensorflow", "jax")
 
 _PARTS_BEHIND = {
-    "driver": ("cuda", *_FRAMEWORKS),
-    "basis": ("cuda", *_FRAMEWORKS),
-    "require_cuda": ("cuda", *_FRAMEWORKS),
-    "gpu": _FRAMEWORKS,
-    "arch_list": _FRAMEWORKS,
+    "driver": ("cuda", *FRAMEWORKS),
+    "basis": ("cuda", *FRAMEWORKS),
+    "require_cuda": ("cuda", *FRAMEWORKS),
+    "gpu": FRAMEWORKS,
+    "arch_list": FRAMEWORKS,
     "require_base": ("image",),
 }
 """Whose requirement it is: compiled targets are those of the framework's build, the driver's floor is that of its CUDA."""
@@ -70,7 +70,7 @@ def _of_stack(change: Change, old: Side, new: Side) -> Iterator[Cause]:
     assert new.stack is not None, "causes of a system are those of a stack"
     if old.stack.runs != new.stack.runs and change.subject in _OF_IMAGES and not (change.old and change.new):
         yield Cause(kind="follows", subject="runs", text=f"it runs {_PLACES[new.stack.runs]} now")
-    elif old.stack.accelerator != new.stack.accelerator and change.subject in {*_FRAMEWORKS, "gpu"}:
+    elif old.stack.accelerator != new.stack.accelerator and change.subject in {*FRAMEWORKS, "gpu"}:
         text = f"the accelerator is {new.stack.accelerator} now"
         yield Cause(kind="follows", subject="accelerator", text=text)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from provisioner.accelerators import ACCELERATORS, GPU_ACCELERATORS
 from provisioner.lock.comparison import Change
 from provisioner.lock.reach import direction, fall_out, labels, may_refuse
 from provisioner.solve.rules.coverage import TARGET, capability, coverage
@@ -61,7 +62,7 @@ def _gpus(old: LockedStack, new: LockedStack) -> Iterator[Change]:
         if before != after:
             yield _of_fact("gpu", old.host_requirements.get("gpu", ""), new.host_requirements.get("gpu", ""))
         return
-    uses = [stack.accelerator in {"cuda", "rocm"} for stack in (old, new)]
+    uses = [ACCELERATORS[stack.accelerator] in GPU_ACCELERATORS for stack in (old, new)]
     note = ""
     if any(is_used and not found for is_used, found in zip(uses, (before, after), strict=True)):
         known = sorted({*before, *after, *_own_devices(old), *_own_devices(new)}, key=lambda device: (_number(device), device))
@@ -132,7 +133,7 @@ def _of_fact(fact: str, old: str, new: str) -> Change:
 
 
 def _of_accelerator(old: str, new: str) -> Change:
-    text = f"accelerator {old} -> {new}" + (": no GPU is used any more" if new == "cpu" else "")
+    text = f"accelerator {old} -> {new}" + ("" if ACCELERATORS[new].vendor else ": no GPU is used any more")
     return Change(section="hosts", subject="accelerator", change="changed", text=text, old=old, new=new, is_breaking=True)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from provisioner.accelerators import ACCELERATORS, GPU_ACCELERATORS
+from provisioner.components import COMPONENTS, DRIVERS
 from provisioner.solve.stack import Conflict, Reason
 from provisioner.solve.target import Wish
 
@@ -11,13 +13,15 @@ if TYPE_CHECKING:
     from provisioner.plan.judge import Aim
     from provisioner.plan.machine import Machine
 
-ACCELERATOR_OF_DRIVER = {"nvidia": "cuda", "amdgpu": "rocm", "webdriver": "cuda"}
-ACCELERATED = ("cuda", "rocm")
+ACCELERATOR_OF_DRIVER = {
+    COMPONENTS[driver].driver_kind: row.name for row in GPU_ACCELERATORS for driver in row.drivers if driver in DRIVERS
+}
+"""The accelerator whose GPUs a kind of driver runs."""
 
 
 def stranger(machine: Machine, aim: Aim) -> Conflict | None:
     """Why a machine has no part in a stack of this accelerator, None where it may have."""
-    fact = _fact(machine, aim.accelerator) if aim.accelerator in ACCELERATED else None
+    fact = _fact(machine, aim.accelerator) if ACCELERATORS[aim.accelerator] in GPU_ACCELERATORS else None
     if fact is None:
         return None
     text = f"the other hosts' GPUs call for accelerator {aim.accelerator}, and the plan is for one stack"
@@ -32,8 +36,8 @@ def own_accelerator(machine: Machine, aim: Aim) -> str:
     """The accelerator a machine's own GPUs call for, or its driver where it does not state them."""
     wish = Wish(spec=aim.spec, hosts=(machine.target,), platform=aim.platform)
     gpus, driver = machine.host.gpus, machine.host.driver
-    is_told = gpus == () or any(gpu.gfx or gpu.compute_capability for gpu in gpus or ())
-    if aim.spec.accelerator is None and not is_told and driver is not None:
+    is_stated = gpus == () or any(gpu.target for gpu in gpus or ())
+    if aim.spec.accelerator is None and not is_stated and driver is not None:
         return ACCELERATOR_OF_DRIVER[driver.kind]
     return wish.accelerator
 
@@ -43,12 +47,13 @@ def _fact(machine: Machine, accelerator: str) -> Reason | None:
     if host.gpus == ():
         return Reason(component="gpu", kind="fact", text="the host has no GPU", where=place("gpus"))
     for index, gpu in enumerate(host.gpus or ()):
-        found = gpu.gfx if accelerator == "cuda" else gpu.compute_capability
-        if found:
+        if gpu.accelerator not in {None, accelerator}:
             name = f" ({gpu.name})" if gpu.name else ""
-            return Reason(component="gpu", kind="fact", text=f"the host has gpu {found}{name}", where=place(f"gpus.{index}"))
+            return Reason(
+                component="gpu", kind="fact", text=f"the host has gpu {gpu.target}{name}", where=place(f"gpus.{index}")
+            )
     kind = host.driver.kind if host.driver is not None else None
     if kind is not None and ACCELERATOR_OF_DRIVER[kind] != accelerator:
-        component = "driver" if kind == "nvidia" else kind
+        component = next(row.name for row in COMPONENTS.values() if row.driver_kind == kind)
         return Reason(component=component, kind="fact", text=f"the host's GPU driver is {kind}", where=place("driver"))
     return None

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING
 
+from provisioner.components import ABSENT
 from provisioner.plan.machine import BROUGHT, FOLLOWERS, PREPARED, followed
 from provisioner.solve.requirement import Key, OneOf
-from provisioner.solve.rules.facts import ABSENT
 from provisioner.solve.rules.standing import has_ended
 from provisioner.versions import Version
 

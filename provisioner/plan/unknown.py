@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from provisioner.components import COMPONENTS, DRIVERS
 from provisioner.plan.model import FIND_OUT, Step
 from provisioner.solve.rules.facts import FACTS
 from provisioner.solve.stack import Reason
@@ -13,20 +14,7 @@ if TYPE_CHECKING:
 
     from provisioner.plan.machine import Machine
 
-DRIVERS = ("driver", "amdgpu", "webdriver")
-
 VIRTUALIZATION = "virtualization"
-
-HOW = {
-    "driver": "which driver is loaded, if any",
-    "amdgpu": "which amdgpu driver is loaded, if any",
-    "webdriver": "which Web Driver is installed, if any",
-    "driver_module": "which flavour of kernel modules is loaded, open or proprietary",
-    "kernel": "which kernel runs",
-    "gpu": "which GPUs the machine has",
-    "virtualization": "whether the machine is virtual, and how",
-    "container_toolkit": "which NVIDIA Container Toolkit is installed, if any",
-}
 
 
 def is_known_absent(machine: Machine) -> bool:
@@ -36,7 +24,7 @@ def is_known_absent(machine: Machine) -> bool:
 
 
 def missing(machine: Machine, facts: Mapping[str, str], unverified: Iterable[str], *, has_gpus: bool) -> tuple[str, ...]:
-    """Facts of today that the plan needs and no profile states, in the order of the profile's keys.
+    """Facts of today that the plan needs and no profile states, from the top of the stack to the hardware.
 
     `unverified` is what the stack at the end rests on; `has_gpus`: every GPU is known.
     """
@@ -55,8 +43,7 @@ def missing(machine: Machine, facts: Mapping[str, str], unverified: Iterable[str
             found[component] = None
     if not has_gpus and any(text.startswith("gpu:") for text in unverified):
         found["gpu"] = None
-    order = [*FACTS, VIRTUALIZATION, "gpu"]
-    return tuple(sorted(found, key=order.index))
+    return tuple(name for name in COMPONENTS if name in found)
 
 
 def find_out(machine: Machine, lacking: Sequence[str]) -> tuple[Step, ...]:
@@ -67,9 +54,13 @@ def find_out(machine: Machine, lacking: Sequence[str]) -> tuple[Step, ...]:
             component=name,
             before="",
             after="",
-            text=f"find out {HOW.get(name, f'{name} of this host')}: the profile does not state it (`provision inspect` there)",
+            text=f"find out {_what(name)}: the profile does not state it (`provision inspect` there)",
             why=(Reason(component=name, kind="fact", text=f"{machine.label} does not state {name}", where=machine.label),),
             state=dict(machine.facts),
         )
         for name in lacking
     )
+
+
+def _what(component: str) -> str:
+    return COMPONENTS[component].how_to_find or f"{component} of this host"

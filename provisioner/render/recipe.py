@@ -12,6 +12,7 @@ from urllib.parse import quote as quote_path
 
 from msgspec import Struct
 
+from provisioner.accelerators import ACCELERATORS
 from provisioner.lock.file import lock_digest
 from provisioner.lock.platform import package_marker
 from provisioner.render.base_image import UnrenderableError, base_of
@@ -217,12 +218,10 @@ def _runtime(plan: _Plan, builder: str) -> Stage:
 
 
 def _variables(stack: LockedStack) -> tuple[tuple[str, str], ...]:
-    """What the NVIDIA container runtime reads, which devices and libraries and on what, and the stack's own variables."""
-    variables: dict[str, str] = {}
-    if stack.accelerator == "cuda":
-        variables = {"NVIDIA_VISIBLE_DEVICES": "all", "NVIDIA_DRIVER_CAPABILITIES": "compute,utility"}
-        if stack.require_cuda:
-            variables["NVIDIA_REQUIRE_CUDA"] = stack.require_cuda
+    """What a container runtime reads, which devices and libraries on which hosts, and the stack's own variables."""
+    variables = dict(ACCELERATORS[stack.accelerator].container_variables)
+    if has_guard(stack):
+        variables["NVIDIA_REQUIRE_CUDA"] = stack.require_cuda
     return tuple(sorted((variables | dict(stack.environment)).items()))
 
 

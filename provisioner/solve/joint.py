@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from provisioner.components import FRAMEWORKS
 from provisioner.errors import RefusedError, UnavailableError
+from provisioner.host.facts import stated
 from provisioner.index.model import Environment, PackageSource
 from provisioner.solve.explain.assumed import glibc_told, settles_glibc
 from provisioner.solve.explain.words import conflict_lines, hint_line
@@ -22,8 +24,6 @@ from provisioner.solve.python.distributions import of_variant_indexes
 from provisioner.solve.python.named_files import MetFiles
 from provisioner.solve.python.packages import PackageWorld
 from provisioner.solve.requirement import PYTORCH, Candidate, Key, Labelled, Origin, Requirement
-from provisioner.solve.rules.devices import FRAMEWORKS
-from provisioner.solve.rules.facts import stated
 from provisioner.solve.search.carried import apart, as_carried
 from provisioner.solve.search.complete import CompleteSearch
 from provisioner.solve.search.least import least_moved

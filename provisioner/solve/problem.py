@@ -12,8 +12,10 @@ from packaging.requirements import Requirement as Pep508
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
+from provisioner.accelerators import ACCELERATORS
 from provisioner.index.places.direct_reference import shown_url
 from provisioner.names import COMPONENT_OF_DISTRIBUTION
+from provisioner.platforms import PLATFORMS
 from provisioner.solve.choices.bounds import ForPython, constraints_of
 from provisioner.solve.choices.candidates import candidates_of
 from provisioner.solve.choices.domains import Domains
@@ -53,9 +55,6 @@ __all__ = ["Problem", "UnknownGpuError", "join", "package_key"]
 
 LAST = 1_000_000
 """A rank behind all others."""
-
-ACCELERATORS = ("cuda", "rocm", "mps", "cpu")
-PLATFORMS = ("linux/amd64", "linux/arm64", "macos/x86_64", "macos/arm64")
 
 
 class Problem(Struct, frozen=True, kw_only=True):
@@ -166,12 +165,14 @@ class _Joiner:
 
     def _shared(self) -> None:
         wish = self.wish
-        self._named("platform", PLATFORMS, wish.platform, ("request", "target.platform", f"the target is {wish.platform}"))
+        self._named(
+            "platform", tuple(PLATFORMS), wish.platform, ("request", "target.platform", f"the target is {wish.platform}")
+        )
         text = f"you ask for accelerator {wish.accelerator}"
         kind = "request"
         if wish.spec.accelerator is None:
             kind, text = "fact", f"the target's GPUs call for {wish.accelerator}"
-        self._named("accelerator", ACCELERATORS, wish.accelerator, (kind, "accelerator", text))
+        self._named("accelerator", tuple(ACCELERATORS), wish.accelerator, (kind, "accelerator", text))
         if wish.has_no_gpu:
             place = wish.hosts[0].place("gpus")
             origin = Origin("fact", "gpu", "no gpu", "the target has no GPU", place)

@@ -10,7 +10,7 @@ import pytest
 from provisioner.cli.app import main
 from provisioner.cli.inspect import known_products
 from provisioner.document import parse_document
-from provisioner.host.load import host_from_document
+from provisioner.host.profile import host_from_document
 from provisioner.host.roster import read_roster
 from provisioner.matrix.cache import cached_matrix
 

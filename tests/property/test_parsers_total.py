@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 
 from provisioner.document import parse_document, parse_model
 from provisioner.errors import InvalidDocumentError, Mistake, ProvisionError
-from provisioner.host.load import host_document, host_from_document
-from provisioner.host.profile import load_profile, profile_names
+from provisioner.host.profile import host_document, host_from_document, load_profile, profile_names
 from provisioner.host.roster import read_roster
 from provisioner.lock.file import parse_lock, write_lock
 from provisioner.matrix.check import check

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from provisioner.errors import ProvisionError
 from provisioner.fleet.labels import labels_of
-from provisioner.host.load import host_document
 from provisioner.host.model import Driver, Host, HostGpu, OperatingSystem
+from provisioner.host.profile import host_document
 from provisioner.host.roster import read_roster
 
 pytestmark = pytest.mark.property

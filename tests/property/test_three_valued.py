@@ -19,10 +19,10 @@ from hypothesis import given
 from ruamel.yaml import YAML
 
 from provisioner.errors import ProvisionError
+from provisioner.host.facts import stated
 from provisioner.matrix.load import load_matrix
 from provisioner.solve.outcome.answer import answer
 from provisioner.solve.problem import join
-from provisioner.solve.rules.facts import stated
 from provisioner.solve.search.resolve import decide
 from provisioner.solve.search.universe import Universe
 from tests import completions

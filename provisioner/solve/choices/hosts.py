@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from provisioner.components import ABSENT
 from provisioner.errors import ProvisionError
+from provisioner.host.facts import stated
 from provisioner.names import nearest
 from provisioner.solve.choices.candidates import candidates_of
 from provisioner.solve.requirement import Candidate, Key, Labelled, Origin, Requirement, Within, is_of_system
 from provisioner.solve.rules.facts import (
-    ABSENT,
     FACTS,
     binds,
     has_driver_of_some_version,
     is_at_home,
     is_chosen,
-    stated,
     to_settle,
 )
 from provisioner.versions import Range, Version
@@ -95,7 +95,7 @@ class HostSide:
         else:
             candidates = _with(candidates, component, key, value)
             labels = frozenset(one.label for one in candidates if _is_stated(name, one, value))
-            place = target.place(FACTS[name].place)
+            place = target.place(FACTS[name].key)
             shown = f"{name} {value}" if value != ABSENT else f"no {name}"
             origin = Origin("fact", name, f"{name} of {target.label}", f"the host has {shown}", place)
             self.roots.append(Requirement(key, Labelled(labels, value), origin))
@@ -174,7 +174,7 @@ def is_shared(name: str, component: Component, wish: Wish) -> bool:
     source = FACTS.get(name)
     if source is None:
         return not component.is_virtual
-    return source.is_userland and wish.runs == "container"
+    return wish.runs == "container" and not source.binds("container")
 
 
 def _partners(matrix: Matrix) -> dict[str, list[str]]:

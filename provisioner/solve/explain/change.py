@@ -144,7 +144,7 @@ def _with_fact(host: Host, change: Change) -> Host:
         "loaded_modules": () if value == "free" else (value,),
         "jetson": Jetson(l4t=value),
     }
-    return replace(host, **{FACTS[name].place: made.get(name, value)})
+    return replace(host, **{FACTS[name].key: made.get(name, value)})
 
 
 def _macos(value: str) -> OperatingSystem:

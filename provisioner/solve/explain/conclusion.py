@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from provisioner.components import FRAMEWORKS
 from provisioner.solve.requirement import Labelled, Within
-from provisioner.solve.rules.devices import FRAMEWORKS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from provisioner.components import FRAMEWORKS
 from provisioner.solve.explain.conclusion import conclusion
 from provisioner.solve.explain.fold import joined, listed, plural, said, saying_of, sayings
 from provisioner.solve.explain.hints import hints
 from provisioner.solve.python.named_files import is_named
 from provisioner.solve.requirement import Matching, Within
-from provisioner.solve.rules.devices import FRAMEWORKS
 from provisioner.solve.search.complete import CompleteSearch
 from provisioner.solve.search.proof import Member, Proof
 from provisioner.solve.stack import Conflict, Reason

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from provisioner.components import FRAMEWORKS
 from provisioner.solve.requirement import TORCH, OneOf, Within
-from provisioner.solve.rules.devices import FRAMEWORKS
 from provisioner.solve.search.proof import Member
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from provisioner.components import FRAMEWORKS
 from provisioner.errors import ProvisionError, UnavailableError
 from provisioner.solve.explain.change import Change, changed
 from provisioner.solve.explain.cost import Cost, cost_of, rank
@@ -15,7 +16,6 @@ from provisioner.solve.explain.lever import Lever, change_of, left_out, levers_o
 from provisioner.solve.explain.other_ways import other_ways
 from provisioner.solve.explain.way import Way, gives_up, says_more, told
 from provisioner.solve.problem import join
-from provisioner.solve.rules.devices import FRAMEWORKS
 from provisioner.solve.search.provider import Course
 from provisioner.solve.search.provider import search as engine_search
 from provisioner.solve.search.resolve import decide

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from provisioner.components import FRAMEWORKS
 from provisioner.solve.explain.change import LEFT_OUT, Change, line_left_out
 from provisioner.solve.explain.cost import Cost, cost_of
 from provisioner.solve.outcome.answer import TRIED
 from provisioner.solve.python.named_files import is_named
 from provisioner.solve.requirement import Within
-from provisioner.solve.rules.devices import FRAMEWORKS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from packaging.utils import canonicalize_name
 
+from provisioner.components import FRAMEWORKS
 from provisioner.solve.outcome.environment import environment
 from provisioner.solve.outcome.extras import unknown_extras
 from provisioner.solve.outcome.held_back import held_back
@@ -18,7 +19,6 @@ from provisioner.solve.outcome.withdrawn import withdrawn
 from provisioner.solve.python.beside import needs_beside
 from provisioner.solve.python.own_libraries import is_told_twice
 from provisioner.solve.requirement import SHARED_FILE, Key, Labelled, OfSystem, OneOf, Within
-from provisioner.solve.rules.devices import FRAMEWORKS
 from provisioner.solve.rules.drivers import NativeDriver, RunsCuda
 from provisioner.solve.rules.facts import shown
 from provisioner.solve.rules.policy import POLICY

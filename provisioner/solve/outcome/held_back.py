@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from provisioner.components import FRAMEWORKS
 from provisioner.index.model import PackageRelease
 from provisioner.solve.requirement import Key
-from provisioner.solve.rules.devices import FRAMEWORKS
 from provisioner.solve.stack import HeldBack
 
 if TYPE_CHECKING:

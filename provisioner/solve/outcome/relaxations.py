@@ -5,15 +5,16 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from provisioner.components import FRAMEWORKS
+from provisioner.host.facts import stated
 from provisioner.solve.outcome.gate_answer import gate_relaxations
 from provisioner.solve.outcome.package_relaxations import cpu_only, file_relaxations, overridden
 from provisioner.solve.python.own_cuda import mixed_cuda
 from provisioner.solve.requirement import SHARED_FILE, TORCH, Key
 from provisioner.solve.rules.coverage import Target as Compiled
 from provisioner.solve.rules.coverage import capability, compiles_for, coverage
-from provisioner.solve.rules.devices import FRAMEWORKS
 from provisioner.solve.rules.drivers import RunsCuda
-from provisioner.solve.rules.facts import FACTS, stated
+from provisioner.solve.rules.facts import FACTS
 from provisioner.solve.rules.kernels import KernelSupport
 from provisioner.solve.rules.policy import DATED, avoided
 from provisioner.solve.rules.shared_files import shared_file_relaxations

@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 
 from packaging.specifiers import SpecifierSet
 
+from provisioner.components import FRAMEWORKS
+from provisioner.host.facts import stated
 from provisioner.host.parse import parse_wsl
 from provisioner.solve.outcome.environment import overrides
 from provisioner.solve.outcome.gate_answer import gate_unverified
 from provisioner.solve.requirement import PACKAGE, PYTORCH, SLOTS, Key
 from provisioner.solve.rules.carriers import unlisted_words
-from provisioner.solve.rules.devices import FRAMEWORKS
 from provisioner.solve.rules.drivers import RunsCuda
 from provisioner.solve.rules.facts import (
     DRIVER_KINDS,
     NOT_WSL,
     WSL,
     has_driver_of_some_version,
-    stated,
     to_settle,
     virtualizations,
 )

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from packaging.requirements import Requirement as Pep508
 from packaging.utils import canonicalize_name
 
+from provisioner.components import FRAMEWORKS
 from provisioner.matrix.model import Build, Release
 from provisioner.solve.requirement import Candidate, Key, Matching, Origin, Requirement, Within
-from provisioner.solve.rules.devices import FRAMEWORKS
 from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from provisioner.components import FRAMEWORKS
 from provisioner.solve.requirement import Candidate, Key, Labelled, Origin, Requirement
 from provisioner.solve.rules.coverage import capability, coverage
 from provisioner.solve.rules.drivers import NativeDriver
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from provisioner.matrix.model import Build, GfxOverride, Matrix
     from provisioner.solve.rules.guards import Guards
     from provisioner.solve.target import Wish
-
-FRAMEWORKS = ("pytorch", "tensorflow", "jax")
 
 
 class Devices:

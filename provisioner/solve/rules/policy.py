@@ -12,9 +12,10 @@ from packaging.requirements import Requirement as Pep508
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
+from provisioner.host.facts import stated
 from provisioner.names import COMPONENT_OF_DISTRIBUTION, DISTRIBUTION_OF_COMPONENT
 from provisioner.solve.requirement import SEVERAL, SHARED_FILE, TORCH, Candidate, Key, Labelled, Origin, Requirement
-from provisioner.solve.rules.facts import FACTS, stated
+from provisioner.solve.rules.facts import FACTS
 from provisioner.solve.rules.shared_files import shared_file_needs
 from provisioner.solve.rules.standing import WEEK, Standing, day_of, is_prerelease
 from provisioner.versions import Range, Version

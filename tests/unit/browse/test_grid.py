@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provisioner.browse.axes import PLATFORMS, Device, newest_of_branches, wish_for
+from provisioner.browse.axes import Device, newest_of_branches, wish_for
 from provisioner.browse.grid import LETTERS, Code, Grid, chosen_beside, make_grid
 from provisioner.matrix.load import load_matrix
+from provisioner.platforms import LINUX_PLATFORMS
 from provisioner.solve.problem import join
 from provisioner.solve.requirement import Key, Origin, Requirement
 from provisioner.solve.rules.coverage import capability, coverage
@@ -18,10 +19,11 @@ from provisioner.solve.search.universe import Universe
 
 if TYPE_CHECKING:
     from provisioner.matrix.model import Matrix
+    from provisioner.platforms import PlatformName
     from provisioner.solve.problem import Problem
     from provisioner.spec.model import Allowance
 
-PLATFORM = PLATFORMS[0]
+PLATFORM = LINUX_PLATFORMS[0]
 """One is enough here, and half the work; the browser's tests compare hosts of both."""
 
 HOSTS, BUILDS = 100, 20
@@ -38,7 +40,7 @@ def grid(shipped: Matrix) -> Grid:
     return make_grid(shipped, (PLATFORM,))
 
 
-def problems(matrix: Matrix, device: Device, platform: str, driver: str | None) -> list[tuple[str, Problem]]:
+def problems(matrix: Matrix, device: Device, platform: PlatformName, driver: str | None) -> list[tuple[str, Problem]]:
     """The host behind a cell as a problem for each letter, the least relaxation first; the driver is a stated fact."""
     ways: tuple[tuple[str, tuple[Allowance, ...]], ...] = (
         ("n", ("ptx-jit",)),

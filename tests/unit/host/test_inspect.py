@@ -10,8 +10,8 @@ import pytest
 from provisioner.document import load_document
 from provisioner.errors import UsageError
 from provisioner.host.inspect import inspect_host
-from provisioner.host.load import KIND, host_document, host_from_document
 from provisioner.host.model import HostGpu, SecureBoot
+from provisioner.host.profile import KIND, host_document, host_from_document
 
 if TYPE_CHECKING:
     from collections.abc import Callable

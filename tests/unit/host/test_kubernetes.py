@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from provisioner.host.kubernetes import NodeReader, is_kubernetes, node_objects
-from provisioner.host.load import host_document
 from provisioner.host.model import Driver, Host, HostGpu
 from provisioner.host.products import Products
+from provisioner.host.profile import host_document
 from provisioner.host.roster import read_roster
 
 NODES = Path(__file__).parents[2] / "fixtures/nodes"

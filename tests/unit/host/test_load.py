@@ -8,8 +8,8 @@ import pytest
 
 from provisioner.document import FileError, load_document, parse_document
 from provisioner.errors import InvalidDocumentError
-from provisioner.host.load import KIND, host_document, host_from_document
 from provisioner.host.model import Driver, Host, HostGpu, Jetson, Libraries, OperatingSystem, SecureBoot
+from provisioner.host.profile import KIND, host_document, host_from_document
 
 DESIGNED = """\
 platform: linux/amd64
@@ -134,10 +134,7 @@ def test_an_operating_system_belongs_to_its_platform() -> None:
         ),
         (
             'driver: {kind: amdgpu}\ngpus: [{compute_capability: "9.0"}]\n',
-            (
-                "host.yaml:2:9: gpus[0].compute_capability: 9.0 is an NVIDIA compute capability, "
-                "which the driver `amdgpu` does not run"
-            ),
+            "host.yaml:2:9: gpus[0].compute_capability: `9.0` is an NVIDIA GPU, which the driver `amdgpu` does not run",
         ),
     ],
 )

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from provisioner.host import parse, parse_nvidia
-from provisioner.host.load import host_document, host_from_document
+from provisioner.host.profile import host_document, host_from_document
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from provisioner.errors import InvalidDocumentError
-from provisioner.host.load import host_document
 from provisioner.host.model import HostGpu
+from provisioner.host.profile import host_document
 from provisioner.host.roster_csv import Row, read_table
 
 

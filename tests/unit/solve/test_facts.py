@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from msgspec.json import decode
 
+from provisioner.host.facts import stated
 from provisioner.host.model import Host
-from provisioner.solve.rules.facts import FACTS, binds, is_chosen, shown, stated
+from provisioner.solve.rules.facts import FACTS, binds, is_chosen, shown
 from tests import small
 
 
