@@ -16,8 +16,8 @@ from provisioner.solve.target import TargetHost, Wish
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from provisioner.host.inventory import InventoryHost
     from provisioner.host.model import Host
-    from provisioner.host.roster import ListedHost
     from provisioner.matrix.model import Matrix
 
 _GPUS = 16
@@ -28,7 +28,7 @@ class HostClass(Struct, frozen=True, kw_only=True):
     """Hosts of which the same things are known; `members` are in the order of their names, `host` is the first's profile."""
 
     host: Host
-    members: tuple[ListedHost, ...]
+    members: tuple[InventoryHost, ...]
 
     @property
     def name(self) -> str:
@@ -78,12 +78,12 @@ def natural(name: str) -> tuple[tuple[bool, int, str], ...]:
     return tuple((part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in parts if part)
 
 
-def fold(listed: Iterable[ListedHost]) -> Iterator[HostClass]:
+def fold(listed: Iterable[InventoryHost]) -> Iterator[HostClass]:
     """Hosts with equal profiles as one class each, whatever order they are listed in."""
-    same: dict[Host, list[ListedHost]] = {}
-    known: dict[int, list[ListedHost]] = {}
+    same: dict[Host, list[InventoryHost]] = {}
+    known: dict[int, list[InventoryHost]] = {}
     for one in listed:
-        # A roster uses one object for equal profiles where it can, and looking at it takes longer than knowing it.
+        # An inventory uses one object for equal profiles where it can, and looking at it takes longer than knowing it.
         members = known.get(id(one.host))
         if members is None:
             members = known[id(one.host)] = same.setdefault(one.host, [])
@@ -114,7 +114,7 @@ def _merged(classes: Sequence[HostClass]) -> HostClass:
     return HostClass(host=members[0].host, members=tuple(members))
 
 
-def pools_of(listed: Sequence[ListedHost], matrix: Matrix, wish: Wish, *, platforms: Sequence[str]) -> Fleet:
+def pools_of(listed: Sequence[InventoryHost], matrix: Matrix, wish: Wish, *, platforms: Sequence[str]) -> Fleet:
     """Part the hosts by platform and by what their GPUs call for.
 
     `platforms` are those the spec names, none where it leaves the platform to the hosts. Hosts without a GPU are a pool of

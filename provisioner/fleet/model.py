@@ -9,7 +9,7 @@ from msgspec import Struct
 if TYPE_CHECKING:
     from provisioner.fleet.classes import HostClass
     from provisioner.fleet.cover import Bound
-    from provisioner.host.roster import ListedHost
+    from provisioner.host.inventory import InventoryHost
     from provisioner.solve.stack import Conflict, Stack
 
 
@@ -35,7 +35,7 @@ class FleetStack(Struct, frozen=True, kw_only=True):
     chosen: tuple[Note, ...] = ()
 
     @property
-    def hosts(self) -> tuple[ListedHost, ...]:
+    def hosts(self) -> tuple[InventoryHost, ...]:
         """Every host it serves, class by class."""
         return tuple(member for one in self.classes for member in one.members)
 

@@ -18,7 +18,7 @@ from provisioner.host.model import Driver, Host, Jetson, OperatingSystem, Secure
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-GPU_HOLDERS = ("nouveau", "vfio-pci")
+_HOLDERS = ("nouveau", "vfio-pci")
 """Modules that hold a GPU for something else than computing, as the matrix names them."""
 
 
@@ -85,13 +85,13 @@ def _read_loaded_modules(host: Host) -> str | None:
     if host.loaded_modules is None:
         return None
     loaded = {name.replace("_", "-") for name in host.loaded_modules}
-    return next((name for name in GPU_HOLDERS if name in loaded), "free")
+    return next((name for name in _HOLDERS if name in loaded), "free")
 
 
 def _write_loaded_modules(host: Host, value: str | None) -> Host:
     if value is None:
         return replace(host, loaded_modules=None)
-    others = tuple(name for name in host.loaded_modules or () if name.replace("_", "-") not in GPU_HOLDERS)
+    others = tuple(name for name in host.loaded_modules or () if name.replace("_", "-") not in _HOLDERS)
     return replace(host, loaded_modules=others if value == "free" else (value, *others))
 
 

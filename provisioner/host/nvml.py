@@ -6,7 +6,8 @@ import ctypes
 
 from msgspec import Struct
 
-from provisioner.host.parse_nvidia import SeenGpu, parse_nvml_version
+from provisioner.host import parse
+from provisioner.host.parse import SeenGpu
 
 LIBRARY = "libnvidia-ml.so.1"
 
@@ -91,7 +92,7 @@ class _Nvml:
             gpus.append(self._gpu(handle))
         return NvmlAnswer(
             driver=self._system("nvmlSystemGetDriverVersion"),
-            userspace=parse_nvml_version(self._system("nvmlSystemGetNVMLVersion") or ""),
+            userspace=parse.nvml_version(self._system("nvmlSystemGetNVMLVersion") or ""),
             gpus=tuple(gpus) if code == 0 else None,
             problems=tuple(problems),
         )

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from packaging.specifiers import SpecifierSet
 
 from provisioner.components import FRAMEWORKS
+from provisioner.host import parse
 from provisioner.host.facts import stated
-from provisioner.host.parse import parse_wsl
 from provisioner.solve.outcome.environment import overrides
 from provisioner.solve.outcome.gate_answer import gate_unverified
 from provisioner.solve.requirement import PACKAGE, PYTORCH, SLOTS, Key
@@ -191,7 +191,7 @@ def _may_hold(open_guards: Iterable[Need], label: str, universe: Universe, pins:
         if chosen is None:
             continue
         if guard.component == "virtualization":
-            if parse_wsl(chosen.label) is None and not any(str(value) in NOT_WSL for value in guard.one_of):
+            if parse.wsl(chosen.label) is None and not any(str(value) in NOT_WSL for value in guard.one_of):
                 return False
         elif not guards.allows(guard, chosen.label):
             return False

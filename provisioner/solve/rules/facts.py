@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from provisioner.accelerators import ACCELERATORS
 from provisioner.components import COMPONENTS, Move, Provider
+from provisioner.host import parse
 from provisioner.host.facts import stated
-from provisioner.host.parse import parse_wsl
 from provisioner.platforms import PLATFORMS
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def virtualizations(host: Host) -> frozenset[str]:
     if host.virtualization is not None:
         return frozenset({host.virtualization})
     if host.kernel is not None:
-        wsl = parse_wsl(host.kernel)
+        wsl = parse.wsl(host.kernel)
         return frozenset({wsl}) if wsl is not None else NOT_WSL
     return NOT_WSL if host.driver is not None and host.driver.module is not None else NOT_WSL | WSL
 
