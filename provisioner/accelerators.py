@@ -111,6 +111,9 @@ GPU_ACCELERATORS = tuple(row for row in ACCELERATORS.values() if row.target_key)
 IMAGE_KINDS = ("auto", "slim", *(kind for row in ACCELERATORS.values() for kind in row.image_kinds))
 """What a spec may say in place of a base image: the kind that is chosen for it."""
 
+GPU_DRIVERS = tuple(driver for row in ACCELERATORS.values() for driver in row.drivers)
+"""Every component that runs GPUs."""
+
 COMPILED_KEYS = tuple(key for row in ACCELERATORS.values() for key in row.compiled_keys)
 """Every key of a build that lists targets it is compiled for."""
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from provisioner.accelerators import ACCELERATORS, accelerator_of_target
 from provisioner.errors import UsageError
+from provisioner.host.facts import STATED
 from provisioner.names import COMPONENT_OF_DISTRIBUTION, nearest
 from provisioner.versions import Range, Version
 
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 _FACT = re.compile(r"\s*([A-Za-z][A-Za-z0-9_-]*)\s*(===|==|!=|<=|>=|~=|=|<|>)\s*(.+?)\s*")
 _TARGET = re.compile(r"(?:sm|compute)_(\d+)(\d)[af]?")
 _GFX = re.compile(ACCELERATORS["rocm"].target)
-PLAIN_FACTS = ("platform", "accelerator", "runs", "virtualization")
-"""What can be asked although it is no component: facts of a host or a wish that guards speak of."""
+PLAIN_FACTS = ("accelerator", "runs", *STATED)
+"""What can be asked of a host or a spec although the matrix may have no component of that name."""
 
 
 class Fact(Struct, frozen=True, kw_only=True):

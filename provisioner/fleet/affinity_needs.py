@@ -10,6 +10,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from provisioner.accelerators import ACCELERATORS
+from provisioner.components import DRIVERS
 from provisioner.fleet.labels import (
     ARCHITECTURE,
     COMPUTE,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _LARGEST = 2**63 - 1
-_SHOWN = frozenset({"driver", "gpu", "kernel", "amdgpu", "platform"})
+_SHOWN = frozenset({*DRIVERS, "gpu", "kernel", "platform"})
 """Components whose requirement some label shows."""
 
 

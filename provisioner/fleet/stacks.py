@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from provisioner.accelerators import ACCELERATORS
+from provisioner.accelerators import GPU_DRIVERS
 from provisioner.errors import UnavailableError
 from provisioner.fleet.effects import marked
 from provisioner.fleet.model import FleetStack, Note
@@ -34,9 +34,6 @@ _MARK = re.compile("\x02(\\d+)\x03")
 THE_HOST = "the host"
 VERIFIED = 16
 """How many classes are verified in one problem: what is said about a stack costs more than its share for every host more."""
-
-INSTALLED = frozenset(driver for row in ACCELERATORS.values() for driver in row.drivers)
-"""What a host may leave open because somebody can install it."""
 
 
 class _Notes(Struct):
@@ -137,7 +134,7 @@ class _Block:
     def installed(self, pins: Mapping[Key, Candidate]) -> Iterator[tuple[int, str]]:
         """What was chosen on a host because the host does not state it, and can be installed; a driver with its modules."""
         for key, candidate in pins.items():
-            if key.world in self._hosts and key.name in INSTALLED:
+            if key.world in self._hosts and key.name in GPU_DRIVERS:
                 index, one = self._hosts[key.world]
                 if stated(one.host, key.name) is None:
                     module = pins.get(Key(f"{key.name}_module", key.world))

@@ -82,7 +82,7 @@ class HostGpu(StrictModel, frozen=True, kw_only=True):
     @property
     def target(self) -> str | None:
         """Which code it runs: its compute capability or gfx target; None where the profile does not say."""
-        return self.compute_capability or self.gfx
+        return next((target for row in GPU_ACCELERATORS if (target := getattr(self, row.target_key))), None)
 
 
 class SecureBoot(StrictModel, frozen=True, kw_only=True):

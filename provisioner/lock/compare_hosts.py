@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from provisioner.accelerators import ACCELERATORS, GPU_ACCELERATORS
+from provisioner.accelerators import ACCELERATORS, GPU_ACCELERATORS, GPU_DRIVERS
+from provisioner.components import COMPONENTS
 from provisioner.lock.comparison import Change
 from provisioner.lock.reach import direction, fall_out, labels, may_refuse
 from provisioner.solve.rules.coverage import TARGET, capability, coverage
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 _CAPABILITY = re.compile(r"\d+\.\d+")
 
-NAMES = {"gpu": "GPUs", "amdgpu": "the amdgpu driver", "cuda_driver": "the CUDA driver", "webdriver": "the web driver"}
+NAMES = {"gpu": "GPUs", **{name: f"the {COMPONENTS[name].title}" for name in GPU_DRIVERS if COMPONENTS[name].title}}
 """What a host fact is called where its key alone would not read well."""
 
 BASES = {
@@ -90,7 +91,7 @@ def _gpus(old: LockedStack, new: LockedStack) -> Iterator[Change]:
 
 
 def _fall_and_fit(lost: Sequence[str], gained: Sequence[str]) -> str:
-    noun = "GPUs" if any(label.startswith("gfx") for label in (*lost, *gained)) else "GPUs of compute capability"
+    noun = "GPUs" if any(not _CAPABILITY.fullmatch(label) for label in (*lost, *gained)) else "GPUs of compute capability"
     parts = [f"{noun} {listed(lost)} fall out"] if lost else []
     parts += [f"{'' if lost else f'{noun} '}{listed(gained)} fit now"] if gained else []
     return "; ".join(parts)

@@ -182,7 +182,7 @@ class Judge:
         wish = universe.problem.wish
         if facts.get(TOOLKIT) != ABSENT or not software.is_known or self._toolkit is None:
             return
-        if wish.runs == "container" and wish.accelerator == "cuda":
+        if wish.runs == "container" and wish.accelerator in COMPONENTS[TOOLKIT].accelerators:
             cited = "; ".join(str(self.matrix.citations[one]) for one in self._toolkit.sources if one in self.matrix.citations)
             text = "containers reach the GPU through the NVIDIA Container Toolkit, and none is installed"
             origin = Origin("rule", TOOLKIT, f"failure {TOOLKIT_MISSING}", text, cited)

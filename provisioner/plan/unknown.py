@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provisioner.components import COMPONENTS, DRIVERS
+from provisioner.components import COMPONENTS, DRIVERS, Move
 from provisioner.plan.model import FIND_OUT, Step
 from provisioner.solve.rules.facts import FACTS
 from provisioner.solve.stack import Reason
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from provisioner.plan.machine import Machine
 
 VIRTUALIZATION = "virtualization"
+
+BUILT_FOR_KERNELS = tuple(row.name for row in COMPONENTS.values() if row.move is Move.DRIVER and row.reloads_modules)
+"""Drivers that are installed for the kernel that runs."""
 
 
 def is_known_absent(machine: Machine) -> bool:
@@ -33,7 +36,7 @@ def missing(machine: Machine, facts: Mapping[str, str], unverified: Iterable[str
     for name in DRIVERS:
         if name in facts and name not in known and not is_known_absent(machine):
             found[name] = None
-    if any(facts.get(name) != known.get(name) for name in ("driver", "amdgpu", "driver_module")) and "kernel" not in known:
+    if any(facts.get(name) != known.get(name) for name in BUILT_FOR_KERNELS) and "kernel" not in known:
         found["kernel"] = None
     for text in unverified:
         component = text.partition(":")[0]

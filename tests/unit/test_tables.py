@@ -31,14 +31,11 @@ def test_a_fact_is_stated_under_a_key_of_a_profile(row: Component) -> None:
     assert not row.key or row.is_of_host or row.provider is Provider.BASE_IMAGE
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_a_row_says_of_a_component_what_the_matrix_says(row: Component) -> None:
-    component = cached_matrix(None).components.get(row.name)
-    if component is None:
-        assert row.provider is Provider.SPEC or not row.is_fact or row.name == "package"
-    else:
-        assert component.is_virtual == (row.provider not in {Provider.INSTALLER, Provider.SPEC} and row.name != "nvcc")
-        assert component.is_named == (row.is_named and row.name != "gpu")
+@pytest.mark.parametrize("name", sorted(COMPONENTS.keys() & cached_matrix(None).components.keys()))
+def test_a_row_says_of_a_component_what_the_matrix_says(name: str) -> None:
+    row, component = COMPONENTS[name], cached_matrix(None).components[name]
+    assert component.is_virtual == (row.provider is not Provider.INSTALLER and name != "nvcc")
+    assert component.is_named == (row.is_named and name != "gpu")
 
 
 def test_an_accelerator_names_components_that_are_for_it() -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from provisioner.document import FileError, load_document, parse_document
 from provisioner.errors import InvalidDocumentError, UsageError
-from provisioner.host.model import Driver, Host, HostGpu, Jetson, Libraries, OperatingSystem, SecureBoot
+from provisioner.host.model import Driver, Host, HostGpu, Jetson, Libraries, OperatingSystem, SecureBoot, profile_keys
 from provisioner.host.profile import KIND, host_document, host_from_document, load_profile, profile_names
 
 DESIGNED = """\
@@ -35,6 +36,14 @@ virtualization: none
 
 
 EXAMPLES = Path(__file__).parents[3] / "examples/hosts"
+PAGE = Path(__file__).parents[3] / "docs/host-profile.md"
+
+
+def test_every_key_of_a_profile_is_on_its_page_and_nothing_else_is() -> None:
+    rows = [line.partition("|")[2].partition("|")[0] for line in PAGE.read_text(encoding="utf-8").splitlines()]
+    documented = [key for row in rows for key in re.findall(r"`([a-z0-9_.]+)`", row)]
+    known = [".".join(key.path) for key in profile_keys()]
+    assert sorted(documented) == sorted([*known, "gpus"])
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.yaml")), ids=lambda path: path.stem)
