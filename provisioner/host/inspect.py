@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from provisioner.accelerators import ACCELERATORS
 from provisioner.components import ABSENT
 from provisioner.errors import UsageError
 from provisioner.host import parse
-from provisioner.host.graphics import LIBRARY_DIRECTORIES, find_graphics, pci_devices
+from provisioner.host.graphics import LIBRARY_DIRECTORIES, NVIDIA, find_graphics, pci_devices
 from provisioner.host.machine import Machine
 from provisioner.host.model import Driver, Host, Jetson, Libraries, OperatingSystem, SecureBoot
 from provisioner.host.parse import GPU_HOLDERS
@@ -23,6 +22,7 @@ from provisioner.platforms import platform_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from provisioner.host.parse import PciDevice
     from provisioner.platforms import PlatformName
 
 _MACOS_RELEASE = "System/Library/CoreServices/SystemVersion.plist"
@@ -214,8 +214,7 @@ class _Linux:
     def _loaded_modules(self) -> tuple[str, ...] | None:
         """What else holds or may hold the GPU: loaded modules and, where it is built in, the driver of the device."""
         loaded = self._machine.bytes("proc/modules")
-        vendor = ACCELERATORS["cuda"].pci_vendor
-        holders = {device.driver for device in pci_devices(self._machine) or () if device.vendor == vendor}
+        holders = {device.driver for device in self._nvidia_devices}
         if loaded is None and not holders & set(GPU_HOLDERS):
             return None
         holders |= set(parse.modules((loaded or b"").decode("utf-8", "replace")))
@@ -271,6 +270,10 @@ class _Linux:
             or parse.init_environment(self._machine.text("proc/1/environ"))
             or parse.container_cgroup(self._machine.text("proc/1/cgroup"))
         )
+
+    @cached_property
+    def _nvidia_devices(self) -> tuple[PciDevice, ...]:
+        return tuple(device for device in pci_devices(self._machine) or () if device.vendor == NVIDIA)
 
     @cached_property
     def _packages(self) -> dict[str, str] | None:
