@@ -412,6 +412,16 @@ _ROWS = (
         instruction="upgrade macOS {before} to {after}",
     ),
     Component(
+        name="nvswitch",
+        provider=Provider.HOST,
+        title="NVSwitch",
+        key="nvswitch",
+        is_named=True,
+        accelerators=_ON_CUDA,
+        systems=_LINUX,
+        how_to_find="whether an NVSwitch joins the GPUs (lspci -d 10de::0680)",
+    ),
+    Component(
         name="virtualization",
         provider=Provider.HOST,
         key="virtualization",

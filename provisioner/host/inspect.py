@@ -15,7 +15,7 @@ from provisioner.errors import UsageError
 from provisioner.host import parse
 from provisioner.host.graphics import LIBRARY_DIRECTORIES, NVIDIA, find_graphics, pci_devices
 from provisioner.host.machine import Machine
-from provisioner.host.model import Driver, Host, Jetson, Libraries, OperatingSystem, SecureBoot
+from provisioner.host.model import Driver, Host, HostGpu, Jetson, Libraries, OperatingSystem, SecureBoot
 from provisioner.host.parse import GPU_HOLDERS
 from provisioner.platforms import platform_of
 
@@ -125,6 +125,7 @@ class _Linux:
             libraries=self._libraries(),
             userspace_driver=graphics.userspace,
             fabric_manager=self._fabric_manager(),
+            nvswitch=self._nvswitch(graphics.gpus),
             virtualization=self._virtualization(),
             jetson=self._jetson(),
         )
@@ -244,6 +245,18 @@ class _Linux:
         named = sorted(name for name in packages if name.startswith("nvidia-fabricmanager") and "dev" not in name)
         version = self._package(named[-1]) if named else None
         return version or parse.fabric_manager(self._machine.ask("nv-fabricmanager", "--version"))
+
+    def _nvswitch(self, gpus: tuple[HostGpu, ...] | None) -> Literal["present", "none"] | None:
+        """Whether an NVSwitch joins the GPUs, so that CUDA fails with error 802 until a Fabric Manager runs.
+
+        It is a bridge of NVIDIA's on the PCI bus (pci.ids: `22a3 GH100 [H100 NVSwitch]`), but beside GPUs of compute capability
+        10, where it is managed through InfiniBand (Fabric Manager User Guide, Systems Using Fourth Generation NVSwitches).
+        """
+        if any(device.device_class == "0680" for device in self._nvidia_devices):
+            return "present"
+        targets = [gpu.compute_capability for gpu in gpus or ()]
+        would_show = self._nvidia_devices and targets and all(target and not target.startswith("10.") for target in targets)
+        return "none" if would_show else None
 
     def _virtualization(self) -> Literal["none", "wsl1", "wsl2", "vm", "container"] | None:
         if self._is_container:
