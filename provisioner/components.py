@@ -21,7 +21,7 @@ ABSENT = "none"
 """The value of a fact that is known to be missing, such as headers that are not installed; a fact left out is unknown."""
 
 
-class Provider(Enum):
+class Supplier(Enum):
     """Who provides a component, and so where what a host states of it binds a stack."""
 
     SPEC = "a line of the spec: the policy, the architectures to compile for"
@@ -62,9 +62,9 @@ class Move(StrEnum):
     CONTAINER_TOOLKIT = "container_toolkit"
 
 
-_OF_HOSTS = (Provider.HOST, Provider.HOST_OF_CONTAINERS, Provider.HOST_WITHOUT_CONTAINERS)
-_BINDING_CONTAINERS = (Provider.HOST, Provider.HOST_OF_CONTAINERS)
-_BINDING_HOSTS = (Provider.HOST, Provider.HOST_WITHOUT_CONTAINERS, Provider.BASE_IMAGE)
+_OF_HOSTS = (Supplier.HOST, Supplier.HOST_OF_CONTAINERS, Supplier.HOST_WITHOUT_CONTAINERS)
+_BINDING_CONTAINERS = (Supplier.HOST, Supplier.HOST_OF_CONTAINERS)
+_BINDING_HOSTS = (Supplier.HOST, Supplier.HOST_WITHOUT_CONTAINERS, Supplier.BASE_IMAGE)
 
 _ANYWHERE: frozenset[System] = frozenset({"linux", "macos"})
 _LINUX: frozenset[System] = frozenset({"linux"})
@@ -78,7 +78,7 @@ class Component(Struct, frozen=True, kw_only=True):
     """One component; what is not said of it does not apply to it."""
 
     name: str
-    provider: Provider
+    supplier: Supplier
     title: str = ""
     """Its name in sentences, where that is not `name`."""
     is_named: bool = False
@@ -129,36 +129,36 @@ class Component(Struct, frozen=True, kw_only=True):
     @property
     def is_of_host(self) -> bool:
         """Whether a machine states it about itself and no image brings it along."""
-        return self.provider in _OF_HOSTS
+        return self.supplier in _OF_HOSTS
 
     def binds(self, runs: str) -> bool:
         """Whether a host's value of it matters to what runs in a `container`, or on the `host` itself."""
-        return self.provider in (_BINDING_CONTAINERS if runs == "container" else _BINDING_HOSTS)
+        return self.supplier in (_BINDING_CONTAINERS if runs == "container" else _BINDING_HOSTS)
 
 
 _ROWS = (
     # Of the spec alone, or installed: other builds, then other releases, then Python and CUDA.
-    Component(name="pytorch_build", provider=Provider.SPEC, is_named=True, effort=Effort.BUILD),
-    Component(name="pytorch", provider=Provider.INSTALLER, distribution="torch", effort=Effort.RELEASE),
-    Component(name="tensorflow", provider=Provider.INSTALLER, distribution="tensorflow", effort=Effort.RELEASE),
-    Component(name="jax", provider=Provider.INSTALLER, distribution="jax", effort=Effort.RELEASE),
+    Component(name="pytorch_build", supplier=Supplier.SPEC, is_named=True, effort=Effort.BUILD),
+    Component(name="pytorch", supplier=Supplier.INSTALLER, distribution="torch", effort=Effort.RELEASE),
+    Component(name="tensorflow", supplier=Supplier.INSTALLER, distribution="tensorflow", effort=Effort.RELEASE),
+    Component(name="jax", supplier=Supplier.INSTALLER, distribution="jax", effort=Effort.RELEASE),
     Component(
-        name="package", provider=Provider.INSTALLER, effort=Effort.RELEASE
+        name="package", supplier=Supplier.INSTALLER, effort=Effort.RELEASE
     ),  # every distribution without a row of its own
-    Component(name="cudnn", provider=Provider.INSTALLER, effort=Effort.RELEASE),
-    Component(name="nccl", provider=Provider.INSTALLER, effort=Effort.RELEASE),
-    Component(name="triton", provider=Provider.INSTALLER, effort=Effort.RELEASE),
-    Component(name="tensorrt", provider=Provider.INSTALLER, effort=Effort.RELEASE),
-    Component(name="python", provider=Provider.INSTALLER, effort=Effort.PYTHON),
+    Component(name="cudnn", supplier=Supplier.INSTALLER, effort=Effort.RELEASE),
+    Component(name="nccl", supplier=Supplier.INSTALLER, effort=Effort.RELEASE),
+    Component(name="triton", supplier=Supplier.INSTALLER, effort=Effort.RELEASE),
+    Component(name="tensorrt", supplier=Supplier.INSTALLER, effort=Effort.RELEASE),
+    Component(name="python", supplier=Supplier.INSTALLER, effort=Effort.PYTHON),
     Component(
-        name="python_arch", provider=Provider.HOST_WITHOUT_CONTAINERS, key="python_arch", is_named=True, effort=Effort.PYTHON
+        name="python_arch", supplier=Supplier.HOST_WITHOUT_CONTAINERS, key="python_arch", is_named=True, effort=Effort.PYTHON
     ),
-    Component(name="arch_list", provider=Provider.SPEC, is_named=True, effort=Effort.TOOLKIT),
-    *(Component(name=runtime, provider=Provider.INSTALLER, effort=Effort.TOOLKIT) for runtime in RUNTIMES),
+    Component(name="arch_list", supplier=Supplier.SPEC, is_named=True, effort=Effort.TOOLKIT),
+    *(Component(name=runtime, supplier=Supplier.INSTALLER, effort=Effort.TOOLKIT) for runtime in RUNTIMES),
     # What the base image of a container brings, or the host where there is none.
     Component(
         name="nvcc",
-        provider=Provider.BASE_IMAGE,
+        supplier=Supplier.BASE_IMAGE,
         key="nvcc",
         accelerators=_ON_CUDA,
         is_chosen=True,
@@ -167,7 +167,7 @@ _ROWS = (
     ),
     Component(
         name="gcc",
-        provider=Provider.BASE_IMAGE,
+        supplier=Supplier.BASE_IMAGE,
         title="GCC",
         key="gcc",
         systems=_LINUX,
@@ -177,22 +177,22 @@ _ROWS = (
         move=Move.GCC,
         is_prepared=True,
     ),
-    Component(name="clang", provider=Provider.BASE_IMAGE, systems=_LINUX, is_build_tool=True, effort=Effort.TOOLKIT),
+    Component(name="clang", supplier=Supplier.BASE_IMAGE, systems=_LINUX, is_build_tool=True, effort=Effort.TOOLKIT),
     Component(
         name="xcode",
-        provider=Provider.HOST_WITHOUT_CONTAINERS,
+        supplier=Supplier.HOST_WITHOUT_CONTAINERS,
         key="xcode",
         systems=_MACOS,
         is_chosen=True,
         is_build_tool=True,
         effort=Effort.TOOLKIT,
     ),
-    Component(name="policy", provider=Provider.SPEC, effort=Effort.POLICY),
-    Component(name="accelerator", provider=Provider.SPEC, is_named=True, effort=Effort.POLICY),
-    Component(name="image", provider=Provider.INSTALLER, is_named=True, effort=Effort.CONTAINER),
+    Component(name="policy", supplier=Supplier.SPEC, effort=Effort.POLICY),
+    Component(name="accelerator", supplier=Supplier.SPEC, is_named=True, effort=Effort.POLICY),
+    Component(name="image", supplier=Supplier.INSTALLER, is_named=True, effort=Effort.CONTAINER),
     Component(
         name="glibc",
-        provider=Provider.BASE_IMAGE,
+        supplier=Supplier.BASE_IMAGE,
         key="glibc",
         systems=_LINUX,
         is_chosen=True,
@@ -200,11 +200,11 @@ _ROWS = (
         move=Move.SYSTEM,
         installed_with="os",
     ),
-    Component(name="libraries", provider=Provider.HOST, key="libraries", is_fact=False),
+    Component(name="libraries", supplier=Supplier.HOST, key="libraries", is_fact=False),
     # What the host installs beside its driver.
     Component(
         name="container_toolkit",
-        provider=Provider.HOST_OF_CONTAINERS,
+        supplier=Supplier.HOST_OF_CONTAINERS,
         title="NVIDIA Container Toolkit",
         key="container_toolkit",
         accelerators=_ON_CUDA,
@@ -213,10 +213,10 @@ _ROWS = (
         effort=Effort.CONTAINER,
         move=Move.CONTAINER_TOOLKIT,
     ),
-    Component(name="dcgm", provider=Provider.HOST, accelerators=_ON_CUDA, systems=_LINUX),
+    Component(name="dcgm", supplier=Supplier.HOST, accelerators=_ON_CUDA, systems=_LINUX),
     Component(
         name="fabric_manager",
-        provider=Provider.HOST,
+        supplier=Supplier.HOST,
         title="Fabric Manager",
         key="fabric_manager",
         accelerators=_ON_CUDA,
@@ -227,7 +227,7 @@ _ROWS = (
     ),
     Component(
         name="userspace_driver",
-        provider=Provider.HOST,
+        supplier=Supplier.HOST,
         title="user-mode driver libraries",
         key="userspace_driver",
         accelerators=_ON_CUDA,
@@ -238,7 +238,7 @@ _ROWS = (
     ),
     Component(
         name="loaded_modules",
-        provider=Provider.HOST,
+        supplier=Supplier.HOST,
         key="loaded_modules",
         is_named=True,
         accelerators=_ON_GPUS,
@@ -252,7 +252,7 @@ _ROWS = (
     ),
     Component(
         name="kernel_headers",
-        provider=Provider.HOST,
+        supplier=Supplier.HOST,
         title="kernel headers",
         key="kernel_headers",
         accelerators=_ON_GPUS,
@@ -263,7 +263,7 @@ _ROWS = (
     ),
     Component(
         name="kernel_gcc",
-        provider=Provider.HOST,
+        supplier=Supplier.HOST,
         key="kernel_gcc",
         accelerators=_ON_GPUS,
         systems=_LINUX,
@@ -272,7 +272,7 @@ _ROWS = (
     # The drivers.
     Component(
         name="driver_module",
-        provider=Provider.HOST,
+        supplier=Supplier.HOST,
         key="driver.module",
         is_named=True,
         accelerators=_ON_CUDA,
@@ -286,7 +286,7 @@ _ROWS = (
     ),
     Component(
         name="cuda_driver",
-        provider=Provider.HOST,
+        supplier=Supplier.HOST,
         title="CUDA driver",
         key="cuda_driver",
         accelerators=_ON_CUDA,
@@ -298,7 +298,7 @@ _ROWS = (
     ),
     Component(
         name="webdriver",
-        provider=Provider.HOST,
+        supplier=Supplier.HOST,
         title="Web Driver",
         key="driver",
         accelerators=_ON_CUDA,
@@ -312,7 +312,7 @@ _ROWS = (
     ),
     Component(
         name="driver",
-        provider=Provider.HOST,
+        supplier=Supplier.HOST,
         key="driver",
         accelerators=_ON_CUDA,
         systems=_LINUX,
@@ -326,7 +326,7 @@ _ROWS = (
     ),
     Component(
         name="amdgpu",
-        provider=Provider.HOST,
+        supplier=Supplier.HOST,
         title="amdgpu driver",
         key="driver",
         accelerators=_ON_ROCM,
@@ -341,7 +341,7 @@ _ROWS = (
     ),
     Component(
         name="jetson",
-        provider=Provider.HOST,
+        supplier=Supplier.HOST,
         key="jetson",
         accelerators=_ON_CUDA,
         systems=_LINUX,
@@ -350,7 +350,7 @@ _ROWS = (
     # The machine.
     Component(
         name="sip",
-        provider=Provider.HOST,
+        supplier=Supplier.HOST,
         key="sip",
         is_named=True,
         accelerators=_ON_CUDA,
@@ -359,7 +359,7 @@ _ROWS = (
     ),
     Component(
         name="secure_boot",
-        provider=Provider.HOST,
+        supplier=Supplier.HOST,
         key="secure_boot",
         is_named=True,
         accelerators=_ON_GPUS,
@@ -373,7 +373,7 @@ _ROWS = (
     ),
     Component(
         name="kernel",
-        provider=Provider.HOST,
+        supplier=Supplier.HOST,
         key="kernel",
         accelerators=_ON_GPUS,
         systems=_LINUX,
@@ -388,7 +388,7 @@ _ROWS = (
     ),
     Component(
         name="os",
-        provider=Provider.HOST,
+        supplier=Supplier.HOST,
         title="operating system",
         key="os",
         is_named=True,
@@ -401,7 +401,7 @@ _ROWS = (
     ),
     Component(
         name="macos",
-        provider=Provider.HOST,
+        supplier=Supplier.HOST,
         title="macOS",
         key="os",
         systems=_MACOS,
@@ -413,7 +413,7 @@ _ROWS = (
     ),
     Component(
         name="nvswitch",
-        provider=Provider.HOST,
+        supplier=Supplier.HOST,
         title="NVSwitch",
         key="nvswitch",
         is_named=True,
@@ -423,17 +423,17 @@ _ROWS = (
     ),
     Component(
         name="virtualization",
-        provider=Provider.HOST,
+        supplier=Supplier.HOST,
         key="virtualization",
         is_named=True,
         is_fact=False,
         how_to_find="whether the machine is virtual, and how",
     ),
-    Component(name="platform", provider=Provider.HOST, key="platform", is_named=True, is_fact=False),
-    Component(name="target", provider=Provider.SPEC, effort=Effort.FEWER_HOSTS),
+    Component(name="platform", supplier=Supplier.HOST, key="platform", is_named=True, is_fact=False),
+    Component(name="target", supplier=Supplier.SPEC, effort=Effort.FEWER_HOSTS),
     Component(
         name="gpu",
-        provider=Provider.HOST,
+        supplier=Supplier.HOST,
         key="gpus",
         is_named=True,
         is_fact=False,

@@ -16,7 +16,7 @@ from packaging.version import InvalidVersion
 from packaging.version import Version as PackageVersion
 
 from provisioner import __version__
-from provisioner.components import COMPONENTS, Provider
+from provisioner.components import COMPONENTS, Supplier
 from provisioner.errors import ProvisionError
 from provisioner.index.metadata.requirement_text import read_requirement
 from provisioner.index.model import DIRECT_PATH, DIRECT_URL
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 HOST_FACTS = frozenset(row.name for row in COMPONENTS.values() if row.is_of_host)
 """Components a machine states about itself: a lock holds the range they must meet, never one machine's value."""
 
-_OF_BASE_IMAGES = frozenset(row.name for row in COMPONENTS.values() if row.provider is Provider.BASE_IMAGE)
+_OF_BASE_IMAGES = frozenset(row.name for row in COMPONENTS.values() if row.supplier is Supplier.BASE_IMAGE)
 """What the base image brings to a container, and the machine itself to an environment that runs on it."""
 
 _ABSOLUTE_PLACE = re.compile(r"(?:[A-Za-z]:)?[/\\].*?([^/\\]+)")

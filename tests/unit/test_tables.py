@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, get_args, get_type_hints
 import pytest
 
 from provisioner.accelerators import ACCELERATORS, GPU_ACCELERATORS, AcceleratorName, accelerator_of_target
-from provisioner.components import COMPONENTS, DRIVERS, FRAMEWORKS, LEADS, Component, Move, Provider
+from provisioner.components import COMPONENTS, DRIVERS, FRAMEWORKS, LEADS, Component, Move, Supplier
 from provisioner.host.model import Driver, Host, HostGpu
 from provisioner.matrix.cache import cached_matrix
 from provisioner.platforms import LINUX_PLATFORMS, MACOS_PLATFORMS, PLATFORM_NAMES, PlatformName, platform_of
@@ -28,13 +28,13 @@ def test_the_types_of_names_list_the_rows() -> None:
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_a_fact_is_stated_under_a_key_of_a_profile(row: Component) -> None:
     assert row.key.partition(".")[0] in {"", *get_type_hints(Host)}
-    assert not row.key or row.is_of_host or row.provider is Provider.BASE_IMAGE
+    assert not row.key or row.is_of_host or row.supplier is Supplier.BASE_IMAGE
 
 
 @pytest.mark.parametrize("name", sorted(COMPONENTS.keys() & cached_matrix(None).components.keys()))
 def test_a_row_says_of_a_component_what_the_matrix_says(name: str) -> None:
     row, component = COMPONENTS[name], cached_matrix(None).components[name]
-    assert component.is_virtual == (row.provider is not Provider.INSTALLER and name != "nvcc")
+    assert component.is_virtual == (row.supplier is not Supplier.INSTALLER and name != "nvcc")
     assert component.is_named == (row.is_named and name != "gpu")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provisioner.accelerators import ACCELERATORS
-from provisioner.components import COMPONENTS, Move, Provider
+from provisioner.components import COMPONENTS, Move, Supplier
 from provisioner.host import parse
 from provisioner.host.facts import stated
 from provisioner.platforms import PLATFORMS
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from provisioner.solve.target import Wish
 
 FACTS: dict[str, Component] = {
-    row.name: row for row in COMPONENTS.values() if row.is_fact and (row.is_of_host or row.provider is Provider.BASE_IMAGE)
+    row.name: row for row in COMPONENTS.values() if row.is_fact and (row.is_of_host or row.supplier is Supplier.BASE_IMAGE)
 }
 """Every component of which a host has one value, stated or not."""
 

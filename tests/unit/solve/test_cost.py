@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from provisioner.components import COMPONENTS, Provider
+from provisioner.components import COMPONENTS, Supplier
 from provisioner.matrix.cache import cached_matrix
 from provisioner.solve.explain.cost import cost_of, rank
 from provisioner.solve.rules.facts import FACTS
@@ -27,7 +27,7 @@ def test_every_fact_that_a_conflict_may_name_has_a_cost() -> None:
     costly = {row.name for row in COMPONENTS.values() if row.effort is not None}
     known = cached_matrix(None).components.keys()
     assert {name for name, row in FACTS.items() if row.key and name in known} <= costly
-    of_no_matrix = {row.name for row in COMPONENTS.values() if row.provider is Provider.SPEC} | {"package"}
+    of_no_matrix = {row.name for row in COMPONENTS.values() if row.supplier is Supplier.SPEC} | {"package"}
     assert costly - of_no_matrix <= known
 
 
