@@ -1,4 +1,4 @@
-"""Kubernetes nodes as hosts: what a node object and the labels of feature discovery say, and nothing they leave open.
+"""Reads Kubernetes nodes as hosts: the facts in a node object and in the labels of feature discovery, and no others.
 
 Labels were read in NVIDIA/k8s-device-plugin v0.20.0 (docs/gpu-feature-discovery/README.md, internal/lm/nvml.go, resource.go,
 mig-strategy.go, vgpu.go), NVIDIA/gpu-operator (controllers/state_manager.go), kubernetes-sigs/node-feature-discovery
@@ -53,10 +53,7 @@ _AMD_FORMS = re.compile(r"(?: (?:OAM|VF|HF))+$")
 
 
 class Products:
-    """The GPUs somebody knows.
-
-    `targets` maps a product, or its PCI device id (`74A1`), to its compute capability (`8.0`) or gfx target (`gfx942`).
-    """
+    """The known GPU products: `targets` maps each, or its PCI device id (`74A1`), to its target (`8.0`, `gfx942`)."""
 
     def __init__(self, targets: Mapping[str, str]) -> None:
         self._targets = targets
@@ -199,7 +196,7 @@ class _Facts:
         return next((OperatingSystem(id=name, version=match[1]) for match, name in matches if match), None)
 
     def _driver(self) -> Driver | None:
-        """NVIDIA's by the new labels, else by the deprecated ones; a Jetson says `unknown`, having no such driver."""
+        """Return NVIDIA's driver by the new labels, else by the deprecated ones; that of a Jetson is labelled `unknown`."""
         for names in (_DRIVER, _OLD_DRIVER):
             parts = [self._labels.get(f"{_NVIDIA}cuda.{name}", "") for name in names]
             if not any(parts):
@@ -256,7 +253,7 @@ class _Facts:
         return ".".join(str(int(part)) for part in parts)
 
     def _others(self, amount: int | None, count: int | None, *, is_divided: bool) -> tuple[HostGpu, ...]:
-        """GPUs that kubelet counts and no label describes: labels are those of one product, whichever came last."""
+        """Return the GPUs that kubelet counts and no label describes: the labels of a node describe one product alone."""
         strategy = self._labels.get(f"{_NVIDIA}gpu.sharing-strategy", "none")
         if amount is None or count is None or is_divided or strategy not in {"none", ""} or amount <= count:
             return ()
@@ -278,7 +275,7 @@ class _Facts:
         )
 
     def _amd_gpu(self, label: str, *, device: str, count: int) -> HostGpu:
-        """One kind of AMD's GPUs; a virtual function has no name of its own, and only its device tells what it is."""
+        """Return one kind of AMD's GPUs; a virtual function has no product name, and its target follows from its device."""
         known = self._products.find_amd(label)
         identity = device.upper() if re.fullmatch(r"[0-9a-fA-F]{4}", device) else None
         found = (self._products.target(key) for key in (known, identity) if key)
@@ -309,15 +306,15 @@ def _has_gpu(signs: tuple[str, ...], vendor: str) -> bool:
 def _says_none(labels: Mapping[str, str], signs: tuple[str, ...]) -> bool:
     """Whether a node is known to have no GPU.
 
-    The GPU operator says `nvidia.com/gpu.present: "false"` of a node that lost them. Node feature discovery labels every
-    device of classes 03 (display) and 12 (accelerator): a node of which it lists PCI devices, none of them NVIDIA's or AMD's,
-    has none. A node without such labels was never looked at, and says nothing.
+    The GPU operator labels a node that lost its GPUs `nvidia.com/gpu.present: "false"`. Node feature discovery labels every
+    device of classes 03 (display) and 12 (accelerator), so a node with labels of PCI devices, none of them NVIDIA's or AMD's,
+    has no GPU. A node without such labels was never looked at.
     """
     return labels.get(f"{_NVIDIA}gpu.present") == "false" or any(_is_pci(sign) for sign in signs)
 
 
 def _product_parts(product: str) -> tuple[str, str, bool]:
-    """`A100-SXM4-40GB-MIG-1g.5gb` -> product and slice; `Tesla-T4-SHARED` -> product, and that it is shared in time."""
+    """Split `A100-SXM4-40GB-MIG-1g.5gb` into product and slice, `Tesla-T4-SHARED` into product and whether it is shared."""
     plain = product.removesuffix("-SHARED")
     base, mark, profile = plain.partition("-MIG-")
     return base, profile if mark else "", plain != product
@@ -333,11 +330,11 @@ def _condition(item: Mapping[str, Any], status: Mapping[str, Any]) -> Iterator[s
 
 
 def _count(amount: str | None) -> int | None:
-    """A resource's amount or a label's: `"8"`; None when it is not there, or no whole number."""
+    """Read the amount of a resource or in a label (`"8"`); None where it is missing or no whole number."""
     return int(amount) if amount and re.fullmatch(r"[0-9]{1,6}", amount) else None
 
 
 def _text(item: Mapping[str, Any], key: str) -> str:
-    """What kubelet says of itself; "" for what it does not say, or not as text."""
+    """Return a text of a node object; "" where the key is missing or holds no text."""
     value = item.get(key)
     return value if isinstance(value, str) else ""

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from enum import Enum
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Literal
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Literal, Union, get_args, get_origin
 
 from msgspec import Meta, Struct, convert
-from msgspec.inspect import BoolType, LiteralType, Metadata, StrType, StructType, UnionType, VarTupleType, type_info
+from msgspec.structs import fields
 
 from provisioner.accelerators import ACCELERATORS, GPU_ACCELERATORS, AcceleratorName, accelerator_of_target
 from provisioner.platforms import PlatformName  # noqa: TC001 - msgspec reads the annotation at run time
@@ -20,8 +21,6 @@ from provisioner.strict_model import StrictModel, spelled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from msgspec.inspect import Type
 
 
 class Holds(Enum):
@@ -146,22 +145,22 @@ class ProfileKey(Struct, frozen=True):
 @cache
 def profile_keys() -> tuple[ProfileKey, ...]:
     """Return every key of a profile, in its order; the GPUs, of which a machine has a list, are not among them."""
-    return tuple(_keys(type_info(Host), ()))
+    return tuple(_keys(Host, ()))
 
 
-def _keys(kind: Type, path: tuple[str, ...]) -> Iterator[ProfileKey]:
-    match kind:
-        case StructType(fields=fields):
-            for field in fields:
-                yield from _keys(field.type, (*path, field.name))
-        case UnionType(types=types):
-            for one in types:
-                yield from _keys(one, path)
-        case VarTupleType(item_type=StrType()):
-            yield ProfileKey(path, Holds.TEXTS)
-        case BoolType():
-            yield ProfileKey(path, Holds.FLAG)
-        case Metadata(extra={"holds": holds}):
-            yield ProfileKey(path, holds)
-        case StrType() | LiteralType():
-            yield ProfileKey(path, Holds.TEXT)
+def _keys(kind: object, path: tuple[str, ...]) -> Iterator[ProfileKey]:
+    if isinstance(kind, type) and issubclass(kind, Struct):
+        for field in fields(kind):
+            yield from _keys(field.type, (*path, field.encode_name))
+    elif get_origin(kind) in {Union, UnionType}:
+        for part in get_args(kind):
+            yield from _keys(part, path)
+    elif kind == tuple[str, ...]:
+        yield ProfileKey(path, Holds.TEXTS)
+    elif kind is bool:
+        yield ProfileKey(path, Holds.FLAG)
+    elif get_origin(kind) is Annotated:
+        extras = (meta.extra or {} for meta in get_args(kind)[1:])
+        yield ProfileKey(path, next((extra["holds"] for extra in extras if "holds" in extra), Holds.TEXT))
+    elif kind is str or get_origin(kind) is Literal:
+        yield ProfileKey(path, Holds.TEXT)

@@ -39,7 +39,7 @@ class _PciInfo(ctypes.Structure):
 
 
 class NvmlAnswer(Struct, frozen=True, kw_only=True):
-    """What the library said. `gpus` is None when it could not be asked; `is_missing` when it is not installed at all."""
+    """The library's answers. `gpus` is None where it could not be asked, `is_missing` where it is not installed at all."""
 
     driver: str | None = None
     userspace: str | None = None
@@ -55,15 +55,15 @@ def ask_nvml() -> NvmlAnswer:
     except OSError as error:
         is_missing = "No such file" in str(error) or "cannot open shared object" in str(error)
         return NvmlAnswer(is_missing=is_missing, problems=(f"{LIBRARY} cannot be loaded: {error}",))
-    asked = _Nvml(library)
-    code = asked.call("nvmlInit_v2")
+    nvml = _Nvml(library)
+    code = nvml.call("nvmlInit_v2")
     if code != 0:
         reason = _FAILURES.get(code, "see nvmlReturn_t in nvml.h")
         return NvmlAnswer(problems=(f"{LIBRARY} answers {code}: {reason}",))
     try:
-        return asked.answer()
+        return nvml.answer()
     finally:
-        asked.call("nvmlShutdown")
+        nvml.call("nvmlShutdown")
 
 
 class _Nvml:
