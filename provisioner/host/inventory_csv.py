@@ -139,14 +139,14 @@ class _Table:
 
     def _host(self, header: list[str], own: dict[str, str], line: int) -> Host | None:
         cells = _Cells(own, {name: index + 1 for index, name in enumerate(header)}, line)
+        columns = _columns()
         for name, value in own.items():
             if name == _SYSTEM and value:
                 identity, _, version = value.partition(" ")
                 cells.put(("os", "id"), identity, name)
                 if version:
                     cells.put(("os", "version"), version, name)
-            elif name in _columns() and value:
-                key = _columns()[name]
+            elif value and (key := columns.get(name)) is not None:
                 cells.put(key.path, _value(key, value), name)
         cells.put_gpus(self._gpus(own, header, line))
         try:

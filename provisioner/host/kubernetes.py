@@ -145,9 +145,11 @@ class NodeReader:
 
     def _mapping(self, item: Mapping[str, Any], key: str, path: KeyPath) -> Mapping[str, Any]:
         value = item.get(key)
-        if value is not None and not isinstance(value, Mapping):
+        if isinstance(value, Mapping):
+            return value
+        if value is not None:
             self.mistakes.append(((*path, key), "must be a mapping"))
-        return value if isinstance(value, Mapping) else {}
+        return {}
 
     def _labels_of(self, labels: Mapping[str, Any], path: KeyPath) -> Mapping[str, str]:
         kept = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -112,19 +113,22 @@ def _mistakes(document: Document) -> Iterator[Mistake]:
 
 
 def _wrong_versions(document: Document, data: Mapping[str, Any]) -> Iterator[Mistake]:
-    for key in profile_keys():
-        if key.holds not in {Holds.VERSION, Holds.VERSION_OR_ABSENT}:
-            continue
-        *above, last = key.path
-        value = (_mapping(data, above[0]) if above else data).get(last)
-        may_be_absent = key.holds is Holds.VERSION_OR_ABSENT
+    for path, may_be_absent in _version_keys():
+        value = data.get(path[0]) if len(path) == 1 else _mapping(data, path[0]).get(path[1])
         if not isinstance(value, str) or (value == ABSENT and may_be_absent):
             continue
         try:
             Version.parse(value)
         except ValueError as error:
             advice = f"; write `{ABSENT}` when it is known to be missing" if may_be_absent else ""
-            yield document.mistake(key.path, f"{error}{advice}")
+            yield document.mistake(path, f"{error}{advice}")
+
+
+@cache
+def _version_keys() -> tuple[tuple[tuple[str, ...], bool], ...]:
+    """Return the path of every key that holds a version, and whether it may say that the part is missing."""
+    kinds = {Holds.VERSION: False, Holds.VERSION_OR_ABSENT: True}
+    return tuple((key.path, kinds[key.holds]) for key in profile_keys() if key.holds in kinds)
 
 
 def _wrong_gpus(document: Document, gpus: object, *, kind: str | None) -> Iterator[Mistake]:
