@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provisioner.components import COMPONENTS, DRIVERS, Move
+from provisioner.host.facts import STATED, stated
 from provisioner.plan.model import FIND_OUT, Step
-from provisioner.solve.rules.facts import FACTS
 from provisioner.solve.stack import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from provisioner.plan.machine import Machine
-
-VIRTUALIZATION = "virtualization"
 
 BUILT_FOR_KERNELS = tuple(row.name for row in COMPONENTS.values() if row.move is Move.DRIVER and row.reloads_modules)
 """Drivers that are installed for the kernel that runs."""
@@ -40,9 +38,7 @@ def missing(machine: Machine, facts: Mapping[str, str], unverified: Iterable[str
         found["kernel"] = None
     for text in unverified:
         component = text.partition(":")[0]
-        is_stated = component in known or component in facts
-        is_stated = is_stated or (component == VIRTUALIZATION and machine.host.virtualization is not None)
-        if component in {*FACTS, VIRTUALIZATION} and not is_stated:
+        if component in STATED and component not in facts and stated(machine.host, component) is None:
             found[component] = None
     if not has_gpus and any(text.startswith("gpu:") for text in unverified):
         found["gpu"] = None
@@ -50,20 +46,20 @@ def missing(machine: Machine, facts: Mapping[str, str], unverified: Iterable[str
 
 
 def find_out(machine: Machine, lacking: Sequence[str]) -> tuple[Step, ...]:
-    """One step for each missing fact; the machine stays as it is."""
-    return tuple(
-        Step(
-            kind=FIND_OUT,
-            component=name,
-            before="",
-            after="",
-            text=f"find out {_what(name)}: the profile does not state it (`provision inspect` there)",
-            why=(Reason(component=name, kind="fact", text=f"{machine.label} does not state {name}", where=machine.label),),
-            state=dict(machine.facts),
-        )
-        for name in lacking
+    """Return one step for each missing fact; the machine stays as it is."""
+    return tuple(_question(machine, name) for name in lacking)
+
+
+def _question(machine: Machine, component: str) -> Step:
+    wanted = COMPONENTS[component].how_to_find or f"{component} of this host"
+    return Step(
+        kind=FIND_OUT,
+        component=component,
+        before="",
+        after="",
+        text=f"find out {wanted}: the profile does not state it (`provision inspect` there)",
+        why=(
+            Reason(component=component, kind="fact", text=f"{machine.label} does not state {component}", where=machine.label),
+        ),
+        state=dict(machine.facts),
     )
-
-
-def _what(component: str) -> str:
-    return COMPONENTS[component].how_to_find or f"{component} of this host"
