@@ -16,7 +16,7 @@ from provisioner.accelerators import ACCELERATORS
 from provisioner.fleet.local import Choice, Demand, Local, Want
 from provisioner.solve.problem import join
 from provisioner.solve.search.universe import Universe
-from provisioner.solve.target import TargetHost
+from provisioner.request import TargetHost
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -56,7 +56,7 @@ def effects_of(matrix: Matrix, pool: Pool) -> Effects:
     shared = Shared()
     found: dict[int, frozenset[Demand]] = {}
     for index, one in enumerate(pool.classes):
-        if one.host.gpus == () and ACCELERATORS[pool.wish.accelerator].vendor:
+        if one.host.gpus == () and ACCELERATORS[pool.request.accelerator].vendor:
             found[index] = NEVER
     asked = [index for index in range(len(pool.classes)) if index not in found]
     size = 1 if depends_on_company(matrix, pool) else BLOCK
@@ -69,7 +69,7 @@ def effects_of(matrix: Matrix, pool: Pool) -> Effects:
 
 def depends_on_company(matrix: Matrix, pool: Pool) -> bool:
     """Whether what a host demands may depend on who else is served: an AMD override is one for all GPUs of an environment."""
-    if ACCELERATORS[pool.wish.accelerator].target_key != "gfx":
+    if ACCELERATORS[pool.request.accelerator].target_key != "gfx":
         return False
     passing = {gfx for row in matrix.overrides for gfx in row.gfx}
     known = {gpu.name: gpu.gfx for gpu in matrix.gpus}
@@ -86,7 +86,7 @@ class _Block:
 
     def __init__(self, matrix: Matrix, pool: Pool, classes: Sequence[HostClass], *, shared: Shared) -> None:
         self._targets = {marked(index): TargetHost(label=marked(index), host=one.host) for index, one in enumerate(classes)}
-        self._problem = join(matrix, pool.wish_for(self._targets.values()))
+        self._problem = join(matrix, pool.request_for(self._targets.values()))
         self._universe = Universe(self._problem)
         self._shared = shared
         self._places: dict[Key, dict[Candidate, int]] = {}

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from provisioner.host.model import Host
-    from provisioner.solve.target import TargetHost
+    from provisioner.request import TargetHost
 
 Facts = dict[str, str]
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from provisioner.components import Component
     from provisioner.host.model import Host
-    from provisioner.solve.target import Wish
+    from provisioner.request import Request
 
 FACTS: dict[str, Component] = {
     row.name: row for row in COMPONENTS.values() if row.is_fact and (row.is_of_host or row.supplier is Supplier.BASE_IMAGE)
@@ -79,47 +79,47 @@ def interpreter(host: Host, platform: str) -> str | None:
     return {"aarch64": "arm64"}.get(PLATFORMS[platform].machine, PLATFORMS[platform].machine)
 
 
-def binds(component: str, wish: Wish) -> bool:
+def binds(component: str, request: Request) -> bool:
     """Whether a host's fact about a component matters to the environment that is asked for."""
     row = FACTS.get(component)
     if row is None:
         return True
-    return row.binds(wish.runs) and is_used(component, wish) and _is_for(row, wish)
+    return row.binds(request.runs) and is_used(component, request) and _is_for(row, request)
 
 
-def _is_for(row: Component, wish: Wish) -> bool:
-    return wish.accelerator in row.accelerators and wish.system in row.systems
+def _is_for(row: Component, request: Request) -> bool:
+    return request.accelerator in row.accelerators and request.system in row.systems
 
 
-def is_at_home(component: str, wish: Wish) -> bool:
+def is_at_home(component: str, request: Request) -> bool:
     """Whether a driver could be installed for what is asked for: none of NVIDIA's serves the GPUs of a stack for ROCm."""
-    if component not in DRIVERS or not ACCELERATORS[wish.accelerator].vendor:
+    if component not in DRIVERS or not ACCELERATORS[request.accelerator].vendor:
         return True
-    return _is_for(COMPONENTS[component], wish)
+    return _is_for(COMPONENTS[component], request)
 
 
-def is_used(component: str, wish: Wish) -> bool:
+def is_used(component: str, request: Request) -> bool:
     """Whether a build tool is used at all: nvcc where something is compiled; of host compilers GCC, unless asked otherwise."""
-    requires = wish.spec.requires
+    requires = request.spec.requires
     if component == "nvcc":
-        return wish.spec.build is not None or component in requires
+        return request.spec.build is not None or component in requires
     if component == "gcc":
         return component in requires or "clang" not in requires
     return component != "clang" or component in requires
 
 
-def is_chosen(component: str, wish: Wish) -> bool:
+def is_chosen(component: str, request: Request) -> bool:
     """Whether the solver chooses a component that a host leaves open."""
     row = FACTS.get(component)
-    if row is None or not row.is_chosen or not binds(component, wish):
+    if row is None or not row.is_chosen or not binds(component, request):
         return False
-    return not row.is_build_tool or wish.spec.build is not None
+    return not row.is_build_tool or request.spec.build is not None
 
 
-def shown(host: Host, wish: Wish) -> Iterator[tuple[str, str]]:
+def shown(host: Host, request: Request) -> Iterator[tuple[str, str]]:
     """What a host states that belongs to a stack solved for it, although no rule may need it."""
     for name, row in FACTS.items():
         value = stated(host, name)
-        is_ours = wish.runs == "host" or row.binds("container")
-        if value is not None and is_ours and (name not in DRIVERS or wish.accelerator in row.accelerators):
+        is_ours = request.runs == "host" or row.binds("container")
+        if value is not None and is_ours and (name not in DRIVERS or request.accelerator in row.accelerators):
             yield name, value
