@@ -1,6 +1,6 @@
 """How `provision fleet` grows with nodes and with different nodes: `python benchmarks/fleet_scale.py`.
 
-Writes rosters of random machines (GPUs, drivers, module flavours, kernels, container toolkits; always the same ones) as CSV
+Writes inventories of random machines (GPUs, drivers, module flavours, kernels, container toolkits; always the same ones) as CSV
 and as what `kubectl get nodes -o json` prints, and times the whole command in fresh processes. No two profiles are alike, which
 is harder than most fleets: kernels, drivers and toolkits are drawn independently of each other.
 """
@@ -59,17 +59,17 @@ Machine = tuple[str, str, str, str, str, str]
 
 
 def main() -> None:
-    """Write the rosters, time the command on each, and write the table."""
+    """Write the inventories, time the command on each, and write the table."""
     options = _options()
     FOLDER.mkdir(parents=True, exist_ok=True)
     (FOLDER / "provision.yaml").write_text(SPEC, encoding="utf-8")
     rows = []
     for nodes, profiles, form in options.sizes:
-        roster = _roster(nodes, profiles, form=form)
-        runs = [_run(roster) for _ in range(options.rounds)]
+        inventory = _inventory(nodes, profiles, form=form)
+        runs = [_run(inventory) for _ in range(options.rounds)]
         wall, cpu, peak = (statistics.median(column) for column in zip(*(run[:3] for run in runs), strict=True))
         answer = runs[0][3]
-        rows.append((nodes, profiles, form, roster.stat().st_size / 1e6, answer, (wall, cpu, peak)))
+        rows.append((nodes, profiles, form, inventory.stat().st_size / 1e6, answer, (wall, cpu, peak)))
         sys.stdout.write(
             f"{nodes:,} nodes of {profiles:,} profiles ({form}): {wall:.1f} s, {cpu:.1f} s of one processor, {peak:.0f} MiB\n"
         )
@@ -105,7 +105,7 @@ def machines(profiles: int) -> list[Machine]:
     return list(found)
 
 
-def _roster(nodes: int, profiles: int, *, form: str) -> Path:
+def _inventory(nodes: int, profiles: int, *, form: str) -> Path:
     kinds = machines(profiles)
     path = FOLDER / f"{nodes}-{profiles}.{form}"
     named = [(f"node-{index:06d}", kinds[index % profiles]) for index in range(nodes)]
@@ -145,11 +145,11 @@ def _node(name: str, machine: Machine) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}, "spec": {}, "status": status}
 
 
-def _run(roster: Path) -> tuple[float, float, float, dict[str, Any]]:
+def _run(inventory: Path) -> tuple[float, float, float, dict[str, Any]]:
     """Wall and processor seconds and peak MiB of a whole run, and its answer."""
-    output = roster.with_suffix(".out")
+    output = inventory.with_suffix(".out")
     command = [str(Path(sys.executable).parent / "provision"), "fleet", str(FOLDER / "provision.yaml")]
-    command += ["--hosts", str(roster), "--format", "json"]
+    command += ["--hosts", str(inventory), "--format", "json"]
     quiet = ["sh", "-c", 'exec "$0" "$@" 2> /dev/null', *command]
     measure = [sys.executable, "-I", "-S", str(ROOT / "benchmarks/measure.py"), str(output), *quiet]
     wall, cpu, peak, code = subprocess.run(measure, capture_output=True, text=True, check=True).stdout.split()
@@ -163,12 +163,12 @@ def _page(rows: Sequence[tuple[int, int, str, float, dict[str, Any], tuple[float
         "# How a fleet scales",
         "",
         "Written by `python benchmarks/fleet_scale.py`; not edited by hand. The whole command, `provision fleet --hosts FILE",
-        "--format json`, in a fresh process: reading the roster, covering it, verifying every stack on every profile, the",
+        "--format json`, in a fresh process: reading the inventory, covering it, verifying every stack on every profile, the",
         f"affinities, and writing the answer. Medians of {rounds}; peak memory of the process. *Profiles* are machines, no two",
         "of them alike (8 kinds of GPU, 4 to 9 drivers each, both module flavours, 80 kernels, 4 toolkits). A JSON",
-        "roster tells neither modules nor toolkit, so that fewer profiles are left and their facts are unverified.",
+        "inventory tells neither modules nor toolkit, so that fewer profiles are left and their facts are unverified.",
         "",
-        "| nodes | profiles | roster | MB | stacks | proved | seconds | of one processor | peak MiB |",
+        "| nodes | profiles | inventory | MB | stacks | proved | seconds | of one processor | peak MiB |",
         "| --: | --: | --- | --: | --: | --- | --: | --: | --: |",
         *(
             f"| {nodes:,} | {profiles:,} | {form} | {size:.1f} | {answer['bound']['found']} "

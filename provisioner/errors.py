@@ -62,6 +62,7 @@ class InvalidDocumentError(ProvisionError):
         count = len(mistakes)
         noun = "mistake" if count == 1 else "mistakes"
         super().__init__(f"{kind} has {count} {noun}", causes=tuple(str(mistake) for mistake in sorted(mistakes)), hints=hints)
+        self.kind = kind
         self.mistakes = tuple(sorted(mistakes))
 
 

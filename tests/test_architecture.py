@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent / "provisioner"
 
-BASE = frozenset({"caches", "errors", "names", "outputs", "places", "versions", "strict_model", "document"})
+BASE = frozenset(
+    {
+        "caches", "errors", "platforms", "accelerators", "components", "names", "outputs", "places", "versions",
+        "strict_model", "document",
+    }
+)  # fmt: skip
 INPUTS = frozenset({"matrix", "host", "spec", "index"})
 REASONS = frozenset({"request", "grounds", "words"})
 DOWN_TO_RENDER = BASE | INPUTS | REASONS | {"gate", "solve", "lock", "render"}
@@ -25,7 +30,10 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "__init__": frozenset(),
     "caches": frozenset(),
     "errors": frozenset(),
-    "names": frozenset({"errors"}),
+    "platforms": frozenset(),
+    "accelerators": frozenset({"platforms"}),
+    "components": frozenset({"platforms", "accelerators"}),
+    "names": frozenset({"errors", "components"}),
     "outputs": frozenset({"errors", "names"}),
     "places": frozenset(),
     "versions": frozenset({"errors", "names"}),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from provisioner.accelerators import accelerator_of_target
 from provisioner.browse.stacks import LABEL
 from provisioner.host.model import Driver, Host, HostGpu
 from provisioner.request import Request, TargetHost
@@ -16,11 +17,11 @@ from provisioner.spec.model import ImageSpec, Policy, Spec, TargetSpec
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from provisioner.accelerators import AcceleratorName
     from provisioner.matrix.model import Matrix
+    from provisioner.platforms import PlatformName
     from provisioner.spec.model import Allowance
     from provisioner.versions import Version
-
-PLATFORMS = ("linux/amd64", "linux/arm64")
 
 
 class Device(Struct, frozen=True, kw_only=True):
@@ -33,7 +34,14 @@ class Device(Struct, frozen=True, kw_only=True):
     @property
     def is_amd(self) -> bool:
         """Whether its target is one of AMD's."""
-        return self.target.startswith("gfx")
+        return self.accelerator == "rocm"
+
+    @property
+    def accelerator(self) -> AcceleratorName:
+        """The accelerator whose code it runs."""
+        found = accelerator_of_target(self.target)
+        assert found is not None, f"the matrix lists `{self.target}`, which is no target of a GPU"
+        return found.name
 
 
 def newest_of_branches(matrix: Matrix) -> tuple[Version, ...]:
@@ -79,26 +87,26 @@ def documented_kernels(matrix: Matrix, drivers: Sequence[Version]) -> dict[str, 
 ALLOWED: tuple[Allowance, ...] = ("minor-version", "forward-compat", "ptx-jit")
 
 
-def request_for(device: Device, platform: str, *, driver: str | None = None, allow: tuple[Allowance, ...] = ALLOWED) -> Request:
+def request_for(
+    device: Device, platform: PlatformName, *, driver: str | None = None, allow: tuple[Allowance, ...] = ALLOWED
+) -> Request:
     """The request behind a cell: everything that can make it run is allowed, unless `allow` says less."""
-    gpu = HostGpu(
-        name=device.product or None,
-        compute_capability=None if device.is_amd else device.target,
-        gfx=device.target if device.is_amd else None,
-    )
+    gpu = HostGpu.of_target(device.target, name=device.product or None)
     host = Host(
-        platform=platform,  # type: ignore[arg-type]  # one of PLATFORMS
+        platform=platform,
         gpus=(gpu,),
         driver=Driver(version=driver) if driver is not None else None,
     )
-    return open_request("rocm" if device.is_amd else "cuda", platform, host, allow=allow)
+    return open_request(device.accelerator, platform, host, allow=allow)
 
 
-def open_request(accelerator: str, platform: str, host: Host, *, allow: tuple[Allowance, ...] = ALLOWED) -> Request:
+def open_request(
+    accelerator: AcceleratorName, platform: PlatformName, host: Host, *, allow: tuple[Allowance, ...] = ALLOWED
+) -> Request:
     """A request of this accelerator on one host, whatever that states."""
     spec = Spec(
-        target=TargetSpec(platform=platform),  # type: ignore[arg-type]  # one of PLATFORMS
-        accelerator=accelerator,  # type: ignore[arg-type]  # cuda or rocm
+        target=TargetSpec(platform=platform),
+        accelerator=accelerator,
         policy=Policy(allow=allow),
         image=ImageSpec(cuda_compat="any"),
         runs="container",

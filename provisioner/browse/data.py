@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from provisioner.accelerators import COMPILED_KEYS
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -58,9 +60,10 @@ def build_data(build: Build) -> Data:
             "sources": build.sources,
         }
     )
-    for name, targets in (("sass", build.sass), ("ptx", build.ptx), ("gfx", build.gfx)):
+    for key in COMPILED_KEYS:
+        targets = getattr(build, key)
         if targets is not None:
-            data[name] = list(targets)
+            data[key] = list(targets)
     return data
 
 

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from provisioner.browse.axes import PLATFORMS, Device, devices, newest_of_branches, open_request, request_for
+from provisioner.browse.axes import Device, devices, newest_of_branches, open_request, request_for
 from provisioner.browse.stacks import LABEL, frameworks
 from provisioner.grounds.requirement import Relation
 from provisioner.host.model import Host
+from provisioner.platforms import LINUX_PLATFORMS
 from provisioner.solve.choices.candidates import preference
 from provisioner.solve.problem import join
 from provisioner.solve.requirement import Candidate, Key, ReleaseCandidate
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from provisioner.grounds.requirement import Group
     from provisioner.matrix.model import Build, Matrix, Release
+    from provisioner.platforms import PlatformName
 
 LETTERS = {"native": "n", "minor-version": "m", "forward-compat": "f"}
 BASES = tuple(LETTERS)
@@ -77,7 +79,7 @@ class Grid(Struct):
         return self.rows.index(row)
 
 
-def make_grid(matrix: Matrix, platforms: Sequence[str] = PLATFORMS) -> Grid:
+def make_grid(matrix: Matrix, platforms: Sequence[PlatformName] = LINUX_PLATFORMS) -> Grid:
     """Decide every cell."""
     grid = Grid(drivers=newest_of_branches(matrix), devices=devices(matrix))
     grid.builds.extend(_builds(matrix, grid.devices))
@@ -97,7 +99,7 @@ def _builds(matrix: Matrix, known: Sequence[Device]) -> list[tuple[str, Release,
     for device in (next((one for one in known if one.is_amd is is_amd), None) for is_amd in (False, True)):
         if device is None:
             continue
-        requests = [request_for(device, platform) for platform in PLATFORMS]
+        requests = [request_for(device, platform) for platform in LINUX_PLATFORMS]
         domains = [join(matrix, request).domains for request in requests]
         for name in frameworks(matrix):
             # Each platform leaves out the other's builds of a label that it has itself.
@@ -113,8 +115,8 @@ def _builds(matrix: Matrix, known: Sequence[Device]) -> list[tuple[str, Release,
 
 def chosen_beside(matrix: Matrix, name: str, *, release: Release, build: Build) -> dict[str, str]:
     """What the solver puts under a build where the host leaves everything open: the CUDA, cuDNN, Python … it runs with."""
-    platform = build.platforms[0] if build.platforms else PLATFORMS[0]
-    problem = join(matrix, open_request(build.accelerator, platform, Host(platform=platform)))  # type: ignore[arg-type]  # one of PLATFORMS
+    platform = build.platforms[0] if build.platforms else LINUX_PLATFORMS[0]
+    problem = join(matrix, open_request(build.accelerator, platform, Host(platform=platform)))  # type: ignore[arg-type]  # a matrix has no others
     key = Key(name)
     given = _of(problem.domains.get(key, ()), release, build)
     search = CompleteSearch(Universe(problem))
@@ -158,7 +160,7 @@ def _leaves(matrix: Matrix) -> frozenset[str]:
 class _Column:
     """All builds on one kind of GPU: one problem, asked again and again."""
 
-    def __init__(self, matrix: Matrix, grid: Grid, device: Device, platform: str) -> None:
+    def __init__(self, matrix: Matrix, grid: Grid, device: Device, platform: PlatformName) -> None:
         self._grid = grid
         self._device = device
         self._platform = platform

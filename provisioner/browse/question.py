@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from provisioner.accelerators import ACCELERATORS, accelerator_of_target
 from provisioner.errors import UsageError
+from provisioner.host.facts import STATED
 from provisioner.names import COMPONENT_OF_DISTRIBUTION, nearest
 from provisioner.versions import Range, Version
 
@@ -19,9 +21,9 @@ if TYPE_CHECKING:
 
 _FACT = re.compile(r"\s*([A-Za-z][A-Za-z0-9_-]*)\s*(===|==|!=|<=|>=|~=|=|<|>)\s*(.+?)\s*")
 _TARGET = re.compile(r"(?:sm|compute)_(\d+)(\d)[af]?")
-_GFX = re.compile(r"gfx[0-9a-f]{3,5}")
-PLAIN_FACTS = ("platform", "accelerator", "runs", "virtualization")
-"""What can be asked although it is no component: facts of a host or a request that guards speak of."""
+_GFX = re.compile(ACCELERATORS["rocm"].target)
+PLAIN_FACTS = ("accelerator", "runs", *STATED)
+"""What can be asked of a host or a spec although the matrix may have no component of that name."""
 
 
 class Fact(Struct, frozen=True, kw_only=True):
@@ -140,7 +142,7 @@ def product(matrix: Matrix, text: str) -> Gpu | None:
     for spelling in (wanted, f"nvidia {wanted}", f"nvidia geforce {wanted}", f"amd {wanted}"):
         if spelling in exact:
             return exact[spelling]
-    if is_capability(text):
+    if is_target(text):
         return None
     words = re.escape(wanted.removeprefix("nvidia "))  # NVIDIA T4 is listed as Tesla T4, and is no T400
     parts = [gpu for gpu in matrix.gpus if re.search(rf"(?<!\w){words}(?!\w)", gpu.name.casefold())]
@@ -155,9 +157,9 @@ def product(matrix: Matrix, text: str) -> Gpu | None:
     raise UsageError(f"`{text}` is not a GPU the matrix knows", hints=(hint,))
 
 
-def is_capability(text: str) -> bool:
+def is_target(text: str) -> bool:
     """Whether this is a compute capability (`8.6`) or a gfx target, not the name of a product."""
-    return bool(re.fullmatch(r"\d+\.\d+", text) or _GFX.fullmatch(text))
+    return accelerator_of_target(text) is not None
 
 
 def newest_of_series(component: Component, text: str) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from provisioner.browse.companions import companions, rules_about
 from provisioner.browse.data import cited, gpu_data, image_data, kept, release_data, rule_data
-from provisioner.browse.question import component_named, is_capability, matching, product
+from provisioner.browse.question import component_named, is_target, matching, product
 from provisioner.errors import ProvisionError, RefusedError
 from provisioner.versions import Version
 from provisioner.words.conflict import member_words
@@ -135,7 +135,7 @@ def stacks_answer(matrix: Matrix, facts: Sequence[Fact], allow: Sequence[str]) -
 
 def _asked_gpu(matrix: Matrix, facts: Sequence[Fact]) -> Gpu | None:
     fact = next((one for one in facts if one.name == "gpu" and one.is_exact), None)
-    return None if fact is None or is_capability(fact.value) else product(matrix, fact.value)
+    return None if fact is None or is_target(fact.value) else product(matrix, fact.value)
 
 
 def _running(one: Running) -> Data:

@@ -9,8 +9,9 @@ from msgspec import Struct, convert
 from provisioner.browse.facts import understand
 from provisioner.document import parse_document
 from provisioner.grounds.requirement import AsksFor, Relation, Row
-from provisioner.host.load import host_from_document
+from provisioner.host.profile import host_from_document
 from provisioner.names import DISTRIBUTION_OF_COMPONENT
+from provisioner.platforms import DEFAULT_PLATFORM
 from provisioner.request import Request, TargetHost
 from provisioner.solve.explain.conflict import described
 from provisioner.solve.outcome.answer import answer
@@ -83,7 +84,7 @@ def which_stacks(matrix: Matrix, facts: Sequence[Fact], allow: Sequence[str] = (
     """
     understood = understand(matrix, facts)
     host = host_from_document(parse_document(understood.profile_text(), file="the question", kind="question"))
-    platform = host.platform or "linux/amd64"
+    platform = host.platform or DEFAULT_PLATFORM
     spec = convert(
         {
             "requires": understood.requires,

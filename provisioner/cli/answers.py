@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from provisioner.accelerators import COMPILED_KEYS, RUNTIMES
 from provisioner.cli.display import data, table, talk
+from provisioner.components import DRIVERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,7 +73,7 @@ def _release_lines(release: Answer) -> list[tuple[str, str]]:
 def _build(build: Answer) -> str:
     parts = [", ".join(build.get("platforms", ()))]
     parts.extend(f"{name} {text}" for name, text in build.get("needs", {}).items())
-    targets = " ".join((*build.get("sass", ()), *build.get("ptx", ()), *build.get("gfx", ())))
+    targets = " ".join(target for key in COMPILED_KEYS for target in build.get(key, ()))
     if targets:
         parts.append(f"compiled for {targets}")
     return "; ".join(filter(None, parts))
@@ -124,7 +126,8 @@ def _stacks(answer: Answer) -> None:
     runs = answer["runs"]
     if runs:
         data("")
-        table(("framework", "build", "cuda", "rocm", "basis", "driver", "kernel", "python"), [_stack_row(one) for one in runs])
+        columns = ("framework", "build", *RUNTIMES, "basis", "driver", "kernel", "python")
+        table(columns, [_stack_row(one) for one in runs])
     else:
         data("\nno stack runs there")
     for one in answer["refused"]:
@@ -140,15 +143,14 @@ def _stacks(answer: Answer) -> None:
 
 def _stack_row(one: Answer) -> tuple[str, ...]:
     stack = one["stack"]
-    names = ("cuda", "rocm")
-    host = ("driver", "kernel", "python")
-    driver = {**stack, "driver": stack.get("driver") or stack.get("amdgpu") or stack.get("webdriver", "")}
+    driver = next((stack[name] for name in DRIVERS if name in stack), "")
     return (
         f"{one['component']} {one['release']}",
         one.get("build", ""),
-        *(stack.get(name, "") for name in names),
+        *(stack.get(name, "") for name in RUNTIMES),
         one.get("basis", ""),
-        *(driver.get(name, "") for name in host),
+        driver,
+        *(stack.get(name, "") for name in ("kernel", "python")),
     )
 
 

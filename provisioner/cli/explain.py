@@ -128,7 +128,7 @@ def _answer_joint(
             if component is None:
                 stack = explain_joint_stack(job, platform, session)
             else:
-                whys = explain_joint_component(job, platform, component, session)
+                whys = explain_joint_component(job, platform, component, session=session)
     finally:
         for notice in (*job.notices, *session.notices):
             warn(notice_words(notice))

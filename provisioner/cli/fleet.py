@@ -20,7 +20,7 @@ from provisioner.cli.options import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from provisioner.host.roster import ListedHost
+    from provisioner.host.inventory import InventoryHost
     from provisioner.workflow.inputs import Inputs
 
 HostsOption = Annotated[
@@ -89,15 +89,15 @@ def fleet(
     return 1 if answer.unserved else 0
 
 
-def _listed(inputs: Inputs, paths: Sequence[Path]) -> Sequence[ListedHost]:
+def _listed(inputs: Inputs, paths: Sequence[Path]) -> Sequence[InventoryHost]:
     """The hosts of the fleet: those of the paths given, else those the spec names."""
     from provisioner.cli.inspect import known_products
     from provisioner.errors import UsageError
-    from provisioner.host.roster import ListedHost, read_roster
+    from provisioner.host.inventory import InventoryHost, read_inventory
     from provisioner.workflow.inputs import hosts_of
 
     if paths:
-        listed = read_roster(paths, products=known_products(inputs.matrix))
+        listed = read_inventory(paths, products=known_products(inputs.matrix))
         if not listed:
             raise UsageError(f"there is no host in {', '.join(str(path) for path in paths)}")
         return listed
@@ -106,4 +106,4 @@ def _listed(inputs: Inputs, paths: Sequence[Path]) -> Sequence[ListedHost]:
             f"no hosts are given: `{inputs.path}` names none, and --hosts is missing",
             hints=("give a folder of profiles, a .csv, or what `kubectl get nodes -o json` printed, with --hosts",),
         )
-    return [ListedHost(name=one.label, host=one.host, where=str(one.place("").place)) for one in hosts_of(inputs)]
+    return [InventoryHost(name=one.label, host=one.host, where=str(one.place("").place)) for one in hosts_of(inputs)]

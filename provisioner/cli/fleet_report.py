@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from provisioner.fleet.affinity import Affinity
     from provisioner.fleet.classes import HostClass
     from provisioner.fleet.model import FleetAnswer, FleetStack, Note, Unserved
+    from provisioner.host.inventory import InventoryHost
     from provisioner.host.model import HostGpu
-    from provisioner.host.roster import ListedHost
 
 _NAMES = 8
 _WIDTH = 10
@@ -88,7 +88,7 @@ def _row(name: str, text: str) -> str:
     return f"{name:<{_WIDTH}} {text}"
 
 
-def _sorted(hosts: Iterable[ListedHost]) -> list[ListedHost]:
+def _sorted(hosts: Iterable[InventoryHost]) -> list[InventoryHost]:
     return sorted(hosts, key=lambda host: (natural(host.name), host.name))
 
 
@@ -260,9 +260,9 @@ def _unserved(left: Unserved) -> dict[str, Any]:
     }
 
 
-def notes(listed: Iterable[ListedHost]) -> Iterator[str]:
-    """What the roster has to say about hosts beside their facts, such as that a node is cordoned: each thing once."""
-    found: dict[str, list[ListedHost]] = {}
+def notes(listed: Iterable[InventoryHost]) -> Iterator[str]:
+    """What the inventory has to say about hosts beside their facts, such as that a node is cordoned: each thing once."""
+    found: dict[str, list[InventoryHost]] = {}
     for host in listed:
         for text in host.notes:
             found.setdefault(text, []).append(host)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path  # noqa: TC003 - Typer reads the annotations when the program runs
-from typing import TYPE_CHECKING, Annotated, get_args
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,8 +11,6 @@ from provisioner.cli.options import DEFAULT_SPEC
 
 if TYPE_CHECKING:
     from provisioner.host.model import Host
-
-_UNSEEN_PLATFORM = "linux/amd64"
 
 
 def init(
@@ -30,14 +28,18 @@ def init(
     from provisioner.cli.display import talk
     from provisioner.document import write_text
     from provisioner.errors import UsageError
-    from provisioner.host.load import host_document
+    from provisioner.host.profile import host_document
+    from provisioner.platforms import DEFAULT_PLATFORM
     from provisioner.spec.template import spec_name, spec_template
 
     if not force and (out.exists() or out.is_symlink()):
         raise UsageError(f"`{out}` already exists", hints=("--force overwrites it; --out FILE writes another",))
     host, subject = _described(profile)
     text = spec_template(
-        name=spec_name(out.absolute().parent.name), platform=_platform(host), subject=subject, host=host_document(host)
+        name=spec_name(out.absolute().parent.name),
+        platform=host.platform or DEFAULT_PLATFORM,
+        subject=subject,
+        host=host_document(host),
     )
     write_text(out, text)
     named = "" if out == DEFAULT_SPEC else f" {out}"
@@ -54,16 +56,3 @@ def _described(profile: str | None) -> tuple[Host, str]:
 
     shipped = load_profile(profile)
     return shipped.host, f"The machine it must run on: {shipped.description}"
-
-
-def _platform(host: Host) -> str:
-    """The platform to lock for; raises `UsageError` for one that no environment can be made for."""
-    from provisioner.errors import UsageError
-    from provisioner.spec.model import Platform
-
-    if host.platform is not None and host.platform not in get_args(Platform):
-        raise UsageError(
-            f"`{host.platform}` can be inspected, but is not a platform an environment is made for",
-            hints=(f"platforms: {', '.join(get_args(Platform))}", "--profile NAME describes the machine it is to run on"),
-        )
-    return host.platform or _UNSEEN_PLATFORM

@@ -12,7 +12,7 @@ from provisioner.errors import UsageError
 
 if TYPE_CHECKING:
     from provisioner.host.inspect import Inspection
-    from provisioner.host.roster import ListedHost
+    from provisioner.host.inventory import InventoryHost
     from provisioner.matrix.model import Matrix
 
 
@@ -42,7 +42,7 @@ def inspect(
     Of a cluster's nodes, labels tell the facts; several nodes are printed as JSON, a list that other commands read.
     """
     from provisioner.cli.display import data, json_data
-    from provisioner.host.load import host_document
+    from provisioner.host.profile import host_document
     from provisioner.strict_model import plain_data
 
     if nodes is not None:
@@ -85,12 +85,12 @@ def known_products(matrix: Matrix) -> dict[str, str]:
     }
 
 
-def _chosen(path: Path, name: str | None) -> tuple[ListedHost, ...]:
-    from provisioner.host.roster import read_roster
+def _chosen(path: Path, name: str | None) -> tuple[InventoryHost, ...]:
+    from provisioner.host.inventory import read_inventory
     from provisioner.matrix.cache import cached_matrix
     from provisioner.names import nearest
 
-    listed = read_roster((path,), products=known_products(cached_matrix(None)))
+    listed = read_inventory((path,), products=known_products(cached_matrix(None)))
     if name is None:
         return listed
     found = tuple(one for one in listed if one.name == name)
@@ -101,9 +101,9 @@ def _chosen(path: Path, name: str | None) -> tuple[ListedHost, ...]:
     return found
 
 
-def _print_nodes(listed: tuple[ListedHost, ...], output_format: ProfileFormat) -> None:
+def _print_nodes(listed: tuple[InventoryHost, ...], output_format: ProfileFormat) -> None:
     from provisioner.cli.display import data, json_data, warn
-    from provisioner.host.load import host_document
+    from provisioner.host.profile import host_document
     from provisioner.strict_model import plain_data
 
     if output_format is ProfileFormat.YAML and len(listed) != 1:

@@ -68,7 +68,7 @@ def plan(
     from provisioner.workflow.inputs import read_inputs
 
     if host and hosts:
-        raise UsageError("--host and --hosts cannot be given together", hints=("put the profile into the roster",))
+        raise UsageError("--host and --hosts cannot be given together", hints=("put the profile into the inventory",))
     inputs = read_inputs(spec, hosts=host, exclude_newer=exclude_newer, matrix=matrix, target=target)
     going = read_going(to or (), inputs)
     today = read_today(spec, inputs, lock)

@@ -163,19 +163,19 @@ def package_changes(old: Lock | None, new: Lock | None, platform: str) -> tuple[
 
 
 def read_hosts(inputs: Inputs, paths: Sequence[Path] | None) -> tuple[tuple[TargetHost, ...], tuple[int, ...]]:
-    """The hosts of the plan and how many machines each is: those of rosters where any are given, else the spec's.
+    """The hosts of the plan and how many machines each is: those of inventories where any are given, else the spec's.
 
-    What a roster has to say beside the facts, such as that a node is cordoned, is told as a warning.
+    What an inventory has to say beside the facts, such as that a node is cordoned, is told as a warning.
     """
     if not paths:
         return inputs.hosts, tuple(1 for _ in inputs.hosts)
     from provisioner.cli.display import warn
     from provisioner.cli.fleet_report import notes
     from provisioner.cli.inspect import known_products
-    from provisioner.host.roster import read_roster
+    from provisioner.host.inventory import read_inventory
     from provisioner.request import TargetHost
 
-    listed = read_roster(paths, products=known_products(inputs.matrix))
+    listed = read_inventory(paths, products=known_products(inputs.matrix))
     if not listed:
         raise UsageError(f"there is no host in {', '.join(str(path) for path in paths)}")
     for note in notes(listed):

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from provisioner.curate.derive import Deriver, Sitting, build_entry, by_version, component_file, for_platform, joined, needs
 from provisioner.curate.derive_tensorflow import cuda_needs
 from provisioner.curate.measure_targets import measure_jax
-from provisioner.curate.wheel_facts import LINUX, PLATFORMS, glibc, macos, newest_minor, pythons, released, required, welcome
+from provisioner.curate.wheel_facts import glibc, macos, newest_minor, pythons, released, required, welcome
 from provisioner.matrix.schema import ReleaseEntry
+from provisioner.platforms import LINUX_PLATFORMS, PLATFORM_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
     from provisioner.curate.shelf import Wheel
-    from provisioner.matrix.schema import BuildEntry, ComponentFile, Platform
+    from provisioner.matrix.schema import BuildEntry, ComponentFile
+    from provisioner.platforms import PlatformName
 
 PROJECT = "jax"
 LIBRARY = "jaxlib"
@@ -39,7 +41,7 @@ def derive(sitting: Sitting) -> ComponentFile:
         sitting.representative(found)
         for extra in EXTRAS
         for each in by_version(shelf.wheels(_plugin(extra))).values()
-        for platform in LINUX
+        for platform in LINUX_PLATFORMS
         if (found := for_platform(each, platform))
     )
     releases = []
@@ -52,7 +54,7 @@ def derive(sitting: Sitting) -> ComponentFile:
 
 
 def _plain(sitting: Sitting, wheel: Wheel) -> Iterator[BuildEntry]:
-    for platform in PLATFORMS:
+    for platform in PLATFORM_NAMES:
         for extra in ("", "cpu"):
             wanted = _required(sitting, wheel, platform, extra)
             library = _newest(sitting, LIBRARY, wanted.get(LIBRARY), platform)
@@ -67,7 +69,7 @@ def _with_cuda(sitting: Sitting, wheel: Wheel) -> Iterator[BuildEntry]:
 
 
 def _of_extra(sitting: Sitting, wheel: Wheel, extra: str) -> Iterator[BuildEntry]:
-    for platform in LINUX:
+    for platform in LINUX_PLATFORMS:
         wanted = _required(sitting, wheel, platform, extra)
         plugin = _newest(sitting, _plugin(extra), wanted.get(_plugin(extra)), platform)
         library = _newest(sitting, LIBRARY, wanted.get(LIBRARY), platform)
@@ -84,7 +86,7 @@ def _of_extra(sitting: Sitting, wheel: Wheel, extra: str) -> Iterator[BuildEntry
         yield _build(sitting, wheel, [library, plugin], platform=platform, name=extra, extra=extra, found=found)
 
 
-def _required(sitting: Sitting, wheel: Wheel, platform: Platform, extra: str) -> dict[str, Requirement]:
+def _required(sitting: Sitting, wheel: Wheel, platform: PlatformName, extra: str) -> dict[str, Requirement]:
     library = for_platform(sitting.shelf.wheels(LIBRARY), platform)
     python = _some_python(sitting, [one for one in library if one.version <= wheel.version] or library)
     requirements = sitting.shelf.requires(wheel)
@@ -99,7 +101,7 @@ def _some_python(sitting: Sitting, wheels: Sequence[Wheel]) -> str:
     return served[0] if isinstance(served, tuple) and served else "3.11"
 
 
-def _newest(sitting: Sitting, project: str, requirement: Requirement | None, platform: Platform) -> list[Wheel]:
+def _newest(sitting: Sitting, project: str, requirement: Requirement | None, platform: PlatformName) -> list[Wheel]:
     """The wheels of the newest release of a project that a requirement allows and that has some for the platform."""
     if requirement is None:
         return []
@@ -111,7 +113,7 @@ def _newest(sitting: Sitting, project: str, requirement: Requirement | None, pla
 
 
 def _build(
-    sitting: Sitting, wheel: Wheel, parts: Sequence[Sequence[Wheel]], *, platform: Platform, **fields: object
+    sitting: Sitting, wheel: Wheel, parts: Sequence[Sequence[Wheel]], *, platform: PlatformName, **fields: object
 ) -> BuildEntry:
     newest = newest_minor(sitting.shelf.wheels(LIBRARY))
     served = [set(pythons(part, newest=newest)) for part in parts]

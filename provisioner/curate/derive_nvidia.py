@@ -14,8 +14,9 @@ from provisioner.curate.derive import (
     needs,
 )
 from provisioner.curate.measure_targets import measure_nvidia
-from provisioner.curate.wheel_facts import LINUX, glibc, released
+from provisioner.curate.wheel_facts import glibc, released
 from provisioner.matrix.schema import ReleaseEntry
+from provisioner.platforms import LINUX_PLATFORMS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +45,7 @@ def _per_major(component: str) -> Callable[[Sitting], ComponentFile]:
 def _release(sitting: Sitting, component: str, wheels: dict[str, list[Wheel]]) -> ReleaseEntry | None:
     builds: list[BuildEntry] = []
     for major, all_of in wheels.items():
-        for platform in LINUX:
+        for platform in LINUX_PLATFORMS:
             found = for_platform(all_of, platform)
             if found:
                 wheel = sitting.representative(found)

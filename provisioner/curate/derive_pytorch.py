@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from provisioner.curate.derive import Deriver, Sitting, build_entry, by_version, component_file, for_platform, needs
 from provisioner.curate.measure_pytorch import measure
 from provisioner.curate.wheel_facts import (
-    LINUX,
     as_range,
     cuda_of_runtime,
     glibc,
@@ -24,6 +23,7 @@ from provisioner.curate.wheel_facts import (
     required,
 )
 from provisioner.matrix.schema import ReleaseEntry
+from provisioner.platforms import LINUX_PLATFORMS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
     from provisioner.curate.shelf import Shelf, Wheel
-    from provisioner.matrix.schema import BuildEntry, ComponentFile, Platform
+    from provisioner.matrix.schema import BuildEntry, ComponentFile
+    from provisioner.platforms import PlatformName
 
 PROJECT = "torch"
 SOURCE = "torch-wheels"
@@ -49,7 +50,7 @@ def derive(sitting: Sitting) -> ComponentFile:
     wheels = [wheel for wheel in shelf.wheels(PROJECT) if wheel.version.release >= OLDEST]
     newest = newest_minor(wheels)
     groups = {
-        version: {platform: for_platform(found, platform) for platform in LINUX}
+        version: {platform: for_platform(found, platform) for platform in LINUX_PLATFORMS}
         for version, found in by_version(wheels).items()
     }
     chosen = [sitting.representative(found) for each in groups.values() for found in each.values() if found]
@@ -67,7 +68,9 @@ def derive(sitting: Sitting) -> ComponentFile:
     return component_file({SOURCE: sitting.source("torch wheels on the package index", where, PROJECT)}, releases)
 
 
-def _builds(sitting: Sitting, wheels: Sequence[Wheel], platform: Platform, *, newest: tuple[int, ...]) -> Iterator[BuildEntry]:
+def _builds(
+    sitting: Sitting, wheels: Sequence[Wheel], platform: PlatformName, *, newest: tuple[int, ...]
+) -> Iterator[BuildEntry]:
     """The builds of one release on one platform: one, or several where what it needs depends on the Python."""
     wheel = sitting.representative(wheels)
     requirements = sitting.shelf.requires(wheel)
@@ -129,7 +132,7 @@ def _pin(shelf: Shelf, project: str, requirement: Requirement) -> str | tuple[st
 
 def _is_pinned(shelf: Shelf, wheel: Wheel) -> bool:
     """Whether a wheel's requirements name its CUDA."""
-    platform = next(platform for platform in LINUX if for_platform([wheel], platform))
+    platform = next(platform for platform in LINUX_PLATFORMS if for_platform([wheel], platform))
     python = next(iter(minors(wheel)))
     return "cuda" in _needs(shelf, required(shelf.requires(wheel), platform=platform, python=python))
 

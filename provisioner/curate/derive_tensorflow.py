@@ -11,18 +11,9 @@ from typing import TYPE_CHECKING
 
 from provisioner.curate.derive import Deriver, Sitting, build_entry, by_version, component_file, for_platform, joined, needs
 from provisioner.curate.measure_targets import measure_tensorflow
-from provisioner.curate.wheel_facts import (
-    PLATFORMS,
-    as_range,
-    cuda_of_runtime,
-    glibc,
-    macos,
-    newest_minor,
-    pythons,
-    released,
-    required,
-)
+from provisioner.curate.wheel_facts import as_range, cuda_of_runtime, glibc, macos, newest_minor, pythons, released, required
 from provisioner.matrix.schema import ReleaseEntry, SourceEntry
+from provisioner.platforms import PLATFORM_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +21,8 @@ if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
     from provisioner.curate.shelf import Wheel
-    from provisioner.matrix.schema import BuildEntry, ComponentFile, Platform
+    from provisioner.matrix.schema import BuildEntry, ComponentFile
+    from provisioner.platforms import PlatformName
 
 PROJECT = "tensorflow"
 GPU_PROJECT = "tensorflow-gpu"
@@ -48,7 +40,7 @@ OLDEST = (1, 0)
 ONE_PACKAGE = (2, 1)
 """From this release on `tensorflow` holds what `tensorflow-gpu` held."""
 
-GPU_PLATFORM: Platform = "linux/amd64"
+GPU_PLATFORM: PlatformName = "linux/amd64"
 
 
 def derive(sitting: Sitting) -> ComponentFile:
@@ -80,7 +72,7 @@ def derive(sitting: Sitting) -> ComponentFile:
 
 
 def _plain(sitting: Sitting, wheels: Sequence[Wheel], *, newest: tuple[int, ...]) -> Iterator[BuildEntry]:
-    for platform in PLATFORMS:
+    for platform in PLATFORM_NAMES:
         found = for_platform(wheels, platform)
         if found:
             yield _build(sitting, found, platform, newest=newest, name="cpu", accelerator="cpu")
@@ -126,7 +118,7 @@ def cuda_needs(pins: Mapping[str, Requirement]) -> dict[str, str | tuple[str, ..
 
 
 def _build(
-    sitting: Sitting, wheels: Sequence[Wheel], platform: Platform, *, newest: tuple[int, ...], **fields: object
+    sitting: Sitting, wheels: Sequence[Wheel], platform: PlatformName, *, newest: tuple[int, ...], **fields: object
 ) -> BuildEntry:
     requires = needs(
         python=pythons(wheels, newest=newest),

@@ -10,8 +10,9 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from provisioner.curate.derive import Deriver, Sitting, build_entry, by_version, component_file, for_platform, joined, needs
-from provisioner.curate.wheel_facts import LINUX, floor, glibc, released
+from provisioner.curate.wheel_facts import floor, glibc, released
 from provisioner.matrix.schema import ReleaseEntry
+from provisioner.platforms import LINUX_PLATFORMS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,7 +69,7 @@ def _level(version: Version) -> str:
 
 def _builds(sitting: Sitting, component: str, wheels: list[Wheel], *, cuda: str | tuple[str, ...]) -> tuple[BuildEntry, ...]:
     builds = []
-    for platform in LINUX:
+    for platform in LINUX_PLATFORMS:
         found = for_platform(wheels, platform)
         if found:
             wheel = sitting.representative(found)

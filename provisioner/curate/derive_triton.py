@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from provisioner.curate.derive import Deriver, Sitting, build_entry, by_version, component_file, for_platform, joined, needs
-from provisioner.curate.wheel_facts import LINUX, glibc, newest_minor, pythons, released
+from provisioner.curate.wheel_facts import glibc, newest_minor, pythons, released
 from provisioner.matrix.schema import ComponentFile, ReleaseEntry
+from provisioner.platforms import LINUX_PLATFORMS
 
 PROJECT = "triton"
 SOURCE = "triton-wheels"
@@ -19,7 +20,7 @@ def derive(sitting: Sitting) -> ComponentFile:
     releases = []
     for found in by_version(wheels).values():
         builds = []
-        for platform in LINUX:
+        for platform in LINUX_PLATFORMS:
             some = for_platform(found, platform)
             if some:
                 requires = needs(python=pythons(some, newest=newest), glibc=glibc(some))

@@ -1,17 +1,17 @@
 """What the filenames and requirements of wheels say, as needs of the matrix; pure.
 
-Sources: PyPA specifications, "Platform compatibility tags", "Version specifiers" and "Dependency specifiers".
+Sources: PyPA specifications, "PlatformName compatibility tags", "Version specifiers" and "Dependency specifiers".
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 from packaging.specifiers import SpecifierSet
 
 from provisioner.index.pages.tags import glibc_needed, platform_of
-from provisioner.matrix.schema import Platform
+from provisioner.platforms import MACOS_PLATFORMS, PLATFORM_NAMES, PlatformName
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -20,10 +20,6 @@ if TYPE_CHECKING:
 
     from provisioner.curate.shelf import Wheel
     from provisioner.index.model import IndexFile
-
-PLATFORMS: tuple[Platform, ...] = get_args(Platform)
-LINUX: tuple[Platform, ...] = ("linux/amd64", "linux/arm64")
-MACOS: tuple[Platform, ...] = ("macos/x86_64", "macos/arm64")
 
 HONEST_GLIBC = (2, 12)
 """Wheels tagged manylinux1 (glibc 2.5) were never checked and often need more, so that tag says nothing."""
@@ -34,14 +30,14 @@ _ORDER = (">=", ">", "~=", "==", "===", "!=", "<=", "<")
 _MACHINES = {"amd64": "x86_64", "arm64": "aarch64", "x86_64": "x86_64"}
 
 
-def platforms(wheel: Wheel) -> tuple[Platform, ...]:
+def platforms(wheel: Wheel) -> tuple[PlatformName, ...]:
     """The platforms of the matrix a wheel is for; all of them for `any`."""
     found = {platform_of(tag) for tag in wheel.platform_tags}
     if "any" in found:
-        return PLATFORMS
+        return PLATFORM_NAMES
     if "macos/universal2" in found:
-        found |= set(MACOS)
-    return tuple(platform for platform in PLATFORMS if platform in found)
+        found |= set(MACOS_PLATFORMS)
+    return tuple(platform for platform in PLATFORM_NAMES if platform in found)
 
 
 def is_ordinary(wheel: Wheel) -> bool:

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from provisioner.accelerators import ACCELERATORS
+from provisioner.components import DRIVERS
 from provisioner.fleet.labels import (
-    AMD_DEVICE,
-    AMD_DRIVER,
-    AMD_PRODUCT,
     ARCHITECTURE,
     COMPUTE,
     DRIVER,
@@ -28,13 +27,15 @@ from provisioner.versions import Range
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from provisioner.accelerators import Accelerator
     from provisioner.fleet.labels import LabelSet
     from provisioner.solve.stack import Stack
     from provisioner.versions import Clause
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _LARGEST = 2**63 - 1
-_SHOWN = frozenset({"driver", "gpu", "kernel", "amdgpu", "platform"})
+_SHOWN = frozenset({*DRIVERS, "gpu", "kernel", "platform"})
+"""Components whose requirement some label shows."""
 
 
 class Bounds(Struct, frozen=True):
@@ -152,14 +153,15 @@ def needs_of(stack: Stack, admitted: Sequence[LabelSet]) -> Needs:
     wanted = stack.host_requirements
     system, _, architecture = stack.platform.partition("/")
     values = {ARCHITECTURE: frozenset({architecture})}
-    if stack.accelerator == "cpu":
+    accelerator = ACCELERATORS[stack.accelerator]
+    if not accelerator.vendor:
         values[SYSTEM] = frozenset({system})
     unshown = tuple(f"{name} {text}" for name, text in wanted.items() if name not in _SHOWN)
     kernel, driver = _range(wanted.get("kernel", "")), _range(wanted.get("driver", ""))
-    if stack.accelerator == "rocm":
-        told = _amd(admitted, needs_driver="amdgpu" in wanted)
-        return Needs(alternatives=tuple(Alternative(values=values | one, kernel=kernel) for one in told), unshown=unshown)
-    if stack.accelerator != "cuda":
+    if accelerator.product_labels:
+        named = _by_product(accelerator, admitted, needs_driver=any(one in wanted for one in accelerator.drivers))
+        return Needs(alternatives=tuple(Alternative(values=values | one, kernel=kernel) for one in named), unshown=unshown)
+    if not accelerator.node_labels:
         return Needs(alternatives=(Alternative(values=values, kernel=kernel),), unshown=unshown)
     plain = Alternative(values=values, capabilities=_capabilities(stack, admitted), driver=driver, kernel=kernel)
     ways = tuple(replace(plain, capabilities=served, driver=one) for one, served in _drivers(stack, plain))
@@ -222,14 +224,17 @@ def _forward(plain: Alternative, ways: Sequence[Alternative], admitted: Sequence
         )
 
 
-def _amd(admitted: Sequence[LabelSet], *, needs_driver: bool) -> Iterator[dict[str, frozenset[str]]]:
-    """AMD's labels are names, which cannot be compared: those of the hosts the stack was solved for, and no others."""
-    for key in (AMD_DEVICE, AMD_PRODUCT):
-        told = [one.labels for one in admitted if key in one.labels and (key == AMD_DEVICE or AMD_DEVICE not in one.labels)]
-        drivers = frozenset(labels[AMD_DRIVER] for labels in told if AMD_DRIVER in labels)
-        if told:
-            devices = {key: frozenset(labels[key] for labels in told)}
-            yield devices | {AMD_DRIVER: drivers} if needs_driver else devices
+def _by_product(
+    accelerator: Accelerator, admitted: Sequence[LabelSet], *, needs_driver: bool
+) -> Iterator[dict[str, frozenset[str]]]:
+    """The products and drivers of the hosts the stack was solved for: labels that are names cannot be compared with others."""
+    for index, key in enumerate(accelerator.product_labels):
+        better = accelerator.product_labels[:index]
+        nodes = [one.labels for one in admitted if key in one.labels and not any(other in one.labels for other in better)]
+        drivers = frozenset(labels[accelerator.driver_label] for labels in nodes if accelerator.driver_label in labels)
+        if nodes:
+            products = {key: frozenset(labels[key] for labels in nodes)}
+            yield products | {accelerator.driver_label: drivers} if needs_driver else products
 
 
 def _within(wanted: Range, box: Box, keys: tuple[str, ...]) -> bool:

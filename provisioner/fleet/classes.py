@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from provisioner.components import COMPONENTS
+from provisioner.host.facts import stated
 from provisioner.places import Place
 from provisioner.request import Request, TargetHost
-from provisioner.solve.rules.facts import FACTS, binds, stated
+from provisioner.solve.rules.facts import FACTS, binds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from provisioner.host.inventory import InventoryHost
     from provisioner.host.model import Host
-    from provisioner.host.roster import ListedHost
     from provisioner.matrix.model import Matrix
 
 _GPUS = 16
@@ -27,7 +29,7 @@ class HostClass(Struct, frozen=True, kw_only=True):
     """Hosts of which the same things are known; `members` are in the order of their names, `host` is the first's profile."""
 
     host: Host
-    members: tuple[ListedHost, ...]
+    members: tuple[InventoryHost, ...]
 
     @property
     def name(self) -> str:
@@ -43,10 +45,8 @@ class HostClass(Struct, frozen=True, kw_only=True):
     def target(self) -> TargetHost:
         """The class as the target of a request, under the name of its first host."""
         where = self.members[0].where
-        facts = {source.place for source in FACTS.values()}.union(
-            ("platform", "gpus", *(f"gpus.{index}" for index in range(_GPUS)))
-        )
-        return TargetHost(label=self.name, host=self.host, places=dict.fromkeys(facts, Place.parse(where)) if where else {})
+        keys = (*(row.key for row in COMPONENTS.values() if row.key), *(f"gpus.{index}" for index in range(_GPUS)))
+        return TargetHost(label=self.name, host=self.host, places=dict.fromkeys(keys, Place.parse(where)) if where else {})
 
 
 class Pool(Struct, frozen=True, kw_only=True):
@@ -79,12 +79,12 @@ def natural(name: str) -> tuple[tuple[bool, int, str], ...]:
     return tuple((part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in parts if part)
 
 
-def fold(listed: Iterable[ListedHost]) -> Iterator[HostClass]:
+def fold(listed: Iterable[InventoryHost]) -> Iterator[HostClass]:
     """Hosts with equal profiles as one class each, whatever order they are listed in."""
-    same: dict[Host, list[ListedHost]] = {}
-    known: dict[int, list[ListedHost]] = {}
+    same: dict[Host, list[InventoryHost]] = {}
+    known: dict[int, list[InventoryHost]] = {}
     for one in listed:
-        # A roster uses one object for equal profiles where it can, and looking at it takes longer than knowing it.
+        # An inventory uses one object for equal profiles where it can, and looking at it takes longer than knowing it.
         members = known.get(id(one.host))
         if members is None:
             members = known[id(one.host)] = same.setdefault(one.host, [])
@@ -100,7 +100,7 @@ def indistinguishable(classes: Iterable[HostClass], matrix: Matrix, request: Req
     same: dict[tuple[object, ...], list[HostClass]] = {}
     for one in classes:
         host = one.host
-        gpus = None if host.gpus is None else frozenset((gpu.name, gpu.compute_capability, gpu.gfx) for gpu in host.gpus)
+        gpus = None if host.gpus is None else frozenset((gpu.name, gpu.target) for gpu in host.gpus)
         facts = tuple(stated(host, name) for name in read)
         key = (host.platform, host.virtualization, host.driver, host.kernel, gpus, facts)
         same.setdefault(key, []).append(one)
@@ -115,7 +115,7 @@ def _merged(classes: Sequence[HostClass]) -> HostClass:
     return HostClass(host=members[0].host, members=tuple(members))
 
 
-def pools_of(listed: Sequence[ListedHost], matrix: Matrix, request: Request, *, platforms: Sequence[str]) -> Fleet:
+def pools_of(listed: Sequence[InventoryHost], matrix: Matrix, request: Request, *, platforms: Sequence[str]) -> Fleet:
     """Part the hosts by platform and by what their GPUs call for.
 
     `platforms` are those the spec names, none where it leaves the platform to the hosts. Hosts without a GPU are a pool of

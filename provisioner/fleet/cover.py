@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from provisioner.solve.rules.devices import FRAMEWORKS
+from provisioner.components import FRAMEWORKS
 from provisioner.solve.search.sets import Clauses, Members, apart, covers, fewest
 
 if TYPE_CHECKING:

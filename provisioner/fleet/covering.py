@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
     from provisioner.fleet.classes import Pool
     from provisioner.fleet.model import FleetStack, Unserved
-    from provisioner.host.roster import ListedHost
+    from provisioner.host.inventory import InventoryHost
     from provisioner.matrix.model import Matrix
     from provisioner.request import Request
 
 
-def cover_fleet(matrix: Matrix, request: Request, listed: Sequence[ListedHost], *, platforms: Sequence[str]) -> FleetAnswer:
+def cover_fleet(matrix: Matrix, request: Request, listed: Sequence[InventoryHost], *, platforms: Sequence[str]) -> FleetAnswer:
     """Cover every host that can be served with as few stacks as can be.
 
     `request` is the spec's, without hosts; `platforms` are those the spec names, none where it leaves them to the hosts. A
@@ -48,13 +48,13 @@ def cover_fleet(matrix: Matrix, request: Request, listed: Sequence[ListedHost], 
     return FleetAnswer(stacks=tuple(stacks), unserved=tuple(unserved), bound=Bound(lower=lower, found=len(stacks)))
 
 
-def _require_known_gpus(matrix: Matrix, listed: Sequence[ListedHost]) -> None:
+def _require_known_gpus(matrix: Matrix, listed: Sequence[InventoryHost]) -> None:
     """Refuse products nobody knows, all at once: what they can do would never be compared."""
     known = {gpu.name for gpu in matrix.gpus}
     strange: dict[str, list[str]] = {}
     for one in listed:
         for gpu in one.host.gpus or ():
-            if gpu.name and gpu.name not in known and gpu.compute_capability is None and gpu.gfx is None:
+            if gpu.name and gpu.name not in known and gpu.target is None:
                 strange.setdefault(gpu.name, []).append(one.where or one.name)
     if not strange:
         return

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
+from provisioner.accelerators import ACCELERATORS
 from provisioner.fleet.local import Choice, Demand, Local, Want
 from provisioner.grounds.requirement import Row
 from provisioner.request import TargetHost
@@ -57,7 +58,7 @@ def effects_of(matrix: Matrix, pool: Pool) -> Effects:
     shared = Shared()
     found: dict[int, frozenset[Demand]] = {}
     for index, one in enumerate(pool.classes):
-        if one.host.gpus == () and pool.request.accelerator != "cpu":
+        if one.host.gpus == () and ACCELERATORS[pool.request.accelerator].vendor:
             found[index] = NEVER
     asked = [index for index in range(len(pool.classes)) if index not in found]
     size = 1 if depends_on_company(matrix, pool) else BLOCK
@@ -70,7 +71,7 @@ def effects_of(matrix: Matrix, pool: Pool) -> Effects:
 
 def depends_on_company(matrix: Matrix, pool: Pool) -> bool:
     """Whether what a host demands may depend on who else is served: an AMD override is one for all GPUs of an environment."""
-    if pool.request.accelerator != "rocm":
+    if ACCELERATORS[pool.request.accelerator].target_key != "gfx":
         return False
     passing = {gfx for row in matrix.overrides for gfx in row.gfx}
     known = {gpu.name: gpu.gfx for gpu in matrix.gpus}

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from provisioner.host.products import product_label
+from provisioner.accelerators import ACCELERATORS
+from provisioner.host.kubernetes import product_label
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from provisioner.host.inventory import InventoryHost
     from provisioner.host.model import Host, HostGpu
-    from provisioner.host.roster import ListedHost
 
 ARCHITECTURE = "kubernetes.io/arch"
 SYSTEM = "kubernetes.io/os"
@@ -43,9 +44,8 @@ KERNEL_FULL = f"{_NFD}/kernel-version.full"
 OS_ID = f"{_NFD}/system-os_release.ID"
 OS_VERSION = f"{_NFD}/system-os_release.VERSION_ID"
 
-AMD_DEVICE = "amd.com/gpu.device-id"
-AMD_PRODUCT = "amd.com/gpu.product-name"
-AMD_DRIVER = "amd.com/gpu.driver-version"
+AMD_DEVICE, AMD_PRODUCT = ACCELERATORS["rocm"].product_labels
+AMD_DRIVER = ACCELERATORS["rocm"].driver_label
 
 KNOWN = (
     ARCHITECTURE, SYSTEM, *COMPUTE, *DRIVER, *OLD_DRIVER, *KERNEL, OS_ID, OS_VERSION, AMD_DEVICE, AMD_PRODUCT, AMD_DRIVER,
@@ -62,7 +62,7 @@ class LabelSet(Struct, frozen=True, kw_only=True):
     hosts: tuple[Host, ...]
 
 
-def label_sets(listed: Iterable[ListedHost]) -> tuple[LabelSet, ...]:
+def label_sets(listed: Iterable[InventoryHost]) -> tuple[LabelSet, ...]:
     """Group hosts by their labels: those Kubernetes told, else those their facts come to. The order is that of the hosts."""
     own: dict[tuple[int, int], Mapping[str, str]] = {}
     found: dict[frozenset[tuple[str, str]], tuple[Mapping[str, str], list[str], dict[int, Host]]] = {}

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from provisioner.fleet.cover import Bound
     from provisioner.grounds.conflict import Conflict
     from provisioner.grounds.requirement import Ground
-    from provisioner.host.roster import ListedHost
+    from provisioner.host.inventory import InventoryHost
     from provisioner.solve.stack import Stack
 
 
@@ -37,7 +37,7 @@ class FleetStack(Struct, frozen=True, kw_only=True):
     chosen: tuple[Note, ...] = ()
 
     @property
-    def hosts(self) -> tuple[ListedHost, ...]:
+    def hosts(self) -> tuple[InventoryHost, ...]:
         """Every host it serves, class by class."""
         return tuple(member for one in self.classes for member in one.members)
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from provisioner.host.roster import ListedHost
+    from provisioner.host.inventory import InventoryHost
 
 _NUMBERED = re.compile(r"(.*?)(\d+)(\D*)")
 _RUN = 3
 """So many numbers in a row are a run."""
 
 
-def folded(hosts: Iterable[ListedHost], *, most: int = 6) -> str:
+def folded(hosts: Iterable[InventoryHost], *, most: int = 6) -> str:
     """The names of hosts in their order, runs of numbers as one (`node-07 … node-31`); after `most` the rest is counted."""
     runs = list(_runs(list(hosts)))
     shown = [_said(run) for run in runs[:most]]
@@ -23,9 +23,9 @@ def folded(hosts: Iterable[ListedHost], *, most: int = 6) -> str:
     return ", ".join([*shown, f"and {left:,} more"] if left else shown)
 
 
-def _runs(hosts: list[ListedHost]) -> Iterator[list[ListedHost]]:
+def _runs(hosts: list[InventoryHost]) -> Iterator[list[InventoryHost]]:
     """Hosts whose names count up by one, in one list each."""
-    run: list[ListedHost] = []
+    run: list[InventoryHost] = []
     for host in hosts:
         if run and not _follows(run[-1].name, host.name):
             yield run
@@ -43,6 +43,6 @@ def _follows(first: str, second: str) -> bool:
     return is_padded and int(other[2]) == int(one[2]) + 1
 
 
-def _said(run: list[ListedHost]) -> str:
+def _said(run: list[InventoryHost]) -> str:
     names = [f"{host.name} ({host.count:,})" if host.count > 1 else host.name for host in run]
     return ", ".join(names) if len(names) < _RUN else f"{names[0]} … {names[-1]}"

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from provisioner.fleet.model import FleetAnswer
+    from provisioner.host.inventory import InventoryHost
     from provisioner.host.model import Host
-    from provisioner.host.roster import ListedHost
     from provisioner.matrix.model import Matrix
 
 
@@ -42,7 +42,7 @@ class _Named:
         self._capabilities = capabilities
         self._hosts: dict[tuple[int, str], tuple[Host, Host]] = {}
 
-    def listed(self, hosts: Iterable[ListedHost], platform: str) -> Iterator[ListedHost]:
+    def listed(self, hosts: Iterable[InventoryHost], platform: str) -> Iterator[InventoryHost]:
         """The hosts whose labels are worked out from their facts with what the matrix knows of their GPUs."""
         for one in hosts:
             yield one if one.labels else replace(one, host=self._host(one.host, platform))
@@ -52,9 +52,7 @@ class _Named:
         key = (id(host), "" if host.platform else platform)
         if key not in self._hosts:
             gpus = tuple(
-                replace(gpu, compute_capability=self._capabilities.get(gpu.name or ""))
-                if gpu.compute_capability is None and gpu.gfx is None
-                else gpu
+                replace(gpu, compute_capability=self._capabilities.get(gpu.name or "")) if gpu.target is None else gpu
                 for gpu in host.gpus or ()
             )
             update = {"platform": host.platform or platform, **({"gpus": gpus} if host.gpus else {})}

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from provisioner.accelerators import GPU_DRIVERS
 from provisioner.errors import UnavailableError
 from provisioner.fleet.effects import marked
 from provisioner.fleet.model import FleetStack, Note
+from provisioner.host.facts import stated
 from provisioner.request import TargetHost
 from provisioner.solve.outcome.answer import BASES, answer
 from provisioner.solve.problem import join
 from provisioner.solve.requirement import Key
-from provisioner.solve.rules.facts import stated
 from provisioner.solve.search.resolve import decide
 from provisioner.solve.search.universe import Universe, violations
 from provisioner.versions import Version
@@ -35,9 +36,6 @@ if TYPE_CHECKING:
 THE_HOST = "the host"
 VERIFIED = 16
 """How many classes are verified in one problem: what is said about a stack costs more than its share for every host more."""
-
-INSTALLED = ("driver", "amdgpu", "webdriver", "cuda_driver")
-"""What a host may leave open because somebody can install it."""
 
 
 class _Notes(Struct):
@@ -147,7 +145,7 @@ class _Block:
     def installed(self, pins: Mapping[Key, Candidate]) -> Iterator[tuple[int, str]]:
         """What was chosen on a host because the host does not state it, and can be installed; a driver with its modules."""
         for key, candidate in pins.items():
-            if key.scope in self._hosts and key.name in INSTALLED:
+            if key.scope in self._hosts and key.name in GPU_DRIVERS:
                 index, one = self._hosts[key.scope]
                 if stated(one.host, key.name) is None:
                     module = pins.get(Key(f"{key.name}_module", key.scope))

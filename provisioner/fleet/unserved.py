@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from provisioner.components import LEADS
 from provisioner.fleet.model import Unserved
 from provisioner.grounds.conflict import Conflict, Fix, Member, member_of
 from provisioner.grounds.edit import AddPlatform, SetAccelerator
 from provisioner.grounds.requirement import FactOf, FleetCallsFor, Ground, HostFact, HostGpu, NoGpu, SpecPlatforms
 from provisioner.grounds.source import MatrixRow
+from provisioner.host.facts import stated
 from provisioner.solve.explain.conflict import described, explain_conflict
 from provisioner.solve.joint import NoStackError, solve_system
 from provisioner.solve.problem import join
-from provisioner.solve.rules.facts import stated
 from provisioner.solve.search.complete import CompleteSearch
 from provisioner.solve.search.universe import Universe
 from provisioner.words.ground import say
@@ -122,7 +123,7 @@ class Explaining:
             stack = solve_system(join(self._matrix, edit.apply(tried)))
         except NoStackError:
             return ()
-        names = ("pytorch", "pytorch_build", "tensorflow", "jax", "cuda", "rocm", "python")
+        names = (name for lead in (*LEADS, "python") for name in (lead, f"{lead}_build"))
         gives = {name: stack.components[name] for name in names if name in stack.components}
         return (Fix(edits=(edit,), gives=gives),)
 
@@ -143,5 +144,5 @@ def _facts_in(members: Iterable[Member]) -> Iterator[Ground]:
 
 def _facts(host: Host, read: frozenset[str]) -> tuple[object, ...]:
     """What a host states of some components; GPUs and virtualization are read by requirements of others, and always count."""
-    gpus = None if host.gpus is None else frozenset((gpu.name, gpu.compute_capability, gpu.gfx) for gpu in host.gpus)
+    gpus = None if host.gpus is None else frozenset((gpu.name, gpu.target) for gpu in host.gpus)
     return (gpus, host.virtualization, *(stated(host, name) for name in sorted(read)))

@@ -10,21 +10,17 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from provisioner.host.model import Driver, Host, HostGpu, Jetson, OperatingSystem, SecureBoot
+from provisioner.accelerators import ACCELERATORS, accelerator_of_target
+from provisioner.host.facts import with_fact
+from provisioner.host.model import HostGpu
 
 if TYPE_CHECKING:
     from provisioner.grounds.requirement import Ground
+    from provisioner.host.model import Host
     from provisioner.request import Request
 
 LEFT_OUT = "left out"
 """What the contract calls the change of a line or host that goes."""
-
-_DRIVER_KINDS = {"driver": "nvidia", "amdgpu": "amdgpu", "webdriver": "webdriver"}
-_SECURE_BOOT = {
-    "disabled": SecureBoot(enabled=False),
-    "enrolled": SecureBoot(enabled=True, mok_enrolled=True),
-    "enforced": SecureBoot(enabled=True, mok_enrolled=False),
-}
 
 
 class Edit(Struct, frozen=True):
@@ -372,31 +368,16 @@ class SetFact(Edit, frozen=True, kw_only=True):
         return replace(request, hosts=tuple(hosts))
 
     def _changed(self, host: Host) -> Host:
-        if self.name in _DRIVER_KINDS:
-            driver = host.driver or Driver(kind=_DRIVER_KINDS[self.name])  # type: ignore[arg-type]
-            return replace(host, driver=replace(driver, version=self.value))
-        if self.name == "driver_module":
-            return replace(host, driver=replace(host.driver or Driver(), module=self.value))
         if self.name == "gpu":
             return replace(host, gpus=tuple(self._changed_gpu(gpu) for gpu in host.gpus or ()))
-        first, _, rest = self.value.partition(" " if self.name == "os" else "+")
-        made: dict[str, object] = {
-            "macos": OperatingSystem(id="macos", version=first, build=rest or None),
-            "os": OperatingSystem(id=first, version=rest or None),
-            "secure_boot": _SECURE_BOOT.get(self.value),
-            "loaded_modules": () if self.value == "free" else (self.value,),
-            "jetson": Jetson(l4t=self.value),
-        }
-        return replace(host, **{"os" if self.name == "macos" else self.name: made.get(self.name, self.value)})
+        return with_fact(host, self.name, self.value)
 
     def _changed_gpu(self, gpu: HostGpu) -> HostGpu:
         """Return a GPU of the other device; which product that is, a device does not say."""
-        stated = gpu.compute_capability or gpu.gfx
-        if stated != self.today and (stated is not None or gpu.name not in self.products):
+        if gpu.target != self.today and (gpu.target is not None or gpu.name not in self.products):
             return gpu
-        if self.value.startswith("gfx"):
-            return HostGpu(gfx=self.value, count=gpu.count)
-        return HostGpu(compute_capability=self.value, count=gpu.count)
+        accelerator = accelerator_of_target(self.value) or ACCELERATORS["cuda"]
+        return HostGpu(count=gpu.count, **{accelerator.target_key: self.value})
 
 
 class DropHost(Edit, frozen=True, kw_only=True):

@@ -1,47 +1,31 @@
-"""Inspects a machine: the only module that decides where each fact of a host profile is read."""
+"""Inspects a machine: where each fact of a host profile is read, but for its GPUs and their driver, which `graphics` finds."""
 
 from __future__ import annotations
 
 import os
+import sys
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
+from provisioner.components import ABSENT
 from provisioner.errors import UsageError
-from provisioner.host import macos
-from provisioner.host.firmware import find_secure_boot
-from provisioner.host.graphics import NVIDIA, find_graphics, pci_devices
-from provisioner.host.model import Host, Jetson, OperatingSystem
-from provisioner.host.parse import (
-    GPU_HOLDERS,
-    parse_container_cgroup,
-    parse_cpu_platform,
-    parse_elf_machine,
-    parse_glibc_banner,
-    parse_glibc_confstr,
-    parse_glibc_file_name,
-    parse_hypervisor,
-    parse_init_environment,
-    parse_kernel_architecture,
-    parse_kernel_banner,
-    parse_kernel_gcc,
-    parse_kernel_release,
-    parse_modules,
-    parse_os_release,
-    parse_platform,
-    parse_wsl,
-)
-from provisioner.host.parse_nvidia import parse_kernel_module, parse_tegra_release
-from provisioner.host.software import Software
-from provisioner.host.tree import Tree
+from provisioner.host import parse
+from provisioner.host.graphics import LIBRARY_DIRECTORIES, NVIDIA, find_graphics, pci_devices
+from provisioner.host.machine import Machine
+from provisioner.host.model import Driver, Host, HostGpu, Jetson, Libraries, OperatingSystem, SecureBoot
+from provisioner.host.parse import GPU_HOLDERS
+from provisioner.platforms import platform_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
-Platform = Literal["linux/amd64", "linux/arm64", "macos/x86_64", "macos/arm64"]
-Virtualization = Literal["none", "wsl1", "wsl2", "vm", "container"]
+    from provisioner.host.parse import PciDevice
+    from provisioner.platforms import PlatformName
 
+_MACOS_RELEASE = "System/Library/CoreServices/SystemVersion.plist"
 _LIBC_DIRECTORIES = (
     "usr/lib/x86_64-linux-gnu",
     "usr/lib/aarch64-linux-gnu",
@@ -50,7 +34,18 @@ _LIBC_DIRECTORIES = (
     "lib/aarch64-linux-gnu",
     "lib64",
 )
-_HEADER_BYTES = 20
+_PROGRAM_DIRECTORIES = ("usr/bin", "usr/local/bin", "usr/local/nvidia/toolkit")
+_TOOLKIT_PROGRAMS = ("nvidia-ctk", "nvidia-container-runtime", "nvidia-container-toolkit")
+
+_EFI_VARIABLES = "sys/firmware/efi/efivars"
+_EFI_GLOBAL = "8be4df61-93ca-11d2-aa0d-00e098032b8c"
+_SHIM = "605dab50-e046-4300-abb6-3dd810dd8b23"
+"""Owners of EFI variables: EFI_GLOBAL_VARIABLE of the UEFI specification, and shim's own (shim, lib/guid.c)."""
+
+_SIGNING_KEYS = ("var/lib/shim-signed/mok/MOK.der", "var/lib/dkms/mok.pub")
+"""The certificate DKMS signs with: Ubuntu's and Debian's. Both are DER files, which MokListRT holds byte by byte."""
+
+_ELF_HEADER_BYTES = 20
 
 
 class Inspection(Struct, frozen=True, kw_only=True):
@@ -61,7 +56,7 @@ class Inspection(Struct, frozen=True, kw_only=True):
 
 
 def inspect_host(root: Path = Path("/"), *, gpu_names: Mapping[str, tuple[str, str]] | None = None) -> Inspection:
-    """Read the facts of this machine, or of a saved tree of files; what is not found stays unknown.
+    """Read the facts of this machine, or of a saved tree of files; a fact that is not found stays unknown.
 
     `gpu_names` maps a PCI device id (`2330`), or the name of a GPU that has none (Jetson), to product and compute
     capability, for machines whose driver cannot be asked.
@@ -71,116 +66,244 @@ def inspect_host(root: Path = Path("/"), *, gpu_names: Mapping[str, tuple[str, s
         raise UsageError(
             f"`{root}` is not a directory", hints=("give --root the folder that holds the machine's proc, sys and etc",)
         )
-    tree = Tree(Path("/") if root.resolve() == Path("/") else root)
-    if macos.is_macos(tree):
-        return Inspection(host=macos.inspect_mac(tree), notes=("gpus: not read on macOS; add them to the profile",))
-    return _Machine(tree, gpu_names or {}).inspection()
+    machine = Machine(Path("/") if root.resolve() == Path("/") else root)
+    if machine.exists(_MACOS_RELEASE):
+        return Inspection(host=_inspect_mac(machine), notes=("gpus: not read on macOS; add them to the profile",))
+    return _Linux(machine).inspection(gpu_names or {})
 
 
-class _Machine:
-    """One Linux machine."""
+def _inspect_mac(machine: Machine) -> Host:
+    """Read the property lists of a Mac; the rest is asked of the running machine alone."""
+    release = machine.text(_MACOS_RELEASE)
+    bundle = machine.text("Library/Extensions/NVDAStartupWeb.kext/Contents/Info.plist")
+    web_driver = parse.web_driver(parse.plist_string(bundle, "CFBundleGetInfoString") or "")
+    running = os.uname() if machine.is_live else None
+    return Host(
+        platform=platform_of("macos", running.machine) if running is not None else None,
+        os=OperatingSystem(
+            id="macos",
+            version=parse.plist_string(release, "ProductVersion"),
+            build=parse.plist_string(release, "ProductBuildVersion"),
+        ),
+        kernel=running.release if running is not None else None,
+        driver=Driver(kind="webdriver", version=web_driver) if web_driver else None,
+        python_arch=running.machine if running is not None else None,
+        cuda_driver=parse.plist_string(
+            machine.text("Library/Frameworks/CUDA.framework/Versions/A/Resources/Info.plist"), "CFBundleVersion"
+        ),
+        sip=parse.sip(machine.ask("csrutil", "status")),
+        xcode=parse.plist_string(machine.text("Applications/Xcode.app/Contents/version.plist"), "CFBundleShortVersionString"),
+    )
 
-    def __init__(self, tree: Tree, gpu_names: Mapping[str, tuple[str, str]]) -> None:
-        self.tree = tree
-        self.gpu_names = gpu_names
-        self.software = Software(tree)
-        self.banner = tree.text("proc/version") or ""
-        self.kernel = parse_kernel_release(tree.text("proc/sys/kernel/osrelease") or "") or parse_kernel_banner(self.banner)
 
-    def inspection(self) -> Inspection:
-        virtualization = self._virtualization()
-        is_container = virtualization == "container"
-        is_wsl = parse_wsl(self.kernel or "") is not None
-        graphics = find_graphics(self.tree, kernel=self.kernel, is_wsl=is_wsl, gpu_names=self.gpu_names)
+class _Linux:
+    """One Linux machine: a method or property for each fact, in the order of a profile."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._banner = machine.text("proc/version")
+        self._kernel = parse.kernel_release(machine.text("proc/sys/kernel/osrelease")) or parse.kernel_banner(self._banner)
+        self._is_wsl = parse.wsl(self._kernel or "") is not None
+
+    def inspection(self, gpu_names: Mapping[str, tuple[str, str]]) -> Inspection:
+        graphics = find_graphics(self._machine, kernel=self._kernel, is_wsl=self._is_wsl, gpu_names=gpu_names)
         host = Host(
             platform=self._platform(),
             os=self._operating_system(),
-            kernel=self.kernel,
+            kernel=self._kernel,
             glibc=self._glibc(),
             driver=graphics.driver,
             gpus=graphics.gpus,
-            container_toolkit=self.software.container_toolkit(is_container=is_container),
-            secure_boot=find_secure_boot(self.tree, is_container=is_container),
-            kernel_headers=self.software.kernel_headers(self.kernel),
-            kernel_gcc=parse_kernel_gcc(self.banner),
-            gcc=self.software.gcc(),
-            nvcc=self.software.nvcc(),
+            container_toolkit=self._container_toolkit(),
+            secure_boot=self._secure_boot(),
+            kernel_headers=self._kernel_headers(),
+            kernel_gcc=parse.kernel_gcc(self._banner),
+            gcc=self._gcc(),
+            nvcc=self._nvcc(),
             loaded_modules=self._loaded_modules(),
-            python_arch=self.software.python_arch(),
-            libraries=self.software.libraries(),
+            python_arch=self._python_arch(),
+            libraries=self._libraries(),
             userspace_driver=graphics.userspace,
-            fabric_manager=self.software.fabric_manager(),
-            virtualization=virtualization,
+            fabric_manager=self._fabric_manager(),
+            nvswitch=self._nvswitch(graphics.gpus),
+            virtualization=self._virtualization(),
             jetson=self._jetson(),
         )
         return Inspection(host=host, notes=graphics.notes)
 
-    def _platform(self) -> Platform | None:
+    def _platform(self) -> PlatformName | None:
         """The machine's architecture: the kernel's word on this machine, else whichever file of the tree tells."""
-        module = parse_kernel_module(self.tree.text("proc/driver/nvidia/version") or "")
+        module = parse.kernel_module(self._machine.text("proc/driver/nvidia/version"))
         machines = (
-            os.uname().machine if self.tree.is_live else "",
-            parse_kernel_architecture(self.kernel or "") or "",
-            module.machine or "" if module else "",
-            *(parse_elf_machine(self.tree.bytes(path, most=_HEADER_BYTES) or b"") or "" for path in ("usr/bin/env", "bin/sh")),
+            os.uname().machine if self._machine.is_live else "",
+            parse.kernel_architecture(self._kernel or ""),
+            module.machine if module else "",
+            *(self._elf_machine(path) for path in ("usr/bin/env", "bin/sh")),
+            parse.cpu_machine(self._machine.text("proc/cpuinfo")),
         )
-        found = next((platform for machine in machines if (platform := parse_platform(machine))), None)
-        return cast("Platform | None", found or parse_cpu_platform(self.tree.text("proc/cpuinfo") or ""))
+        return next((platform for machine in machines if machine and (platform := platform_of("linux", machine))), None)
 
     def _operating_system(self) -> OperatingSystem | None:
         # /usr/lib/os-release is where os-release(5) says to look when /etc has none.
-        texts = (self.tree.text(path) or "" for path in ("etc/os-release", "usr/lib/os-release"))
-        found = next((release for text in texts if (release := parse_os_release(text))), None)
+        texts = (self._machine.text(path) for path in ("etc/os-release", "usr/lib/os-release"))
+        found = next((release for text in texts if (release := parse.os_release(text))), None)
         return OperatingSystem(id=found[0], version=found[1]) if found else None
 
     def _glibc(self) -> str | None:
-        if self.tree.is_live:
-            return _own_glibc()
+        if self._machine.is_live:
+            try:
+                return parse.glibc_confstr(os.confstr("CS_GNU_LIBC_VERSION") or "")
+            except (ValueError, OSError):
+                return None  # musl has no such name
         for directory in _LIBC_DIRECTORIES:
-            names = self.tree.names(directory) or ()
-            named = next((version for name in names if (version := parse_glibc_file_name(name))), None)
-            found = named or parse_glibc_banner(self.tree.bytes(f"{directory}/libc.so.6") or b"")
+            names = self._machine.names(directory) or ()
+            named = next((version for name in names if (version := parse.glibc_file_name(name))), None)
+            found = named or parse.glibc_banner(self._machine.bytes(f"{directory}/libc.so.6") or b"")
             if found:
                 return found
         return None
 
+    def _container_toolkit(self) -> str | None:
+        """The NVIDIA Container Toolkit's version; `none` only where every place it could be was seen to be without it."""
+        version = self._package("nvidia-container-toolkit") or self._package("nvidia-container-toolkit-base")
+        version = version or parse.container_toolkit(self._machine.ask("nvidia-ctk", "--version"))
+        # A container does not see the toolkit that serves it, nor a distribution without dpkg its packages.
+        if version is not None or self._is_container or self._packages is None:
+            return version
+        names = {name for directory in _PROGRAM_DIRECTORIES for name in self._machine.names(directory) or ()}
+        return None if names & set(_TOOLKIT_PROGRAMS) else ABSENT
+
+    def _secure_boot(self) -> SecureBoot | None:
+        """Secure Boot from the EFI variables; a machine without EFI has none, a container does not show."""
+        flag = self._efi_flag(f"SecureBoot-{_EFI_GLOBAL}")
+        if flag is None:
+            # Container engines mask /sys/firmware, so only elsewhere does its absence say that the machine booted by BIOS.
+            has_bios = self._machine.exists("sys/firmware") and not self._machine.exists("sys/firmware/efi")
+            return SecureBoot(enabled=False) if has_bios and not self._is_container else None
+        # `mokutil --disable-validation`: the firmware still verifies shim, but the kernel then accepts unsigned modules.
+        is_ignored = self._efi_flag(f"MokSBStateRT-{_SHIM}") is True
+        enrolled = self._machine.bytes(f"{_EFI_VARIABLES}/MokListRT-{_SHIM}")
+        keys = [content for path in _SIGNING_KEYS if (content := self._machine.bytes(path))]
+        is_enrolled = None if enrolled is None or not keys else any(key in enrolled for key in keys)
+        return SecureBoot(enabled=flag and not is_ignored, mok_enrolled=is_enrolled)
+
+    def _efi_flag(self, variable: str) -> bool | None:
+        return parse.efi_flag(self._machine.bytes(f"{_EFI_VARIABLES}/{variable}") or b"")
+
+    def _kernel_headers(self) -> str | None:
+        """The kernel the installed headers of the running kernel are for; `none` when its modules are there without them."""
+        place = f"lib/modules/{self._kernel}"
+        if self._kernel is None or not self._machine.exists(place):
+            return None
+        if not self._machine.exists(f"{place}/build/Makefile"):
+            return ABSENT
+        return parse.kernel_release(self._machine.text(f"{place}/build/include/config/kernel.release")) or self._kernel
+
+    def _gcc(self) -> str | None:
+        """The version of the `gcc` that is run by default."""
+        # /usr/bin/gcc -> gcc-12, or x86_64-linux-gnu-gcc-12; the package of that name has the full version.
+        major = self._machine.link_name("usr/bin/gcc").rpartition("gcc-")[2]
+        version = self._package(f"gcc-{major}") if major.isdecimal() else None
+        return version or parse.gcc_version(self._machine.ask("gcc", "-dumpfullversion"))
+
+    def _nvcc(self) -> str | None:
+        """The CUDA toolkit in /usr/local/cuda, as its own file states it, else the one whose nvcc is run by default."""
+        version = parse.cuda_json(self._machine.text("usr/local/cuda/version.json"))
+        version = version or parse.cuda_text(self._machine.text("usr/local/cuda/version.txt"))
+        return version or parse.nvcc(self._machine.ask("nvcc", "--version"))
+
     def _loaded_modules(self) -> tuple[str, ...] | None:
         """What else holds or may hold the GPU: loaded modules and, where it is built in, the driver of the device."""
-        text = self.tree.text("proc/modules")
-        holders = {device.driver for device in pci_devices(self.tree) or () if device.vendor == NVIDIA}
-        if text is None and not holders & set(GPU_HOLDERS):
+        loaded = self._machine.bytes("proc/modules")
+        holders = {device.driver for device in self._nvidia_devices}
+        if loaded is None and not holders & set(GPU_HOLDERS):
             return None
-        return tuple(name for name in GPU_HOLDERS if name in holders or name in parse_modules(text or ""))
+        holders |= set(parse.modules((loaded or b"").decode("utf-8", "replace")))
+        return tuple(name for name in GPU_HOLDERS if name in holders)
 
-    def _virtualization(self) -> Virtualization | None:
-        wsl = parse_wsl(self.kernel or "")
-        if self._is_container():
+    def _python_arch(self) -> str | None:
+        """The architecture of the interpreter: this process's own, or that of the tree's python3."""
+        return self._elf_machine(sys.executable if self._machine.is_live else "usr/bin/python3")
+
+    def _libraries(self) -> Libraries | None:
+        """System copies of the libraries that wheels bring themselves; None when none was found."""
+        searched = os.environ.get("LD_LIBRARY_PATH", "").split(":") if self._machine.is_live else []
+        on_path = self._names(directory for directory in searched if directory.startswith("/"))
+        system = self._names((*LIBRARY_DIRECTORIES, "usr/local/cuda/lib64"))
+        found = {
+            key: _newest(parse.library_file_name(name, f"lib{key}") for name in on_path | system)
+            for key in ("cudnn", "nccl", "cublas")
+        }
+        if not any(found.values()):
+            return None
+        shadows = any(parse.library_file_name(name, f"lib{key}") for name in on_path for key in found)
+        return Libraries(**found, on_path=("LD_LIBRARY_PATH",) if shadows else ())
+
+    def _fabric_manager(self) -> str | None:
+        """The Fabric Manager that NVSwitch machines need in their driver's version."""
+        packages = self._packages or {}
+        named = sorted(name for name in packages if name.startswith("nvidia-fabricmanager") and "dev" not in name)
+        version = self._package(named[-1]) if named else None
+        return version or parse.fabric_manager(self._machine.ask("nv-fabricmanager", "--version"))
+
+    def _nvswitch(self, gpus: tuple[HostGpu, ...] | None) -> Literal["present", "none"] | None:
+        """Whether an NVSwitch joins the GPUs, so that CUDA fails with error 802 until a Fabric Manager runs.
+
+        It is a bridge of NVIDIA's on the PCI bus (pci.ids: `22a3 GH100 [H100 NVSwitch]`), but beside GPUs of compute capability
+        10, where it is managed through InfiniBand (Fabric Manager User Guide, Systems Using Fourth Generation NVSwitches).
+        """
+        if any(device.device_class == "0680" for device in self._nvidia_devices):
+            return "present"
+        targets = [gpu.compute_capability for gpu in gpus or ()]
+        would_show = self._nvidia_devices and targets and all(target and not target.startswith("10.") for target in targets)
+        return "none" if would_show else None
+
+    def _virtualization(self) -> Literal["none", "wsl1", "wsl2", "vm", "container"] | None:
+        if self._is_container:
             return "container"
+        wsl = parse.wsl(self._kernel or "")
         if wsl is not None:
-            return cast("Virtualization", wsl)
-        if self.tree.exists("sys/hypervisor/type"):
+            return wsl
+        if self._machine.exists("sys/hypervisor/type"):
             return "vm"
-        is_guest = parse_hypervisor(self.tree.text("proc/cpuinfo") or "")
+        is_guest = parse.hypervisor(self._machine.text("proc/cpuinfo"))
         return None if is_guest is None else "vm" if is_guest else "none"
 
+    def _jetson(self) -> Jetson | None:
+        release = parse.tegra_release(self._machine.text("etc/nv_tegra_release"))
+        jetpack = self._package("nvidia-jetpack")
+        return Jetson(l4t=release, jetpack=jetpack) if release or jetpack else None
+
+    @cached_property
     def _is_container(self) -> bool:
         """Docker and Podman leave a marker, systemd's container interface a variable, the kernel a control group."""
         return (
-            self.tree.exists(".dockerenv")
-            or self.tree.exists("run/.containerenv")
-            or parse_init_environment(self.tree.text("proc/1/environ") or "")
-            or parse_container_cgroup(self.tree.text("proc/1/cgroup") or "")
+            self._machine.exists(".dockerenv")
+            or self._machine.exists("run/.containerenv")
+            or parse.init_environment(self._machine.text("proc/1/environ"))
+            or parse.container_cgroup(self._machine.text("proc/1/cgroup"))
         )
 
-    def _jetson(self) -> Jetson | None:
-        release = parse_tegra_release(self.tree.text("etc/nv_tegra_release") or "")
-        jetpack = self.software.jetpack()
-        return Jetson(l4t=release, jetpack=jetpack) if release or jetpack else None
+    @cached_property
+    def _nvidia_devices(self) -> tuple[PciDevice, ...]:
+        return tuple(device for device in pci_devices(self._machine) or () if device.vendor == NVIDIA)
+
+    @cached_property
+    def _packages(self) -> dict[str, str] | None:
+        """Debian packages and their versions; None on other distributions."""
+        status = self._machine.text("var/lib/dpkg/status")
+        return parse.dpkg_status(status) if status else None
+
+    def _package(self, name: str) -> str | None:
+        return parse.package_version((self._packages or {}).get(name, ""))
+
+    def _elf_machine(self, path: str) -> str | None:
+        return parse.elf_machine(self._machine.bytes(path, most=_ELF_HEADER_BYTES) or b"")
+
+    def _names(self, directories: Iterable[str]) -> set[str]:
+        return {name for directory in directories for name in self._machine.names(directory) or ()}
 
 
-def _own_glibc() -> str | None:
-    """The C library of this process; musl has no such name."""
-    try:
-        return parse_glibc_confstr(os.confstr("CS_GNU_LIBC_VERSION") or "")
-    except (ValueError, OSError):
-        return None
+def _newest(versions: Iterable[str | None]) -> str | None:
+    known = {version for version in versions if version}
+    return max(known, key=lambda version: tuple(int(part) for part in version.split(".")), default=None)

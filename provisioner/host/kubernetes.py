@@ -1,4 +1,4 @@
-"""Kubernetes nodes as hosts: what a node object and the labels of feature discovery say, and nothing they leave open.
+"""Reads Kubernetes nodes as hosts: the facts in a node object and in the labels of feature discovery, and no others.
 
 Labels were read in NVIDIA/k8s-device-plugin v0.20.0 (docs/gpu-feature-discovery/README.md, internal/lm/nvml.go, resource.go,
 mig-strategy.go, vgpu.go), NVIDIA/gpu-operator (controllers/state_manager.go), kubernetes-sigs/node-feature-discovery
@@ -14,23 +14,25 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from provisioner.accelerators import ACCELERATORS, GPU_ACCELERATORS
+from provisioner.host import parse
 from provisioner.host.model import Driver, Host, HostGpu, OperatingSystem
-from provisioner.host.parse import parse_kernel_release
+from provisioner.platforms import platform_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from provisioner.document import KeyPath
-    from provisioner.host.products import Products
 
-    Wrong = Callable[[KeyPath, str], None]
+    Mistakes = list[tuple[KeyPath, str]]
 
-_NVIDIA, _AMD, _NFD = "nvidia.com/", "amd.com/", "feature.node.kubernetes.io/"
+_NVIDIA, _AMD = ACCELERATORS["cuda"].node_labels, ACCELERATORS["rocm"].node_labels
+_NFD = "feature.node.kubernetes.io/"
 _DRIVER = ("driver-version.major", "driver-version.minor", "driver-version.revision")
 _OLD_DRIVER = ("driver.major", "driver.minor", "driver.rev")
 _VERSION = re.compile(r"\d+(?:\.\d+){1,2}")
-_PCI_GPU = re.compile(rf"{re.escape(_NFD)}pci-(?:(?P<class>03|12)[0-9a-f]{{2}}_)?(?P<vendor>10de|1002)(?:[_.].*)?\.present")
-_PLATFORMS = {"amd64": "linux/amd64", "arm64": "linux/arm64"}
+_VENDORS = "|".join(row.pci_vendor.lower() for row in GPU_ACCELERATORS)
+_PCI_GPU = re.compile(rf"{re.escape(_NFD)}pci-(?:(?P<class>03|12)[0-9a-f]{{2}}_)?(?P<vendor>{_VENDORS})(?:[_.].*)?\.present")
 _KEPT = re.compile(
     r"kubernetes\.io/(?:arch|os)|node\.kubernetes\.io/instance-type"
     r"|nvidia\.com/(?:cuda|gpu|mig|mps|vgpu)\..*|amd\.com/gpu\..*"
@@ -46,9 +48,38 @@ _PRETTY = (
 )
 """`status.nodeInfo.osImage` is the PRETTY_NAME of /etc/os-release: `Ubuntu 22.04.5 LTS`, `Amazon Linux 2023.5.20240916`."""
 
+_AMD_FORMS = re.compile(r"(?: (?:OAM|VF|HF))+$")
+"""What follows a product of AMD's in libdrm's amdgpu.ids and on its board: form and virtual function, not another chip."""
+
+
+class Products:
+    """The known GPU products: `targets` maps each, or its PCI device id (`74A1`), to its target (`8.0`, `gfx942`)."""
+
+    def __init__(self, targets: Mapping[str, str]) -> None:
+        self._targets = targets
+        self._by_label = {product_label(name): name for name in targets}
+
+    def find(self, label: str) -> str | None:
+        """Return the product that GPU feature discovery calls `NVIDIA-A100-SXM4-80GB`; older drivers leave the vendor out."""
+        return self._by_label.get(label) or self._by_label.get(f"NVIDIA-{label}")
+
+    def find_amd(self, label: str) -> str | None:
+        """Return the product that AMD's node labeller calls `AMD_Instinct_MI300X_OAM`."""
+        name = label.replace("_", " ")
+        return next((one for one in (name, _AMD_FORMS.sub("", name)) if one in self._targets), None)
+
+    def target(self, name: str) -> str | None:
+        """Return the target of a product, None for an unknown one."""
+        return self._targets.get(name)
+
+
+def product_label(name: str) -> str:
+    """`NVIDIA A100-SXM4-80GB` -> `NVIDIA-A100-SXM4-80GB`, as internal/lm/resource.go of GPU feature discovery spells it."""
+    return "-".join(re.sub(r"[^A-Za-z0-9\-_. ]", "", name).split())
+
 
 class Node(Struct, frozen=True, kw_only=True):
-    """One node: its name, facts, the labels that tell of hardware and software, and what else is worth knowing about it."""
+    """One node: its name, its facts, the labels that tell of hardware and software, and notes for a person beside the facts."""
 
     name: str
     host: Host
@@ -61,94 +92,102 @@ def is_kubernetes(data: object) -> bool:
     return isinstance(data, Mapping) and "kind" in data and not data.keys().isdisjoint({"apiVersion", "items", "metadata"})
 
 
-def node_objects(data: Mapping[str, Any], wrong: Wrong) -> Iterator[tuple[KeyPath, Mapping[str, Any]]]:
-    """The node objects of `kubectl get nodes -o json`, or of one node, each with its path; `wrong` is told of anything else."""
-    kind, items = data.get("kind"), data.get("items")
-    if kind == "Node":
-        yield (), data
-    elif kind not in {"List", "NodeList"}:
-        wrong(("kind",), f"`{kind}` is neither a Node nor a List of them: save what `kubectl get nodes -o json` prints")
-    elif not isinstance(items, Sequence) or isinstance(items, str):
-        wrong(("items",), "must be a list of nodes")
-    else:
-        for index, item in enumerate(items):
-            if not isinstance(item, Mapping):
-                wrong(("items", index), "must be a node")
-            elif item.get("kind", "Node") != "Node":
-                wrong(("items", index, "kind"), f"`{item['kind']}` is not a Node")
-            else:
-                yield ("items", index), item
-
-
 class NodeReader:
-    """Reads nodes; those that say the same share one `Host`, and one mapping of labels, so that folding them is cheap."""
+    """Reads nodes; those that say the same share one `Host`, and one mapping of labels, so that folding them is cheap.
+
+    `mistakes` are the paths in the document that was read and what is wrong there; a mistake of alike nodes is found once.
+    """
 
     def __init__(self, products: Products) -> None:
+        self.mistakes: Mistakes = []
         self._products = products
         self._labels: dict[frozenset[tuple[str, str]], Mapping[str, str]] = {}
         self._facts: dict[tuple[object, ...], tuple[Host, tuple[str, ...]]] = {}
 
-    def read(self, item: Mapping[str, Any], wrong: Wrong) -> Node | None:
-        """Read one node; None when it has no name, and `wrong` is told the path within the node and what is wrong there."""
-        metadata, status = _mapping(item, "metadata", wrong), _mapping(item, "status", wrong)
+    def read(self, data: Mapping[str, Any]) -> Iterator[tuple[KeyPath, Node]]:
+        """Read the nodes of `kubectl get nodes -o json`, or one node, each with its path in the document."""
+        kind, items = data.get("kind"), data.get("items")
+        if kind == "Node":
+            yield from self._node(data, ())
+        elif kind not in {"List", "NodeList"}:
+            text = f"`{kind}` is neither a Node nor a List of them: save what `kubectl get nodes -o json` prints"
+            self.mistakes.append((("kind",), text))
+        elif not isinstance(items, Sequence) or isinstance(items, str):
+            self.mistakes.append((("items",), "must be a list of nodes"))
+        else:
+            for index, item in enumerate(items):
+                if not isinstance(item, Mapping):
+                    self.mistakes.append((("items", index), "must be a node"))
+                elif item.get("kind", "Node") != "Node":
+                    self.mistakes.append((("items", index, "kind"), f"`{item['kind']}` is not a Node"))
+                else:
+                    yield from self._node(item, ("items", index))
+
+    def _node(self, item: Mapping[str, Any], path: KeyPath) -> Iterator[tuple[KeyPath, Node]]:
+        metadata, status = self._mapping(item, "metadata", path), self._mapping(item, "status", path)
         name = metadata.get("name")
         if not isinstance(name, str) or not name:
-            wrong(("metadata", "name"), "a node must have a name")
-            return None
-        told = _mapping(metadata, "labels", _below("metadata", wrong))
-        labels = self._labels_of(told, wrong)
-        info, capacity = (_mapping(status, key, _below("status", wrong)) for key in ("nodeInfo", "capacity"))
+            self.mistakes.append(((*path, "metadata", "name"), "a node must have a name"))
+            return
+        given = self._mapping(metadata, "labels", (*path, "metadata"))
+        labels = self._labels_of(given, path)
+        info, capacity = (self._mapping(status, key, (*path, "status")) for key in ("nodeInfo", "capacity"))
         seen = tuple(_text(info, key) for key in ("architecture", "kernelVersion", "osImage"))
-        amounts = (_text(capacity, "nvidia.com/gpu"), _text(capacity, "amd.com/gpu"))
-        signs = tuple(sorted(key for key in told if _is_sign(key)))
-        facts = (id(labels), seen, amounts, signs)
-        if facts not in self._facts:
-            facts_of = _Facts(labels, info, self._products, wrong)
-            host = facts_of.host(signs, amounts)
-            self._facts[facts] = (host, tuple(facts_of.notes))
-        host, notes = self._facts[facts]
-        return Node(name=name, host=host, labels=labels, notes=(*notes, *_condition(item, status)))
+        amounts = (_text(capacity, f"{_NVIDIA}gpu"), _text(capacity, f"{_AMD}gpu"))
+        signs = tuple(sorted(key for key in given if _is_sign(key)))
+        identity = (id(labels), seen, amounts, signs)
+        if identity not in self._facts:
+            facts = _Facts(labels, info, self._products)
+            self._facts[identity] = (facts.host(signs, amounts), tuple(facts.notes))
+            self.mistakes += (((*path, "metadata", "labels", label), text) for label, text in facts.mistakes)
+        host, notes = self._facts[identity]
+        yield path, Node(name=name, host=host, labels=labels, notes=(*notes, *_condition(item, status)))
 
-    def _labels_of(self, labels: Mapping[str, Any], wrong: Wrong) -> Mapping[str, str]:
+    def _mapping(self, item: Mapping[str, Any], key: str, path: KeyPath) -> Mapping[str, Any]:
+        value = item.get(key)
+        if isinstance(value, Mapping):
+            return value
+        if value is not None:
+            self.mistakes.append(((*path, key), "must be a mapping"))
+        return {}
+
+    def _labels_of(self, labels: Mapping[str, Any], path: KeyPath) -> Mapping[str, str]:
         kept = {}
         for key, value in labels.items():
             if not isinstance(value, str):
-                wrong(("metadata", "labels", key), f"`{value}` is not text; Kubernetes writes every label in quotes")
+                text = f"`{value}` is not text; Kubernetes writes every label in quotes"
+                self.mistakes.append(((*path, "metadata", "labels", key), text))
             elif _KEPT.fullmatch(key) and key not in _OF_ONE_NODE:
                 kept[key] = value
         return self._labels.setdefault(frozenset(kept.items()), kept)
 
 
 class _Facts:
-    """The facts of one node, worked out of its labels and of what its kubelet says."""
+    """The facts of one node, worked out of its labels and of what its kubelet reports; `mistakes` are wrong labels."""
 
-    def __init__(self, labels: Mapping[str, str], info: Mapping[str, Any], products: Products, wrong: Wrong) -> None:
+    def __init__(self, labels: Mapping[str, str], info: Mapping[str, Any], products: Products) -> None:
         self._labels = labels
         self._info = info
         self._products = products
-        self._wrong = wrong
         self.notes: list[str] = []
+        self.mistakes: list[tuple[str, str]] = []
 
     def host(self, signs: tuple[str, ...], amounts: tuple[str, str]) -> Host:
-        """Everything the node says; `signs` are labels that tell a GPU is there or not, `amounts` what kubelet offers."""
+        """Return all facts; `signs` are labels that tell a GPU is there or not, `amounts` the GPUs that kubelet offers."""
         nvidia, amd = (_count(amount) for amount in amounts)
         gpus = self._nvidia(nvidia, signs) or self._amd(amd, signs)
         if gpus is None and _says_none(self._labels, signs):
             gpus = ()
         return Host(
-            platform=self._platform(),
+            platform=platform_of("linux", _text(self._info, "architecture") or self._labels.get("kubernetes.io/arch", "")),
             os=self._system(),
-            kernel=parse_kernel_release(
+            kernel=parse.kernel_release(
                 _text(self._info, "kernelVersion") or self._labels.get(f"{_NFD}kernel-version.full", "")
             ),
             driver=self._driver(),
             gpus=gpus,
             virtualization="vm" if f"{_NFD}cpu-cpuid.HYPERVISOR" in signs or self._is_virtual_gpu() else None,
         )
-
-    def _platform(self) -> Any:  # noqa: ANN401 - one of the model's literals
-        architecture = _text(self._info, "architecture") or self._labels.get("kubernetes.io/arch", "")
-        return _PLATFORMS.get(architecture)
 
     def _system(self) -> OperatingSystem | None:
         identity = self._labels.get(f"{_NFD}system-os_release.ID")
@@ -159,7 +198,7 @@ class _Facts:
         return next((OperatingSystem(id=name, version=match[1]) for match, name in matches if match), None)
 
     def _driver(self) -> Driver | None:
-        """NVIDIA's by the new labels, else by the deprecated ones; a Jetson says `unknown`, having no such driver."""
+        """Return NVIDIA's driver by the new labels, else by the deprecated ones; that of a Jetson is labelled `unknown`."""
         for names in (_DRIVER, _OLD_DRIVER):
             parts = [self._labels.get(f"{_NVIDIA}cuda.{name}", "") for name in names]
             if not any(parts):
@@ -168,18 +207,15 @@ class _Facts:
             if _VERSION.fullmatch(version):
                 return Driver(version=version)
             if set(parts) != {"unknown"}:
-                self._mistake(f"{_NVIDIA}cuda.{names[0]}", f"`{version}` is not the version of a driver")
+                self.mistakes.append((f"{_NVIDIA}cuda.{names[0]}", f"`{version}` is not the version of a driver"))
             return None
         amd = self._labels.get(f"{_AMD}gpu.driver-version")
         if not amd:
             return None
         if not re.fullmatch(r"\d+(?:\.\d+)+(?:[-+.\w]*)", amd):
-            self._mistake(f"{_AMD}gpu.driver-version", f"`{amd}` is not the version of a driver")
+            self.mistakes.append((f"{_AMD}gpu.driver-version", f"`{amd}` is not the version of a driver"))
             return None
         return Driver(version=amd, kind="amdgpu")
-
-    def _mistake(self, label: str, text: str) -> None:
-        self._wrong(("metadata", "labels", label), text)
 
     def _is_virtual_gpu(self) -> bool:
         return self._labels.get(f"{_NVIDIA}vgpu.present") == "true"
@@ -214,12 +250,12 @@ class _Facts:
             return ""
         for name, part in zip(names, parts, strict=True):
             if not re.fullmatch(r"[0-9]{1,3}", part):
-                self._mistake(name, f"`{part}` is not a number" if part else "is missing beside the other half")
+                self.mistakes.append((name, f"`{part}` is not a number" if part else "is missing beside the other half"))
                 return ""
         return ".".join(str(int(part)) for part in parts)
 
     def _others(self, amount: int | None, count: int | None, *, is_divided: bool) -> tuple[HostGpu, ...]:
-        """GPUs that kubelet counts and no label describes: labels are those of one product, whichever came last."""
+        """Return the GPUs that kubelet counts and no label describes: the labels of a node describe one product alone."""
         strategy = self._labels.get(f"{_NVIDIA}gpu.sharing-strategy", "none")
         if amount is None or count is None or is_divided or strategy not in {"none", ""} or amount <= count:
             return ()
@@ -241,7 +277,7 @@ class _Facts:
         )
 
     def _amd_gpu(self, label: str, *, device: str, count: int) -> HostGpu:
-        """One kind of AMD's GPUs; a virtual function has no name of its own, and only its device tells what it is."""
+        """Return one kind of AMD's GPUs; a virtual function has no product name, and its target follows from its device."""
         known = self._products.find_amd(label)
         identity = device.upper() if re.fullmatch(r"[0-9a-fA-F]{4}", device) else None
         found = (self._products.target(key) for key in (known, identity) if key)
@@ -272,15 +308,15 @@ def _has_gpu(signs: tuple[str, ...], vendor: str) -> bool:
 def _says_none(labels: Mapping[str, str], signs: tuple[str, ...]) -> bool:
     """Whether a node is known to have no GPU.
 
-    The GPU operator says `nvidia.com/gpu.present: "false"` of a node that lost them. Node feature discovery labels every
-    device of classes 03 (display) and 12 (accelerator): a node of which it lists PCI devices, none of them NVIDIA's or AMD's,
-    has none. A node without such labels was never looked at, and says nothing.
+    The GPU operator labels a node that lost its GPUs `nvidia.com/gpu.present: "false"`. Node feature discovery labels every
+    device of classes 03 (display) and 12 (accelerator), so a node with labels of PCI devices, none of them NVIDIA's or AMD's,
+    has no GPU. A node without such labels was never looked at.
     """
     return labels.get(f"{_NVIDIA}gpu.present") == "false" or any(_is_pci(sign) for sign in signs)
 
 
 def _product_parts(product: str) -> tuple[str, str, bool]:
-    """`A100-SXM4-40GB-MIG-1g.5gb` -> product and slice; `Tesla-T4-SHARED` -> product, and that it is shared in time."""
+    """Split `A100-SXM4-40GB-MIG-1g.5gb` into product and slice, `Tesla-T4-SHARED` into product and whether it is shared."""
     plain = product.removesuffix("-SHARED")
     base, mark, profile = plain.partition("-MIG-")
     return base, profile if mark else "", plain != product
@@ -296,26 +332,11 @@ def _condition(item: Mapping[str, Any], status: Mapping[str, Any]) -> Iterator[s
 
 
 def _count(amount: str | None) -> int | None:
-    """A resource's amount or a label's: `"8"`; None when it is not there, or no whole number."""
+    """Read the amount of a resource or in a label (`"8"`); None where it is missing or no whole number."""
     return int(amount) if amount and re.fullmatch(r"[0-9]{1,6}", amount) else None
 
 
 def _text(item: Mapping[str, Any], key: str) -> str:
-    """What kubelet says of itself; "" for what it does not say, or not as text."""
+    """Return a text of a node object; "" where the key is missing or holds no text."""
     value = item.get(key)
     return value if isinstance(value, str) else ""
-
-
-def _below(part: str, wrong: Wrong) -> Wrong:
-    """Who is told of mistakes below one part of a node."""
-    return lambda path, text: wrong((part, *path), text)
-
-
-def _mapping(item: Mapping[str, Any], key: str, wrong: Wrong) -> Mapping[str, Any]:
-    value = item.get(key)
-    if value is None:
-        return {}
-    if not isinstance(value, Mapping):
-        wrong((key,), "must be a mapping")
-        return {}
-    return value

@@ -6,7 +6,8 @@ import ctypes
 
 from msgspec import Struct
 
-from provisioner.host.parse_nvidia import SeenGpu, parse_nvml_version
+from provisioner.host import parse
+from provisioner.host.parse import SeenGpu
 
 LIBRARY = "libnvidia-ml.so.1"
 
@@ -38,7 +39,7 @@ class _PciInfo(ctypes.Structure):
 
 
 class NvmlAnswer(Struct, frozen=True, kw_only=True):
-    """What the library said. `gpus` is None when it could not be asked; `is_missing` when it is not installed at all."""
+    """The library's answers. `gpus` is None where it could not be asked, `is_missing` where it is not installed at all."""
 
     driver: str | None = None
     userspace: str | None = None
@@ -54,15 +55,15 @@ def ask_nvml() -> NvmlAnswer:
     except OSError as error:
         is_missing = "No such file" in str(error) or "cannot open shared object" in str(error)
         return NvmlAnswer(is_missing=is_missing, problems=(f"{LIBRARY} cannot be loaded: {error}",))
-    asked = _Nvml(library)
-    code = asked.call("nvmlInit_v2")
+    nvml = _Nvml(library)
+    code = nvml.call("nvmlInit_v2")
     if code != 0:
         reason = _FAILURES.get(code, "see nvmlReturn_t in nvml.h")
         return NvmlAnswer(problems=(f"{LIBRARY} answers {code}: {reason}",))
     try:
-        return asked.answer()
+        return nvml.answer()
     finally:
-        asked.call("nvmlShutdown")
+        nvml.call("nvmlShutdown")
 
 
 class _Nvml:
@@ -91,7 +92,7 @@ class _Nvml:
             gpus.append(self._gpu(handle))
         return NvmlAnswer(
             driver=self._system("nvmlSystemGetDriverVersion"),
-            userspace=parse_nvml_version(self._system("nvmlSystemGetNVMLVersion") or ""),
+            userspace=parse.nvml_version(self._system("nvmlSystemGetNVMLVersion") or ""),
             gpus=tuple(gpus) if code == 0 else None,
             problems=tuple(problems),
         )

@@ -1,9 +1,14 @@
-"""Pure parsers of what an operating system says about itself: any text in, a fact or None out, never an exception."""
+"""Pure parsers of what a machine and its software say about themselves: any text in, a fact or None out, never an exception.
+
+First the operating system, then the software of NVIDIA and AMD. Each parser shows a sample of what it reads.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 import struct
+from typing import Literal
 
 from msgspec import Struct
 
@@ -12,11 +17,17 @@ _GLIBC_BANNER = re.compile(rb"GNU C Library [^\n]{0,200}?release version (\d+\.\
 _CONTAINER_GROUP = re.compile(
     r"(?m)^\d+:[^:]*:.*/(?:docker[/-]|kubepods(?:[./-]|$)|lxc(?:\.payload)?[./]|libpod-|crio-|cri-containerd-|buildkit/)"
 )
+_VERSION = r"\d{2,4}(?:\.\d+){1,2}"
+"""The version of a driver of NVIDIA's."""
+
+_MODINFO = re.compile(rb"\0(license|version)=([^\0]{1,80})(?=\0)")
 _MACHINES = {3: "i686", 40: "armv7l", 62: "x86_64", 183: "aarch64", 21: "ppc64le", 243: "riscv64"}
-_PLATFORMS = {"x86_64": "linux/amd64", "aarch64": "linux/arm64", "arm64": "linux/arm64", "amd64": "linux/amd64"}
 
 GPU_HOLDERS = ("nouveau", "nova_core", "nvidiafb", "rivafb", "vfio_pci")
 """Kernel modules that bind an NVIDIA GPU in place of NVIDIA's own: while one holds it, the driver cannot."""
+
+Flavour = Literal["open", "proprietary"]
+"""Of NVIDIA's kernel module."""
 
 
 class PciDevice(Struct, frozen=True, kw_only=True):
@@ -33,19 +44,18 @@ class PciDevice(Struct, frozen=True, kw_only=True):
         return self.device_class[:2] in {"03", "12"}
 
 
-def parse_kernel_release(text: str) -> str | None:
+def kernel_release(text: str) -> str | None:
     """Read /proc/sys/kernel/osrelease or `uname -r`: `6.5.0-1017-aws`."""
     release = text.strip()
     return release if _KERNEL.fullmatch(release) else None
 
 
-def parse_kernel_banner(text: str) -> str | None:
+def kernel_banner(text: str) -> str | None:
     """Read the release out of /proc/version: `Linux version 6.5.0-1017-aws (buildd@lcy02-amd64-036) (…) #17~22.04.2-Ubuntu`."""
-    match = re.search(r"^Linux version (\S+)", text)
-    return parse_kernel_release(match[1]) if match else None
+    return kernel_release(_found(r"^Linux version (\S+)", text) or "")
 
 
-def parse_kernel_gcc(text: str) -> str | None:
+def kernel_gcc(text: str) -> str | None:
     """Read the compiler that built the kernel out of /proc/version; None when it was clang.
 
     Ubuntu: `(x86_64-linux-gnu-gcc-11 (Ubuntu 11.4.0-1ubuntu1~22.04) 11.4.0, GNU ld (…) 2.38)`. Debian:
@@ -53,14 +63,11 @@ def parse_kernel_gcc(text: str) -> str | None:
     Plain: `(gcc (GCC) 15.3.0, GNU ld (GNU Binutils) 2.46)`. Jetson: `(aarch64-buildroot-linux-gnu-gcc.br_real (Buildroot
     2022.08) 11.3.0, …)`.
     """
-    older = re.search(r"\(gcc version (\d+(?:\.\d+)+)", text)
-    if older:
-        return older[1]
-    match = re.search(r"\((?:[\w-]+-)?gcc[\w.-]* \([^)]*\) (\d+(?:\.\d+)+)", text)
-    return match[1] if match else None
+    older = _found(r"\(gcc version (\d+(?:\.\d+)+)", text)
+    return older or _found(r"\((?:[\w-]+-)?gcc[\w.-]* \([^)]*\) (\d+(?:\.\d+)+)", text)
 
 
-def parse_os_release(text: str) -> tuple[str, str | None] | None:
+def os_release(text: str) -> tuple[str, str | None] | None:
     """Read `ID` and `VERSION_ID` of /etc/os-release: `ID=ubuntu` and `VERSION_ID="22.04"`; rolling ones have no version."""
     fields: dict[str, str] = {}
     for line in text.splitlines():
@@ -71,50 +78,46 @@ def parse_os_release(text: str) -> tuple[str, str | None] | None:
     return (identity, fields.get("VERSION_ID") or None) if identity else None
 
 
-def parse_glibc_banner(content: bytes) -> str | None:
+def glibc_banner(content: bytes) -> str | None:
     """Find the version in a libc.so.6: `GNU C Library (Ubuntu GLIBC 2.35-0ubuntu3.4) stable release version 2.35.`."""
     match = _GLIBC_BANNER.search(content)
     return match[1].decode() if match else None
 
 
-def parse_glibc_file_name(name: str) -> str | None:
+def glibc_file_name(name: str) -> str | None:
     """Read the version in the file name that older distributions give their C library: `libc-2.31.so`."""
-    match = re.fullmatch(r"libc-(\d+\.\d+)\.so", name.strip())
-    return match[1] if match else None
+    return _whole(r"libc-(\d+\.\d+)\.so", name)
 
 
-def parse_glibc_confstr(text: str) -> str | None:
+def glibc_confstr(text: str) -> str | None:
     """Read `confstr(CS_GNU_LIBC_VERSION)`: `glibc 2.36`."""
-    match = re.fullmatch(r"glibc (\d+\.\d+)(?:\.\d+)?", text.strip())
-    return match[1] if match else None
+    return _whole(r"glibc (\d+\.\d+)(?:\.\d+)?", text)
 
 
-def parse_pci_id(text: str) -> str | None:
+def pci_id(text: str) -> str | None:
     """Read /sys/bus/pci/devices/*/vendor or device: `0x10de` -> `10DE`."""
-    match = re.fullmatch(r"0x([0-9a-fA-F]{4})", text.strip())
-    return match[1].upper() if match else None
+    return (_whole(r"0x([0-9a-fA-F]{4})", text) or "").upper() or None
 
 
-def parse_pci_class(text: str) -> str | None:
+def pci_class(text: str) -> str | None:
     """Read /sys/bus/pci/devices/*/class: `0x030200` -> `0302` (the last byte is a programming interface)."""
-    match = re.fullmatch(r"0x([0-9a-fA-F]{4})[0-9a-fA-F]{2}", text.strip())
-    return match[1].upper() if match else None
+    return (_whole(r"0x([0-9a-fA-F]{4})[0-9a-fA-F]{2}", text) or "").upper() or None
 
 
-def parse_modules(text: str) -> tuple[str, ...]:
+def modules(text: str) -> tuple[str, ...]:
     """Read the names in /proc/modules: `nouveau 2596864 1 - Live 0x0000000000000000`."""
     names = (line.split(maxsplit=2) for line in text.splitlines())
     return tuple(sorted({name[0].replace("-", "_") for name in names if len(name) > 1 and name[1].isdecimal()}))
 
 
-def parse_efi_flag(content: bytes) -> bool | None:
+def efi_flag(content: bytes) -> bool | None:
     """Read a one-byte EFI variable such as SecureBoot-8be4df61-…: four bytes of attributes, then 0 or 1."""
     if len(content) != 5 or content[4] > 1:
         return None
     return content[4] == 1
 
 
-def parse_elf_machine(content: bytes) -> str | None:
+def elf_machine(content: bytes) -> str | None:
     """Read the architecture of an ELF file from its first 20 bytes: `x86_64`, `aarch64`, …, as `uname -m` spells them."""
     if len(content) < 20 or content[:4] != b"\x7fELF" or content[5] not in {1, 2}:
         return None
@@ -123,18 +126,12 @@ def parse_elf_machine(content: bytes) -> str | None:
     return _MACHINES.get(machine)
 
 
-def parse_platform(machine: str) -> str | None:
-    """Turn `uname -m` of a Linux into a platform: `x86_64` -> `linux/amd64`; None for one that is not supported."""
-    return _PLATFORMS.get(machine.strip())
-
-
-def parse_kernel_architecture(release: str) -> str | None:
+def kernel_architecture(release: str) -> str | None:
     """Read the architecture some kernels carry in their release: `6.1.0-18-amd64`, `5.14.0-362.el9.x86_64`."""
-    match = re.search(r"[.-](x86_64|amd64|aarch64|arm64)$", release.strip())
-    return match[1] if match else None
+    return _found(r"[.-](x86_64|amd64|aarch64|arm64)$", release.strip())
 
 
-def parse_wsl(release: str) -> str | None:
+def wsl(release: str) -> Literal["wsl1", "wsl2"] | None:
     """Tell WSL by its kernel release: `5.15.153.1-microsoft-standard-WSL2` -> wsl2, `4.4.0-19041-Microsoft` -> wsl1.
 
     WSL1 has no Linux kernel at all; it answers 4.4.0 with a capital M. Source: microsoft/WSL issue 4555.
@@ -144,7 +141,7 @@ def parse_wsl(release: str) -> str | None:
     return "wsl1" if re.match(r"\s*[0-4]\.4\.0-\d+-Microsoft", release) else "wsl2"
 
 
-def parse_container_cgroup(text: str) -> bool:
+def container_cgroup(text: str) -> bool:
     """Whether /proc/1/cgroup is that of a container.
 
     `0::/docker/4fd5…`, `0::/system.slice/docker-4fd5….scope`, `…/kubepods.slice/kubepods-burstable.slice/…`, `…/lxc/…`; the
@@ -153,29 +150,29 @@ def parse_container_cgroup(text: str) -> bool:
     return _CONTAINER_GROUP.search(text) is not None
 
 
-def parse_init_environment(text: str) -> bool:
+def init_environment(text: str) -> bool:
     r"""Whether /proc/1/environ names a container manager, as systemd's container interface asks: `container=podman\0`."""
     return any(entry.startswith("container=") and entry != "container=" for entry in text.split("\0"))
 
 
-def parse_hypervisor(cpuinfo: str) -> bool | None:
+def hypervisor(cpuinfo: str) -> bool | None:
     """Whether /proc/cpuinfo shows an x86 processor under a hypervisor: `flags : fpu vme … hypervisor lahf_lm`.
 
     None where the file has no `flags` line (other architectures do not tell).
     """
-    match = re.search(r"(?m)^flags\s*:(.*)$", cpuinfo)
-    return "hypervisor" in match[1].split() if match else None
+    flags = _found(r"(?m)^flags\s*:(.*)$", cpuinfo)
+    return "hypervisor" in flags.split() if flags is not None else None
 
 
-def parse_cpu_platform(cpuinfo: str) -> str | None:
-    """Read the platform out of /proc/cpuinfo: x86 lists the flag `lm` (long mode), 64-bit Arm `CPU architecture: 8`."""
-    flags = re.search(r"(?m)^flags\s*:(.*)$", cpuinfo)
-    if flags:
-        return "linux/amd64" if "lm" in flags[1].split() else None
-    return "linux/arm64" if re.search(r"(?m)^CPU architecture\s*:\s*8\s*$", cpuinfo) else None
+def cpu_machine(cpuinfo: str) -> str | None:
+    """Read the architecture out of /proc/cpuinfo: x86 lists the flag `lm` (long mode), 64-bit Arm `CPU architecture: 8`."""
+    flags = _found(r"(?m)^flags\s*:(.*)$", cpuinfo)
+    if flags is not None:
+        return "x86_64" if "lm" in flags.split() else None
+    return "aarch64" if re.search(r"(?m)^CPU architecture\s*:\s*8\s*$", cpuinfo) else None
 
 
-def parse_dpkg_status(text: str) -> dict[str, str]:
+def dpkg_status(text: str) -> dict[str, str]:
     """Read the installed packages and their versions out of /var/lib/dpkg/status.
 
     A stanza: `Package: nvidia-container-toolkit`, `Status: install ok installed`, …, `Version: 1.17.4-1`. A package that was
@@ -189,45 +186,223 @@ def parse_dpkg_status(text: str) -> dict[str, str]:
     return found
 
 
-def parse_package_version(text: str) -> str | None:
+def package_version(text: str) -> str | None:
     """Drop the packager's part of a Debian version: `1:12.3.0-1ubuntu1~22.04` -> `12.3.0`, `6.2+b77` -> `6.2`."""
-    match = re.match(r"(?:\d+:)?(\d+(?:\.\d+)*)", text.strip())
-    return match[1] if match else None
+    return _found(r"^(?:\d+:)?(\d+(?:\.\d+)*)", text.strip())
 
 
-def parse_gcc_version(text: str) -> str | None:
+def gcc_version(text: str) -> str | None:
     """Read `gcc -dumpfullversion`: `12.2.0`."""
-    match = re.fullmatch(r"\d+(?:\.\d+){0,2}", text.strip())
-    return match[0] if match else None
+    return _whole(r"(\d+(?:\.\d+){0,2})", text)
 
 
-def parse_library_file_name(name: str, stem: str) -> str | None:
+def library_file_name(name: str, stem: str) -> str | None:
     """Read the version in a library's file name: `libcudnn.so.8.9.2` with stem `libcudnn` -> `8.9.2`.
 
     A link that carries only the ABI number (`libcudnn.so.8`, `libcuda.so.1.1` on WSL) tells no version.
     """
-    match = re.fullmatch(re.escape(stem) + r"\.so\.(\d+\.\d+(?:\.\d+)+|\d{3,}\.\d+)", name)
-    return match[1] if match else None
+    return _whole(re.escape(stem) + r"\.so\.(\d+\.\d+(?:\.\d+)+|\d{3,}\.\d+)", name)
 
 
-def parse_plist_string(text: str, key: str) -> str | None:
+def plist_string(text: str, key: str) -> str | None:
     """Read one string of an XML property list: `<key>ProductVersion</key> <string>10.13.6</string>`."""
-    match = re.search(rf"<key>{re.escape(key)}</key>\s*<string>([^<]+)</string>", text)
-    return match[1].strip() or None if match else None
+    return (_found(rf"<key>{re.escape(key)}</key>\s*<string>([^<]+)</string>", text) or "").strip() or None
 
 
-def parse_web_driver(text: str) -> str | None:
+def web_driver(text: str) -> str | None:
     """Read NVIDIA's Web Driver out of its bundle's information: `NVDAStartupWeb 10.3.10 387.10.10.10.40.105`."""
-    match = re.search(r"(?:^|\s)(\d{3}\.\d+(?:\.[\w.]+)?)\s*$", text)
-    return match[1] if match else None
+    return _found(r"(?:^|\s)(\d{3}\.\d+(?:\.[\w.]+)?)\s*$", text)
 
 
-def parse_sip(text: str) -> str | None:
+def sip(text: str) -> str | None:
     """Read `csrutil status`: `System Integrity Protection status: enabled.` -> `enabled`.
 
     A custom configuration with some protections off is `partial`.
     """
     if "Custom Configuration" in text:
         return "partial"
-    match = re.search(r"status: (enabled|disabled)", text)
+    return _found(r"status: (enabled|disabled)", text)
+
+
+class KernelModule(Struct, frozen=True, kw_only=True):
+    """The loaded NVIDIA kernel module: its version, flavour, and the architecture it was built for (None: not said)."""
+
+    version: str
+    flavour: Flavour
+    machine: str | None = None
+
+
+class SeenGpu(Struct, frozen=True, kw_only=True):
+    """One GPU as a tool named it; `pci_device_id` is four upper-case hexadecimal digits."""
+
+    name: str | None = None
+    compute_capability: str | None = None
+    pci_device_id: str | None = None
+    driver: str | None = None
+
+
+def kernel_module(text: str) -> KernelModule | None:
+    """Read the NVRM line of /proc/driver/nvidia/version.
+
+    Proprietary: `NVRM version: NVIDIA UNIX x86_64 Kernel Module  470.256.02  Thu May  2 14:37:44 UTC 2024`. Open:
+    `NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release Build  (dvs-builder@U22)  Tue Sep 23 …`.
+    """
+    match = re.search(rf"(?m)^NVRM version:\s*NVIDIA UNIX (.*?)\s+({_VERSION})(?:\s|$)", text)
+    if match is None:
+        return None
+    machine = re.search(r"x86_64|aarch64", match[1])
+    return KernelModule(
+        version=match[2],
+        flavour="open" if "Open Kernel Module" in match[1] else "proprietary",
+        machine=machine[0] if machine else None,
+    )
+
+
+def module_version(text: str) -> str | None:
+    """Read /sys/module/nvidia/version: `535.104.05`."""
+    return _whole(rf"({_VERSION})", text)
+
+
+def module_license(text: str) -> Flavour | None:
+    """Tell the flavour by the module's license: `Dual MIT/GPL` is the open one, `NVIDIA` the proprietary one.
+
+    Reads `modinfo -F license nvidia` and the line `license:        NVIDIA` of `modinfo nvidia`.
+    """
+    match = re.search(r"(?m)^(?:license:\s*)?(Dual MIT/GPL|NVIDIA)\s*$", text)
+    if match is None:
+        return None
+    return "open" if match[1] == "Dual MIT/GPL" else "proprietary"
+
+
+def module_file(content: bytes) -> tuple[str | None, Flavour | None]:
+    r"""Read version and flavour out of nvidia.ko, whose `.modinfo` section holds `license=NVIDIA\0…\0version=535.104.05\0`."""
+    fields = {key: value.decode("utf-8", "replace") for key, value in _MODINFO.findall(content)}
+    return module_version(fields.get(b"version", "")), module_license(fields.get(b"license", ""))
+
+
+def smi_csv(text: str) -> tuple[SeenGpu, ...]:
+    """Read `nvidia-smi --query-gpu=name,driver_version,pci.device_id[,compute_cap] --format=csv,noheader`.
+
+    A line: `NVIDIA H100 80GB HBM3, 535.104.05, 0x233010DE, 9.0`. Values a GPU does not know are `[N/A]` or
+    `[Not Supported]`. Lines that are not GPUs (`No devices were found`, an error message) are left out.
+    """
+    found = []
+    for line in text.splitlines():
+        fields = [field.strip() for field in line.split(",")]
+        if len(fields) not in {3, 4} or not re.fullmatch(_VERSION, fields[1]):
+            continue
+        capability = fields[3] if len(fields) == 4 and re.fullmatch(r"\d+\.\d+", fields[3]) else None
+        found.append(
+            SeenGpu(
+                name=_product(fields[0]),
+                compute_capability=capability,
+                pci_device_id=_device_id(fields[2]),
+                driver=fields[1],
+            )
+        )
+    return tuple(found)
+
+
+def _product(text: str) -> str | None:
+    return None if not text or text.startswith("[") else text
+
+
+def _device_id(text: str) -> str | None:
+    """`pci.device_id` is device and vendor in one number: `0x233010DE`."""
+    match = re.fullmatch(r"0x([0-9a-fA-F]{4})10[dD][eE]", text)
+    return match[1].upper() if match else None
+
+
+def smi_banner(text: str) -> tuple[str, str | None] | None:
+    """Read the driver and the newest CUDA it runs out of nvidia-smi's header, in the spelling of either age.
+
+    Up to R595: `| NVIDIA-SMI 535.104.05   Driver Version: 535.104.05   CUDA Version: 12.2 |`. From R610:
+    `| NVIDIA-SMI 610.57.04   KMD Version: 610.57.04   CUDA UMD Version: 13.3 |`. The CUDA version is the driver's ceiling,
+    not an installed toolkit; drivers before R410 do not print it.
+    """
+    driver = re.search(rf"(?:Driver|KMD) Version:\s*({_VERSION})", text)
+    if driver is None:
+        return None
+    cuda = re.search(r"CUDA (?:UMD )?Version:\s*(\d+\.\d+)", text)
+    return driver[1], cuda[1] if cuda else None
+
+
+def nvml_version(text: str) -> str | None:
+    """Read the user-space driver out of `nvmlSystemGetNVMLVersion`: `12.550.54.14` -> `550.54.14` (CUDA's major leads)."""
+    return _whole(rf"(?:\d{{1,2}}\.)?(\d{{3,4}}(?:\.\d+){{1,2}}|{_VERSION})", text)
+
+
+def container_toolkit(text: str) -> str | None:
+    """Read `nvidia-ctk --version`: `NVIDIA Container Toolkit CLI version 1.17.4`, then `commit: …`."""
+    return _found(r"NVIDIA Container Toolkit CLI version (\d+(?:\.\d+)+)", text)
+
+
+def cuda_json(text: str) -> str | None:
+    """Read /usr/local/cuda/version.json: `{"cuda": {"name": "CUDA SDK", "version": "12.4.1"}, …}`."""
+    try:
+        value = json.loads(text)
+    # A file of opening brackets only exhausts the decoder's recursion; that is no version either.
+    except (ValueError, RecursionError):
+        return None
+    for part in ("cuda", "version"):
+        value = value.get(part) if isinstance(value, dict) else None
+    return value if isinstance(value, str) and re.fullmatch(r"\d+(?:\.\d+)+", value) else None
+
+
+def cuda_text(text: str) -> str | None:
+    """Read /usr/local/cuda/version.txt, which CUDA had up to 11.0: `CUDA Version 10.2.89`."""
+    return _found(r"CUDA Version (\d+(?:\.\d+)+)", text)
+
+
+def nvcc(text: str) -> str | None:
+    """Read `nvcc --version`: `Cuda compilation tools, release 12.4, V12.4.131` -> `12.4`.
+
+    The number after V is nvcc's own and not the toolkit's (12.4.1), with which it must not be compared.
+    """
+    return _found(r"release (\d+\.\d+), V\d", text)
+
+
+def fabric_manager(text: str) -> str | None:
+    """Read `nv-fabricmanager --version`: `Fabric Manager version is : 535.104.05`."""
+    return _found(rf"Fabric Manager version is\s*:\s*({_VERSION})", text)
+
+
+def tegra_release(text: str) -> str | None:
+    """Read Linux for Tegra's release out of /etc/nv_tegra_release: `# R36 (release), REVISION: 4.3, GCID: …` -> `36.4.3`."""
+    match = re.search(r"#\s*R(\d+) \(release\), REVISION:\s*(\d+(?:\.\d+)*)", text)
+    return f"{match[1]}.{match[2]}" if match else None
+
+
+def tegra_model(text: str) -> str | None:
+    r"""Read the product out of /proc/device-tree/model: `NVIDIA Jetson AGX Orin Developer Kit\0` -> `Jetson AGX Orin`.
+
+    Boards name themselves with words the product does not have (`Engineering Reference Developer Kit Super`).
+    """
+    match = re.search(r"Jetson (?:AGX |Orin |Xavier )?\w+", text)
+    return match[0] if match else None
+
+
+def kfd_target(text: str) -> str | None:
+    """Read an AMD GPU's target out of /sys/class/kfd/kfd/topology/nodes/*/properties: `gfx_target_version 90402` -> `gfx942`.
+
+    The number is major, minor and stepping with two digits each, and the last two are printed in hexadecimal: 90010 is
+    gfx90a. A processor's node says 0 and is no GPU.
+    """
+    match = re.search(r"(?m)^gfx_target_version (\d{1,6})\s*$", text)
+    number = int(match[1]) if match else 0
+    if not number:
+        return None
+    major, minor, stepping = number // 10000, number // 100 % 100, number % 100
+    return f"gfx{major}{minor:x}{stepping:x}"
+
+
+def _found(pattern: str, text: str) -> str | None:
+    """Return the first group of a pattern in a text, or None where the pattern is not in it."""
+    match = re.search(pattern, text)
+    return match[1] if match else None
+
+
+def _whole(pattern: str, text: str) -> str | None:
+    """Return the first group of a pattern that is the whole text, less white space around it, or None."""
+    match = re.fullmatch(pattern, text.strip())
     return match[1] if match else None

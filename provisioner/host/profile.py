@@ -1,25 +1,41 @@
-"""The host profiles that are shipped: one kind of machine each, with what only a real machine can state left open."""
+"""Host profiles: YAML text <-> `Host`, with every mistake of a file reported at once; and the profiles that are shipped."""
 
 from __future__ import annotations
 
+import json
+import re
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from provisioner.document import parse_document, read_text
+from provisioner.accelerators import GPU_ACCELERATORS
+from provisioner.components import ABSENT, COMPONENTS
+from provisioner.document import parse_document, parse_model, read_text
 from provisioner.errors import UsageError
-from provisioner.host.load import KIND, host_from_document
+from provisioner.host.model import Driver, Holds, Host, profile_keys
 from provisioner.names import nearest
+from provisioner.strict_model import plain_data
+from provisioner.versions import Version
 
 if TYPE_CHECKING:
-    from provisioner.host.model import Host
+    from collections.abc import Iterator, Mapping
+
+    from provisioner.document import Document
+    from provisioner.errors import Mistake
+
+KIND = "host profile"
 
 _DIRECTORY = Path(__file__).parent / "profiles"
+_PLAIN_WORD = re.compile(r"[A-Za-z/][A-Za-z0-9_./+-]*(?: [A-Za-z0-9_./+()-]+)*")
+_PLAIN_VERSION = re.compile(r"\d+(?:\.\d+){2,}(?:[-+][A-Za-z0-9_.+-]*)?")
+_NOT_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
+"""Plain words that YAML 1.1 or 1.2 reads as something else."""
 
 
 class Profile(Struct, frozen=True, kw_only=True):
-    """A shipped profile: what it stands for in words, and its facts."""
+    """A shipped profile of one kind of machine, with the facts that only a real machine can state left out."""
 
     name: str
     description: str
@@ -27,7 +43,7 @@ class Profile(Struct, frozen=True, kw_only=True):
 
 
 def profile_names() -> tuple[str, ...]:
-    """The names of the shipped profiles, sorted."""
+    """Return the names of the shipped profiles, sorted."""
     return tuple(sorted(path.stem for path in _DIRECTORY.glob("*.yaml")))
 
 
@@ -40,6 +56,96 @@ def load_profile(name: str) -> Profile:
         raise UsageError(f"there is no profile `{name}`", hints=(*hints, f"profiles: {', '.join(known)}"))
     text = read_text(_DIRECTORY / f"{name}.yaml", kind=KIND)
     description = text.splitlines()[0].removeprefix("#").strip()
-    return Profile(
-        name=name, description=description, host=host_from_document(parse_document(text, file=f"{name}.yaml", kind=KIND))
-    )
+    host = host_from_document(parse_document(text, file=f"{name}.yaml", kind=KIND))
+    return Profile(name=name, description=description, host=host)
+
+
+def host_from_document(document: Document) -> Host:
+    """Validate a host profile that has been read: a file, or the inline mapping of a spec (`document.below(…)`)."""
+    return parse_model(document, Host, kind=KIND, besides=tuple(_mistakes(document)))
+
+
+def host_document(host: Host) -> str:
+    """Return a profile as YAML in the order of its keys, without unknown facts; `host_from_document` reads it back."""
+    lines = []
+    for key, value in plain_data(host).items():
+        if key == "gpus" and value:
+            lines.append("gpus:")
+            lines += [f"  - {_flow(gpu)}" for gpu in value]
+        else:
+            shown = {part: item for part, item in value.items() if item != Driver().kind} if key == "driver" else value
+            lines.append(f"{key}: {_flow(shown)}")
+    return "".join(f"{line}\n" for line in lines) or "{}\n"
+
+
+def _flow(value: Any) -> str:  # noqa: ANN401 - whatever a profile holds
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {_flow(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(_flow(item) for item in value) + "]"
+    return _scalar(value) if isinstance(value, str) else json.dumps(value)
+
+
+def _scalar(text: str) -> str:
+    """Spell a string as YAML reads it back: plain where no reader of YAML 1.1 or 1.2 takes it for something else."""
+    is_word = _PLAIN_WORD.fullmatch(text) is not None and text.lower() not in _NOT_WORDS
+    if is_word or _PLAIN_VERSION.fullmatch(text):
+        return text
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(char if char.isprintable() else f"\\U{ord(char):08x}" for char in escaped) + '"'
+
+
+def _mistakes(document: Document) -> Iterator[Mistake]:
+    """Find the mistakes that the model cannot see; values of a wrong type are left to the model, which reports them."""
+    data = document.data
+    if not isinstance(data, dict):
+        return
+    yield from _wrong_versions(document, data)
+    platform, system, driver = data.get("platform"), _mapping(data, "os"), _mapping(data, "driver")
+    if isinstance(platform, str) and "id" in system:
+        is_mac = platform.startswith("macos/")
+        if is_mac != (system["id"] == "macos"):
+            yield document.mistake(("os", "id"), f"`{system['id']}` does not run on platform `{platform}`")
+    kind = driver.get("kind", Driver().kind)
+    if driver.get("module") is not None and kind != "nvidia":
+        yield document.mistake(("driver", "module"), f"only NVIDIA's driver has flavours; this one is `{kind}`")
+    yield from _wrong_gpus(document, data.get("gpus"), kind=kind if driver else None)
+
+
+def _wrong_versions(document: Document, data: Mapping[str, Any]) -> Iterator[Mistake]:
+    for path, may_be_absent in _version_keys():
+        value = data.get(path[0]) if len(path) == 1 else _mapping(data, path[0]).get(path[1])
+        if not isinstance(value, str) or (value == ABSENT and may_be_absent):
+            continue
+        try:
+            Version.parse(value)
+        except ValueError as error:
+            advice = f"; write `{ABSENT}` when it is known to be missing" if may_be_absent else ""
+            yield document.mistake(path, f"{error}{advice}")
+
+
+@cache
+def _version_keys() -> tuple[tuple[tuple[str, ...], bool], ...]:
+    """Return the path of every key that holds a version, and whether it may say that the part is missing."""
+    kinds = {Holds.VERSION: False, Holds.VERSION_OR_ABSENT: True}
+    return tuple((key.path, kinds[key.holds]) for key in profile_keys() if key.holds in kinds)
+
+
+def _wrong_gpus(document: Document, gpus: object, *, kind: str | None) -> Iterator[Mistake]:
+    """Find GPUs of two vendors at once, or of another vendor than the driver's; `kind` is None where no driver is stated."""
+    for index, gpu in enumerate(gpus if isinstance(gpus, tuple) else ()):
+        stated = [row for row in GPU_ACCELERATORS if isinstance(gpu, dict) and row.target_key in gpu]
+        if len(stated) > 1:
+            first, other = stated[-1], stated[0]
+            text = f"`{first.target_key}` is {first.vendor}'s and `{other.target_key}` {other.vendor}'s; a GPU has one of them"
+            yield document.mistake(("gpus", index, first.target_key), text)
+            continue
+        for row in stated:
+            if kind is not None and kind not in {COMPONENTS[driver].driver_kind for driver in row.drivers}:
+                text = f"`{gpu[row.target_key]}` is an {row.vendor} GPU, which the driver `{kind}` does not run"
+                yield document.mistake(("gpus", index, row.target_key), text)
+
+
+def _mapping(data: Mapping[str, Any], key: str) -> dict[str, Any]:
+    value = data.get(key)
+    return value if isinstance(value, dict) else {}

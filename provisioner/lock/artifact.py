@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from provisioner.document import FileError
 from provisioner.errors import ProvisionError
 from provisioner.lock.model import LockedFile
+from provisioner.platforms import PLATFORMS
 
 if TYPE_CHECKING:
     from provisioner.index.model import IndexFile
@@ -22,15 +23,6 @@ WHEEL_DIRECTORY = "wheels"
 """Where local wheels are copied, beside the lock: an absolute path would be true on one machine only."""
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-_MACHINES = {
-    "linux/amd64": r"(?:many|musl)?linux\w*_x86_64",
-    "linux/arm64": r"(?:many|musl)?linux\w*_aarch64",
-    "macos/x86_64": r"macosx_\w+_(?:x86_64|intel|universal|universal2|fat64)",
-    "macos/arm64": r"macosx_\w+_(?:arm64|universal2)",
-}
-
-PLATFORMS = tuple(_MACHINES)
-"""Every platform a lock can be for."""
 
 
 class UnhashedFileError(ProvisionError):
@@ -115,8 +107,7 @@ def fits(filename: str, platform: str) -> bool:
     if not filename.endswith(".whl"):
         return True
     tags = filename.removesuffix(".whl").rpartition("-")[2].split(".")
-    machine = _MACHINES[platform]
-    return any(tag == "any" or re.fullmatch(machine, tag) for tag in tags)
+    return any(tag == "any" or re.fullmatch(PLATFORMS[platform].wheel_tags, tag) for tag in tags)
 
 
 def _hash(path: Path) -> str:

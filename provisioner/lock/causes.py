@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from provisioner.components import FRAMEWORKS
 from provisioner.grounds.fields import type_of
 from provisioner.grounds.predicate import CompiledFor
 from provisioner.lock.comparison import Cause
@@ -27,14 +28,13 @@ if TYPE_CHECKING:
 _KEYS_OF = {"image": "image.", "accelerator": "accelerator", "runs": "runs"}
 """Keys of the spec that name a subject outright."""
 
-_FRAMEWORKS = ("pytorch", "tensorflow", "jax")
 
 _PARTS_BEHIND = {
-    "driver": ("cuda", *_FRAMEWORKS),
-    "basis": ("cuda", *_FRAMEWORKS),
-    "require_cuda": ("cuda", *_FRAMEWORKS),
-    "gpu": _FRAMEWORKS,
-    "arch_list": _FRAMEWORKS,
+    "driver": ("cuda", *FRAMEWORKS),
+    "basis": ("cuda", *FRAMEWORKS),
+    "require_cuda": ("cuda", *FRAMEWORKS),
+    "gpu": FRAMEWORKS,
+    "arch_list": FRAMEWORKS,
     "require_base": ("image",),
 }
 """Whose requirement it is: compiled targets are those of the framework's build, the driver's floor is that of its CUDA."""
@@ -71,7 +71,7 @@ def _of_stack(change: Change, old: Side, new: Side) -> Iterator[Cause]:
     assert new.stack is not None, "causes of a system are those of a stack"
     if old.stack.runs != new.stack.runs and change.subject in _OF_IMAGES and not (change.old and change.new):
         yield Cause(kind="follows", subject="runs", text=f"it runs {_PLACES[new.stack.runs]} now")
-    elif old.stack.accelerator != new.stack.accelerator and change.subject in {*_FRAMEWORKS, "gpu"}:
+    elif old.stack.accelerator != new.stack.accelerator and change.subject in {*FRAMEWORKS, "gpu"}:
         text = f"the accelerator is {new.stack.accelerator} now"
         yield Cause(kind="follows", subject="accelerator", text=text)
 
@@ -242,7 +242,7 @@ def _of_hosts(change: Change, old: Side, new: Side) -> Iterator[Cause]:
 
 def _lists_targets(reason: Reason) -> bool:
     """Whether a rule says what a build is compiled for; locks of earlier versions do not tell, but it is the framework's."""
-    return reason.type == COMPILED_FOR or (not reason.type and reason.component in _FRAMEWORKS)
+    return reason.type == COMPILED_FOR or (not reason.type and reason.component in FRAMEWORKS)
 
 
 def _packages_behind(change: Change, old: Side, new: Side) -> Iterator[str]:

@@ -18,8 +18,9 @@ from packaging.version import Version as PackageVersion
 from provisioner.index.markers import marker_environment
 from provisioner.index.metadata.core_metadata import parsed_requirement
 from provisioner.index.model import Environment
-from provisioner.lock.artifact import PLATFORMS, fits
+from provisioner.lock.artifact import fits
 from provisioner.lock.finding import Finding
+from provisioner.platforms import DEFAULT_PLATFORM, PLATFORMS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,7 +77,7 @@ def _admits(specifier: str, series: str) -> bool:
 @cache
 def _variables(platform: str, series: str) -> dict[str, str]:
     """The environment of PEP 508 of a platform, or of `windows`, which no lock of ours is for."""
-    variables = marker_environment(Environment(platform="linux/amd64" if platform == "windows" else platform, python=series))
+    variables = marker_environment(Environment(platform=DEFAULT_PLATFORM if platform == "windows" else platform, python=series))
     return variables | _WINDOWS if platform == "windows" else variables
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from provisioner.accelerators import ACCELERATORS, GPU_ACCELERATORS, GPU_DRIVERS
+from provisioner.components import COMPONENTS
 from provisioner.lock.comparison import Change
 from provisioner.lock.reach import direction, fall_out, labels, may_refuse
 from provisioner.solve.rules.coverage import TARGET, capability, coverage
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 
 _CAPABILITY = re.compile(r"\d+\.\d+")
 
-NAMES = {"gpu": "GPUs", "amdgpu": "the amdgpu driver", "cuda_driver": "the CUDA driver", "webdriver": "the web driver"}
+NAMES = {"gpu": "GPUs", **{name: f"the {COMPONENTS[name].title}" for name in GPU_DRIVERS if COMPONENTS[name].title}}
 """What a host fact is called where its key alone would not read well."""
 
 BASES = {
@@ -61,7 +63,7 @@ def _gpus(old: LockedStack, new: LockedStack) -> Iterator[Change]:
         if before != after:
             yield _of_fact("gpu", old.host_requirements.get("gpu", ""), new.host_requirements.get("gpu", ""))
         return
-    uses = [stack.accelerator in {"cuda", "rocm"} for stack in (old, new)]
+    uses = [ACCELERATORS[stack.accelerator] in GPU_ACCELERATORS for stack in (old, new)]
     note = ""
     if any(is_used and not found for is_used, found in zip(uses, (before, after), strict=True)):
         known = sorted({*before, *after, *_own_devices(old), *_own_devices(new)}, key=lambda device: (_number(device), device))
@@ -89,7 +91,7 @@ def _gpus(old: LockedStack, new: LockedStack) -> Iterator[Change]:
 
 
 def _fall_and_fit(lost: Sequence[str], gained: Sequence[str]) -> str:
-    noun = "GPUs" if any(label.startswith("gfx") for label in (*lost, *gained)) else "GPUs of compute capability"
+    noun = "GPUs" if any(not _CAPABILITY.fullmatch(label) for label in (*lost, *gained)) else "GPUs of compute capability"
     parts = [f"{noun} {listed(lost)} fall out"] if lost else []
     parts += [f"{'' if lost else f'{noun} '}{listed(gained)} fit now"] if gained else []
     return "; ".join(parts)
@@ -132,7 +134,7 @@ def _of_fact(fact: str, old: str, new: str) -> Change:
 
 
 def _of_accelerator(old: str, new: str) -> Change:
-    text = f"accelerator {old} -> {new}" + (": no GPU is used any more" if new == "cpu" else "")
+    text = f"accelerator {old} -> {new}" + ("" if ACCELERATORS[new].vendor else ": no GPU is used any more")
     return Change(section="hosts", subject="accelerator", change="changed", text=text, old=old, new=new, is_breaking=True)
 
 

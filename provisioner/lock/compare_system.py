@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from provisioner.components import LEADS
 from provisioner.lock.comparison import Change, differences
 from provisioner.solve.rules.gate import KEPT
 from provisioner.versions import Version
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     from provisioner.lock.model import LockedStack
 
-FIRST = ("pytorch", "tensorflow", "jax", "cuda", "rocm", "python")
+FIRST = (*LEADS, "python")
 """Components that a reviewer looks for first; the image comes next, then the others by name."""
 
 _IMAGE = re.compile(r"^image: \S+ (?=is not pinned)")

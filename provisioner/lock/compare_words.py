@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from provisioner.components import LEADS
 from provisioner.lock.compare_system import arrow
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ _TITLES = {
 }
 _BREAKING = "Breaks what ran before"
 
-_HEADLINES = ("pytorch", "tensorflow", "jax", "cuda", "rocm", "python")
+_HEADLINES = (*LEADS, "python")
 
 _STARRED = re.compile(r"(?<!\S)[^\s*]+\*(?=[\s,;)]|$)")
 

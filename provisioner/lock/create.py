@@ -14,6 +14,7 @@ from packaging.version import InvalidVersion
 from packaging.version import Version as PackageVersion
 
 from provisioner import __version__
+from provisioner.components import COMPONENTS, Supplier
 from provisioner.errors import ProvisionError
 from provisioner.grounds.fields import fields_of
 from provisioner.grounds.requirement import Entails, RequiresComponent
@@ -23,7 +24,6 @@ from provisioner.index.model import DIRECT_PATH, DIRECT_URL
 from provisioner.lock.artifact import fits, local_path, lock_file, nameless, public_url
 from provisioner.lock.model import Installer, Lock, LockedPackage, LockedPin, LockedStack, Reason
 from provisioner.lock.platform import environment_marker, package_marker
-from provisioner.names import HOST_COMPONENTS
 from provisioner.places import Place
 from provisioner.solve.stack import BaseImage, Stack
 from provisioner.words.doubt import doubt_words
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
 
     Installers = IndexFile | Mapping[str, IndexFile] | None
 
-HOST_FACTS = frozenset(HOST_COMPONENTS)
+HOST_FACTS = frozenset(row.name for row in COMPONENTS.values() if row.is_of_host)
 """Components a machine states about itself: a lock holds the range they must meet, never one machine's value."""
 
-_BUILD_TOOLS_OF_THE_HOST = frozenset({"clang", "gcc", "glibc", "nvcc"})
+_OF_BASE_IMAGES = frozenset(row.name for row in COMPONENTS.values() if row.supplier is Supplier.BASE_IMAGE)
 """What the base image brings to a container, and the machine itself to an environment that runs on it."""
 
 
@@ -190,7 +190,7 @@ def _locked_installer(platform: str, installer: Installers) -> Installer | None:
 
 
 def _locked_stack(stack: Stack, installer: Installers) -> LockedStack:
-    facts = HOST_FACTS | _BUILD_TOOLS_OF_THE_HOST if stack.runs == "host" else HOST_FACTS
+    facts = HOST_FACTS | _OF_BASE_IMAGES if stack.runs == "host" else HOST_FACTS
     return LockedStack(
         platform=stack.platform,
         accelerator=stack.accelerator,

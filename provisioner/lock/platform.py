@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-MARKER_VALUES = {
-    "linux/amd64": ("linux", "x86_64"),
-    "linux/arm64": ("linux", "aarch64"),
-    "macos/x86_64": ("darwin", "x86_64"),
-    "macos/arm64": ("darwin", "arm64"),
-}
-"""`sys_platform` and `platform_machine` on each platform, as CPython reports them."""
+from provisioner.platforms import PLATFORMS
 
 
 def environment_marker(platform: str, *, python: str = "") -> str:
-    """The marker that holds on this platform only, and with this Python series only when one is given (`3.12`)."""
-    system, machine = MARKER_VALUES[platform]
-    marker = f'sys_platform == "{system}" and platform_machine == "{machine}"'
+    """Return the marker that holds on this platform only, and with this Python series only when one is given (`3.12`)."""
+    row = PLATFORMS[platform]
+    marker = f'sys_platform == "{row.sys_platform}" and platform_machine == "{row.machine}"'
     return f'{marker} and python_version == "{python}"' if python else marker
 
 
 def package_marker(platforms: tuple[str, ...], among: tuple[str, ...]) -> str:
-    """The shortest marker that tells `platforms` from the others of a lock; "" when they are all of them."""
+    """Return the shortest marker that tells `platforms` from the others of a lock; "" when they are all of them."""
     if set(platforms) == set(among):
         return ""
-    systems = {MARKER_VALUES[platform][0] for platform in among}
-    machines = [MARKER_VALUES[platform][1] for platform in among]
+    rows = [PLATFORMS[platform] for platform in among]
+    systems, machines = {row.sys_platform for row in rows}, {row.machine for row in rows}
     if len(systems) == 1:
-        return " or ".join(f'platform_machine == "{MARKER_VALUES[platform][1]}"' for platform in platforms)
-    if len(set(machines)) == 1 or len(systems) == len(among):
-        return " or ".join(f'sys_platform == "{MARKER_VALUES[platform][0]}"' for platform in platforms)
+        return " or ".join(f'platform_machine == "{PLATFORMS[platform].machine}"' for platform in platforms)
+    if len(machines) == 1 or len(systems) == len(among):
+        return " or ".join(f'sys_platform == "{PLATFORMS[platform].sys_platform}"' for platform in platforms)
     return " or ".join(environment_marker(platform) for platform in platforms)

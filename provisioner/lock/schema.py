@@ -10,9 +10,10 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
 
+from provisioner.accelerators import AcceleratorName  # noqa: TC001 - msgspec reads the annotation at run time
+from provisioner.platforms import PlatformName  # noqa: TC001 - msgspec reads the annotation at run time
 from provisioner.strict_model import StrictModel, spelled
 
-Platform = Literal["linux/amd64", "linux/arm64", "macos/x86_64", "macos/arm64"]
 # White space and control characters in a name, a version or an address would be lines of their own in what is rendered.
 Name = Annotated[str, spelled(r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$")]
 Version = Annotated[str, spelled(r"^[A-Za-z0-9.!+_-]*$")]
@@ -60,7 +61,7 @@ class DependencyTable(StandardTable, frozen=True, kw_only=True):
 
 class OwnPackageTable(OwnTable, frozen=True, kw_only=True):
     index: str = ""
-    platforms: tuple[Platform, ...]
+    platforms: tuple[PlatformName, ...]
     requires: tuple[str, ...] = ()
 
 
@@ -124,8 +125,8 @@ class HostReasonsTable(OwnTable, frozen=True, kw_only=True):
 
 
 class StackTable(OwnTable, frozen=True, kw_only=True):
-    platform: Platform
-    accelerator: Literal["cuda", "rocm", "mps", "cpu"]
+    platform: PlatformName
+    accelerator: AcceleratorName
     runs: Literal["container", "host"]
     basis: Literal["", "native", "minor-version", "forward-compat"] = ""
     require_cuda: VariableValue = field(default="", name="require-cuda")

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from provisioner.components import ABSENT
 from provisioner.matrix.build_distributions import distributions, limits, shared_files
-from provisioner.matrix.guards import ABSENT, NAMED_GUARDS, SAME
+from provisioner.matrix.guards import NAMED_GUARDS, SAME
 from provisioner.matrix.model import (
     Build,
     Citation,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provisioner.matrix.guards import ABSENT, NAMED_GUARDS, SAME
+from provisioner.components import ABSENT
+from provisioner.matrix.guards import NAMED_GUARDS, SAME
 from provisioner.names import nearest
 from provisioner.versions import Range, Version
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from provisioner.accelerators import ACCELERATORS
+from provisioner.components import ABSENT
+from provisioner.platforms import PLATFORMS
+
 SAME = "same"
 """In a requirement: the very version of the subject."""
 
-ABSENT = "none"
-"""In a guard: the host does not state this fact; a driver that is not stated is one still to be installed."""
-
-PLATFORMS = ("linux/amd64", "linux/arm64", "macos/arm64", "macos/x86_64")
-
 NAMED_GUARDS: dict[str, tuple[str, ...]] = {
-    "platform": PLATFORMS,
-    "accelerator": ("cuda", "rocm", "mps", "cpu"),
+    "platform": tuple(PLATFORMS),
+    "accelerator": tuple(ACCELERATORS),
     "runs": ("container", "host"),
-    "build": ("none", "extension", "pytorch"),
+    "build": (ABSENT, "extension", "pytorch"),
     "gpu_kind": ("datacenter", "workstation", "geforce", "jetson", "radeon", "apu"),
-    "virtualization": ("none", "wsl1", "wsl2", "vm", "container"),
+    "virtualization": (ABSENT, "wsl1", "wsl2", "vm", "container"),
 }
-"""Guards that are no components, with their values."""
+"""Guards that are no components, with their values. Of any guard the value `none` asks for a host that states no such fact: a
+driver that is not stated is one still to be installed."""

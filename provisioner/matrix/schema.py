@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
+from provisioner.accelerators import AcceleratorName  # noqa: TC001 - pydantic reads the annotation at run time
+from provisioner.platforms import PlatformName  # noqa: TC001 - pydantic reads the annotation at run time
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -24,8 +27,6 @@ def spelled(pattern: str, example: str) -> Callable[[str], str]:
 
 
 Date = Annotated[str, AfterValidator(spelled(r"(\d{4}-\d{2}(-\d{2})?)?", "2025-06-04 or 2025-06"))]
-Platform = Literal["linux/amd64", "linux/arm64", "macos/x86_64", "macos/arm64"]
-Accelerator = Literal["cuda", "cpu", "rocm", "mps"]
 GpuKind = Literal["datacenter", "workstation", "geforce", "jetson", "radeon", "apu"]
 ImageKind = Literal["slim", "distribution", "cuda-base", "cuda-runtime", "cuda-devel"]
 Capability = Annotated[str, AfterValidator(spelled(r"\d+\.\d+", "9.0"))]
@@ -83,11 +84,11 @@ class BuildEntry(StrictModel):
     """
 
     name: str
-    platforms: tuple[Platform, ...] = ()
+    platforms: tuple[PlatformName, ...] = ()
     default: bool = False
     index: str = ""
     local: str = ""
-    accelerator: Accelerator | Literal[""] = ""
+    accelerator: AcceleratorName | Literal[""] = ""
     requires: Needs = {}
     sass: tuple[Sass, ...] | None = None
     ptx: tuple[Ptx, ...] | None = None
@@ -110,7 +111,7 @@ class ReleaseEntry(StrictModel):
     released: Date = ""
     end_of_life: Date = ""
     prerelease: str = ""
-    platforms: tuple[Platform, ...] = ()
+    platforms: tuple[PlatformName, ...] = ()
     ptx_isa: str = ""
     requires: Needs = {}
     driver: DriverEntry | None = None
@@ -202,7 +203,7 @@ class ImageEntry(StrictModel):
     cudnn: str = ""
     gate: str = ""
     end_of_life: Date = ""
-    platforms: tuple[Platform, ...] = ()
+    platforms: tuple[PlatformName, ...] = ()
     source: Cited = ()
 
 

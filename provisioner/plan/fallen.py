@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from provisioner.components import LEADS
 from provisioner.grounds.conflict import Conflict, member_of
-from provisioner.plan.machine import changed_host, movable, open_host
+from provisioner.plan.machine import CHANGEABLE, changed_host, movable, open_host
 from provisioner.plan.model import FallsOut
 from provisioner.plan.stranger import own_accelerator
-from provisioner.plan.wanted import LEADS, Choice, lead_requirement, leads_of
+from provisioner.plan.wanted import Choice, lead_requirement, leads_of
 from provisioner.plan.words import life_of
 from provisioner.solve.explain.conflict import explain_conflict
 from provisioner.solve.outcome.answer import answer
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
     from provisioner.solve.stack import Stack
 
 
-MOVED = ("os", "macos", "kernel", "driver", "amdgpu", "webdriver", "cuda_driver", "container_toolkit")
+MOVED = tuple(name for name in CHANGEABLE if name != "driver_module")
+"""What the last stack of a machine may move on it; a flavour of modules comes with its driver."""
 
 
 class Fallen:

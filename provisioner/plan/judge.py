@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from provisioner.components import ABSENT, COMPONENTS, DRIVERS
 from provisioner.grounds.predicate import NoToolkit
 from provisioner.grounds.requirement import Entails, LockHas, Row
 from provisioner.grounds.source import Documents
-from provisioner.host.model import OperatingSystem
+from provisioner.host.facts import with_fact
 from provisioner.places import Place
-from provisioner.plan.machine import FOLLOWERS, PREPARED, REBUILT, Facts, Machine
+from provisioner.plan.machine import PREPARED, REBUILT, Facts, Machine
 from provisioner.request import Request, TargetHost
 from provisioner.solve.problem import join
 from provisioner.solve.requirement import Candidate, Key, Labelled, Requirement, Within
-from provisioner.solve.rules.facts import ABSENT
 from provisioner.solve.search.universe import Universe
 from provisioner.versions import Range, Version
 
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from provisioner.matrix.model import Matrix
     from provisioner.solve.problem import Problem
     from provisioner.spec.model import Spec
-
-INSTALLED = frozenset({"driver", "amdgpu", "webdriver"})
-"""What no stack of an accelerator goes without, so that it has to come where a machine states none."""
 
 TOOLKIT = "container_toolkit"
 TOOLKIT_MISSING = "container-toolkit-missing"
@@ -113,13 +110,9 @@ class Judge:
         return found
 
     def _host(self, host: Host, *, is_rebuilt: bool, system: str) -> Host:
-        update: dict[str, object] = {}
         if is_rebuilt and host.driver is not None and host.driver.kind != "webdriver":
-            update["driver"] = None
-        if system:
-            name, _, version = system.partition(" ")
-            update["os"] = OperatingSystem(id=name, version=version or None)
-        return replace(host, **update) if update else host
+            host = replace(host, driver=None)
+        return with_fact(host, "os", system) if system else host
 
     def pins(self, machine: Machine, facts: Mapping[str, str], software: Software) -> dict[Key, Candidate]:
         """The choices of one state: the software's, and the facts of the machine as candidates."""
@@ -180,7 +173,7 @@ class Judge:
     ) -> bool:
         """Whether a requirement holds, as far as the facts go; a driver nobody states has to be installed, or found."""
         pinned = pins.get(requirement.key)
-        if pinned is None and requirement.key.component in INSTALLED:
+        if pinned is None and requirement.key.component in DRIVERS:
             return machine.host.jetson is not None  # whose driver is a part of Jetson Linux
         if pinned is None:
             return bool(requirement.key.scope) or not is_whole
@@ -193,7 +186,7 @@ class Judge:
         request = universe.problem.request
         if facts.get(TOOLKIT) != ABSENT or not software.is_known or self._toolkit is None:
             return
-        if request.runs == "container" and request.accelerator == "cuda":
+        if request.runs == "container" and request.accelerator in COMPONENTS[TOOLKIT].accelerators:
             citations = self.matrix.citations
             cited = Documents(tuple(str(citations[one]) for one in self._toolkit.sources if one in citations))
             relation = Row("failure", TOOLKIT_MISSING)
@@ -222,14 +215,12 @@ class Judge:
         return None, frozenset(name for one in unmet for name in (one.key.component, one.ground.component))
 
     def _remedy(self, key: Key, facts: Facts, unmet: Sequence[Requirement]) -> str | None:
-        if key.component in FOLLOWERS:
-            return facts.get("driver")
-        if key.component == "kernel_headers":
-            return facts.get("kernel")
-        if key.component == "loaded_modules":
-            return "free"
-        if key.component == "secure_boot":
-            return "enrolled"
+        """Return the value that puts a fact right: the only one, that of what it is installed with, or the oldest that fits."""
+        row = COMPONENTS[key.component]
+        if row.remedy:
+            return row.remedy
+        if row.installed_with:
+            return facts.get(row.installed_with)
         tests = [one for one in unmet if one.key == key]
         offered = self._offered(key.component)
         fitting = [one for one in offered if all(test.test.allows(Candidate(key, one, str(one))) for test in tests)]

@@ -4,41 +4,50 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from msgspec import Struct, convert, field
-from msgspec.structs import replace
+from msgspec import Struct, field
 
-from provisioner.host.model import Driver, Host, OperatingSystem, SecureBoot
-from provisioner.solve.rules.facts import ABSENT, FACTS, stated
+from provisioner.accelerators import ACCELERATORS
+from provisioner.components import ABSENT, COMPONENTS, Move
+from provisioner.host.facts import stated, with_fact
+from provisioner.solve.rules.facts import FACTS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from provisioner.host.model import Host
     from provisioner.request import TargetHost
 
 Facts = dict[str, str]
 
-FOLLOWERS = ("userspace_driver", "fabric_manager")
+
+def _installed_with(component: str) -> tuple[str, ...]:
+    """What a component brings along, and what that brings along in turn; the most expensive first."""
+    own = [row.name for row in reversed(COMPONENTS.values()) if row.installed_with == component]
+    return (*own, *(name for one in own for name in _installed_with(one)))
+
+
+FOLLOWERS = _installed_with("driver")
 """Installed with the driver, under its very number (rules `userspace-driver-is-of-the-kernel-module` and
 `fabric-manager-is-of-the-driver` of the matrix)."""
 
-REBUILT = frozenset({"os", "kernel", "driver", "driver_module", "amdgpu"})
-"""A change of one of these loads modules anew, so that they must be documented to go together; what runs already, runs."""
-
-EXPENSE = {
-    "cuda": ("os", "kernel", "driver", "driver_module", "container_toolkit"),
-    "rocm": ("os", "kernel", "amdgpu"),
-    "mps": (),
-    "cpu": ("os",),
-}
-"""What can be changed on a Linux machine, by the accelerator its stack uses: the most expensive change first."""
-
-EXPENSE_ON_MACOS = {"cuda": ("macos", "webdriver", "cuda_driver"), "mps": ("macos",), "cpu": ("macos",), "rocm": ()}
-
-BROUGHT = ("kernel", "kernel_headers", "glibc")
+BROUGHT = _installed_with("os")
 """What a release of a Linux distribution brings along."""
 
-PREPARED = ("secure_boot", "loaded_modules", "kernel_headers", "gcc", *FOLLOWERS)
+BESIDE = frozenset(row.name for row in COMPONENTS.values() if row.installed_with and row.move is None)
+"""What only ever changes along with something else."""
+
+REBUILT = frozenset(row.name for row in COMPONENTS.values() if row.reloads_modules)
+"""A change of one of these loads modules anew, so that they must be documented to go together; what runs already, runs."""
+
+PREPARED = tuple(row.name for row in COMPONENTS.values() if row.is_prepared)
 """Facts that stand in a change's way and can be put right beside it."""
+
+CHANGEABLE = tuple(
+    row.name
+    for row in reversed(COMPONENTS.values())
+    if row.move is not None and not row.is_prepared and row.installed_with != row.move
+)
+"""What a plan may decide to change on a machine, the most expensive first."""
 
 
 class Machine(Struct, frozen=True, kw_only=True, eq=False):
@@ -83,46 +92,45 @@ def facts_of(host: Host) -> Facts:
 
 
 def movable(machine: Machine, accelerator: str, *, keep: frozenset[str], may_change: frozenset[str]) -> tuple[str, ...]:
-    """What may be changed on a machine, the most expensive first.
+    """Which components may be changed on a machine for a stack of an accelerator, the most expensive first.
 
-    A Jetson's driver and kernel are parts of its Jetson Linux, and WSL's kernel is Microsoft's: neither is chosen here.
+    A Jetson's driver and kernel are parts of its Jetson Linux, and WSL's kernel is Microsoft's: neither is chosen here. A new
+    release of the operating system is a new machine, and is chosen only where `may_change` names it.
     """
-    is_mac = (machine.host.platform or "").startswith("macos")
-    order = EXPENSE_ON_MACOS[accelerator] if is_mac else EXPENSE[accelerator]
+    system = "macos" if (machine.host.platform or "").startswith("macos") else "linux"
     fixed = set(keep)
     if machine.host.jetson is not None:
         fixed |= {"driver", "driver_module", "kernel", "os"}
     elif machine.host.virtualization in {"wsl1", "wsl2"}:
         fixed |= {"kernel"}
-    fixed |= {"os", "macos"} - (may_change | ({"macos"} if "os" in may_change else set()))
+    if "os" not in may_change:
+        fixed |= {"os", "macos"} - may_change
     if "driver" in keep:
-        fixed |= {"driver_module", "amdgpu", "webdriver"}
-    return tuple(name for name in order if name not in fixed)
+        fixed |= {row.name for row in COMPONENTS.values() if row.move is Move.DRIVER}
+    return tuple(
+        name
+        for name in CHANGEABLE
+        if name not in fixed
+        and system in ACCELERATORS[accelerator].systems & COMPONENTS[name].systems
+        and accelerator in COMPONENTS[name].accelerators
+    )
 
 
 def open_host(machine: Machine, free: Sequence[str]) -> Host:
-    """The host with everything left out that may be changed, and what follows from it: the solver then chooses it."""
-    if not free:
-        return machine.host
-    drops: dict[str, object] = {name: None for name in ("kernel", "container_toolkit", "cuda_driver") if name in free}
-    if {"kernel", "driver", "amdgpu"} & set(free):
-        drops |= dict.fromkeys(("kernel_headers", "secure_boot", "loaded_modules", "gcc", *FOLLOWERS))
-    if {"driver", "amdgpu", "webdriver"} & set(free):
-        drops["driver"] = None
-    elif "driver_module" in free and machine.host.driver is not None:
-        drops["driver"] = replace(machine.host.driver, module=None)
+    """The host without the facts of what may be changed, nor of what follows from it: the solver then chooses them."""
+    dropped = list(free)
+    if set(free) & (REBUILT - {"os"}):
+        dropped += PREPARED
     if "os" in free or "macos" in free:
-        drops |= {"os": _family(machine.host), "glibc": None}
-    return replace(machine.host, **drops)
+        dropped.append("glibc")
+    return without(machine.host, dropped)
 
 
-def unprepared(host: Host) -> Host:
-    """The host without the facts that can be put right beside a change: no more is in its way than has to be."""
-    return replace(host, **dict.fromkeys(PREPARED))
-
-
-def _family(host: Host) -> OperatingSystem | None:
-    return OperatingSystem(id="macos") if host.os is not None and host.os.id == "macos" else None
+def without(host: Host, components: Iterable[str]) -> Host:
+    """The host without what it states of some components."""
+    for name in components:
+        host = with_fact(host, name, None)
+    return host
 
 
 def followed(facts: Facts, machine: Machine) -> Facts:
@@ -139,37 +147,7 @@ def followed(facts: Facts, machine: Machine) -> Facts:
 def changed_host(machine: Machine, facts: Mapping[str, str]) -> Host:
     """The profile of a machine with these facts: what `inspect` would then find there."""
     host = machine.host
-    update: dict[str, object] = {}
-    plain = ("kernel", "kernel_headers", "container_toolkit", "cuda_driver", "gcc", "glibc", *FOLLOWERS)
-    for name in plain:
+    for name in FACTS:
         if facts.get(name) != machine.facts.get(name):
-            update[name] = facts.get(name)
-    driver = _driver(host, facts)
-    if driver != host.driver:
-        update["driver"] = driver
-    if facts.get("secure_boot") != machine.facts.get("secure_boot"):
-        update["secure_boot"] = SecureBoot(enabled=True, mok_enrolled=True)
-    if facts.get("loaded_modules") != machine.facts.get("loaded_modules"):
-        held = {"nouveau", "vfio-pci", "vfio_pci"}
-        update["loaded_modules"] = tuple(name for name in host.loaded_modules or () if name not in held)
-    for name in ("os", "macos"):
-        if facts.get(name) != machine.facts.get(name) and facts.get(name):
-            update["os"] = _system(name, facts[name])
-    return replace(host, **update) if update else host
-
-
-def _driver(host: Host, facts: Mapping[str, str]) -> Driver | None:
-    module = facts.get("driver_module")
-    for component, kind in (("driver", "nvidia"), ("amdgpu", "amdgpu"), ("webdriver", "webdriver")):
-        if component in facts:
-            values = {"version": facts[component], "kind": kind, "module": module if kind == "nvidia" else None}
-            return convert(values, Driver)
-    return host.driver
-
-
-def _system(component: str, value: str) -> OperatingSystem:
-    if component == "macos":
-        version, _, build = value.partition("+")
-        return OperatingSystem(id="macos", version=version, build=build or None)
-    name, _, version = value.partition(" ")
-    return OperatingSystem(id=name, version=version or None)
+            host = with_fact(host, name, facts.get(name))
+    return host

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from provisioner.components import DRIVERS
 from provisioner.errors import ProvisionError
 from provisioner.grounds.requirement import PlanHas
 from provisioner.plan.fallen import Fallen
@@ -16,7 +17,7 @@ from provisioner.plan.route import Router
 from provisioner.plan.steps import Steps
 from provisioner.plan.stranger import stranger
 from provisioner.plan.target import Search
-from provisioner.plan.unknown import DRIVERS, find_out, missing
+from provisioner.plan.unknown import find_out, missing
 from provisioner.plan.wanted import Choice, Wanted
 from provisioner.plan.words import knows_gpus
 from provisioner.solve.outcome.answer import answer

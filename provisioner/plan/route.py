@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from provisioner.components import ABSENT, COMPONENTS, Move
 from provisioner.plan.machine import BROUGHT, FOLLOWERS, followed
 from provisioner.solve.requirement import Key
 
@@ -20,17 +21,12 @@ if TYPE_CHECKING:
 
 SOFTWARE = "software"
 
-MOVES = (
-    ("secure_boot", ("secure_boot",)),
-    ("loaded_modules", ("loaded_modules",)),
-    ("os", ("os", "macos", "glibc")),
-    ("kernel", ("kernel",)),
-    ("gcc", ("gcc",)),
-    ("driver", ("driver", "driver_module", "amdgpu", "webdriver")),
-    ("cuda_driver", ("cuda_driver",)),
-    ("container_toolkit", ("container_toolkit",)),
-)
-"""What is changed in one go, in the order in which people do it; it decides between ways that are equally long."""
+MOVES = {
+    move.value: (move.value, *(row.name for row in COMPONENTS.values() if row.move is move and row.name != move))
+    for move in Move
+}
+"""What is changed in one go, its leading part first, in the order in which people do it: which decides between ways of the same
+length."""
 
 
 STOPS = ("kernel", "driver")
@@ -117,7 +113,9 @@ class Router:
 
     def _moves(self, target: Facts, *, has_software: bool) -> tuple[str, ...]:
         before = self._machine.facts
-        found = [name for name, parts in MOVES if any(before.get(part) != target[part] for part in parts if part in target)]
+        found = [
+            name for name, parts in MOVES.items() if any(before.get(part) != target[part] for part in parts if part in target)
+        ]
         if "driver" not in found:
             found += [name for name in FOLLOWERS if before.get(name) != target.get(name)]
             is_alone = "kernel" not in found and "os" not in found
@@ -127,14 +125,14 @@ class Router:
 
     def moved(self, facts: Facts, move: str, target: Facts) -> Facts:
         """The facts after one move towards the target, with what is installed beside it."""
-        parts = dict(MOVES).get(move, (move,))
+        parts = MOVES.get(move, (move,))
         found = {**facts, **{part: target[part] for part in parts if part in target}}
         if move == "os" and facts.get("os") != found.get("os"):
             found = {name: value for name, value in found.items() if name not in BROUGHT or name in target}
         if move in {"kernel", "driver", "os"}:
             found = followed(found, self._machine)
-            if "kernel_headers" in target and found.get("kernel_headers") == "none":
-                found["kernel_headers"] = found.get("kernel", "none")
+            if "kernel_headers" in target and found.get("kernel_headers") == ABSENT:
+                found["kernel_headers"] = found.get("kernel", ABSENT)
         return found
 
     def _direct(self, facts: Facts, target: Facts, moves: tuple[str, ...], *, at_once: int) -> tuple[Leg, ...] | None:

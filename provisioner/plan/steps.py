@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from provisioner.components import COMPONENTS, DRIVERS, LEADS
 from provisioner.grounds.choice import StepReason
 from provisioner.grounds.requirement import LockHas, RequiresComponent
 from provisioner.places import Place
-from provisioner.plan.machine import FOLLOWERS
+from provisioner.plan.machine import BESIDE
 from provisioner.plan.model import Step
 from provisioner.plan.route import MOVES, SOFTWARE
-from provisioner.plan.unknown import DRIVERS, is_known_absent
-from provisioner.plan.words import NAMES, REBOOTS, Said, Words, knows_gpus
+from provisioner.plan.unknown import is_known_absent
+from provisioner.plan.words import Said, Words, knows_gpus
 from provisioner.solve.requirement import PACKAGE, SLOTS
 
 if TYPE_CHECKING:
@@ -24,12 +25,11 @@ if TYPE_CHECKING:
     from provisioner.plan.route import Leg, Router
     from provisioner.solve.requirement import Requirement
 
-FIRST = ("pytorch", "tensorflow", "jax", "cuda", "rocm", "cudnn", "nccl", "triton", "python", "image")
+FIRST = (*LEADS, "cudnn", "nccl", "triton", "python", "image")
 """What a step about the software names, in this order; the lock has the rest."""
 
-
-BESIDE = frozenset({*FOLLOWERS, "kernel_headers"})
-"""What moves along with something else, and so is no reason for it."""
+REBOOTS = frozenset(move for move, parts in MOVES.items() if any(COMPONENTS[part].reboots for part in parts))
+"""Moves that a running kernel or driver does not take part in."""
 
 
 class Steps:
@@ -154,7 +154,7 @@ class Steps:
             return tuple(StepReason(ground=one.ground, is_stop=True) for one in broken[:1])
         found: list[Requirement] = []
         for move in leg.moves:
-            parts = dict(MOVES).get(move, (move,))
+            parts = MOVES.get(move, (move,))
             undone = {name: value for name, value in target.items() if name not in parts}
             undone |= {name: self._machine.facts[name] for name in parts if name in self._machine.facts}
             wrong = self._judge.unmet(self._machine, undone, new)
@@ -165,7 +165,7 @@ class Steps:
         self, now: Mapping[str, str], *, is_new: bool, leg: Leg, later: Sequence[str], target: Facts
     ) -> Iterator[StepReason]:
         """Why this comes before what people would do first: what that would break now."""
-        order = [*(name for name, _ in MOVES), SOFTWARE]
+        order = [*MOVES, SOFTWARE]
         own = min((order.index(move) for move in leg.moves if move in order), default=0)
         for move in later:
             if move not in order or order.index(move) > own or move == SOFTWARE:
@@ -173,8 +173,7 @@ class Steps:
             after = self._router.moved(dict(now), move, target)
             if not self._router.works(after, is_new=is_new):
                 broken = self._router.breaks(after, is_new=is_new)[0]
-                name = NAMES.get(move, move)
-                yield StepReason(ground=broken.ground, changed_first=name)
+                yield StepReason(ground=broken.ground, changed_first=COMPONENTS[move].label)
 
 
 def _requests(software: Software) -> tuple[StepReason, ...]:

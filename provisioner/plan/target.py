@@ -5,9 +5,10 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING
 
+from provisioner.accelerators import GPU_DRIVERS
+from provisioner.components import ABSENT
 from provisioner.plan.machine import BROUGHT, FOLLOWERS, PREPARED, followed
 from provisioner.solve.requirement import Key, OneOf
-from provisioner.solve.rules.facts import ABSENT
 from provisioner.solve.rules.standing import has_ended
 from provisioner.versions import Version
 
@@ -146,7 +147,7 @@ class Search:
             return sorted(offered, key=lambda one: self._driver_rank(one.version, before))
         if component in {"kernel", "os", "macos"} and before is not None:
             return _nearest(component, before, offered)
-        if component in {"amdgpu", "webdriver", "cuda_driver"} and before is not None:
+        if component in GPU_DRIVERS and before is not None:
             major = Version.parse(before).release[0]
             return sorted(offered, key=lambda one: one.version.release[0] != major)
         return list(offered)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from provisioner.components import COMPONENTS, DRIVERS, Move
 from provisioner.grounds.choice import StepReason
 from provisioner.grounds.requirement import LacksFact
+from provisioner.host.facts import STATED, stated
 from provisioner.plan.model import FIND_OUT, Step
-from provisioner.solve.rules.facts import FACTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -15,20 +16,8 @@ if TYPE_CHECKING:
     from provisioner.grounds.doubt import Doubt
     from provisioner.plan.machine import Machine
 
-DRIVERS = ("driver", "amdgpu", "webdriver")
-
-VIRTUALIZATION = "virtualization"
-
-HOW = {
-    "driver": "which driver is loaded, if any",
-    "amdgpu": "which amdgpu driver is loaded, if any",
-    "webdriver": "which Web Driver is installed, if any",
-    "driver_module": "which flavour of kernel modules is loaded, open or proprietary",
-    "kernel": "which kernel runs",
-    "gpu": "which GPUs the machine has",
-    "virtualization": "whether the machine is virtual, and how",
-    "container_toolkit": "which NVIDIA Container Toolkit is installed, if any",
-}
+BUILT_FOR_KERNELS = tuple(row.name for row in COMPONENTS.values() if row.move is Move.DRIVER and row.reloads_modules)
+"""Drivers that are installed for the kernel that runs."""
 
 
 def is_known_absent(machine: Machine) -> bool:
@@ -38,7 +27,7 @@ def is_known_absent(machine: Machine) -> bool:
 
 
 def missing(machine: Machine, facts: Mapping[str, str], doubts: Iterable[Doubt], *, has_gpus: bool) -> tuple[str, ...]:
-    """Facts of today that the plan needs and no profile states, in the order of the profile's keys.
+    """Facts of today that the plan needs and no profile states, from the top of the stack to the hardware.
 
     `doubts` are what the stack at the end rests on; `has_gpus`: every GPU is known.
     """
@@ -47,29 +36,27 @@ def missing(machine: Machine, facts: Mapping[str, str], doubts: Iterable[Doubt],
     for name in DRIVERS:
         if name in facts and name not in known and not is_known_absent(machine):
             found[name] = None
-    if any(facts.get(name) != known.get(name) for name in ("driver", "amdgpu", "driver_module")) and "kernel" not in known:
+    if any(facts.get(name) != known.get(name) for name in BUILT_FOR_KERNELS) and "kernel" not in known:
         found["kernel"] = None
     named = {doubt.component for doubt in doubts}
     for component in sorted(named):
-        is_stated = component in known or component in facts
-        is_stated = is_stated or (component == VIRTUALIZATION and machine.host.virtualization is not None)
-        if component in {*FACTS, VIRTUALIZATION} and not is_stated:
+        if component in STATED and component not in facts and stated(machine.host, component) is None:
             found[component] = None
     if not has_gpus and "gpu" in named:
         found["gpu"] = None
-    order = [*FACTS, VIRTUALIZATION, "gpu"]
-    return tuple(sorted(found, key=order.index))
+    return tuple(name for name in COMPONENTS if name in found)
 
 
 def find_out(machine: Machine, lacking: Sequence[str]) -> tuple[Step, ...]:
-    """One step for each missing fact; the machine stays as it is."""
+    """Return one step for each missing fact; the machine stays as it is."""
     return tuple(
         Step(
             kind=FIND_OUT,
             component=name,
             before="",
             after="",
-            text=f"find out {HOW.get(name, f'{name} of this host')}: the profile does not state it (`provision inspect` there)",
+            text=f"find out {COMPONENTS[name].how_to_find or f'{name} of this host'}: "
+            "the profile does not state it (`provision inspect` there)",
             why=(StepReason(ground=LacksFact(name=name, host=machine.label)),),
             state=dict(machine.facts),
         )

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from provisioner.accelerators import RUNTIMES
+from provisioner.components import LEADS
 from provisioner.grounds.requirement import OthersGet
 from provisioner.plan.judge import Software
-from provisioner.plan.machine import open_host, unprepared
+from provisioner.plan.machine import PREPARED, open_host, without
 from provisioner.plan.target import cost, subsets
 from provisioner.solve.requirement import Key, Labelled, Requirement
 from provisioner.solve.search.complete import CompleteSearch
@@ -33,9 +35,6 @@ if TYPE_CHECKING:
 
 FEW = 20
 """Machines for which a bound is worked out one by one; of more, the stacks are all tried sooner than that is done."""
-
-LEADS = ("pytorch", "tensorflow", "jax", "cuda", "rocm")
-"""What a stack is built around, in this order: its releases and builds decide what the machines must be."""
 
 
 class Wanted(Struct, frozen=True, kw_only=True, eq=False):
@@ -109,7 +108,7 @@ class Choice:
         found: dict[str, Facts | None] = {}
         for machine in machines:
             for moving in subsets(self._free[machine.label]):
-                host = unprepared(open_host(machine, moving))
+                host = without(open_host(machine, moving), PREPARED)
                 search = CompleteSearch(Universe(self._aim.problem(self._matrix, (replace(machine.target, host=host),))))
                 try:
                     is_possible = search.find() is not None
@@ -212,8 +211,8 @@ class Choice:
 def _runtimes(search: CompleteSearch, problem: Problem, lead: Candidate) -> Iterator[Leads]:
     """A lead with each CUDA or ROCm that a stack around it may have; alone where it has none, or is one itself."""
     name = lead.key.component
-    keys = (Key(f"cuda:{name}"), Key("cuda"), Key("rocm"))
-    runtime = next((key for key in keys if key in problem.domains and name not in {"cuda", "rocm"}), None)
+    keys = (Key(f"cuda:{name}"), *(Key(runtime) for runtime in RUNTIMES))
+    runtime = next((key for key in keys if key in problem.domains and name not in RUNTIMES), None)
     pins = search.find(given=(lead,))
     left = list(problem.domains[runtime]) if runtime is not None else []
     while pins is not None:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from provisioner.components import ABSENT, COMPONENTS
 from provisioner.plan.machine import FOLLOWERS
 from provisioner.plan.route import MOVES, SOFTWARE
 from provisioner.solve.requirement import is_of_system
-from provisioner.solve.rules.facts import ABSENT
 from provisioner.solve.rules.standing import has_ended
 from provisioner.versions import Range, Version
 
@@ -19,24 +19,6 @@ if TYPE_CHECKING:
 
     from provisioner.matrix.model import DriverBranch, DriverPackage, Matrix
     from provisioner.plan.machine import Machine
-
-NAMES = {
-    "kernel": "kernel",
-    "driver": "driver",
-    "amdgpu": "amdgpu driver",
-    "webdriver": "Web Driver",
-    "cuda_driver": "CUDA driver",
-    "container_toolkit": "NVIDIA Container Toolkit",
-    "fabric_manager": "Fabric Manager",
-    "userspace_driver": "user-mode driver libraries",
-    "kernel_headers": "kernel headers",
-    "gcc": "GCC",
-    "os": "operating system",
-    "macos": "macOS",
-}
-
-REBOOTS = frozenset({"os", "kernel", "driver", "secure_boot", "loaded_modules", "cuda_driver"})
-"""Moves that a running kernel or driver does not take part in."""
 
 MOST_PACKAGES = 3
 
@@ -64,24 +46,19 @@ class Words:
         assert move != SOFTWARE, "the software is no fact of a machine"
         if move == "driver" and "driver" in after:
             return self._driver(before, after)
-        parts = dict(MOVES).get(move, (move,))
+        parts = MOVES.get(move, (move,))
         component = next((part for part in parts if before.get(part) != after.get(part)), move)
         old, new = before.get(component, ""), after.get(component, "")
         details = tuple(self._beside(move, before, after))
         return Said(component=component, before=old, after=new, text=self._plain(component, old, new), details=details)
 
     def _plain(self, component: str, old: str, new: str) -> str:
-        if component == "secure_boot":
-            return "enrol the key that signs modules built on this host (mokutil --import), and confirm it on the next boot"
-        if component == "loaded_modules":
-            return f"keep {old} off the GPU: blacklist it and reboot"
-        if component == "kernel":
-            kernel = f"a kernel of the {new} series" if new.count(".") < 2 else f"kernel {new}"
-            return f"boot {kernel} in place of {old}"
-        name = NAMES.get(component, component)
-        if component in {"os", "macos"}:
-            return f"upgrade {old} to {new}" if component == "os" else f"upgrade macOS {old} to {new}"
-        return f"install {name} {new}" if old in {"", ABSENT} else f"install {name} {new} in place of {old}"
+        row = COMPONENTS[component]
+        if component == "kernel" and new.count(".") < 2:
+            return f"boot a kernel of the {new} series in place of {old}"
+        if row.instruction:
+            return row.instruction.format(before=old, after=new)
+        return f"install {row.label} {new}" if old in {"", ABSENT} else f"install {row.label} {new} in place of {old}"
 
     def _beside(self, move: str, before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[str]:
         if before.get("os") != after.get("os"):
@@ -110,7 +87,7 @@ class Words:
             text = f"install the {module} kernel modules of driver {new} in place of the {old_module or 'other'} ones"
         else:
             text = f"install driver {new}{flavour}{place}"
-        followers = [NAMES[name] for name in FOLLOWERS if after.get(name) == new and before.get(name) != new]
+        followers = [COMPONENTS[name].label for name in FOLLOWERS if after.get(name) == new and before.get(name) != new]
         if followers:
             text += f", and {' and '.join(followers)} of the same version"
         component = "driver" if old != new else "driver_module"
@@ -167,7 +144,7 @@ def knows_gpus(matrix: Matrix, machine: Machine) -> bool:
     """Whether a machine states what every GPU of it is."""
     names = {gpu.name for gpu in matrix.gpus}
     gpus = machine.host.gpus
-    return gpus is not None and all(gpu.compute_capability or gpu.gfx or gpu.name in names for gpu in gpus)
+    return gpus is not None and all(gpu.target or gpu.name in names for gpu in gpus)
 
 
 def life_of(branch: DriverBranch, today: date | None) -> str:

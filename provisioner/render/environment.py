@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from provisioner.gate.grammar import PREFIX
 from provisioner.lock.file import lock_digest
-from provisioner.lock.platform import MARKER_VALUES
+from provisioner.platforms import PLATFORMS
 from provisioner.render.header import UnrenderableError, header
 
 if TYPE_CHECKING:
@@ -60,11 +60,11 @@ case "$(uname -s) $(uname -m)" in
 
 def _case(lock: Lock, stack: LockedStack) -> str:
     """Return the branch of one platform, as `uname` reports its system and machine."""
-    system, machine = MARKER_VALUES[stack.platform]
+    platform = PLATFORMS[stack.platform]
     variables = _variables(lock, stack)
     exports = {**variables, "PROVISION_VARIABLES": " ".join(variables)}
     lines = "".join(f"        export {name}={_quoted(value)}\n" for name, value in exports.items())
-    return f"    {_quoted(f'{system.capitalize()} {machine}')})\n{lines}        ;;\n"
+    return f"    {_quoted(f'{platform.sys_platform.capitalize()} {platform.machine}')})\n{lines}        ;;\n"
 
 
 def _variables(lock: Lock, stack: LockedStack) -> dict[str, str]:

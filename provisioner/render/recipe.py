@@ -12,6 +12,7 @@ from urllib.parse import quote as quote_path
 
 from msgspec import Struct
 
+from provisioner.accelerators import ACCELERATORS
 from provisioner.lock.file import lock_digest
 from provisioner.lock.platform import package_marker
 from provisioner.render.base_image import base_of
@@ -219,11 +220,9 @@ def _runtime(plan: _Plan, builder: str) -> Stage:
 
 def _variables(stack: LockedStack) -> tuple[tuple[str, str], ...]:
     """Return the stack's variables and, of CUDA stacks, the devices, libraries and host that they need of the runtime."""
-    variables: dict[str, str] = {}
-    if stack.accelerator == "cuda":
-        variables = {"NVIDIA_VISIBLE_DEVICES": "all", "NVIDIA_DRIVER_CAPABILITIES": "compute,utility"}
-        if stack.require_cuda:
-            variables["NVIDIA_REQUIRE_CUDA"] = stack.require_cuda
+    variables = dict(ACCELERATORS[stack.accelerator].container_variables)
+    if has_guard(stack):
+        variables["NVIDIA_REQUIRE_CUDA"] = stack.require_cuda
     return tuple(sorted((variables | dict(stack.environment)).items()))
 
 

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from provisioner.components import FRAMEWORKS
 from provisioner.errors import RefusedError, UnavailableError
 from provisioner.grounds.conflict import Statement
 from provisioner.grounds.predicate import NoFile
 from provisioner.grounds.requirement import PYTHON_ATTEMPT, RequiresComponent, TriesPython
+from provisioner.host.facts import stated
 from provisioner.index.model import Environment, PackageSource
 from provisioner.solve.outcome.answer import answer
 from provisioner.solve.python.beside import needs_beside
@@ -22,8 +24,6 @@ from provisioner.solve.python.distributions import of_variant_indexes
 from provisioner.solve.python.named_files import MetFiles
 from provisioner.solve.python.packages import PackageWorld
 from provisioner.solve.requirement import PYTORCH, Candidate, ImageCandidate, Key, Labelled, Requirement, build_of
-from provisioner.solve.rules.devices import FRAMEWORKS
-from provisioner.solve.rules.facts import stated
 from provisioner.solve.search.carried import apart, as_carried
 from provisioner.solve.search.complete import CompleteSearch
 from provisioner.solve.search.least import least_moved

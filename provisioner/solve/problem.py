@@ -12,6 +12,7 @@ from packaging.requirements import Requirement as Pep508
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
+from provisioner.accelerators import ACCELERATORS
 from provisioner.grounds.requirement import (
     AsksAccelerator,
     AsksImage,
@@ -25,6 +26,7 @@ from provisioner.grounds.requirement import (
 )
 from provisioner.index.places.direct_reference import shown_url
 from provisioner.names import COMPONENT_OF_DISTRIBUTION
+from provisioner.platforms import PLATFORMS
 from provisioner.solve.choices.bounds import ForPython, constraints_of
 from provisioner.solve.choices.candidates import candidates_of
 from provisioner.solve.choices.domains import Domains
@@ -67,9 +69,6 @@ __all__ = ["Problem", "UnknownGpuError", "join", "package_key"]
 PYTHON = Key("python")
 LAST = 1_000_000
 """A rank behind all others."""
-
-ACCELERATORS = ("cuda", "rocm", "mps", "cpu")
-PLATFORMS = ("linux/amd64", "linux/arm64", "macos/x86_64", "macos/arm64")
 
 
 class Problem(Struct, frozen=True, kw_only=True):
@@ -185,10 +184,10 @@ class _Joiner:
     def _shared(self) -> None:
         request = self.request
         platform = TargetPlatform(platform=request.platform, place=request.place("target.platform"))
-        self._named("platform", PLATFORMS, request.platform, platform)
+        self._named("platform", tuple(PLATFORMS), request.platform, platform)
         asks = AsksAccelerator if request.spec.accelerator is not None else CallsForAccelerator
         accelerator = asks(accelerator=request.accelerator, place=request.place("accelerator"))
-        self._named("accelerator", ACCELERATORS, request.accelerator, accelerator)
+        self._named("accelerator", tuple(ACCELERATORS), request.accelerator, accelerator)
         if request.has_no_gpu:
             no_gpu = NoGpu(host="", place=request.hosts[0].place("gpus"))
             self.roots.append(Requirement(Key("accelerator"), Labelled(frozenset({"cpu"})), no_gpu))

@@ -10,6 +10,8 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from provisioner.accelerators import ACCELERATORS, IMAGE_KINDS
+from provisioner.components import COMPONENTS
 from provisioner.gate.grammar import GateError
 from provisioner.gate.grammar import parse as parse_gate
 from provisioner.outputs import OUTPUTS, output_advice
@@ -24,14 +26,11 @@ if TYPE_CHECKING:
     from provisioner.document import Document, KeyPath
     from provisioner.errors import Mistake
 
-NAMED_COMPONENTS = (
-    "accelerator", "arch_list", "driver_module", "gpu", "image", "loaded_modules", "os", "platform", "python_arch",
-    "pytorch_build", "secure_boot", "sip",
-)  # fmt: skip
+NAMED_COMPONENTS = tuple(row.name for row in COMPONENTS.values() if row.is_named)
 """Components whose values are names (`open`, `cu126`, `gfx942`, `ubuntu 24.04`), not ranges of versions."""
 
 _NAME = re.compile(r"[A-Za-z][\w./:-]*(?: [\w.]+)?")
-_ARCHITECTURE = re.compile(r"\d{1,2}\.\d[af]?(?:\+PTX)?|gfx[0-9a-f]{3,5}")
+_ARCHITECTURE = re.compile(rf"\d{{1,2}}\.\d[af]?(?:\+PTX)?|{ACCELERATORS['rocm'].target}")
 _PATTERN = re.compile(r"[A-Za-z0-9*?](?:[A-Za-z0-9._*?-]*[A-Za-z0-9*?])?")
 _PLACEHOLDER = re.compile(r"\{[^}]*\}?")
 
@@ -194,7 +193,7 @@ def _gate(document: Document) -> Iterator[Mistake]:
     text, base = _at(document, "image", "require"), _at(document, "image", "base")
     if not isinstance(text, str):
         return
-    if base is None or base in {"auto", "slim", "cuda-runtime", "cuda-devel"}:
+    if base is None or base in IMAGE_KINDS:
         yield document.mistake(("image", "require"), "is about a base image that `base` names; this one is chosen")
     try:
         parse_gate(text)

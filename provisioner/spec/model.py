@@ -6,9 +6,10 @@ from typing import Annotated, Literal
 
 from msgspec import field, json, to_builtins
 
+from provisioner.accelerators import AcceleratorName  # noqa: TC001 - msgspec reads the annotation at run time
+from provisioner.platforms import DEFAULT_PLATFORM, PlatformName
 from provisioner.strict_model import StrictModel, spelled
 
-Platform = Literal["linux/amd64", "linux/arm64", "macos/x86_64", "macos/arm64"]
 Allowance = Literal[
     "minor-version",
     "forward-compat",
@@ -26,7 +27,7 @@ Allowance = Literal[
 class TargetSpec(StrictModel, frozen=True, kw_only=True):
     """Where the environment must run. An inline host is validated where host profiles are, not here."""
 
-    platform: Platform | tuple[Platform, ...] = "linux/amd64"
+    platform: PlatformName | tuple[PlatformName, ...] = DEFAULT_PLATFORM
     host: str | tuple[str, ...] | dict[str, object] | None = None
 
 
@@ -98,7 +99,7 @@ class SpecFile(StrictModel, frozen=True, kw_only=True):
     name: Annotated[str, spelled(r"^[A-Za-z0-9][A-Za-z0-9_-]*$")] = "environment"
     target: TargetSpec = TargetSpec()
     targets: dict[Annotated[str, spelled(r"^[a-z0-9][a-z0-9_-]*$")], TargetSpec] = field(default_factory=dict)
-    accelerator: Literal["cuda", "rocm", "mps", "cpu"] | None = None
+    accelerator: AcceleratorName | None = None
     requires: dict[str, str] = field(default_factory=dict)
     packages: tuple[str, ...] = ()
     packages_from: tuple[str | ProjectSource, ...] = field(default=(), name="packages-from")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from provisioner.accelerators import ACCELERATORS
 from provisioner.validate.report import FieldReport
 from provisioner.versions import Range, Version
 
@@ -14,12 +15,10 @@ if TYPE_CHECKING:
     from provisioner.validate.measurement import Device, Measurement
     from provisioner.validate.report import Verdict
 
-_ACCELERATED = ("cuda", "rocm", "mps")
-
 
 def compare_devices(lock: Lock, measurement: Measurement, *, no_device: str = "") -> Iterator[FieldReport]:
     """Yield the fields about driver, devices and computations of the measured level; none for a lock that needs no GPU."""
-    if lock.accelerator not in _ACCELERATED:
+    if not ACCELERATORS[lock.accelerator].vendor:
         return
     yield from _driver(lock, measurement, no_device)
     yield _devices(lock, measurement, no_device)

@@ -7,8 +7,9 @@ import socket
 import threading
 from typing import TYPE_CHECKING
 
+from provisioner.accelerators import ACCELERATORS
 from provisioner.validate.builder import docker_builder
-from provisioner.validate.engine import EngineError, Finished, HostRefusedError, NoDeviceError
+from provisioner.validate.engine import WITH_DEVICE_FILES, EngineError, Finished, HostRefusedError, NoDeviceError
 from provisioner.validate.process import TIMED_OUT
 
 if TYPE_CHECKING:
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 _SHARED_MEMORY = "1g"
 """NCCL and data loaders share memory between processes; Docker's default of 64 MB is too little for either."""
 
-_DEVICE_SIGNS = ("device driver", "nvidia", "cdi", "gathering device information", "/dev/kfd", "/dev/dri")
+_CDI_KIND = ACCELERATORS["cuda"].cdi_kind
+_DEVICE_FILES = tuple(path for row in WITH_DEVICE_FILES.values() for path in row.device_files)
+_DEVICE_SIGNS = ("device driver", "nvidia", "cdi", "gathering device information", *_DEVICE_FILES)
 
 
 class DockerEngine:
@@ -72,14 +75,15 @@ class DockerEngine:
     def _create(self, request: RunRequest) -> Container:
         from docker.types import LogConfig
 
+        accelerator = WITH_DEVICE_FILES.get(request.gpus)
         return self._client.containers.create(
             request.image,
             entrypoint=[request.command[0]],
             command=list(request.command[1:]),
             detach=True,
             device_requests=self._device_requests(request.gpus),
-            devices=["/dev/kfd", "/dev/dri"] if request.gpus == "rocm" else [],
-            group_add=["video"] if request.gpus == "rocm" else [],
+            devices=list(accelerator.device_files) if accelerator is not None else [],
+            group_add=list(accelerator.device_groups) if accelerator is not None else [],
             environment=dict(request.environment),
             volumes={str(path): {"bind": inside, "mode": "ro"} for path, inside in request.mounts.items()},
             network_mode=request.network,
@@ -92,11 +96,10 @@ class DockerEngine:
         """Return what `--gpus` asks for, by the Container Device Interface where the engine knows no other way."""
         from docker.types import DeviceRequest
 
-        if gpus in {"", "rocm"}:
+        if not gpus or gpus in WITH_DEVICE_FILES:
             return []
         if self._has_only_cdi():
-            devices = ["nvidia.com/gpu=all"] if gpus == "all" else [f"nvidia.com/gpu={one}" for one in gpus.split(",")]
-            return [DeviceRequest(driver="cdi", device_ids=devices)]
+            return [DeviceRequest(driver="cdi", device_ids=[f"{_CDI_KIND}={one}" for one in gpus.split(",")])]
         capabilities = [["gpu", "compute", "utility"]]
         if gpus == "all":
             return [DeviceRequest(count=-1, capabilities=capabilities)]
@@ -105,7 +108,7 @@ class DockerEngine:
     def _has_only_cdi(self) -> bool:
         information = self._client.info()
         found = (str(device.get("ID", "")) for device in information.get("DiscoveredDevices") or ())
-        return "nvidia" not in information.get("Runtimes", {}) and any(one.startswith("nvidia.com/gpu") for one in found)
+        return "nvidia" not in information.get("Runtimes", {}) and any(one.startswith(_CDI_KIND) for one in found)
 
     def remove(self, image: str) -> None:
         """Remove an image and its tags. An image that is gone, or that another container uses, is left as it is."""

@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct, field
 
+from provisioner.accelerators import ACCELERATORS, Accelerator
 from provisioner.errors import RefusedError, UnavailableError
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+WITH_DEVICE_FILES: dict[str, Accelerator] = {row.name: row for row in ACCELERATORS.values() if row.device_files}
+"""Accelerators that a container is given as plain device files of the host."""
 
 Log = Callable[[str], None]
 """Called with each line of progress as it comes."""
@@ -66,8 +70,8 @@ class Built(Struct, frozen=True, kw_only=True):
 class RunRequest(Struct, frozen=True, kw_only=True):
     """Run `command` (program first) in `image`, without its entrypoint.
 
-    `gpus` is "" for none, `all`, device numbers (`0,1`), or `rocm`. `mounts` maps host folders to container folders,
-    read-only. `timeout` is in seconds.
+    `gpus` is "" for none, `all`, device numbers (`0,1`), or an accelerator of `WITH_DEVICE_FILES`. `mounts` maps host folders
+    to container folders, read-only. `timeout` is in seconds.
     """
 
     image: str

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from provisioner.accelerators import ACCELERATORS
 from provisioner.validate.builder import CommandBuilder
 from provisioner.validate.docker_engine import run_failure
-from provisioner.validate.engine import EngineError
+from provisioner.validate.engine import WITH_DEVICE_FILES, EngineError
 from provisioner.validate.process import stream
 
 if TYPE_CHECKING:
@@ -70,7 +71,9 @@ class PodmanEngine:
 
 
 def _device_options(gpus: str) -> list[str]:
-    """Return the options for devices: NVIDIA's by the Container Device Interface, AMD's as device files."""
-    if gpus == "rocm":
-        return ["--device", "/dev/kfd", "--device", "/dev/dri", "--group-add", "video"]
-    return [option for one in gpus.split(",") if one for option in ("--device", f"nvidia.com/gpu={one}")]
+    """Return the options for devices: NVIDIA's by the Container Device Interface, others' as plain device files."""
+    accelerator = WITH_DEVICE_FILES.get(gpus)
+    if accelerator is None:
+        return [option for one in gpus.split(",") if one for option in ("--device", f"{ACCELERATORS['cuda'].cdi_kind}={one}")]
+    files = [option for path in accelerator.device_files for option in ("--device", path)]
+    return [*files, *(option for group in accelerator.device_groups for option in ("--group-add", group))]

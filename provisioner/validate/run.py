@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from provisioner.accelerators import ACCELERATORS
 from provisioner.document import FileError
 from provisioner.errors import UsageError
 from provisioner.lock.file import lock_digest
@@ -217,7 +218,8 @@ def _gpus(lock: Lock, options: Options) -> str:
         return ""
     if options.gpus != "auto":
         return options.gpus
-    return {"cuda": "all", "rocm": "rocm"}.get(lock.accelerator, "")
+    accelerator = ACCELERATORS[lock.accelerator]
+    return accelerator.name if accelerator.device_files else "all" if accelerator.cdi_kind else ""
 
 
 def _ended_early(finished: Finished, timeout: float) -> FieldReport | None:

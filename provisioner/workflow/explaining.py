@@ -36,7 +36,7 @@ def explain_joint_stack(job: Job, platform: str, session: Session) -> Stack:
         raise _with_way_out(error) from None
 
 
-def explain_joint_component(job: Job, platform: str, component: str, session: Session) -> tuple[Why, ...]:
+def explain_joint_component(job: Job, platform: str, component: str, *, session: Session) -> tuple[Why, ...]:
     """Explain one component or package as `solve` chooses it, for a package may hold back a component.
 
     Raises as `why`, and `UnavailableError`.

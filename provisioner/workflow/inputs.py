@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from provisioner.document import load_document
 from provisioner.errors import UsageError
-from provisioner.host.load import host_from_document
 from provisioner.host.model import Host
+from provisioner.host.profile import host_from_document
 from provisioner.matrix.cache import cached_matrix
 from provisioner.places import Place
 from provisioner.request import Request, TargetHost, alike

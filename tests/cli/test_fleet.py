@@ -229,7 +229,7 @@ def test_gpus_nobody_knows_are_named_all_at_once(fleet: Project) -> None:
 
 
 @pytest.mark.parametrize(("name", "text"), [("empty.csv", "name,driver\n"), ("empty.json", "[]")])
-def test_a_roster_without_a_host_is_a_mistake(fleet: Project, name: str, text: str) -> None:
+def test_a_inventory_without_a_host_is_a_mistake(fleet: Project, name: str, text: str) -> None:
     (fleet.folder / name).write_text(text, encoding="utf-8")
     outcome = fleet.run("fleet", "--hosts", name)
     assert (outcome.code, outcome.out) == (2, "")
@@ -245,7 +245,7 @@ def test_hosts_that_state_no_platform_are_placed_on_that_of_their_stack(fleet: P
 
 
 def test_products_of_amd_call_for_rocm_by_their_name(fleet: Project) -> None:
-    roster = "name,driver.kind,driver,gpus\nmi300,amdgpu,6.12.12,8x AMD Instinct MI300X\n"
-    (fleet.folder / "amd.csv").write_text(roster, encoding="utf-8")
+    inventory = "name,driver.kind,driver,gpus\nmi300,amdgpu,6.12.12,8x AMD Instinct MI300X\n"
+    (fleet.folder / "amd.csv").write_text(inventory, encoding="utf-8")
     (stack,) = fleet.run("fleet", "--hosts", "amd.csv", "--format", "json").json["stacks"]
     assert (stack["accelerator"], stack["hosts"]) == ("rocm", ["mi300"])

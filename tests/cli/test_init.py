@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from provisioner.cli.app import main
-from provisioner.host.load import host_from_document
-from provisioner.host.profile import load_profile, profile_names
+from provisioner.host.profile import host_from_document, load_profile, profile_names
 from provisioner.spec.load import load_spec
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import pytest
 from provisioner.cli.app import main
 from provisioner.cli.inspect import known_products
 from provisioner.document import parse_document
-from provisioner.host.load import host_from_document
-from provisioner.host.roster import read_roster
+from provisioner.host.inventory import read_inventory
+from provisioner.host.profile import host_from_document
 from provisioner.matrix.cache import cached_matrix
 
 HOSTS = Path(__file__).parents[1] / "fixtures/hosts"
@@ -95,10 +95,10 @@ def test_all_nodes_are_printed_as_json_that_reads_back(capsys: pytest.CaptureFix
     assert leave("inspect", "--nodes", str(NODES), "--format", "json") == 0
     saved = tmp_path / "fleet.json"
     saved.write_text(capsys.readouterr().out, encoding="utf-8")
-    again = read_roster((saved,))
+    again = read_inventory((saved,))
     assert len(again) == 12
     assert [(one.name, one.host) for one in again] == [
-        (one.name, one.host) for one in read_roster((NODES,), products=known_products(cached_matrix(None)))
+        (one.name, one.host) for one in read_inventory((NODES,), products=known_products(cached_matrix(None)))
     ]
 
 

@@ -36,8 +36,8 @@ def test_two_packages_that_write_one_file_are_refused_and_each_can_be_left_out(p
         f"  (matrices/hazards.yaml:N: {BECAUSE})\n"
         "  so no onnxruntime is left that goes with onnxruntime-gpu\n"
         "\n"
-        "hint: leaving out `onnxruntime-gpu` would do: gives onnxruntime 1.31.1, python 3.12\n"
         "hint: leaving out `onnxruntime` would do: gives onnxruntime-gpu 1.31.1, python 3.12\n"
+        "hint: leaving out `onnxruntime-gpu` would do: gives onnxruntime 1.31.1, python 3.12\n"
     )
 
 

@@ -22,6 +22,8 @@ requires: {pytorch: ">=2.0", python: "3.11"}
 EVERY_SCENARIO = """
 import json, tempfile
 from pathlib import Path
+from provisioner.cli.report import no_stack
+from provisioner.cli.stack_words import stack_rows
 from provisioner.words.conflict import conflict_lines, fix_line
 from provisioner.grounds.conflict import Conflict
 from provisioner.solve.why import why
@@ -34,7 +36,7 @@ for path in SCENARIOS:
     with tempfile.TemporaryDirectory() as folder:
         found = outcome(scenario, Path(folder))
     if isinstance(found, Conflict):
-        lines = [*conflict_lines(found), *(fix_line(hint) for hint in found.fixes), repr(found)]
+        lines = [*conflict_lines(found), *(fix_line(hint) for hint in found.fixes), json.dumps(no_stack(found))]
     else:
         lines = [str(row) for row in stack_rows(found)]
         if "index" not in scenario:

@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from provisioner.cli.fleet_report import as_json, lines
 from provisioner.fleet.covering import cover_fleet
 from provisioner.fleet.placing import affinities
+from provisioner.host.inventory import InventoryHost
 from provisioner.host.model import Host
-from provisioner.host.roster import ListedHost
 from provisioner.matrix.cache import cached_matrix
 from provisioner.request import Request, TargetHost
 from provisioner.solve.problem import join
@@ -65,9 +65,9 @@ class Trial(Struct, frozen=True, kw_only=True):
         spec = {"accelerator": "cuda", "requires": dict.fromkeys(self.requires, ">=0")}
         return Request(spec=decode(json.dumps(spec), type=Spec), hosts=(), platform="linux/amd64")
 
-    def listed(self, copies: int = 1) -> list[ListedHost]:
+    def listed(self, copies: int = 1) -> list[InventoryHost]:
         return [
-            ListedHost(name=f"host-{index}-{copy}", host=profile(*facts))
+            InventoryHost(name=f"host-{index}-{copy}", host=profile(*facts))
             for index, facts in enumerate(self.hosts)
             for copy in range(copies)
         ]
@@ -160,7 +160,7 @@ def covered(one: Trial, *, copies: int = 1) -> FleetAnswer:
     return cover_fleet(one.matrix, one.request, one.listed(copies), platforms=())
 
 
-def index_of(host: ListedHost) -> int:
+def index_of(host: InventoryHost) -> int:
     return int(host.name.split("-")[1])
 
 
@@ -296,7 +296,7 @@ def test_on_the_shipped_matrix_no_fewer_sets_of_hosts_can_be_solved_together(kin
     hosts = list(dict.fromkeys(real_host(dice, kind) for _ in range(5)))
     able = [at for at, host in enumerate(hosts) if joint(matrix, request, [host])]
     answer = cover_fleet(
-        matrix, request, [ListedHost(name=f"host-{at}", host=host) for at, host in enumerate(hosts)], platforms=()
+        matrix, request, [InventoryHost(name=f"host-{at}", host=host) for at, host in enumerate(hosts)], platforms=()
     )
     assert sorted(int(host.name[5:]) for found in answer.stacks for host in found.hosts) == able
     for found in answer.stacks:

@@ -18,9 +18,8 @@ from hypothesis import strategies as st
 
 from provisioner.document import parse_document, parse_model
 from provisioner.errors import InvalidDocumentError, Mistake, ProvisionError
-from provisioner.host.load import host_document, host_from_document
-from provisioner.host.profile import load_profile, profile_names
-from provisioner.host.roster import read_roster
+from provisioner.host.inventory import read_inventory
+from provisioner.host.profile import host_document, host_from_document, load_profile, profile_names
 from provisioner.lock.file import parse_lock, write_lock
 from provisioner.matrix.check import check
 from provisioner.matrix.files import KIND, MatrixFiles, Parsed, read_files
@@ -126,7 +125,7 @@ def test_a_valid_file_with_random_edits_is_read_or_refused(kind: str, seed: int)
 def test_a_list_of_hosts_with_random_edits_is_read_or_refused(
     name: str, seed: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    path = tmp_path_factory.mktemp("roster") / name
+    path = tmp_path_factory.mktemp("inventory") / name
     listed = {
         "hosts.csv": "name,kernel,driver,gpus\nnode1,6.8.0,535.104.05,4x NVIDIA H100 80GB HBM3\n",
         "hosts.json": '[{"name": "node1", "kernel": "6.8.0", "driver": {"version": "535.104.05"}, "gpus": []}]\n',
@@ -134,7 +133,7 @@ def test_a_list_of_hosts_with_random_edits_is_read_or_refused(
         "hosts.ndjson": '{"name": "node1", "kernel": "6.8.0"}\n{"name": "node2"}\n',
     }
     path.write_bytes(mutated(listed[name], seed).encode("utf-8", "surrogatepass"))
-    reads(lambda _: read_roster([path]), "")
+    reads(lambda _: read_inventory([path]), "")
 
 
 VERSIONS = st.one_of(

@@ -19,10 +19,10 @@ from hypothesis import given
 from ruamel.yaml import YAML
 
 from provisioner.errors import ProvisionError
+from provisioner.host.facts import stated
 from provisioner.matrix.load import load_matrix
 from provisioner.solve.outcome.answer import answer
 from provisioner.solve.problem import join
-from provisioner.solve.rules.facts import stated
 from provisioner.solve.search.resolve import decide
 from provisioner.solve.search.universe import Universe
 from tests import completions
@@ -78,6 +78,11 @@ def lines_naming(stack: Stack, path: completions.Path, label: str) -> list[str]:
     return [line for line in unverified(stack) if line.partition(":")[0] in names and f"{label} " in line]
 
 
+def is_driver_of_another_vendor(value: object) -> bool:
+    """Whether only a GPU of another vendor runs with such a driver, so that an answer that names the GPU names this, too."""
+    return isinstance(value, dict) and value.get("kind", "nvidia") != "nvidia"
+
+
 def is_chosen_otherwise(request: Request, pins: Mapping[Key, Candidate], label: str) -> bool:
     """Whether the hosts now state something else than what was chosen for them."""
     (target,) = (one for one in request.hosts if one.label == label)
@@ -98,6 +103,8 @@ def counterexamples(case: Case, number: int, path: completions.Path) -> Iterator
         hosts = list(case.hosts)
         hosts[number] = completions.with_value(hosts[number], path, value)
         request = case.request(hosts=hosts)
+        if is_driver_of_another_vendor(value) and lines_naming(stack, ("gpus", 0), label):
+            continue
         try:
             if is_chosen_otherwise(request, pins, label):
                 continue

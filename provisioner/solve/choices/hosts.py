@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from provisioner.components import ABSENT
 from provisioner.errors import ProvisionError
 from provisioner.grounds.doubt import MissingToolkit, NamelessGpu, Unstated, UnstatedGpus
 from provisioner.grounds.requirement import HostFact, HostGpu, NeedsSomeDriver, NoGpu
+from provisioner.host.facts import stated
 from provisioner.names import nearest
 from provisioner.solve.choices.candidates import candidates_of
 from provisioner.solve.requirement import (
@@ -21,14 +23,12 @@ from provisioner.solve.requirement import (
     with_key,
 )
 from provisioner.solve.rules.facts import (
-    ABSENT,
     FACTS,
     binds,
     has_driver_of_some_version,
     is_at_home,
     is_chosen,
     profile_key,
-    stated,
 )
 from provisioner.versions import Range, Version
 
@@ -105,7 +105,7 @@ class HostSide:
         else:
             candidates = _with(candidates, component, key, value)
             labels = frozenset(one.label for one in candidates if _is_stated(name, one, value))
-            fact = HostFact(name=name, value=value, host=target.label, place=target.place(FACTS[name].place))
+            fact = HostFact(name=name, value=value, host=target.label, place=target.place(FACTS[name].key))
             self.roots.append(Requirement(key, Labelled(labels), fact))
         self.domains[key] = candidates
 
@@ -175,7 +175,7 @@ def is_shared(name: str, component: Component, request: Request) -> bool:
     source = FACTS.get(name)
     if source is None:
         return not component.is_virtual
-    return source.is_userland and request.runs == "container"
+    return request.runs == "container" and not source.binds("container")
 
 
 def _partners(matrix: Matrix) -> dict[str, list[str]]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from provisioner.components import FRAMEWORKS
 from provisioner.grounds.conflict import Conclusion, Conflict, Member, NotOffered, Offered, Span, Statement, Subjects, Withdrawn
 from provisioner.grounds.predicate import (
     BuiltFor,
@@ -37,7 +38,6 @@ from provisioner.grounds.source import Documents, Index
 from provisioner.places import Place
 from provisioner.solve.explain.fixes import fixes
 from provisioner.solve.requirement import TORCH, FileCandidate, Matching, Within, build_of
-from provisioner.solve.rules.devices import FRAMEWORKS
 from provisioner.solve.search.complete import CompleteSearch
 from provisioner.solve.search.proof import Member as Required
 from provisioner.solve.search.proof import Proof

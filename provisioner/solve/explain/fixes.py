@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from provisioner.components import FRAMEWORKS
 from provisioner.errors import ProvisionError, UnavailableError
 from provisioner.grounds.conflict import Fix
 from provisioner.grounds.edit import OpenPython, SetComponent
@@ -16,7 +17,6 @@ from provisioner.solve.explain.other_edits import edits_of_inputs, fewer_hosts, 
 from provisioner.solve.explain.relaxable import Relaxable, edit_of, left_out, relaxables
 from provisioner.solve.problem import join
 from provisioner.solve.requirement import ReleaseCandidate
-from provisioner.solve.rules.devices import FRAMEWORKS
 from provisioner.solve.search.provider import Course
 from provisioner.solve.search.provider import search as engine_search
 from provisioner.solve.search.resolve import decide

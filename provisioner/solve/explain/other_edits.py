@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from provisioner.components import FRAMEWORKS
 from provisioner.grounds.edit import (
     DropHost,
     DropRequiresPython,
@@ -18,7 +19,6 @@ from provisioner.grounds.edit import (
 from provisioner.grounds.requirement import FactOf, Forbids, Relation, RequiresComponent, SpecLine
 from provisioner.solve.explain.relaxable import bound_left_out
 from provisioner.solve.requirement import Key
-from provisioner.solve.rules.devices import FRAMEWORKS
 from provisioner.solve.rules.standing import is_prerelease
 
 if TYPE_CHECKING:

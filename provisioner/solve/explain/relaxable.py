@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from provisioner.components import FRAMEWORKS
 from provisioner.grounds.edit import (
     DropBound,
     DropComponent,
@@ -27,7 +28,6 @@ from provisioner.grounds.requirement import (
 )
 from provisioner.solve.explain.cost import LEFT_OUT, Cost, cost_of
 from provisioner.solve.requirement import FileCandidate, ReleaseCandidate, Within, build_of
-from provisioner.solve.rules.devices import FRAMEWORKS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

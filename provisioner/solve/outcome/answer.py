@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from packaging.utils import canonicalize_name
 
+from provisioner.components import FRAMEWORKS
 from provisioner.grounds.requirement import PYTHON_ATTEMPT
 from provisioner.solve.outcome.environment import environment
 from provisioner.solve.outcome.extras import unknown_extras
@@ -29,7 +30,6 @@ from provisioner.solve.requirement import (
     Within,
     build_of,
 )
-from provisioner.solve.rules.devices import FRAMEWORKS
 from provisioner.solve.rules.drivers import NativeDriver, RunsCuda
 from provisioner.solve.rules.facts import shown
 from provisioner.solve.rules.policy import POLICY

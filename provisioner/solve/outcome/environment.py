@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from provisioner.components import FRAMEWORKS
 from provisioner.solve.outcome.gate_answer import kept_gate
 from provisioner.solve.requirement import Key, build_of
-from provisioner.solve.rules.devices import FRAMEWORKS
 from provisioner.solve.rules.needs import NOBODY
 
 if TYPE_CHECKING:

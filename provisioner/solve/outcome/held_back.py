@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from provisioner.components import FRAMEWORKS
 from provisioner.grounds.choice import HeldBack
 from provisioner.solve.requirement import FileCandidate, Key, ReleaseCandidate
-from provisioner.solve.rules.devices import FRAMEWORKS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from provisioner.components import FRAMEWORKS
 from provisioner.grounds.doubt import UndatedFile, UndatedRelease, UndesignatedBranch
 from provisioner.grounds.predicate import Ended, IsPrerelease
 from provisioner.grounds.relaxation import (
@@ -19,15 +20,15 @@ from provisioner.grounds.relaxation import (
 )
 from provisioner.grounds.requirement import Subject
 from provisioner.grounds.source import Documents, Index
+from provisioner.host.facts import stated
 from provisioner.solve.outcome.gate_answer import gate_relaxations
 from provisioner.solve.outcome.package_relaxations import cpu_only, file_relaxations, overridden
 from provisioner.solve.python.own_cuda import mixed_cuda
 from provisioner.solve.requirement import SHARED_FILE, FileCandidate, Key, build_of
 from provisioner.solve.rules.coverage import Target as Compiled
 from provisioner.solve.rules.coverage import capability, compiles_for, coverage
-from provisioner.solve.rules.devices import FRAMEWORKS
 from provisioner.solve.rules.drivers import RunsCuda
-from provisioner.solve.rules.facts import FACTS, stated
+from provisioner.solve.rules.facts import FACTS
 from provisioner.solve.rules.kernels import KernelSupport
 from provisioner.solve.rules.needs import place_of
 from provisioner.solve.rules.policy import DATED, avoided

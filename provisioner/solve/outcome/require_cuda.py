@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from provisioner.components import FRAMEWORKS
 from provisioner.host.model import Host
 from provisioner.request import TargetHost
 from provisioner.solve.python.own_cuda import own_runtimes
 from provisioner.solve.python.own_libraries import own_libraries
 from provisioner.solve.requirement import ReleaseCandidate
 from provisioner.solve.rules.coverage import Target, compiles_for, runs_natively
-from provisioner.solve.rules.devices import FRAMEWORKS
 from provisioner.solve.rules.drivers import NativeDriver, RunsCuda
 from provisioner.solve.rules.guards import Guards
 from provisioner.versions import Version

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
+from provisioner.components import FRAMEWORKS
 from provisioner.grounds.doubt import (
     AssumedDriver,
     AssumedMacosBuild,
@@ -24,13 +25,13 @@ from provisioner.grounds.doubt import (
     UnsupportedOverride,
 )
 from provisioner.grounds.requirement import Constrains, Row, Subject
-from provisioner.host.parse import parse_wsl
+from provisioner.host import parse
+from provisioner.host.facts import stated
 from provisioner.solve.choices.markers import holds_for
 from provisioner.solve.outcome.environment import overrides
 from provisioner.solve.outcome.gate_answer import gate_doubts
 from provisioner.solve.requirement import PACKAGE, PYTORCH, SLOTS, Key, Matching, build_of
 from provisioner.solve.rules.carriers import unlisted_bundles
-from provisioner.solve.rules.devices import FRAMEWORKS
 from provisioner.solve.rules.drivers import RunsCuda
 from provisioner.solve.rules.facts import (
     DRIVER_KINDS,
@@ -38,7 +39,6 @@ from provisioner.solve.rules.facts import (
     WSL,
     has_driver_of_some_version,
     profile_key,
-    stated,
     virtualizations,
 )
 from provisioner.solve.rules.guards import Verdict
@@ -227,7 +227,7 @@ def _may_hold(open_guards: Iterable[Need], label: str, universe: Universe, pins:
         if chosen is None:
             continue
         if guard.component == "virtualization":
-            if parse_wsl(chosen.label) is None and not any(str(value) in NOT_WSL for value in guard.one_of):
+            if parse.wsl(chosen.label) is None and not any(str(value) in NOT_WSL for value in guard.one_of):
                 return False
         elif not guards.allows(guard, chosen.label):
             return False

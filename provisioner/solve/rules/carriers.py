@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from packaging.requirements import Requirement as Pep508
 from packaging.utils import canonicalize_name
 
+from provisioner.components import FRAMEWORKS
 from provisioner.grounds.doubt import UnlistedBundle
 from provisioner.grounds.requirement import Overrides, Subject
 from provisioner.matrix.model import Build, Release
 from provisioner.solve.requirement import Candidate, Key, Matching, ReleaseCandidate, Requirement, Within, build_of
-from provisioner.solve.rules.devices import FRAMEWORKS
 from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:

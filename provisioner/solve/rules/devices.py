@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from provisioner.components import FRAMEWORKS
 from provisioner.grounds.predicate import CompiledFor, NeedsNativeDriver, Unmeasured
 from provisioner.grounds.requirement import Entails, Relation, Subject
 from provisioner.solve.requirement import Candidate, Key, Labelled, Requirement
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from provisioner.places import Place
     from provisioner.request import Request
     from provisioner.solve.rules.guards import Guards
-
-FRAMEWORKS = ("pytorch", "tensorflow", "jax")
 
 
 class Devices:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from provisioner.components import ABSENT
+from provisioner.host.facts import stated
 from provisioner.matrix.guards import NAMED_GUARDS
 from provisioner.solve.requirement import is_of_system
-from provisioner.solve.rules.facts import ABSENT, has_driver_of_some_version, interpreter, stated, virtualizations
+from provisioner.solve.rules.facts import has_driver_of_some_version, interpreter, virtualizations
 from provisioner.versions import Version
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from provisioner.components import ABSENT
 from provisioner.grounds.bound import Kernels, Names, SameVersion, Versions
 from provisioner.grounds.doubt import NeededBy, Undecided, Unstated
 from provisioner.grounds.predicate import BuildsOn as BuildsOnKernels
@@ -36,7 +37,7 @@ from provisioner.solve.requirement import (
 from provisioner.solve.rules.carriers import OverriddenCarriers
 from provisioner.solve.rules.devices import Devices
 from provisioner.solve.rules.drivers import RunsCuda
-from provisioner.solve.rules.facts import ABSENT, COMPILERS, WSL, binds, is_chosen, profile_key, virtualizations
+from provisioner.solve.rules.facts import COMPILERS, WSL, binds, is_chosen, profile_key, virtualizations
 from provisioner.solve.rules.gate import ImageGate
 from provisioner.solve.rules.guards import Guards, Verdict
 from provisioner.solve.rules.kernels import BuildsOn, KernelSupport

@@ -14,6 +14,7 @@ from packaging.utils import canonicalize_name
 
 from provisioner.grounds.predicate import WrittenBySeveral
 from provisioner.grounds.requirement import Entails, Forbids, Relation, Subject
+from provisioner.host.facts import stated
 from provisioner.names import COMPONENT_OF_DISTRIBUTION, DISTRIBUTION_OF_COMPONENT
 from provisioner.solve.requirement import (
     SEVERAL,
@@ -26,7 +27,7 @@ from provisioner.solve.requirement import (
     Requirement,
     build_of,
 )
-from provisioner.solve.rules.facts import FACTS, stated
+from provisioner.solve.rules.facts import FACTS
 from provisioner.solve.rules.shared_files import place_of, shared_file_needs
 from provisioner.solve.rules.standing import WEEK, Standing, day_of, is_prerelease
 from provisioner.versions import Range, Version

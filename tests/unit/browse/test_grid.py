@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provisioner.browse.axes import PLATFORMS, Device, newest_of_branches, request_for
+from provisioner.browse.axes import Device, newest_of_branches, request_for
 from provisioner.browse.grid import LETTERS, Code, Grid, chosen_beside, make_grid
 from provisioner.grounds.requirement import AsksFor, Relation, Row
 from provisioner.matrix.load import load_matrix
+from provisioner.platforms import LINUX_PLATFORMS
 from provisioner.solve.problem import join
 from provisioner.solve.requirement import Key, Requirement, build_of, release_of
 from provisioner.solve.rules.coverage import capability, coverage
@@ -19,11 +20,12 @@ from provisioner.solve.search.universe import Universe
 
 if TYPE_CHECKING:
     from provisioner.matrix.model import Build, Matrix, Release
+    from provisioner.platforms import PlatformName
     from provisioner.solve.problem import Problem
     from provisioner.solve.requirement import Candidate
     from provisioner.spec.model import Allowance
 
-PLATFORM = PLATFORMS[0]
+PLATFORM = LINUX_PLATFORMS[0]
 """One is enough here, and half the work; the browser's tests compare hosts of both."""
 
 HOSTS, BUILDS = 100, 20
@@ -40,7 +42,7 @@ def grid(shipped: Matrix) -> Grid:
     return make_grid(shipped, (PLATFORM,))
 
 
-def problems(matrix: Matrix, device: Device, platform: str, driver: str | None) -> list[tuple[str, Problem]]:
+def problems(matrix: Matrix, device: Device, platform: PlatformName, driver: str | None) -> list[tuple[str, Problem]]:
     """The host behind a cell as a problem for each letter, the least relaxation first; the driver is a stated fact."""
     ways: tuple[tuple[str, tuple[Allowance, ...]], ...] = (
         ("n", ("ptx-jit",)),

@@ -7,8 +7,8 @@ import pytest
 from provisioner.fleet.affinity import Affinity, Expression, node_affinity
 from provisioner.fleet.affinity_needs import Alternative, Needs, needs_of
 from provisioner.fleet.labels import ARCHITECTURE, LabelSet, label_sets, labels_of
+from provisioner.host.inventory import InventoryHost
 from provisioner.host.model import Driver, Host, HostGpu, OperatingSystem
-from provisioner.host.roster import ListedHost
 from provisioner.solve.stack import Stack
 from provisioner.versions import Range
 from tests.scheduler import admits
@@ -28,7 +28,7 @@ def host(capability: str, driver: str, *, name: str = "NVIDIA X", kernel: str = 
 
 
 def sets(*hosts: Host, prefix: str = "n") -> tuple[LabelSet, ...]:
-    return label_sets(ListedHost(name=f"{prefix}{index}", host=one) for index, one in enumerate(hosts))
+    return label_sets(InventoryHost(name=f"{prefix}{index}", host=one) for index, one in enumerate(hosts))
 
 
 def needs(driver: str, *capabilities: tuple[int, int], kernel: str = "") -> Needs:

@@ -10,8 +10,8 @@ import pytest
 from msgspec.json import decode
 
 from provisioner.fleet.classes import HostClass, fold, indistinguishable, natural, pools_of
+from provisioner.host.inventory import InventoryHost
 from provisioner.host.model import Host
-from provisioner.host.roster import ListedHost
 from tests import small
 
 CUDA = {"gpus": [{"name": "T4", "compute_capability": "7.5"}]}
@@ -23,8 +23,8 @@ def host(**facts: Any) -> Host:  # noqa: ANN401 - any key of a profile
     return decode(json.dumps(facts), type=Host)
 
 
-def listed(**hosts: Host) -> list[ListedHost]:
-    return [ListedHost(name=name, host=one) for name, one in hosts.items()]
+def listed(**hosts: Host) -> list[InventoryHost]:
+    return [InventoryHost(name=name, host=one) for name, one in hosts.items()]
 
 
 def named(classes: tuple[HostClass, ...]) -> list[list[str]]:
@@ -37,17 +37,17 @@ def test_names_are_sorted_as_people_do() -> None:
 
 
 def test_hosts_that_state_the_same_are_one_class_in_any_order() -> None:
-    roster = listed(b=host(kernel="6.8"), a2=host(kernel="5.15"), a10=host(kernel="6.8"), a1=host(kernel="5.15"))
+    inventory = listed(b=host(kernel="6.8"), a2=host(kernel="5.15"), a10=host(kernel="6.8"), a1=host(kernel="5.15"))
     expected = {("a1", "a2"), ("a10", "b")}
     for seed in range(5):
-        random.Random(seed).shuffle(roster)
-        assert {tuple(member.name for member in one.members) for one in fold(roster)} == expected
+        random.Random(seed).shuffle(inventory)
+        assert {tuple(member.name for member in one.members) for one in fold(inventory)} == expected
 
 
 def test_a_class_counts_machines_and_goes_by_its_first_name() -> None:
     same = host(kernel="6.8")
     (one,) = fold(
-        [ListedHost(name="b", host=same, count=40, where="x.csv:3"), ListedHost(name="a", host=same, where="x.csv:2")]
+        [InventoryHost(name="b", host=same, count=40, where="x.csv:3"), InventoryHost(name="a", host=same, where="x.csv:2")]
     )
     assert (one.name, one.nodes) == ("a", 41)
     assert one.target.label == "a"
@@ -77,10 +77,10 @@ def test_a_guard_may_read_what_does_not_bind() -> None:
 
 
 def test_one_pool_for_each_platform_and_accelerator() -> None:
-    roster = listed(
+    inventory = listed(
         a=host(platform="linux/amd64", **CUDA), b=host(platform="linux/amd64", **AMD), c=host(platform="linux/arm64", **CUDA)
     )
-    fleet = pools_of(roster, MATRIX, small.request({"pytorch": ">=2"}), platforms=())
+    fleet = pools_of(inventory, MATRIX, small.request({"pytorch": ">=2"}), platforms=())
     found = [(pool.request.platform, pool.request.accelerator, named(pool.classes)) for pool in fleet.pools]
     assert found == [
         ("linux/amd64", "cuda", [["a"]]),
@@ -91,8 +91,8 @@ def test_one_pool_for_each_platform_and_accelerator() -> None:
 
 
 def test_platforms_the_spec_does_not_name_are_strangers() -> None:
-    roster = listed(a=host(platform="linux/amd64", **CUDA), c=host(platform="linux/arm64", **CUDA), d=host(**CUDA))
-    fleet = pools_of(roster, MATRIX, small.request({"pytorch": ">=2"}), platforms=("linux/amd64",))
+    inventory = listed(a=host(platform="linux/amd64", **CUDA), c=host(platform="linux/arm64", **CUDA), d=host(**CUDA))
+    fleet = pools_of(inventory, MATRIX, small.request({"pytorch": ">=2"}), platforms=("linux/amd64",))
     assert [named(pool.classes) for pool in fleet.pools] == [[["a"], ["d"]]]
     assert named(fleet.strangers) == [["c"]]
 

@@ -13,8 +13,8 @@ from provisioner.fleet.covering import cover_fleet
 from provisioner.fleet.labels import labels_of
 from provisioner.fleet.placing import affinities
 from provisioner.fleet.stacks import shared_range
+from provisioner.host.inventory import InventoryHost
 from provisioner.host.model import Host
-from provisioner.host.roster import ListedHost
 from provisioner.matrix.cache import cached_matrix
 from provisioner.request import Request
 from provisioner.spec.model import Spec
@@ -37,7 +37,7 @@ def covered(
     """The answer for hosts by name; each has a GPU unless it says otherwise."""
     requested = decode(json.dumps({"requires": requires, **(spec or {})}), type=Spec)
     listed = [
-        ListedHost(name=name.replace("_", "-"), host=decode(json.dumps({"gpus": GPU, **facts}), type=Host))
+        InventoryHost(name=name.replace("_", "-"), host=decode(json.dumps({"gpus": GPU, **facts}), type=Host))
         for name, facts in hosts.items()
     ]
     return cover_fleet(matrix, Request(spec=requested, hosts=(), platform="linux/amd64"), listed, platforms=())
@@ -84,7 +84,7 @@ def test_many_nodes_keep_their_newest_stack_from_few_that_would_hold_it_back() -
     requested = decode('{"requires": {"app": "*"}}', type=Spec)
     hosts = [("old", "1", 1), ("middle", "2", 1), ("new", "3", 100)]
     listed = [
-        ListedHost(name=name, host=decode(json.dumps({"gpus": GPU, **driver(version)}), type=Host), count=count)
+        InventoryHost(name=name, host=decode(json.dumps({"gpus": GPU, **driver(version)}), type=Host), count=count)
         for name, version, count in hosts
     ]
     answer = cover_fleet(NEEDS_DRIVER, Request(spec=requested, hosts=(), platform="linux/amd64"), listed, platforms=())

@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from provisioner.fleet.labels import label_sets, labels_of
+from provisioner.host.inventory import InventoryHost
 from provisioner.host.model import Driver, Host, HostGpu, Jetson, OperatingSystem
-from provisioner.host.roster import ListedHost
 
 NFD = "feature.node.kubernetes.io"
 A100 = Host(
@@ -111,7 +111,7 @@ def test_a_jetson_states_its_release_and_no_label_shows_it() -> None:
 
 def test_hosts_of_the_same_labels_are_one_set() -> None:
     closed = replace(A100, driver=Driver(version="550.54.15", module="proprietary"))
-    listed = [ListedHost(name=name, host=host) for name, host in (("a", A100), ("b", closed), ("c", A100))]
+    listed = [InventoryHost(name=name, host=host) for name, host in (("a", A100), ("b", closed), ("c", A100))]
     (found,) = label_sets(listed)
     assert found.names == ("a", "b", "c")
     assert found.hosts == (A100, closed)
@@ -119,5 +119,5 @@ def test_hosts_of_the_same_labels_are_one_set() -> None:
 
 def test_labels_kubernetes_told_come_before_those_facts_come_to() -> None:
     told = {"kubernetes.io/arch": "arm64", "nvidia.com/gpu.memory": "81559"}
-    (found,) = label_sets([ListedHost(name="a", host=A100, labels=told)])
+    (found,) = label_sets([InventoryHost(name="a", host=A100, labels=told)])
     assert found.labels == {"kubernetes.io/arch": "arm64"}

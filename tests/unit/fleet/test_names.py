@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from provisioner.fleet.names import folded
+from provisioner.host.inventory import InventoryHost
 from provisioner.host.model import Host
-from provisioner.host.roster import ListedHost
 
 
-def hosts(*names: str) -> list[ListedHost]:
-    return [ListedHost(name=name, host=Host()) for name in names]
+def hosts(*names: str) -> list[InventoryHost]:
+    return [InventoryHost(name=name, host=Host()) for name in names]
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,6 @@ def test_runs_of_numbers_are_told_by_their_ends(names: list[str], expected: str)
 
 
 def test_after_a_few_the_rest_is_counted_with_how_many_each_stands_for() -> None:
-    listed = [ListedHost(name=name, host=Host(), count=count) for name, count in (("a", 1), ("b", 1000), ("c", 2))]
+    listed = [InventoryHost(name=name, host=Host(), count=count) for name, count in (("a", 1), ("b", 1000), ("c", 2))]
     assert folded(listed, most=2) == "a, b (1,000), and 2 more"
     assert folded(listed, most=1) == "a, and 1,002 more"

@@ -10,8 +10,8 @@ import pytest
 from provisioner.document import load_document
 from provisioner.errors import UsageError
 from provisioner.host.inspect import inspect_host
-from provisioner.host.load import KIND, host_document, host_from_document
 from provisioner.host.model import HostGpu, SecureBoot
+from provisioner.host.profile import KIND, host_document, host_from_document
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -154,6 +154,21 @@ def test_a_gpu_given_to_a_virtual_machine_is_held_by_another_module(tmp_path: Pa
     add_gpu(tmp_path)
     (tmp_path / "sys/bus/pci/devices/0000:01:00.0/driver").symlink_to("../../drivers/vfio-pci")
     assert inspect_host(tmp_path).host.loaded_modules == ("vfio_pci",)
+
+
+@pytest.mark.parametrize(
+    ("gpu", "switch", "nvswitch"), [("0x2330", True, "present"), ("0x2330", False, "none"), ("0x2901", False, None)]
+)
+def test_an_nvswitch_is_a_bridge_on_the_bus_unless_the_gpus_are_newer(
+    tmp_path: Path, gpu: str, *, switch: bool, nvswitch: str | None
+) -> None:
+    add_gpu(tmp_path, device=gpu)
+    if switch:
+        add_gpu(tmp_path, slot="0000:07:00.0", device="0x22a3")
+        write(tmp_path, "sys/bus/pci/devices/0000:07:00.0/class", "0x068000\n")
+    host = inspect_host(tmp_path, gpu_names={**PRODUCTS, "2901": ("NVIDIA B200", "10.0")}).host
+    assert host.nvswitch == nvswitch
+    assert [one.pci_device_id for one in host.gpus or ()] == [gpu[2:]]
 
 
 VARIABLES = "sys/firmware/efi/efivars"

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from provisioner.host.kubernetes import NodeReader, is_kubernetes, node_objects
-from provisioner.host.load import host_document
+from provisioner.host.inventory import read_inventory
+from provisioner.host.kubernetes import NodeReader, Products, is_kubernetes
 from provisioner.host.model import Driver, Host, HostGpu
-from provisioner.host.products import Products
-from provisioner.host.roster import read_roster
+from provisioner.host.profile import host_document
 
 NODES = Path(__file__).parents[2] / "fixtures/nodes"
 PRODUCTS = {
@@ -28,7 +27,7 @@ COMPUTE = {"nvidia.com/gpu.compute.major": "8", "nvidia.com/gpu.compute.minor": 
 
 def test_twelve_kinds_of_node_are_read_as_written_beside_them() -> None:
     shown = []
-    for one in read_roster((NODES / "cluster.json",), products=PRODUCTS):
+    for one in read_inventory((NODES / "cluster.json",), products=PRODUCTS):
         shown.append(f"# {one.name}\n{host_document(one.host)}")
         shown += [f"#  note: {note}\n" for note in one.notes]
     assert "".join(shown) == (NODES / "cluster.txt").read_text(encoding="utf-8")
@@ -38,18 +37,22 @@ def read(
     labels: dict[str, str], *, capacity: dict[str, str] | None = None, wrong: list[str] | None = None, **info: str
 ) -> tuple[Host, tuple[str, ...]]:
     """One node with these labels; `wrong` collects what is found to be wrong, else nothing may be."""
-    found: list[str] = []
     item: dict[str, Any] = {
         "metadata": {"name": "n", "labels": labels},
         "status": {"capacity": capacity or {}, "nodeInfo": info},
     }
-    node = NodeReader(Products(PRODUCTS)).read(item, lambda path, text: found.append(f"{'.'.join(map(str, path))}: {text}"))
-    assert node is not None
+    reader = NodeReader(Products(PRODUCTS))
+    ((_, node),) = reader.read({"kind": "Node", **item})
     if wrong is None:
-        assert found == []
+        assert reader.mistakes == []
     else:
-        wrong += found
+        wrong += sentences(reader)
     return node.host, node.notes
+
+
+def sentences(reader: NodeReader) -> list[str]:
+    """What is wrong, each with its place."""
+    return [f"{'.'.join(map(str, path))}: {text}" for path, text in reader.mistakes]
 
 
 def test_the_kubelet_tells_platform_kernel_and_system() -> None:
@@ -206,28 +209,26 @@ def test_a_label_that_is_edited_by_hand_is_named(labels: dict[str, str], sentenc
 def test_nodes_that_say_the_same_share_their_facts_and_their_labels() -> None:
     reader = NodeReader(Products({}))
     items = [{"metadata": {"name": name, "labels": {**COMPUTE, "nvidia.com/gfd.timestamp": name}}} for name in ("1", "2")]
-    first, second = (reader.read(item, lambda *_: None) for item in items)
-    assert first is not None
-    assert second is not None
+    (_, first), (_, second) = reader.read({"kind": "List", "items": items})
     assert first.host is second.host
     assert first.labels is second.labels
     assert first.labels == COMPUTE
 
 
 @pytest.mark.parametrize(
-    ("data", "sentences"),
+    ("data", "told"),
     [
         ({"kind": "Pod"}, ["kind: `Pod` is neither a Node nor a List of them: save what `kubectl get nodes -o json` prints"]),
         ({"kind": "List", "items": {}}, ["items: must be a list of nodes"]),
         ({"kind": "List", "items": [7, {"kind": "Pod"}]}, ["items.0: must be a node", "items.1.kind: `Pod` is not a Node"]),
-        ({"kind": "Node"}, []),
+        ({"kind": "Node", "metadata": {"name": "n"}}, []),
     ],
 )
-def test_what_is_no_node_is_named(data: dict[str, Any], sentences: list[str]) -> None:
-    wrong: list[str] = []
-    found = list(node_objects(data, lambda path, text: wrong.append(f"{'.'.join(map(str, path))}: {text}")))
-    assert wrong == sentences
-    assert len(found) == (0 if sentences else 1)
+def test_what_is_no_node_is_named(data: dict[str, Any], told: list[str]) -> None:
+    reader = NodeReader(Products({}))
+    found = list(reader.read(data))
+    assert sentences(reader) == told
+    assert len(found) == (0 if told else 1)
 
 
 def test_a_profile_is_no_kubernetes_object() -> None:
@@ -247,9 +248,9 @@ def test_a_profile_is_no_kubernetes_object() -> None:
     ],
 )
 def test_a_node_of_another_form_is_named(item: dict[str, Any], sentence: str) -> None:
-    wrong: list[str] = []
-    NodeReader(Products({})).read(item, lambda path, text: wrong.append(f"{'.'.join(map(str, path))}: {text}"))
-    assert wrong[0] == sentence
+    reader = NodeReader(Products({}))
+    list(reader.read({"kind": "Node", **item}))
+    assert sentences(reader)[0] == sentence
 
 
 @pytest.mark.parametrize(
@@ -262,6 +263,5 @@ def test_a_node_of_another_form_is_named(item: dict[str, Any], sentence: str) ->
     ],
 )
 def test_a_node_that_takes_no_work_is_listed_with_a_note(extra: dict[str, Any], notes: tuple[str, ...]) -> None:
-    node = NodeReader(Products({})).read({"metadata": {"name": "n"}, **extra}, lambda *_: None)
-    assert node is not None
+    ((_, node),) = NodeReader(Products({})).read({"kind": "Node", "metadata": {"name": "n"}, **extra})
     assert node.notes == notes

@@ -6,8 +6,9 @@ from itertools import pairwise
 
 import pytest
 
-from provisioner.matrix.load import load_matrix
-from provisioner.solve.explain.cost import ORDER, cost_of, rank
+from provisioner.components import COMPONENTS, Supplier
+from provisioner.matrix.cache import cached_matrix
+from provisioner.solve.explain.cost import cost_of, rank
 from provisioner.solve.rules.facts import FACTS
 
 STAIRS = ("build", "pytorch", "python", "cuda", "policy", "image", "driver", "kernel", "os", "gpu")
@@ -22,14 +23,25 @@ def test_what_is_no_component_is_a_package() -> None:
     assert cost_of("numpy") == cost_of("package")
 
 
-def test_every_fact_a_host_states_has_a_place() -> None:
-    known = {name for names in ORDER for name in names}
-    stated = {name for name, source in FACTS.items() if source.place}
-    assert stated <= known
-    assert (
-        known - {"build", "pytorch_build", "package", "policy", "arch_list", "left out", "gpu", "target", "accelerator"}
-        <= load_matrix().components.keys()
-    )
+def test_every_fact_that_a_conflict_may_name_has_a_cost() -> None:
+    costly = {row.name for row in COMPONENTS.values() if row.effort is not None}
+    known = cached_matrix(None).components.keys()
+    assert {name for name, row in FACTS.items() if row.key and name in known} <= costly
+    of_no_matrix = {row.name for row in COMPONENTS.values() if row.supplier is Supplier.SPEC} | {"package"}
+    assert costly - of_no_matrix <= known
+
+
+def test_of_changes_of_the_same_effort_the_cheaper_one_comes_first() -> None:
+    beside = ("fabric_manager", "loaded_modules", "kernel_headers", "driver_module", "cuda_driver", "driver", "jetson")
+    for names in (
+        ("pytorch", "jax", "package", "cudnn"),
+        ("arch_list", "cuda", "rocm", "nvcc", "gcc"),
+        beside,
+        ("sip", "kernel"),
+    ):
+        costs = [cost_of(name) for name in names]
+        assert costs == sorted(costs)
+        assert len({level for level, _ in costs}) == 1
 
 
 def test_of_several_changes_the_dearest_decides_and_then_how_many_they_are() -> None:

@@ -1,55 +1,19 @@
-"""What a host profile says about virtual components, and when it matters."""
+"""When a fact of a host matters to a stack, and what is chosen where a host states none."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-import pytest
 from msgspec.json import decode
 
 from provisioner.host.model import Host
-from provisioner.solve.rules.facts import FACTS, binds, is_chosen, shown, stated
+from provisioner.solve.rules.facts import FACTS, binds, is_chosen, shown
 from tests import small
 
 
 def host(**facts: Any) -> Host:  # noqa: ANN401 - any key of a profile
     return decode(json.dumps(facts), type=Host)
-
-
-@pytest.mark.parametrize(
-    ("component", "facts", "expected"),
-    [
-        ("driver", {"driver": {"version": "535.104.05"}}, "535.104.05"),
-        ("driver", {"driver": {"version": "6.10.5", "kind": "amdgpu"}}, None),
-        ("amdgpu", {"driver": {"version": "6.10.5", "kind": "amdgpu"}}, "6.10.5"),
-        ("webdriver", {"driver": {"version": "387.10.10.10.40.105", "kind": "webdriver"}}, "387.10.10.10.40.105"),
-        ("driver_module", {"driver": {"module": "open"}}, "open"),
-        ("secure_boot", {"secure_boot": {"enabled": False}}, "disabled"),
-        ("secure_boot", {"secure_boot": {"enabled": True, "mok_enrolled": True}}, "enrolled"),
-        ("secure_boot", {"secure_boot": {"enabled": True, "mok_enrolled": False}}, "enforced"),
-        ("secure_boot", {"secure_boot": {"enabled": True}}, None),
-        ("loaded_modules", {"loaded_modules": ["ext4", "nouveau"]}, "nouveau"),
-        ("loaded_modules", {"loaded_modules": ["vfio_pci"]}, "vfio-pci"),
-        ("loaded_modules", {"loaded_modules": []}, "free"),
-        ("loaded_modules", {}, None),
-        ("kernel_headers", {"kernel_headers": "none"}, "none"),
-        ("os", {"os": {"id": "ubuntu", "version": "22.04"}}, "ubuntu 22.04"),
-        ("os", {"os": {"id": "arch"}}, "arch"),
-        ("os", {"os": {"id": "macos", "version": "10.13.6"}}, None),
-        ("macos", {"os": {"id": "macos", "version": "10.13.6", "build": "17G65"}}, "10.13.6+17G65"),
-        ("macos", {"os": {"id": "macos", "version": "10.13.6"}}, "10.13.6"),
-        ("macos", {"os": {"id": "ubuntu", "version": "22.04"}}, None),
-        ("jetson", {"jetson": {"l4t": "36.4.3"}}, "36.4.3"),
-        ("python_arch", {"python_arch": "aarch64"}, "arm64"),
-    ],
-)
-def test_a_fact_is_read_from_its_key(component: str, facts: dict[str, Any], expected: str | None) -> None:
-    assert stated(host(**facts), component) == expected
-
-
-def test_a_host_that_says_nothing_states_nothing() -> None:
-    assert {name: stated(Host(), name) for name in FACTS} == dict.fromkeys(FACTS)
 
 
 def test_in_a_container_the_image_brings_libraries_and_compilers_but_never_the_kernel_side() -> None:

@@ -1,7 +1,9 @@
-"""Reads the files of a machine below a root: `/` for this one, or a saved tree."""
+"""A machine to inspect: its files, below `/` or in a saved tree, and what programs of the running one print."""
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from collections import deque
 from pathlib import Path
 
@@ -13,10 +15,15 @@ _MOST_LINKS = 40
 _MOST_BYTES = 256 * 1024 * 1024
 
 
-class Tree(Struct, frozen=True):
-    """Files below `root`. What is missing, not permitted or not readable is None: a fact that stays unknown."""
+class Machine(Struct, frozen=True):
+    """The machine whose files stand below `root`; `/` is the running one.
+
+    What is missing, not permitted or not readable is a fact that stays unknown, never an error. A program is waited for
+    `timeout` seconds: `nvidia-smi` takes some of them where no persistence daemon runs, and never returns from a wedged driver.
+    """
 
     root: Path
+    timeout: float = 10.0
 
     @property
     def is_live(self) -> bool:
@@ -24,7 +31,7 @@ class Tree(Struct, frozen=True):
         return self.root == Path("/")
 
     def bytes(self, path: str, *, most: int = _MOST_BYTES) -> bytes | None:
-        """The first `most` bytes of a file."""
+        """Return the first `most` bytes of a file, None where it cannot be read."""
         try:
             real = self._real(path)
             # A saved tree may hold a pipe or device, which would never end or never begin.
@@ -35,13 +42,12 @@ class Tree(Struct, frozen=True):
         except OSError:
             return None
 
-    def text(self, path: str) -> str | None:
-        """A whole file as text; bytes that are not UTF-8 are replaced, since a fact beside them may still be readable."""
-        content = self.bytes(path)
-        return None if content is None else content.decode("utf-8", "replace")
+    def text(self, path: str) -> str:
+        """Return a whole file, "" where it cannot be read; bytes that are not UTF-8 are replaced, for a fact may be beside."""
+        return (self.bytes(path) or b"").decode("utf-8", "replace")
 
     def names(self, path: str) -> tuple[str, ...] | None:
-        """The names in a directory, sorted; None when it cannot be listed, which is not the same as empty."""
+        """Return the names in a directory, sorted; None where it cannot be listed, which is not the same as empty."""
         try:
             real = self._real(path)
             return None if real is None else tuple(sorted(entry.name for entry in real.iterdir()))
@@ -56,13 +62,34 @@ class Tree(Struct, frozen=True):
         except OSError:
             return False
 
-    def link_name(self, path: str) -> str | None:
-        """The last part of what a symbolic link points to, itself not followed."""
+    def link_name(self, path: str) -> str:
+        """Return the last part of what a symbolic link points to, without following it; "" where there is no link."""
         try:
             directory = self._real(str(Path(path).parent))
-            return None if directory is None else (directory / Path(path).name).readlink().name
+            return "" if directory is None else (directory / Path(path).name).readlink().name
         except OSError:
-            return None
+            return ""
+
+    def ask(self, *command: str) -> str:
+        """Return what a program of the running machine prints to stdout.
+
+        "" where the machine is a saved tree, or the program is not there, fails or takes too long.
+        """
+        program = shutil.which(command[0]) if self.is_live else None
+        if program is None:
+            return ""
+        try:
+            finished = subprocess.run(  # noqa: S603 - fixed commands of this package; no shell is involved
+                [program, *command[1:]],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                timeout=self.timeout,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return ""
+        return finished.stdout.decode("utf-8", "replace") if finished.returncode == 0 else ""
 
     def _real(self, path: str) -> Path | None:
         """Follow links as if `root` were `/`, as chroot does: an absolute link in a saved tree stays in that tree."""

@@ -1,4 +1,4 @@
-"""Whatever a file holds, a roster is read or refused in words: never a traceback, and never a fact nobody stated."""
+"""Whatever a file holds, an inventory is read or refused in words: never a traceback, and never a fact nobody stated."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from provisioner.errors import ProvisionError
 from provisioner.fleet.labels import labels_of
-from provisioner.host.load import host_document
+from provisioner.host.inventory import read_inventory
 from provisioner.host.model import Driver, Host, HostGpu, OperatingSystem
-from provisioner.host.roster import read_roster
+from provisioner.host.profile import host_document
 
 pytestmark = pytest.mark.property
 SETTINGS = settings(max_examples=1500, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
@@ -49,12 +49,12 @@ PLACES = {index: places(node) for index, node in enumerate(NODES)}
 
 
 def read(text: str, suffix: str) -> tuple[Any, ...] | None:
-    """Read a roster of one file; None when it is refused, which must be in words."""
+    """Read an inventory of one file; None when it is refused, which must be in words."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, f"fleet{suffix}")
         path.write_text(text, encoding="utf-8", errors="replace")
         try:
-            return read_roster((path,), products={"Tesla T4": "7.5"})
+            return read_inventory((path,), products={"Tesla T4": "7.5"})
         except ProvisionError:
             return None
 
@@ -116,5 +116,5 @@ def test_labels_of_a_host_are_read_back_as_its_facts(host: Host) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "node.json")
         path.write_text(json.dumps(node), encoding="utf-8")
-        (found,) = read_roster((path,), products=products)
+        (found,) = read_inventory((path,), products=products)
     assert host_document(found.host) == host_document(host)

@@ -10,7 +10,7 @@ import pytest
 
 from provisioner.document import FileError
 from provisioner.errors import InvalidDocumentError, ProvisionError, UsageError
-from provisioner.host.roster import STDIN, read_roster
+from provisioner.host.inventory import STDIN, read_inventory
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,7 +20,7 @@ NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1", "labels":
 
 def refused(path: Path) -> ProvisionError:
     with pytest.raises(ProvisionError) as raised:
-        read_roster((path,))
+        read_inventory((path,))
     return raised.value
 
 
@@ -33,7 +33,7 @@ def test_a_directory_is_every_file_in_it_and_below_it(tmp_path: Path) -> None:
     (tmp_path / ".git" / "c.yaml").write_text("kernel: 5.15.0\n", encoding="utf-8")
     (tmp_path / "fleet.csv").write_text("name,count,kernel\nx,3,6.8.0\n", encoding="utf-8")
     (tmp_path / "notes.txt").write_text("nothing\n", encoding="utf-8")
-    found = read_roster((tmp_path,))
+    found = read_inventory((tmp_path,))
     assert [(one.name, one.count, one.host.kernel) for one in found] == [
         ("a", 1, "6.8.0"), ("b", 1, "6.8.0"), ("x", 3, "6.8.0"), ("rack1/b", 1, "5.15.0")
     ]  # fmt: skip
@@ -46,14 +46,14 @@ def test_a_json_list_holds_profiles_with_names_and_without(tmp_path: Path) -> No
     path = tmp_path / "fleet.json"
     items = [{"kernel": "6.8.0"}, {"name": "gpu-7", "host": {"kernel": "6.8.0", "loaded_modules": ["nouveau"]}, "count": 40}]
     path.write_text(json.dumps(items), encoding="utf-8")
-    first, second = read_roster((path,))
+    first, second = read_inventory((path,))
     assert (first.name, first.count, first.where) == ("fleet[0]", 1, f"{path}[0]")
     assert (second.name, second.count, second.host.loaded_modules) == ("gpu-7", 40, ("nouveau",))
 
 
 def test_one_profile_as_json(tmp_path: Path) -> None:
     (tmp_path / "h100.json").write_text('{"gpus": [{"compute_capability": "9.0"}]}', encoding="utf-8")
-    (found,) = read_roster((tmp_path / "h100.json",))
+    (found,) = read_inventory((tmp_path / "h100.json",))
     assert found.name == "h100"
     assert found.host.gpus is not None
 
@@ -61,7 +61,7 @@ def test_one_profile_as_json(tmp_path: Path) -> None:
 def test_nodes_as_yaml(tmp_path: Path) -> None:
     text = 'apiVersion: v1\nkind: List\nitems:\n- kind: Node\n  metadata: {name: n1, labels: {kubernetes.io/arch: "arm64"}}\n'
     (tmp_path / "nodes.yaml").write_text(text, encoding="utf-8")
-    (found,) = read_roster((tmp_path / "nodes.yaml",))
+    (found,) = read_inventory((tmp_path / "nodes.yaml",))
     assert (found.name, found.host.platform, found.labels) == ("n1", "linux/arm64", {"kubernetes.io/arch": "arm64"})
 
 
@@ -71,7 +71,7 @@ def test_nodes_as_yaml(tmp_path: Path) -> None:
 )
 def test_stdin_is_read_for_what_it_is(text: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO(text))
-    (found,) = read_roster((STDIN,))
+    (found,) = read_inventory((STDIN,))
     assert (found.name, found.host.kernel) == (name, "6.8.0")
 
 

@@ -4,51 +4,45 @@ from __future__ import annotations
 
 import csv
 import re
+from functools import cache
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from provisioner.accelerators import GPU_ACCELERATORS, accelerator_of_target
+from provisioner.components import ABSENT
 from provisioner.document import Document, KeyPath, Position
 from provisioner.errors import InvalidDocumentError, Mistake
-from provisioner.host.load import host_from_document
+from provisioner.host.model import Holds, Host, ProfileKey, profile_keys
+from provisioner.host.profile import host_from_document
 from provisioner.names import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from provisioner.host.model import Host
+    from collections.abc import Iterator, Mapping
 
 KIND = "host table"
 
-_COLUMNS: dict[str, KeyPath] = {
-    **{
-        key: (key,)
-        for key in (
-            "platform", "kernel", "glibc", "container_toolkit", "kernel_headers", "kernel_gcc", "gcc", "nvcc", "loaded_modules",
-            "python_arch", "userspace_driver", "fabric_manager", "virtualization", "cuda_driver", "sip", "xcode",
-        )
-    },
-    "driver": ("driver", "version"),
-    "os": ("os",),
-    **{
-        f"{first}.{second}": (first, second)
-        for first, keys in {
-            "driver": ("version", "module", "kind"),
-            "os": ("id", "version", "build"),
-            "secure_boot": ("enabled", "mok_enrolled"),
-            "libraries": ("cudnn", "nccl", "cublas", "on_path"),
-            "jetson": ("l4t", "jetpack"),
-        }.items()
-        for second in keys
-    },
-}  # fmt: skip
-_GPU_COLUMNS = ("gpu", "gpus", "compute_capability", "gfx", "gpu.pci_device_id")
 _OWN_COLUMNS = ("name", "count")
-_LISTS = frozenset({("loaded_modules",), ("libraries", "on_path")})
-_BOOLEANS = frozenset({("secure_boot", "enabled"), ("secure_boot", "mok_enrolled")})
+_SYSTEM = "os"
+"""The column that holds two facts: `ubuntu 22.04`."""
+
+_OF_GPUS = {**{row.target_key: row.target_key for row in GPU_ACCELERATORS}, "gpu.pci_device_id": "pci_device_id"}
+"""Columns that say more of the GPUs, one value for each kind of them, and the key of a GPU that each holds."""
+
+_GPU_COLUMNS = ("gpu", "gpus", *_OF_GPUS)
+_SAME = (("gpu", "gpus"), ("driver", "driver.version"), (_SYSTEM, "os.id"))
+_FLAGS = {"true": True, "yes": True, "false": False, "no": False}
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f]")
-_GPU = re.compile(r"(?:(\d+) ?x ?)?(.*?)(?: \((\d+\.\d+|gfx[0-9a-f]+)\))?")
+_GPU = re.compile(rf"(?:(\d+) ?x ?)?(.*?)(?: \(({'|'.join(row.target for row in GPU_ACCELERATORS)})\))?")
+
+
+@cache
+def _columns() -> Mapping[str, ProfileKey]:
+    """The columns that hold one key of a profile each, dotted where it is below another; `driver` is the driver's version."""
+    keys = sorted(profile_keys(), key=lambda key: len(key.path))
+    version = next(key for key in keys if key.path == ("driver", "version"))
+    return {**{".".join(key.path): key for key in keys}, "driver": version}
 
 
 class Row(Struct, frozen=True, kw_only=True):
@@ -64,35 +58,37 @@ def read_table(text: str, *, file: str) -> tuple[Row, ...]:
     """Read a table; raises `InvalidDocumentError` with every mistake at its line and column.
 
     An empty cell is an unknown fact. `gpu` holds `8x NVIDIA A100-SXM4-80GB`, several kinds with `;` between them, each with its
-    compute capability in brackets where nobody knows its name (`2x NVIDIA X9 (9.9)`), and `none` where there is none. `os`
-    holds `ubuntu 22.04`. Rows that say the same share one `Host`.
+    target in brackets where its name is not known (`2x NVIDIA X9 (9.9)`), and `none` where there is no GPU. Rows that say the
+    same share one `Host`.
     """
     return _Table(text.removeprefix("\ufeff"), file).rows()
 
 
 class _Table:
     def __init__(self, text: str, file: str) -> None:
-        self.file = file
+        self._file = file
         self._text = text
-        self.mistakes: list[Mistake] = []
+        self._mistakes: list[Mistake] = []
         self._hosts: dict[tuple[str, ...], Host | None] = {}
         self._by_value: dict[Host, Host] = {}
 
     def rows(self) -> tuple[Row, ...]:
         reader = csv.reader(StringIO(self._text, newline=""), strict=True, skipinitialspace=True)
-        self._controls()
+        self._refuse_controls()
+        found: list[Row] = []
         try:
             header = self._header(next(reader, []))
-            found = [row for cells in reader if any(cells) for row in self._row(header, cells, reader.line_num)]
+            for cells in reader:
+                if any(cells):
+                    found += self._row(header, cells, reader.line_num)
         except csv.Error as error:
             self._wrong(reader.line_num, 1, "", f"cannot be read as a table: {error}")
-            found = []
-        if self.mistakes:
-            raise InvalidDocumentError(KIND, tuple(self.mistakes))
+        if self._mistakes:
+            raise InvalidDocumentError(KIND, tuple(self._mistakes))
         return tuple(found)
 
-    def _controls(self) -> None:
-        """Refuse what no program writes into a table of text: a name with a NUL in it would look like another."""
+    def _refuse_controls(self) -> None:
+        """Refuse control characters, which no program writes into a table of text: a name with a NUL looks like another one."""
         for line, text in enumerate(self._text.splitlines(), start=1):
             found = _CONTROL.search(text)
             if found is not None:
@@ -100,11 +96,11 @@ class _Table:
                 return
 
     def _wrong(self, line: int, column: int, path: str, text: str) -> None:
-        self.mistakes.append(Mistake(self.file, line, column, path, text))
+        self._mistakes.append(Mistake(self._file, line, column, path, text))
 
     def _header(self, cells: list[str]) -> list[str]:
         names = [cell.strip() for cell in cells]
-        known = (*_OWN_COLUMNS, *_COLUMNS, *_GPU_COLUMNS)
+        known = tuple(dict.fromkeys((*_OWN_COLUMNS, *_columns(), _SYSTEM, *_GPU_COLUMNS)))
         separator = next((one for one in ";\t|" if len(names) == 1 and one in names[0]), None)
         if separator is not None:
             shown = {"\t": "tabs"}.get(separator, f"`{separator}`")
@@ -119,19 +115,17 @@ class _Table:
                 near = nearest(name.lower(), known)
                 advice = f"did you mean `{near}`?" if near else f"columns: {', '.join(known)}"
                 self._wrong(1, index + 1, name, f"unknown column `{name}`; {advice}")
-        for one, other in (("gpu", "gpus"), ("driver", "driver.version"), ("os", "os.id")):
+        for one, other in _SAME:
             if one in names and other in names:
                 self._wrong(1, names.index(other) + 1, other, f"says the same as column `{one}`; keep one of them")
         return names
 
     def _row(self, header: list[str], cells: list[str], line: int) -> Iterator[Row]:
         if len(cells) != len(header):
-            self._wrong(
-                line, min(len(cells), len(header)) + 1, "", f"has {len(cells)} cells, but there are {len(header)} columns"
-            )
+            shown = f"has {len(cells)} cells, but there are {len(header)} columns"
+            self._wrong(line, min(len(cells), len(header)) + 1, "", shown)
             return
-        values = [cell.strip() for cell in cells]
-        own = dict(zip(header, values, strict=True))
+        own = dict(zip(header, (cell.strip() for cell in cells), strict=True))
         name, count = own.get("name", ""), own.get("count", "") or "1"
         is_count = re.fullmatch(r"[1-9][0-9]{0,8}", count) is not None
         if not is_count:
@@ -144,62 +138,61 @@ class _Table:
             yield Row(name=name or f"row {line}", host=host, count=int(count), line=line)
 
     def _host(self, header: list[str], own: dict[str, str], line: int) -> Host | None:
-        columns = {name: index + 1 for index, name in enumerate(header)}
-        cells = _Cells(own, columns, line)
+        cells = _Cells(own, {name: index + 1 for index, name in enumerate(header)}, line)
+        columns = _columns()
         for name, value in own.items():
-            path = _COLUMNS.get(name)
-            if path == ("os",) and value:
-                cells.system(name)
-            elif path is not None and value:
-                cells.put(path, self._value(path, value), name)
-        cells.gpus(self._gpus(own, columns, line))
+            if name == _SYSTEM and value:
+                identity, _, version = value.partition(" ")
+                cells.put(("os", "id"), identity, name)
+                if version:
+                    cells.put(("os", "version"), version, name)
+            elif value and (key := columns.get(name)) is not None:
+                cells.put(key.path, _value(key, value), name)
+        cells.put_gpus(self._gpus(own, header, line))
         try:
-            host = host_from_document(Document(self.file, cells.data, cells.keys, cells.texts))
+            host = host_from_document(Document(self._file, cells.data, cells.keys, cells.texts))
         except InvalidDocumentError as error:
-            self.mistakes += error.mistakes
+            self._mistakes += error.mistakes
             return None
         return self._by_value.setdefault(host, host)
 
-    def _value(self, path: KeyPath, value: str) -> object:
-        if path in _LISTS:
-            return () if value == "none" else tuple(re.split(r"[ ;]+", value))
-        if path in _BOOLEANS:
-            return {"true": True, "yes": True, "false": False, "no": False}.get(value.lower(), value)
-        return value
-
-    def _gpus(self, own: dict[str, str], columns: dict[str, int], line: int) -> tuple[dict[str, Any], ...] | None:
-        name = "gpus" if "gpus" in own else "gpu"
-        cell = own.get(name, "")
-        if cell.lower() in {"none", "0"}:
+    def _gpus(self, own: dict[str, str], header: list[str], line: int) -> tuple[dict[str, Any], ...] | None:
+        cell = own.get("gpus", own.get("gpu", ""))
+        if cell.lower() in {ABSENT, "0"}:
             return ()
-        texts = [text.strip() for text in cell.split(";")] if cell else []
-        gpus = [self._gpu(text) for text in texts]
-        for column, key in (
-            ("compute_capability", "compute_capability"),
-            ("gfx", "gfx"),
-            ("gpu.pci_device_id", "pci_device_id"),
-        ):
+        gpus = [_gpu(text.strip()) for text in cell.split(";")] if cell else []
+        for column, key in _OF_GPUS.items():
             if not own.get(column):
                 continue
             values = [text.strip() for text in own[column].split(";")]
             gpus = gpus or [{} for _ in values]
             if len(values) != len(gpus):
                 kinds = f"{len(gpus)} kind{'s' if len(gpus) > 1 else ''} of GPU"
-                self._wrong(line, columns[column], column, f"`{own[column]}` has {len(values)} values for {kinds}")
+                self._wrong(line, header.index(column) + 1, column, f"`{own[column]}` has {len(values)} values for {kinds}")
                 continue
             for gpu, value in zip(gpus, values, strict=True):
                 gpu[key] = value
         return tuple(gpus) if gpus else None
 
-    def _gpu(self, text: str) -> dict[str, Any]:
-        match = _GPU.fullmatch(text)
-        assert match is not None  # every text has a name, if an empty one
-        gpu: dict[str, Any] = {"name": match[2]} if match[2] else {}
-        if match[1]:
-            gpu["count"] = int(match[1])
-        if match[3]:
-            gpu["gfx" if match[3].startswith("gfx") else "compute_capability"] = match[3]
-        return gpu
+
+def _value(key: ProfileKey, cell: str) -> object:
+    """The cell as a profile holds it; a flag that is neither yes nor no is left to the validation of the profile."""
+    if key.holds is Holds.TEXTS:
+        return () if cell == ABSENT else tuple(re.split(r"[ ;]+", cell))
+    return _FLAGS.get(cell.lower(), cell) if key.holds is Holds.FLAG else cell
+
+
+def _gpu(text: str) -> dict[str, Any]:
+    match = _GPU.fullmatch(text)
+    assert match is not None, "every text has a name, if an empty one"
+    count, name, target = match.groups()
+    gpu: dict[str, Any] = {"name": name} if name else {}
+    if count:
+        gpu["count"] = int(count)
+    accelerator = accelerator_of_target(target or "")
+    if accelerator is not None:
+        gpu[accelerator.target_key] = target
+    return gpu
 
 
 class _Cells:
@@ -213,25 +206,18 @@ class _Cells:
         self.keys: dict[KeyPath, Position] = {}
         self.texts: dict[KeyPath, str] = {}
 
-    def put(self, path: KeyPath, value: object, name: str) -> None:
+    def put(self, path: tuple[str, ...], value: object, name: str) -> None:
         """Set the value at a path, which the column `name` holds."""
         below = self.data
         for part in path[:-1]:
-            below = below.setdefault(str(part), {})
-        below[str(path[-1])] = value
+            below = below.setdefault(part, {})
+        below[path[-1]] = value
         for length in range(1, len(path) + 1):
             self.keys.setdefault(path[:length], Position(self._line, self._columns[name]))
         self.texts[path] = self._own[name]
 
-    def system(self, name: str) -> None:
-        """Set `ubuntu 22.04` as the two facts it is."""
-        identity, _, version = self._own[name].partition(" ")
-        self.put(("os", "id"), identity, name)
-        if version:
-            self.put(("os", "version"), version, name)
-
-    def gpus(self, gpus: tuple[dict[str, Any], ...] | None) -> None:
-        """Set the GPUs; what a column of its own says of them stands there, the rest where their names are."""
+    def put_gpus(self, gpus: tuple[dict[str, Any], ...] | None) -> None:
+        """Set the GPUs; a key that a column of its own holds stands there, the others where the names are."""
         if gpus is None:
             return
         self.data["gpus"] = gpus
@@ -240,6 +226,6 @@ class _Cells:
         for index, gpu in enumerate(gpus):
             self.keys[("gpus", index)] = Position(self._line, column)
             for key, value in gpu.items():
-                name = next((name for name in (key, f"gpu.{key}") if self._own.get(name)), "")
-                self.keys[("gpus", index, key)] = Position(self._line, self._columns.get(name, column))
+                own = next((name for name, held in _OF_GPUS.items() if held == key and self._own.get(name)), "")
+                self.keys[("gpus", index, key)] = Position(self._line, self._columns.get(own, column))
                 self.texts[("gpus", index, key)] = str(value)

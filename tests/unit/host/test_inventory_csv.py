@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from provisioner.errors import InvalidDocumentError
-from provisioner.host.load import host_document
+from provisioner.host.inventory_csv import Row, read_table
 from provisioner.host.model import HostGpu
-from provisioner.host.roster_csv import Row, read_table
+from provisioner.host.profile import host_document
 
 
 def rows(*lines: str) -> tuple[Row, ...]:

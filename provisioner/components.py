@@ -1,0 +1,282 @@
+"""The components of a stack, one row each: what the program knows of `driver` or `pytorch` wherever it speaks of it.
+
+What works with what is data of the matrix, with its sources. A row says everything else: who provides a component and where a
+host profile states it, what changing it costs a person, how a plan changes it, and what it is called. Every other table of
+components is a view of this one.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, IntEnum, StrEnum
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from provisioner.accelerators import ACCELERATORS, GPU_ACCELERATORS, RUNTIMES
+
+if TYPE_CHECKING:
+    from provisioner.platforms import System
+
+ABSENT = "none"
+"""The value of a fact that is known to be missing, such as headers that are not installed; a fact left out is unknown."""
+
+
+class Supplier(Enum):
+    """Who provides a component, and so where what a host states of it binds a stack."""
+
+    SPEC = "a line of the spec: the policy, the architectures to compile for"
+    INSTALLER = "an installer or an image, never the host: frameworks, CUDA, Python"
+    BASE_IMAGE = "the base image of a container, and the host for what runs on it directly: the C library, compilers"
+    HOST = "the host, for containers too: the kernel, the driver"
+    HOST_OF_CONTAINERS = "the host, for containers alone: the NVIDIA Container Toolkit"
+    HOST_WITHOUT_CONTAINERS = "the host, for what runs on it directly alone: Xcode, the architecture of its Python"
+
+
+class Effort(IntEnum):
+    """What changing a component costs a person, the cheapest first."""
+
+    BUILD = 0
+    RELEASE = 1
+    PYTHON = 2
+    TOOLKIT = 3
+    POLICY = 4
+    CONTAINER = 5
+    DRIVER = 6
+    KERNEL = 7
+    SYSTEM = 8
+    FEWER_HOSTS = 9
+    FEWER_REQUESTS = 10
+    HARDWARE = 11
+
+
+class Move(StrEnum):
+    """What a plan changes on a machine in one go, in the order in which people do it."""
+
+    SECURE_BOOT = "secure_boot"
+    LOADED_MODULES = "loaded_modules"
+    SYSTEM = "os"
+    KERNEL = "kernel"
+    GCC = "gcc"
+    DRIVER = "driver"
+    CUDA_DRIVER = "cuda_driver"
+    CONTAINER_TOOLKIT = "container_toolkit"
+
+
+_OF_HOSTS = (Supplier.HOST, Supplier.HOST_OF_CONTAINERS, Supplier.HOST_WITHOUT_CONTAINERS)
+_BINDING_CONTAINERS = (Supplier.HOST, Supplier.HOST_OF_CONTAINERS)
+_BINDING_HOSTS = (Supplier.HOST, Supplier.HOST_WITHOUT_CONTAINERS, Supplier.BASE_IMAGE)
+
+_ANYWHERE: frozenset[System] = frozenset({"linux", "macos"})
+_LINUX: frozenset[System] = frozenset({"linux"})
+_MACOS: frozenset[System] = frozenset({"macos"})
+_ON_ANYTHING = frozenset(ACCELERATORS)
+_ON_GPUS = frozenset(row.name for row in GPU_ACCELERATORS)
+_ON_CUDA, _ON_ROCM = frozenset({"cuda"}), frozenset({"rocm"})
+
+
+class Component(Struct, frozen=True, kw_only=True):
+    """One component; what is not said of it does not apply to it."""
+
+    name: str
+    supplier: Supplier
+    title: str = ""
+    """Its name in sentences, where that is not `name`."""
+    is_named: bool = False
+    """Its values are names (`open`, `ubuntu 24.04`), not versions."""
+    distribution: str = ""
+    """The Python distribution whose release it is: `pytorch ==2.7.1` and `torch==2.7.1` never disagree."""
+
+    key: str = ""
+    """The key of a host profile that states it."""
+    is_fact: bool = True
+    """A host has one value of it, which the solver fixes or chooses; not several, nor one that rules only depend on."""
+    accelerators: frozenset[str] = _ON_ANYTHING
+    """The accelerators of the stacks to which a host's value of it matters."""
+    systems: frozenset[System] = _ANYWHERE
+    """The systems on which it exists."""
+    driver_kind: str = ""
+    """The `driver.kind` of profiles that state it."""
+    is_chosen: bool = False
+    """The solver chooses what a host leaves open of it, because it can be installed."""
+    is_build_tool: bool = False
+    """It matters only where something is compiled."""
+    how_to_find: str = ""
+    """What a person has to find out who must state it."""
+
+    effort: Effort | None = None
+    """What changing it costs. Of rows with the same effort the cheaper one stands first in the table."""
+
+    move: Move | None = None
+    """The change of a plan that it is part of; the part of the same name leads."""
+    installed_with: str = ""
+    """The component that brings it along; where it has no `move`, it is of that one's very version."""
+    is_prepared: bool = False
+    """It may stand in the way of another change, and is put right beside it."""
+    remedy: str = ""
+    """The value that puts it right, where only one does."""
+    reboots: bool = False
+    """A change works from the next boot on."""
+    reloads_modules: bool = False
+    """A change loads kernel modules anew, so that they must be documented to go together; what runs already, runs."""
+    instruction: str = ""
+    """What to do, with the values `before` and `after`, where that is not to install it."""
+
+    @property
+    def label(self) -> str:
+        """Its name in sentences."""
+        return self.title or self.name
+
+    @property
+    def is_of_host(self) -> bool:
+        """Whether a machine states it about itself and no image brings it along."""
+        return self.supplier in _OF_HOSTS
+
+    def binds(self, runs: str) -> bool:
+        """Whether a host's value of it matters to what runs in a `container`, or on the `host` itself."""
+        return self.supplier in (_BINDING_CONTAINERS if runs == "container" else _BINDING_HOSTS)
+
+
+_ROWS = (
+    # Of the spec alone, or installed: other builds, then other releases, then Python and CUDA.
+    Component(name="pytorch_build", supplier=Supplier.SPEC, is_named=True, effort=Effort.BUILD),
+    Component(name="pytorch", supplier=Supplier.INSTALLER, distribution="torch", effort=Effort.RELEASE),
+    Component(name="tensorflow", supplier=Supplier.INSTALLER, distribution="tensorflow", effort=Effort.RELEASE),
+    Component(name="jax", supplier=Supplier.INSTALLER, distribution="jax", effort=Effort.RELEASE),
+    # Every distribution without a row of its own:
+    Component(name="package", supplier=Supplier.INSTALLER, effort=Effort.RELEASE),
+    Component(name="cudnn", supplier=Supplier.INSTALLER, effort=Effort.RELEASE),
+    Component(name="nccl", supplier=Supplier.INSTALLER, effort=Effort.RELEASE),
+    Component(name="triton", supplier=Supplier.INSTALLER, effort=Effort.RELEASE),
+    Component(name="tensorrt", supplier=Supplier.INSTALLER, effort=Effort.RELEASE),
+    Component(name="python", supplier=Supplier.INSTALLER, effort=Effort.PYTHON),
+    Component(
+        name="python_arch", supplier=Supplier.HOST_WITHOUT_CONTAINERS, key="python_arch", is_named=True, effort=Effort.PYTHON,
+    ),
+    Component(name="arch_list", supplier=Supplier.SPEC, is_named=True, effort=Effort.TOOLKIT),
+    *(Component(name=runtime, supplier=Supplier.INSTALLER, effort=Effort.TOOLKIT) for runtime in RUNTIMES),
+    # What the base image of a container brings, or the host where there is none.
+    Component(
+        name="nvcc", supplier=Supplier.BASE_IMAGE, key="nvcc", accelerators=_ON_CUDA, is_chosen=True, is_build_tool=True,
+        effort=Effort.TOOLKIT,
+    ),
+    Component(
+        name="gcc", supplier=Supplier.BASE_IMAGE, title="GCC", key="gcc", systems=_LINUX, is_chosen=True, is_build_tool=True,
+        effort=Effort.TOOLKIT, move=Move.GCC, is_prepared=True,
+    ),
+    Component(name="clang", supplier=Supplier.BASE_IMAGE, systems=_LINUX, is_build_tool=True, effort=Effort.TOOLKIT),
+    Component(
+        name="xcode", supplier=Supplier.HOST_WITHOUT_CONTAINERS, key="xcode", systems=_MACOS, is_chosen=True,
+        is_build_tool=True, effort=Effort.TOOLKIT,
+    ),
+    Component(name="policy", supplier=Supplier.SPEC, effort=Effort.POLICY),
+    Component(name="accelerator", supplier=Supplier.SPEC, is_named=True, effort=Effort.POLICY),
+    Component(name="image", supplier=Supplier.INSTALLER, is_named=True, effort=Effort.CONTAINER),
+    Component(
+        name="glibc", supplier=Supplier.BASE_IMAGE, key="glibc", systems=_LINUX, is_chosen=True, effort=Effort.CONTAINER,
+        move=Move.SYSTEM, installed_with="os",
+    ),
+    Component(name="libraries", supplier=Supplier.HOST, key="libraries", is_fact=False),
+    # What the host installs beside its driver.
+    Component(
+        name="container_toolkit", supplier=Supplier.HOST_OF_CONTAINERS, title="NVIDIA Container Toolkit",
+        key="container_toolkit", accelerators=_ON_CUDA, systems=_LINUX,
+        how_to_find="which NVIDIA Container Toolkit is installed, if any", effort=Effort.CONTAINER, move=Move.CONTAINER_TOOLKIT,
+    ),
+    Component(name="dcgm", supplier=Supplier.HOST, accelerators=_ON_CUDA, systems=_LINUX),
+    Component(
+        name="fabric_manager", supplier=Supplier.HOST, title="Fabric Manager", key="fabric_manager", accelerators=_ON_CUDA,
+        systems=_LINUX, effort=Effort.DRIVER, installed_with="driver", is_prepared=True,
+    ),
+    Component(
+        name="userspace_driver", supplier=Supplier.HOST, title="user-mode driver libraries", key="userspace_driver",
+        accelerators=_ON_CUDA, systems=_LINUX, effort=Effort.DRIVER, installed_with="driver", is_prepared=True,
+    ),
+    Component(
+        name="loaded_modules", supplier=Supplier.HOST, key="loaded_modules", is_named=True, accelerators=_ON_GPUS,
+        systems=_LINUX, effort=Effort.DRIVER, move=Move.LOADED_MODULES, is_prepared=True, remedy="free", reboots=True,
+        instruction="keep {before} off the GPU: blacklist it and reboot",
+    ),
+    Component(
+        name="kernel_headers", supplier=Supplier.HOST, title="kernel headers", key="kernel_headers", accelerators=_ON_GPUS,
+        systems=_LINUX, effort=Effort.DRIVER, installed_with="kernel", is_prepared=True,
+    ),
+    Component(
+        name="kernel_gcc", supplier=Supplier.HOST, key="kernel_gcc", accelerators=_ON_GPUS, systems=_LINUX,
+        effort=Effort.DRIVER,
+    ),
+    # The drivers.
+    Component(
+        name="driver_module", supplier=Supplier.HOST, key="driver.module", is_named=True, accelerators=_ON_CUDA, systems=_LINUX,
+        is_chosen=True, how_to_find="which flavour of kernel modules is loaded, open or proprietary", effort=Effort.DRIVER,
+        move=Move.DRIVER, reboots=True, reloads_modules=True,
+    ),
+    Component(
+        name="cuda_driver", supplier=Supplier.HOST, title="CUDA driver", key="cuda_driver", accelerators=_ON_CUDA,
+        systems=_MACOS, is_chosen=True, effort=Effort.DRIVER, move=Move.CUDA_DRIVER, reboots=True,
+    ),
+    Component(
+        name="webdriver", supplier=Supplier.HOST, title="Web Driver", key="driver", accelerators=_ON_CUDA, systems=_MACOS,
+        driver_kind="webdriver", is_chosen=True, how_to_find="which Web Driver is installed, if any", effort=Effort.DRIVER,
+        move=Move.DRIVER, reboots=True,
+    ),
+    Component(
+        name="driver", supplier=Supplier.HOST, key="driver", accelerators=_ON_CUDA, systems=_LINUX, driver_kind="nvidia",
+        is_chosen=True, how_to_find="which driver is loaded, if any", effort=Effort.DRIVER, move=Move.DRIVER, reboots=True,
+        reloads_modules=True,
+    ),
+    Component(
+        name="amdgpu", supplier=Supplier.HOST, title="amdgpu driver", key="driver", accelerators=_ON_ROCM, systems=_LINUX,
+        driver_kind="amdgpu", is_chosen=True, how_to_find="which amdgpu driver is loaded, if any", effort=Effort.DRIVER,
+        move=Move.DRIVER, reboots=True, reloads_modules=True,
+    ),
+    Component(name="jetson", supplier=Supplier.HOST, key="jetson", accelerators=_ON_CUDA, systems=_LINUX, effort=Effort.DRIVER),
+    # The machine.
+    Component(
+        name="sip", supplier=Supplier.HOST, key="sip", is_named=True, accelerators=_ON_CUDA, systems=_MACOS,
+        effort=Effort.KERNEL,
+    ),
+    Component(
+        name="secure_boot", supplier=Supplier.HOST, key="secure_boot", is_named=True, accelerators=_ON_GPUS, systems=_LINUX,
+        effort=Effort.KERNEL, move=Move.SECURE_BOOT, is_prepared=True, remedy="enrolled", reboots=True,
+        instruction="enrol the key that signs modules built on this host (mokutil --import), and confirm it on the next boot",
+    ),
+    Component(
+        name="kernel", supplier=Supplier.HOST, key="kernel", accelerators=_ON_GPUS, systems=_LINUX, is_chosen=True,
+        how_to_find="which kernel runs", effort=Effort.KERNEL, move=Move.KERNEL, installed_with="os", reboots=True,
+        reloads_modules=True, instruction="boot kernel {after} in place of {before}",
+    ),
+    Component(
+        name="os", supplier=Supplier.HOST, title="operating system", key="os", is_named=True, systems=_LINUX,
+        effort=Effort.SYSTEM, move=Move.SYSTEM, reboots=True, reloads_modules=True, instruction="upgrade {before} to {after}",
+    ),
+    Component(
+        name="macos", supplier=Supplier.HOST, title="macOS", key="os", systems=_MACOS, is_chosen=True, effort=Effort.SYSTEM,
+        move=Move.SYSTEM, reboots=True, instruction="upgrade macOS {before} to {after}",
+    ),
+    Component(
+        name="nvswitch", supplier=Supplier.HOST, title="NVSwitch", key="nvswitch", is_named=True, accelerators=_ON_CUDA,
+        systems=_LINUX, how_to_find="whether an NVSwitch joins the GPUs (lspci -d 10de::0680)",
+    ),
+    Component(
+        name="virtualization", supplier=Supplier.HOST, key="virtualization", is_named=True, is_fact=False,
+        how_to_find="whether the machine is virtual, and how",
+    ),
+    Component(name="platform", supplier=Supplier.HOST, key="platform", is_named=True, is_fact=False),
+    Component(name="target", supplier=Supplier.SPEC, effort=Effort.FEWER_HOSTS),
+    Component(
+        name="gpu", supplier=Supplier.HOST, key="gpus", is_named=True, is_fact=False, how_to_find="which GPUs the machine has",
+        effort=Effort.HARDWARE,
+    ),
+)  # fmt: skip
+
+COMPONENTS: dict[str, Component] = {row.name: row for row in _ROWS}
+"""Every component by its name, from the top of a stack to the hardware."""
+
+FRAMEWORKS = tuple(row.name for row in _ROWS if row.distribution)
+"""The frameworks, in the order in which a stack is called by one of them."""
+
+LEADS = (*FRAMEWORKS, *RUNTIMES)
+"""What a stack is built around, in this order: their releases and builds decide what machines must be."""
+
+DRIVERS = tuple(row.name for row in _ROWS if row.driver_kind)
+"""The drivers that run GPUs, of which a machine has one."""

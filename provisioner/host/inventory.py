@@ -1,0 +1,278 @@
+"""An inventory: many hosts from files of several kinds, each with its name and, where Kubernetes states them, its labels."""
+
+from __future__ import annotations
+
+import json
+import sys
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from provisioner.document import Document, KeyPath, Position, dotted, parse_document, read_text
+from provisioner.errors import InvalidDocumentError, Mistake, UsageError
+from provisioner.host.inventory_csv import KIND as KIND_OF_TABLE
+from provisioner.host.inventory_csv import read_table
+from provisioner.host.kubernetes import NodeReader, Products, is_kubernetes
+from provisioner.host.profile import KIND, host_from_document
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from provisioner.host.model import Host
+
+SUFFIXES = (".yaml", ".yml", ".json", ".csv")
+STDIN = Path("-")
+_KIND_OF_LIST = "host list"
+_KEYS_OF_ITEM = ("count", "host", "name")
+_MOST_MISTAKES = 20
+"""Mistakes of one file that are looked for: a table made by a script has the same one ten thousand times."""
+
+
+class InventoryHost(Struct, frozen=True, kw_only=True):
+    """One host of an inventory, or `count` identical ones. `labels` are its Kubernetes labels, none elsewhere.
+
+    `where` is its place: a file, with the line or the item. Hosts that state the same share one `Host`, and nodes labelled
+    alike one mapping. `notes` are for a person, beside the facts: a node that is cordoned, GPUs that no label describes.
+    """
+
+    name: str
+    host: Host
+    labels: Mapping[str, str] = field(default_factory=dict)
+    where: str = ""
+    count: int = 1
+    notes: tuple[str, ...] = ()
+
+
+def read_inventory(paths: Sequence[Path], *, products: Mapping[str, str] | None = None) -> tuple[InventoryHost, ...]:
+    """Read the hosts of files and directories, in the order given.
+
+    A file is a host profile (.yaml, .json), a list of profiles (.json), a table (.csv), or the output of `kubectl get nodes`
+    with `-o json` or `-o yaml`; `-` is stdin. A directory stands for every such file in it and below it, by name, hidden ones
+    left out. `products` maps known GPU products, and their PCI device ids, to targets, for labels that name only those.
+    Raises `FileError`, `UsageError` (nothing there, two hosts of one name) and `InvalidDocumentError` with the mistakes of all.
+    """
+    reader = _Reader(NodeReader(Products(products or {})))
+    for path in paths:
+        reader.read(path)
+    return reader.inventory()
+
+
+class _Reader:
+    def __init__(self, nodes: NodeReader) -> None:
+        self._nodes = nodes
+        self._hosts: dict[Host, Host] = {}
+        self._found: list[InventoryHost] = []
+        self._mistakes: list[Mistake] = []
+        self._kinds: dict[str, None] = {}
+
+    def read(self, path: Path) -> None:
+        if not path.is_dir():
+            self._file(path, path.stem)
+            return
+        below = (one for one in path.rglob("*") if one.suffix.lower() in SUFFIXES and one.is_file())
+        found = sorted(one for one in below if not any(part.startswith(".") for part in one.relative_to(path).parts))
+        if not found:
+            raise UsageError(f"`{path}` holds no hosts", hints=(f"put files in it that end in {', '.join(SUFFIXES)}",))
+        for one in found:
+            self._file(one, one.relative_to(path).with_suffix("").as_posix())
+
+    def inventory(self) -> tuple[InventoryHost, ...]:
+        """Return all hosts; raises `InvalidDocumentError` for all mistakes, `UsageError` for a name given twice."""
+        if self._mistakes:
+            kind = next(iter(self._kinds)) if len(self._kinds) == 1 else "list of hosts"
+            raise InvalidDocumentError(kind, tuple(self._mistakes))
+        seen: dict[str, InventoryHost] = {}
+        for one in self._found:
+            other = seen.setdefault(one.name, one)
+            if other is not one:
+                places = (f"{other.name}  ({other.where})", f"{one.name}  ({one.where})")
+                raise UsageError(
+                    f"two hosts are called `{one.name}`", causes=places, hints=("give each host a name of its own",)
+                )
+        return tuple(self._found)
+
+    def _file(self, path: Path, name: str) -> None:
+        try:
+            self._found += self._hosts_in(path, name)
+        except InvalidDocumentError as error:
+            self._mistakes += error.mistakes
+            self._kinds[error.kind] = None
+
+    def _hosts_in(self, path: Path, name: str) -> Iterator[InventoryHost]:
+        form, text = _form_and_text(path)
+        file = "stdin" if path == STDIN else str(path)
+        if form == "csv":
+            for row in read_table(text, file=file):
+                yield InventoryHost(name=row.name, host=self._shared(row.host), where=f"{file}:{row.line}", count=row.count)
+        elif form == "json":
+            yield from self._listed(_Json(text, file), name)
+        else:
+            document = parse_document(text, file=file, kind=KIND)
+            if is_kubernetes(document.data):
+                yield from self._kubernetes(document.data, file, lambda: document)
+            else:
+                yield InventoryHost(name=name, host=self._shared(host_from_document(document)), where=file)
+
+    def _shared(self, host: Host) -> Host:
+        return self._hosts.setdefault(host, host)
+
+    def _kubernetes(self, data: Mapping[str, Any], file: str, places: Callable[[], Document]) -> Iterator[InventoryHost]:
+        for path, node in self._nodes.read(data):
+            where = f"{file}: {dotted(path)}" if path else file
+            yield InventoryHost(name=node.name, host=self._shared(node.host), labels=node.labels, where=where, notes=node.notes)
+        if self._nodes.mistakes:
+            document = places()
+            found = tuple(document.mistake(path, text) for path, text in self._nodes.mistakes[:_MOST_MISTAKES])
+            self._nodes.mistakes.clear()
+            raise InvalidDocumentError("list of nodes", found)
+
+    def _listed(self, source: _Json, name: str) -> Iterator[InventoryHost]:
+        if is_kubernetes(source.data):
+            yield from self._kubernetes(source.data, source.file, source.places)
+        elif isinstance(source.data, Mapping):
+            yield InventoryHost(name=name, host=self._shared(source.host(())), where=source.file)
+        elif isinstance(source.data, Sequence) and not isinstance(source.data, str):
+            yield from self._items(source, name)
+        else:
+            raise InvalidDocumentError(_KIND_OF_LIST, (Mistake(source.file, 1, 1, "", "must hold a host, or a list of them"),))
+
+    def _items(self, source: _Json, name: str) -> Iterator[InventoryHost]:
+        """Read profiles, each as it is or under `host` beside its `name` and `count`."""
+        mistakes: list[Mistake] = []
+        for index, item in enumerate(source.data):
+            is_named = isinstance(item, Mapping) and "host" in item
+            try:
+                host = self._shared(source.host((index, "host") if is_named else (index,)))
+                own = source.heading(index) if is_named else {}
+                where = f"{source.file}[{index}]"
+                yield InventoryHost(name=own.get("name", f"{name}[{index}]"), host=host, where=where, count=own.get("count", 1))
+            except InvalidDocumentError as error:
+                mistakes += error.mistakes
+                if len(mistakes) >= _MOST_MISTAKES:
+                    break
+        if mistakes:
+            raise InvalidDocumentError(_KIND_OF_LIST, tuple(mistakes))
+
+
+def _form_and_text(path: Path) -> tuple[str, str]:
+    """Return how a file is written (csv, json or yaml), by its ending, else by how it begins; and its text."""
+    suffix = path.suffix.lower()
+    text = sys.stdin.read() if path == STDIN else read_text(path, kind=KIND_OF_TABLE if suffix == ".csv" else KIND)
+    if suffix in SUFFIXES:
+        return {".csv": "csv", ".json": "json"}.get(suffix, "yaml"), text
+    begin = text.lstrip("\ufeff \t\r\n")[:1]
+    return ("json" if begin in {"{", "["} else "csv" if "," in text.partition("\n")[0] else "yaml"), text
+
+
+class _Json:
+    """A JSON file: its data, and the place of every key, which is worked out only where something is wrong.
+
+    Raises `InvalidDocumentError` at the line and column where the text stops being JSON.
+    """
+
+    def __init__(self, text: str, file: str) -> None:
+        self.file = file
+        self._text = text.removeprefix("\ufeff")
+        self._places: Document | None = None
+        self._valid: dict[str, Host] = {}
+        try:
+            self.data = json.loads(self._text)
+        except json.JSONDecodeError as error:
+            mistake = Mistake(file, error.lineno, error.colno, "", f"is not JSON: {error.msg}")
+            raise InvalidDocumentError(_KIND_OF_LIST, (mistake,)) from None
+        except RecursionError:
+            mistake = Mistake(file, 1, 1, "", "is nested too deeply to be read")
+            raise InvalidDocumentError(_KIND_OF_LIST, (mistake,)) from None
+
+    def places(self) -> Document:
+        """Return the file as a document that knows the place of every key."""
+        if self._places is None:
+            walk = _Walk(self._text)
+            walk.value(walk.blank(0), ())
+            self._places = Document(self.file, self.data, walk.keys, walk.texts)
+        return self._places
+
+    def host(self, path: KeyPath) -> Host:
+        """Return the profile at a path; raises `InvalidDocumentError`. Equal profiles are validated once."""
+        data = self.data
+        for part in path:
+            data = data[part]
+        spelled = json.dumps(data, sort_keys=True)
+        if spelled not in self._valid:
+            try:
+                self._valid[spelled] = host_from_document(Document(self.file, _tuples(data), {}, {}))
+            except InvalidDocumentError:
+                located = replace(self.places().below(path), data=_tuples(data))
+                located.keys.setdefault((), self.places().keys.get(path, Position(1, 1)))
+                self._valid[spelled] = host_from_document(located)
+        return self._valid[spelled]
+
+    def heading(self, index: int) -> dict[str, Any]:
+        """Return `name` and `count` of an item; raises `InvalidDocumentError` for wrong ones and for unknown keys."""
+        item = self.data[index]
+        known = ", ".join(_KEYS_OF_ITEM)
+        wrong = [((index, key), f"unknown key `{key}`; known keys: {known}") for key in item if key not in _KEYS_OF_ITEM]
+        name, count = item.get("name", "x"), item.get("count", 1)
+        if not isinstance(name, str) or not name:
+            wrong.append(((index, "name"), "must be text"))
+        if not isinstance(count, int) or isinstance(count, bool) or count < 1:
+            wrong.append(((index, "count"), "must be a whole number from 1"))
+        if wrong:
+            raise InvalidDocumentError(_KIND_OF_LIST, tuple(self.places().mistake(path, text) for path, text in wrong))
+        return {key: item[key] for key in ("name", "count") if key in item}
+
+
+class _Walk:
+    """Walks over a text that is known to be JSON, and keeps the place of every key and item and the text of every scalar."""
+
+    _decoder = json.JSONDecoder()
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._lines = [0, *(index + 1 for index, char in enumerate(text) if char == "\n")]
+        self.keys: dict[KeyPath, Position] = {}
+        self.texts: dict[KeyPath, str] = {}
+
+    def blank(self, index: int) -> int:
+        """Return the index of the next character that is not white space."""
+        while index < len(self._text) and self._text[index] in " \t\n\r":
+            index += 1
+        return index
+
+    def value(self, index: int, path: KeyPath) -> int:
+        """Walk over the value at `index`; returns where it ends."""
+        first = self._text[index]
+        if first in "{[":
+            return self._container(index, path, is_mapping=first == "{")
+        value, end = self._decoder.raw_decode(self._text, index)
+        self.texts[path] = value if isinstance(value, str) else self._text[index:end]
+        return end
+
+    def _container(self, index: int, path: KeyPath, *, is_mapping: bool) -> int:
+        index = self.blank(index + 1)
+        number = 0
+        while self._text[index] not in "}]":
+            below: KeyPath = (*path, number)
+            line = bisect_right(self._lines, index)
+            position = Position(line, index - self._lines[line - 1] + 1)
+            if is_mapping:
+                key, index = self._decoder.raw_decode(self._text, index)
+                below = (*path, key)
+                index = self.blank(self.blank(index) + 1)
+            self.keys[below] = position
+            index = self.blank(self.value(index, below))
+            number += 1
+            if self._text[index] == ",":
+                index = self.blank(index + 1)
+        return index + 1
+
+
+def _tuples(value: Any) -> Any:  # noqa: ANN401 - plain data
+    """Lists as tuples, which is what documents hold."""
+    if isinstance(value, dict):
+        return {key: _tuples(item) for key, item in value.items()}
+    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
