@@ -52,7 +52,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
 READING_ORDER: dict[str, tuple[str, ...]] = {
     "index": (
         *("address", "model", "markers", "memo", "offline", "activity", "reference"),
-        *("store", "http", "routing", "metadata", "pages", "places", "ahead", "client", "registry"),
+        *("store", "http", "routing", "metadata", "pages", "places", "prefetch", "client", "registry"),
     ),
     "solve": (
         *("requirement", "target", "stack"),

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from provisioner.errors import ProvisionError, UnavailableError
 from provisioner.index.address import public_url
-from provisioner.index.ahead import ReadAhead
 from provisioner.index.http.transport import Transport
 from provisioner.index.memo import Memo
 from provisioner.index.metadata.core_metadata import UnusableMetadataError, parsed_requirement
@@ -29,6 +28,7 @@ from provisioner.index.places.direct import DirectReader
 from provisioner.index.places.find_links import FindLinks
 from provisioner.index.places.rivals import Rivals
 from provisioner.index.places.shared_names import doubts, unclaimed
+from provisioner.index.prefetch import ReadAhead
 from provisioner.index.routing import locate, route
 from provisioner.index.store.cache import Cache
 from provisioner.index.store.compact import FORMAT, decode_releases, encode_releases
@@ -76,7 +76,6 @@ class PackageIndex:
             releases=self._listed,
             requirements=self._stated,
             is_at_hand=self._is_at_hand,
-            at_once=lambda: self._transport.pace.at_once,
         )
         self._notes: dict[str, None] = {}
         self._found: dict[tuple[NormalizedName, str], Page] = {}
@@ -200,7 +199,7 @@ class PackageIndex:
             found = self._stated(release)
         except NotCachedError as error:
             raise self._with_others(error) from None
-        self._ahead.look(release, found, was_asked=self._transport.was_asked)
+        self._ahead.look(release, found, was_asked=self._transport.has_sent)
         return found
 
     def _stated(self, release: PackageRelease) -> tuple[Requirement, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -12,7 +13,6 @@ from msgspec import Struct, field
 from provisioner.caches import cache_directory
 from provisioner.errors import ProvisionError
 from provisioner.index.address import as_url, origin, require_clear_login
-from provisioner.index.http.logins import logins_from
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -28,6 +28,11 @@ _BUNDLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE")
 """Where a bundle of certificates is named beside pip's own `cert`, the first that is set."""
 
 _TRUE = frozenset({"1", "true", "yes", "on", "y", "t"})
+
+_LOGIN_VARIABLE = re.compile(r"PROVISION_INDEX_(\w+)_(USERNAME|PASSWORD)")
+
+Login = tuple[str, str]
+"""A user name and a password."""
 
 
 class InstallerConfigurationError(ProvisionError):
@@ -97,7 +102,7 @@ class IndexSettings(Struct, frozen=True, kw_only=True):
     allow_build: bool = False
     direct_urls: tuple[str, ...] = ()
     direct_folder: Path = Path()
-    logins: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    logins: Mapping[str, Login] = field(default_factory=dict)
     keyring_provider: str = "auto"
     fresh_seconds: int = 600
     cache_directory: Path = field(default_factory=default_cache_directory)
@@ -105,6 +110,21 @@ class IndexSettings(Struct, frozen=True, kw_only=True):
     def __repr__(self) -> str:
         # addresses and logins may hold secrets, and what is printed of a value ends in logs
         return f"{type(self).__name__}(indexes={[one.name for one in self.indexes]})"
+
+
+def variable_prefix(name: str) -> str:
+    """Return how the variables of an index begin: `PROVISION_INDEX_MY_INDEX` for `my-index`."""
+    return f"PROVISION_INDEX_{re.sub(r'[^A-Za-z0-9]', '_', name).upper()}"
+
+
+def logins_from(environ: Mapping[str, str]) -> dict[str, Login]:
+    """Return the logins that `PROVISION_INDEX_<NAME>_USERNAME` and `_PASSWORD` state, by `variable_prefix`."""
+    found: dict[str, dict[str, str]] = {}
+    for key, value in environ.items():
+        match = _LOGIN_VARIABLE.fullmatch(key)
+        if match is not None and value:
+            found.setdefault(f"PROVISION_INDEX_{match[1]}", {})[match[2]] = value
+    return {prefix: (parts.get("USERNAME", ""), parts.get("PASSWORD", "")) for prefix, parts in found.items()}
 
 
 def settings_from_pip(environ: Mapping[str, str]) -> IndexSettings:

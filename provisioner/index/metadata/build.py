@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING
 
 from provisioner.errors import ProvisionError, UnavailableError
 from provisioner.index.address import credentials_in, public_url
-from provisioner.index.http.logins import variable_prefix
+from provisioner.index.http.settings import variable_prefix
 from provisioner.index.metadata.core_metadata import CoreMetadata, UnusableMetadataError
 from provisioner.index.routing import default_index
 
@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from subprocess import Popen
 
-    from provisioner.index.http.logins import Login
-    from provisioner.index.http.settings import IndexLocation, IndexSettings
+    from provisioner.index.http.settings import IndexLocation, IndexSettings, Login
     from provisioner.index.model import IndexFile
     from provisioner.index.store.cache import Cache
 

@@ -131,6 +131,15 @@ def test_through_a_proxy_a_certificate_is_checked_as_without_one(server: Scripte
         assert tunnel.asked == [server.host.encode()] * 2
 
 
+def test_a_proxy_that_speaks_tls_is_checked_against_the_same_bundle(settings: IndexSettings) -> None:
+    with ScriptedServer({"http://index.example/a": [Answer(body=b"content")]}, certificate=SERVER) as proxy:
+        through = replace(settings, proxy=proxy.url(""))
+        assert asked(through, "http://index.example/a") == b"content"
+        with pytest.raises(UnavailableError):
+            asked(replace(through, ca_bundle=""), "http://index.example/a")
+        assert proxy.paths() == ["http://index.example/a"]
+
+
 def test_a_directory_of_certificates_is_a_bundle_too(server: ScriptedServer, settings: IndexSettings, tmp_path: Path) -> None:
     (tmp_path / "certificates").mkdir()
     (tmp_path / "certificates" / f"{HASH}.0").write_bytes(AUTHORITY.read_bytes())

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 from packaging.utils import canonicalize_name
 
 from provisioner.errors import ProvisionError
+from provisioner.index.http.transport import THREADS
 from provisioner.index.markers import marker_environment
 from provisioner.index.offline import NotCachedError
 from provisioner.names import COMPONENT_OF_DISTRIBUTION
@@ -102,12 +103,10 @@ class ReadAhead:
         releases: Callable[[NormalizedName], tuple[PackageRelease, ...]],
         requirements: Callable[[PackageRelease], tuple[Requirement, ...]],
         is_at_hand: Callable[[NormalizedName], bool],
-        at_once: Callable[[], int],
     ) -> None:
         self._releases = releases
         self._requirements = requirements
         self._is_at_hand = is_at_hand
-        self._at_once = at_once
         self._expectations = Expectations(environment)
         self._lock = threading.Lock()
         self._pool: ThreadPoolExecutor | None = None
@@ -181,9 +180,9 @@ class ReadAhead:
         """The threads that read."""
         with self._lock:
             if self._pool is None:
-                from provisioner.index.http.crew import Crew
+                from concurrent.futures import ThreadPoolExecutor
 
-                self._pool = Crew(self._at_once)
+                self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="index")
             return self._pool
 
     def close(self) -> None:
