@@ -51,8 +51,8 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
 
 READING_ORDER: dict[str, tuple[str, ...]] = {
     "index": (
-        *("address", "model", "markers", "memo", "offline", "activity", "reference"),
-        *("store", "http", "routing", "metadata", "pages", "places", "prefetch", "client", "registry"),
+        *("address", "model", "markers", "once", "activity", "reference", "cache", "pruning"),
+        *("http", "routing", "metadata", "pages", "places", "prefetch", "client", "registry"),
     ),
     "solve": (
         *("requirement", "target", "stack"),

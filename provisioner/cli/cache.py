@@ -10,7 +10,7 @@ import typer
 from provisioner.cli.options import FormatOption, OutputFormat
 
 if TYPE_CHECKING:
-    from provisioner.index.store.pruning import Pruned
+    from provisioner.index.pruning import Pruned
 
 
 class Action(StrEnum):
@@ -49,7 +49,7 @@ def cache(
     from provisioner.cli.display import data, json_data, warn
     from provisioner.errors import UsageError
     from provisioner.index.http.settings import default_cache_directory
-    from provisioner.index.store.pruning import DAYS, clean, prune, size_of
+    from provisioner.index.pruning import DAYS, clean, prune, size_of
 
     if days is not None and action is not Action.PRUNE:
         raise UsageError(f"--days belongs to `provision cache prune`, not to `{action}`")

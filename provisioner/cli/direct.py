@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from packaging.requirements import Requirement
 
 from provisioner.errors import InvalidDocumentError
-from provisioner.index.places.direct_reference import DirectReferenceError, direct_reference, shown_url
+from provisioner.index.places.direct_reference import DirectReferenceError, direct_reference, require_file, shown_url
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,11 +43,9 @@ def _require_file(requirement: Requirement, folder: Path) -> None:
             hints=("put the login of the host into ~/.netrc or the keyring",),
         )
     reference = direct_reference(requirement.name, requirement.url, folder)
-    if reference.path and not reference.is_file:
-        raise DirectReferenceError(
-            f"`{requirement.name} @ {shown_url(requirement.url)}` {reference.what_is_there}",
-            hints=("a relative path starts from the folder of the spec",),
-        )
+    if reference.path:
+        shown = f"{requirement.name} @ {shown_url(requirement.url)}"
+        require_file(reference, shown, hints=("a relative path starts from the folder of the spec",))
 
 
 def direct_urls(inputs: Inputs) -> tuple[str, ...]:

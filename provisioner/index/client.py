@@ -10,17 +10,20 @@ import threading
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
+from msgspec import Struct
 from msgspec.structs import replace
+from packaging.utils import canonicalize_name
 
 from provisioner.errors import ProvisionError, UnavailableError
 from provisioner.index.address import public_url
+from provisioner.index.cache import Cache, NotCachedError, all_missing
 from provisioner.index.http.transport import Transport
-from provisioner.index.memo import Memo
-from provisioner.index.metadata.core_metadata import UnusableMetadataError, parsed_requirement
+from provisioner.index.markers import Markers, marker_environment
+from provisioner.index.metadata.core_metadata import UnusableMetadataError, parse_requirement, unusable
 from provisioner.index.metadata.details import DetailReader
-from provisioner.index.metadata.metadata import MetadataReader
-from provisioner.index.model import EARLY, FIND_LINKS
-from provisioner.index.offline import NotCachedError, all_missing
+from provisioner.index.metadata.reader import MetadataReader
+from provisioner.index.model import EARLY, FIND_LINKS, PackageRelease
+from provisioner.index.once import OnceMap
 from provisioner.index.pages.listing import Listing
 from provisioner.index.pages.reader import PageReader
 from provisioner.index.pages.selection import Selection, takes_python
@@ -28,11 +31,9 @@ from provisioner.index.places.direct import DirectReader
 from provisioner.index.places.find_links import FindLinks
 from provisioner.index.places.rivals import Rivals
 from provisioner.index.places.shared_names import doubts, unclaimed
-from provisioner.index.prefetch import ReadAhead
+from provisioner.index.prefetch import Prefetcher
+from provisioner.index.pruning import prune_if_due
 from provisioner.index.routing import locate, route
-from provisioner.index.store.cache import Cache
-from provisioner.index.store.compact import FORMAT, decode_releases, encode_releases
-from provisioner.index.store.pruning import prune_if_due
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -43,9 +44,16 @@ if TYPE_CHECKING:
     from provisioner.index.activity import Activity
     from provisioner.index.http.settings import IndexLocation, IndexSettings
     from provisioner.index.metadata.details import FileDetails
-    from provisioner.index.model import Environment, IndexFile, PackageRelease
+    from provisioner.index.model import Environment, IndexFile
     from provisioner.index.pages.reader import Page
     from provisioner.index.routing import Route
+
+
+class SelectedReleases(Struct, frozen=True, kw_only=True):
+    """The releases that were selected from a project page; `page` is the hash of its body."""
+
+    page: str
+    releases: tuple[PackageRelease, ...]
 
 
 class PackageIndex:
@@ -63,20 +71,17 @@ class PackageIndex:
         self._metadata = MetadataReader(settings, self._cache, self._transport)
         self._details = DetailReader(settings, self._cache, self._transport, self._metadata)
         self._find_links = FindLinks(settings, self._transport)
-        self._releases: Memo[tuple[PackageRelease, ...]] = Memo()
-        self._early: Memo[tuple[PackageRelease, ...]] = Memo()
-        self._requirements: Memo[tuple[Requirement, ...]] = Memo()
-        self._direct: Memo[PackageRelease] = Memo()
+        self._releases: OnceMap[tuple[PackageRelease, ...]] = OnceMap()
+        self._early: OnceMap[tuple[PackageRelease, ...]] = OnceMap()
+        self._requires: OnceMap[tuple[str, ...]] = OnceMap()
+        self._requirements: OnceMap[tuple[Requirement, ...]] = OnceMap()
+        self._markers = Markers(marker_environment(environment))
+        self._direct: OnceMap[PackageRelease] = OnceMap()
         self._direct_files = DirectReader(
             settings, environment, cache=self._cache, transport=self._transport, metadata=self._metadata
         )
         self._selecting = threading.Lock()
-        self._ahead = ReadAhead(
-            environment,
-            releases=self._listed,
-            requirements=self._stated,
-            is_at_hand=self._is_at_hand,
-        )
+        self._prefetcher = Prefetcher(releases=self._listed, requirements=self._applicable, is_at_hand=self._is_at_hand)
         self._notes: dict[str, None] = {}
         self._found: dict[tuple[NormalizedName, str], Page] = {}
         self.passed_over: list[UnavailableError] = []
@@ -90,7 +95,7 @@ class PackageIndex:
 
     def close(self) -> None:
         """Give up reading ahead, close connections and the cache, and take from it what nobody has used for long."""
-        self._ahead.close()
+        self._prefetcher.close()
         self._transport.close()
         self._cache.close()
         if not self._settings.offline:
@@ -159,7 +164,7 @@ class PackageIndex:
         known = [self._details.stored(file, is_refreshed=is_refreshed) for file in files]
         absent = [file for file, found in zip(files, known, strict=True) if found is None]
         read = partial(self._details.read, is_refreshed=is_refreshed)
-        rest = iter(self._ahead.workers().map(read, absent) if len(absent) > 1 else map(read, absent))
+        rest = iter(self._prefetcher.workers().map(read, absent) if len(absent) > 1 else map(read, absent))
         return tuple(next(rest) if found is None else found for found in known)
 
     def unclaimed(self, files: Mapping[NormalizedName, IndexFile]) -> dict[NormalizedName, IndexLocation]:
@@ -177,7 +182,7 @@ class PackageIndex:
         def has_others(index: IndexLocation, name: NormalizedName) -> bool:
             return rivals.has_others(index, name, self._found[name, chosen[name].name])
 
-        return doubts(chosen, self._settings, has_others, workers=self._ahead.workers, told=told)
+        return doubts(chosen, self._settings, has_others, workers=self._prefetcher.workers, told=told)
 
     def direct(self, name: NormalizedName, url: str) -> PackageRelease:
         """The release that a requirement names by URL or path (`name @ url`); `why_not` says what is in the way on the target.
@@ -190,42 +195,75 @@ class PackageIndex:
         """Whether what a file requires was found by building it, on this machine."""
         return self._metadata.is_built(file)
 
-    def requirements(self, release: PackageRelease) -> tuple[Requirement, ...]:
-        """The Requires-Dist of the release's file, markers not evaluated; none for a release without a file.
+    def requirements(self, release: PackageRelease, extras: tuple[str, ...] = ("",)) -> tuple[Requirement, ...]:
+        """Return what the release's file requires in the environment with one of some extras ("": with none).
 
-        Raises `UnavailableError`, `HashMismatchError`, or `UnusableMetadataError` (this file cannot be chosen).
+        Nothing for a release without a file. Raises `UnavailableError`, `HashMismatchError`, or `UnusableMetadataError` (this
+        file cannot be chosen).
         """
         try:
-            found = self._stated(release)
+            found = self._applicable(release, extras)
         except NotCachedError as error:
             raise self._with_others(error) from None
-        self._ahead.look(release, found, was_asked=self._transport.has_sent)
+        self._prefetcher.record(release, has_sent=self._transport.has_sent)
         return found
 
-    def _stated(self, release: PackageRelease) -> tuple[Requirement, ...]:
+    def _applicable(self, release: PackageRelease, extras: tuple[str, ...]) -> tuple[Requirement, ...]:
         file = release.file
         if file is None:
             return ()
-        return self._requirements.get(file.path or file.url, lambda: self._required(file))
+        requires = self._requires.get(file.path or file.url, lambda: self._usable_requires(file))
+        return self._requirements.get((file.path or file.url, extras), lambda: self._parsed(requires, extras))
+
+    def _usable_requires(self, file: IndexFile) -> tuple[str, ...]:
+        """Return the Requires-Dist of a file, each of which PEP 508 allows; raises `UnusableMetadataError`."""
+        metadata = self._metadata.metadata(file)
+        if metadata.invalid:
+            try:
+                parse_requirement(metadata.invalid)
+            except UnusableMetadataError as error:
+                raise unusable(file.filename, f"cannot be used: {error.message}") from None
+        # PEP 503: a page may state the Python that a file needs, and need not.
+        python = metadata.requires_python if file.requires_python is None else ""
+        if not takes_python(python, self._environment.python):
+            raise unusable(file.filename, f"cannot be used: it needs python {python}")
+        self.activity.count(metadata=1)
+        return metadata.requires
+
+    def _parsed(self, requires: tuple[str, ...], extras: tuple[str, ...]) -> tuple[Requirement, ...]:
+        """Parse the requirements that apply with one of some extras; most are for extras that nobody wants."""
+        found = []
+        for text in requires:
+            head, _, marker = text.partition(";")
+            if "@" in head:  # a URL may have semicolons of its own
+                requirement = parse_requirement(text)
+                applies = self._markers.hold(requirement.marker, extras)
+            else:
+                applies = self._markers.hold_text(marker.strip(), extras)
+            if applies:
+                found.append(parse_requirement(text))
+        return tuple(found)
 
     def expect(self, requirements: Iterable[Requirement]) -> None:
         """Take note of requirements that hold whatever is chosen, so that the right releases are read ahead."""
-        self._ahead.expect(requirements)
+        self._prefetcher.expect(one for one in requirements if self._markers.hold(one.marker))
 
     def extras(self, release: PackageRelease) -> tuple[str, ...]:
         """The extras the release's file names, normalized; none for a release without a file. Raises as `requirements` does."""
-        return self._metadata.extras(release.file) if release.file is not None else ()
+        if release.file is None:
+            return ()
+        return tuple(canonicalize_name(name) for name in self._metadata.metadata(release.file).provides_extra)
 
     def prefetch(self, names: Iterable[NormalizedName]) -> None:
         """Read these projects, their likely releases and what these require, in the background; never raises."""
         if self._settings.offline:
-            self._ahead.note(names)
+            self._prefetcher.postpone(names)
         else:
-            self._ahead.start(names)
+            self._prefetcher.start(names)
 
     def _with_others(self, error: NotCachedError) -> UnavailableError:
         """The error for something that is missing, with everything else that is known to be missing."""
-        others = [other for other in self._ahead.missing() if other.what != error.what]
+        others = [other for other in self._prefetcher.missing() if other.what != error.what]
         return all_missing([error, *others])
 
     def _is_at_hand(self, name: NormalizedName) -> bool:
@@ -248,14 +286,15 @@ class PackageIndex:
             return selection.releases(name, local)
         if local or page.stored is None:
             return selection.releases(name, (*local, *self._pages.files(page, name)))
-        wish = f"{FORMAT} {page.location.name} {selection!r}"
-        found = decode_releases(self._cache.selection(page.stored, wish))
-        if found is None:
-            # One at a time: more threads would not be faster, and each page takes several times its size while it is read.
-            with self._selecting:
-                listing = self._pages.listing(page, name)
-                found = selection.releases(name, listing.files, listing.finish)
-            self._cache.store_selection(page.stored, wish, encode_releases(found))
+        key = f"releases:{page.stored.url} {page.location.name} {selection!r}"
+        kept = self._cache.load(key, SelectedReleases)
+        if kept is not None and kept.page == page.stored.sha256:
+            return kept.releases
+        # One at a time: more threads would not be faster, and each page takes several times its size while it is read.
+        with self._selecting:
+            listing = self._pages.listing(page, name)
+            found = selection.releases(name, listing.files, listing.finish)
+        self._cache.store(key, SelectedReleases(page=page.stored.sha256, releases=found))
         return found
 
     def _first_page(self, name: NormalizedName, route: Route, *, has_local: bool) -> Page | None:
@@ -284,16 +323,3 @@ class PackageIndex:
             allow_prerelease=self._settings.allow_prerelease or name in self._settings.prerelease_names,
             allow_sdist=self._settings.allow_sdist,
         )
-
-    def _required(self, file: IndexFile) -> tuple[Requirement, ...]:
-        try:
-            found = tuple(parsed_requirement(text) for text in self._metadata.requires(file))
-        except UnusableMetadataError as error:
-            if file.filename in error.message:
-                raise
-            raise UnusableMetadataError(f"`{file.filename}` cannot be used: {error.message}", hints=error.hints) from None
-        python = self._metadata.python(file)
-        if not takes_python(python, self._environment.python):
-            raise UnusableMetadataError(f"`{file.filename}` cannot be used: it needs python {python}")
-        self.activity.count(metadata=1)
-        return found

@@ -97,8 +97,11 @@ class PackageSource(Protocol):
         An unknown project is an empty tuple. Raises `UnavailableError` when the index cannot be reached or offline lacks it.
         """
 
-    def requirements(self, release: PackageRelease) -> tuple[Requirement, ...]:
-        """The Requires-Dist of the release's file, markers not evaluated; raises `UnavailableError`."""
+    def requirements(self, release: PackageRelease, extras: tuple[str, ...] = ("",)) -> tuple[Requirement, ...]:
+        """Return what the release's file requires in the environment with one of some extras ("": with none).
+
+        Raises `UnavailableError`, or `UnusableMetadataError` for a file that cannot be chosen.
+        """
 
     def extras(self, release: PackageRelease) -> tuple[str, ...]:
         """The extras the release's metadata names (Provides-Extra), normalized; raises `UnavailableError`."""

@@ -10,8 +10,8 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version as PackageVersion
 
 from provisioner.document import FileError
-from provisioner.index.markers import marker_environment
-from provisioner.index.metadata.core_metadata import parsed_requirement
+from provisioner.index.markers import Markers, marker_environment
+from provisioner.index.metadata.core_metadata import parse_requirement
 from provisioner.index.places.direct_reference import direct_reference
 from provisioner.lock.finding import Finding
 from provisioner.lock.fresh_bounds import bound_findings
@@ -20,7 +20,6 @@ from provisioner.lock.fresh_wish import unasked_findings, wish_findings
 from provisioner.lock.kept import chosen
 from provisioner.names import COMPONENT_OF_DISTRIBUTION
 from provisioner.solve.choices.frameworks import published_version
-from provisioner.solve.choices.markers import Markers
 from provisioner.solve.explain.words import conflict_lines, hint_line
 from provisioner.solve.joint import NoStackError, choose
 from provisioner.solve.outcome.answer import answer
@@ -136,7 +135,7 @@ def package_findings(lock: Lock, problem: Problem, *, where: str) -> Iterator[Fi
             unmet.extend(_unmet(requirement, locked, f"{origin.text}  ({origin.where})", where))
     for package in lock.packages:
         for text in package.requires:
-            required = parsed_requirement(text)
+            required = parse_requirement(text)
             if not problem.overrides.of(canonicalize_name(required.name)):
                 unmet.extend(_unmet(required, locked, f"{package.name} {package.version} needs {text}", where))
     yield from unmet

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     from packaging.utils import NormalizedName
 
+    from provisioner.index.markers import Markers
     from provisioner.lock.model import Lock, LockedPackage
     from provisioner.matrix.model_distributions import Distribution
-    from provisioner.solve.choices.markers import Markers
     from provisioner.solve.problem import Problem
 
 _RECORDED_EXTRAS = re.compile(r"(?:^| and )\[([^\]]*)\]")

@@ -12,6 +12,7 @@ from packaging.requirements import Requirement as Pep508
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
+from provisioner.index.markers import is_settled
 from provisioner.index.places.direct_reference import shown_url
 from provisioner.names import COMPONENT_OF_DISTRIBUTION
 from provisioner.solve.choices.bounds import ForPython, constraints_of
@@ -19,7 +20,6 @@ from provisioner.solve.choices.candidates import candidates_of
 from provisioner.solve.choices.domains import Domains
 from provisioner.solve.choices.frameworks import builds_of_file, components_of, slot_domains, slots_of
 from provisioner.solve.choices.hosts import HostSide, UnknownGpuError, is_shared
-from provisioner.solve.choices.markers import is_settled
 from provisioner.solve.choices.overrides import Overrides
 from provisioner.solve.requirement import (
     PACKAGE,

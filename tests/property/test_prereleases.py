@@ -24,6 +24,7 @@ from provisioner.solve.python.packages import PackageWorld
 from provisioner.solve.search.complete import CompleteSearch
 from provisioner.solve.search.universe import Universe
 from tests import small
+from tests.extras_named import applicable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -71,8 +72,8 @@ class Source:
         listed = reversed(self.world.versions(name))
         return tuple(self._release(name, one, EARLY) for one in listed if self.world.is_early(name, one))
 
-    def requirements(self, release: PackageRelease) -> tuple[Requirement, ...]:
-        return tuple(Requirement(text) for text in self.world.listed[release.name, str(release.version)])
+    def requirements(self, release: PackageRelease, extras: tuple[str, ...] = ("",)) -> tuple[Requirement, ...]:
+        return applicable((Requirement(text) for text in self.world.listed[release.name, str(release.version)]), extras)
 
     def extras(self, release: PackageRelease) -> tuple[str, ...]:
         del release

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import zlib
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -12,7 +13,6 @@ from provisioner.errors import ProvisionError, UnavailableError
 from provisioner.index.activity import Activity
 from provisioner.index.address import origin, public_url
 from provisioner.index.http.credentials import Credentials
-from provisioner.index.store.bodies import LARGEST, unpacked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -29,9 +29,15 @@ THREADS = 16
 DENIED = frozenset({401, 403, 407})
 """Unauthorized, Forbidden, Proxy Authentication Required."""
 
+LARGEST = 256 * 1024 * 1024
+"""Bytes of an answer, packed or not. No page comes near it; more would be sent to exhaust memory."""
+
 CHUNK = 1 << 18
 _DIGITS = 18
 """Of a length in bytes; Python refuses to read numbers of thousands of digits."""
+
+_MEMBERS = 64
+"""Of a gzip body: several are allowed, and hardly a server makes use of that."""
 
 
 class Response(Struct, frozen=True, kw_only=True):
@@ -205,6 +211,28 @@ def length_in(headers: Mapping[str, str]) -> int | None:
     """Return the Content-Length of an answer in bytes; None where it is absent or malformed."""
     stated = headers.get("Content-Length", "")
     return int(stated) if stated.isascii() and stated.isdigit() and len(stated) <= _DIGITS else None
+
+
+def unpacked(content: bytes, encoding: str) -> bytes | None:
+    """Return a body without the compression it was sent with (`gzip`, or "" for none).
+
+    None for one that is cut off or damaged, or that grows beyond all bounds.
+    """
+    if not encoding:
+        return content
+    body = b""
+    for _ in range(_MEMBERS):
+        if not content:
+            break
+        inflate = zlib.decompressobj(16 + zlib.MAX_WBITS)
+        try:
+            body += inflate.decompress(content, LARGEST + 1 - len(body))
+        except zlib.error:
+            return None
+        if not inflate.eof or len(body) > LARGEST:
+            return None
+        content = inflate.unused_data
+    return None if content else body
 
 
 def refusal(status: int, url: str, *, source: str, looked_at: tuple[str, ...] = ()) -> UnavailableError:

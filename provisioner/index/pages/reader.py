@@ -12,20 +12,18 @@ from msgspec.structs import replace
 
 from provisioner.errors import UnavailableError
 from provisioner.index.address import is_remote, local_path, origin, project_url, public_url
-from provisioner.index.http.transport import refusal
-from provisioner.index.metadata.local_wheel import with_python
+from provisioner.index.cache import NotCachedError
+from provisioner.index.http.transport import refusal, unpacked
+from provisioner.index.metadata.reader import with_python
 from provisioner.index.model import IndexFile
-from provisioner.index.offline import NotCachedError
 from provisioner.index.pages.listing import Listing
-from provisioner.index.store.bodies import unpacked
-from provisioner.index.store.cache import StoredPage
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from provisioner.index.cache import Cache
     from provisioner.index.http.settings import IndexLocation, IndexSettings
     from provisioner.index.http.transport import Response, Transport
-    from provisioner.index.store.cache import Cache
 
 ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.01"
 """Source: PEP 691, "Content Negotiation"."""
@@ -34,6 +32,28 @@ FORBIDDEN_MEANS_ABSENT = frozenset({"download.pytorch.org"})
 """Hosts that answer 403 for a page that does not exist, as S3 buckets without a listing permission do."""
 
 _MAX_AGE = re.compile(r"(?:^|[\s,])(?:s-maxage|max-age)=(\d+)", re.IGNORECASE)
+
+
+class StoredPage(Struct, frozen=True, kw_only=True):
+    """What is known of one URL: the hash of its body as it was sent ("" when there is no such page) and how to ask again.
+
+    `fetched` is a POSIX time, `fresh` the seconds from then in which nobody needs to ask. `answered` is the URL where redirects
+    ended, `encoding` the compression of the body that is kept.
+    """
+
+    url: str
+    sha256: str
+    etag: str = ""
+    modified: str = ""
+    fetched: float = 0.0
+    fresh: float = 0.0
+    content_type: str = ""
+    answered: str = ""
+    encoding: str = ""
+
+    def is_fresh(self, now: float) -> bool:
+        """Whether it may be used without asking; a clock set back makes it stale, not immortal."""
+        return 0 <= now - self.fetched < self.fresh
 
 
 class Page(Struct, frozen=True, kw_only=True):
@@ -64,7 +84,7 @@ class PageReader:
         url = project_url(location.url, name)
         if not is_remote(url):
             return local_page(location, name)
-        stored = self._cache.page(public_url(url))
+        stored = self._stored(url)
         if stored is not None and (self._settings.offline or stored.is_fresh(time.time())):
             return _known(stored, location)
         self._refuse_offline(location, name)
@@ -75,12 +95,12 @@ class PageReader:
         url = project_url(location.url, name)
         if self._settings.offline or not is_remote(url):
             return True
-        stored = self._cache.page(public_url(url))
+        stored = self._stored(url)
         return stored is not None and stored.is_fresh(time.time())
 
     def is_kept(self, location: IndexLocation, name: str) -> bool:
         """Whether the cache has a page of the project, and not that there is none."""
-        stored = self._cache.page(public_url(project_url(location.url, name)))
+        stored = self._stored(project_url(location.url, name))
         return stored is not None and bool(stored.sha256)
 
     def listing(self, page: Page, name: str) -> Listing:
@@ -105,7 +125,7 @@ class PageReader:
 
     def _kept(self, stored: StoredPage, location: IndexLocation) -> Listing | None:
         """What the cache has of a page; None where that is not, or not whole, what was answered."""
-        content = self._cache.bodies.read(stored.url)
+        content = self._cache.body(stored.url)
         if content is None or _digest(stored.content_type, stored.answered, content) != stored.sha256:
             return None
         body = unpacked(content, stored.encoding)
@@ -114,6 +134,12 @@ class PageReader:
         from provisioner.index.pages.page import read_page
 
         return read_page(body, content_type=stored.content_type, url=stored.answered, index=location.name)
+
+    def _stored(self, url: str) -> StoredPage | None:
+        return self._cache.load(f"page:{public_url(url)}", StoredPage)
+
+    def _store_page(self, page: StoredPage) -> None:
+        self._cache.store(f"page:{page.url}", page)
 
     def _refuse_offline(self, location: IndexLocation, name: str) -> None:
         if self._settings.offline:
@@ -133,10 +159,10 @@ class PageReader:
         )
         if answer.status == 304 and stored is not None:
             kept = replace(stored, fetched=fetched.fetched, fresh=fetched.fresh)
-            self._cache.store_page(kept)
+            self._store_page(kept)
             return _known(kept, location)
         if answer.status in {404, 410} or (answer.status == 403 and origin(url)[1] in FORBIDDEN_MEANS_ABSENT):
-            self._cache.store_page(fetched)
+            self._store_page(fetched)
             return None
         if answer.status != 200:
             raise refusal(answer.status, url, source=source, looked_at=answer.looked_at)
@@ -147,7 +173,7 @@ class PageReader:
         digest = _digest(content_type, answer.url, answer.content)
         page = replace(fetched, sha256=digest, content_type=content_type, answered=answer.url, encoding=answer.encoding)
         if stored is not None and stored.sha256 == digest:
-            self._cache.store_page(page)
+            self._store_page(page)
             return Page(location=location, stored=page)
         return Page(location=location, stored=page, answer=answer)
 
@@ -155,8 +181,8 @@ class PageReader:
         from provisioner.index.pages.page import read_page
 
         listing = read_page(answer.body, content_type=page.content_type, url=answer.url, index=location.name)
-        self._cache.bodies.store(page.url, answer.content)
-        self._cache.store_page(page)
+        self._cache.store_body(page.url, answer.content)
+        self._store_page(page)
         return listing
 
     def _freshness(self, answer: Response) -> float:

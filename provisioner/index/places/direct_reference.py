@@ -42,18 +42,6 @@ class DirectReference(Struct, frozen=True, kw_only=True):
         """The last part of the address, as a file would be called."""
         return Path(self.path).name if self.path else unquote(urlsplit(self.url).path.rpartition("/")[2])
 
-    @property
-    def is_file(self) -> bool:
-        """Whether a local reference names a file that is there."""
-        return Path(self.path).is_file()
-
-    @property
-    def what_is_there(self) -> str:
-        """Why a local reference that is no file is none, as the rest of a sentence."""
-        if Path(self.path).is_dir():
-            return "is a directory of sources; build a wheel of it (`pip wheel --no-deps DIRECTORY`) and name that"
-        return "does not exist"
-
 
 def direct_reference(name: str, url: str, folder: Path) -> DirectReference:
     """Read what follows the `@` of a requirement; a relative path starts from `folder`.
@@ -80,6 +68,19 @@ def direct_reference(name: str, url: str, folder: Path) -> DirectReference:
             hints=("build a wheel of it and name that",),
         )
     return reference
+
+
+def require_file(reference: DirectReference, requirement: str, *, hints: tuple[str, ...] = ()) -> None:
+    """Raise `DirectReferenceError` for a local reference of a requirement that names no file."""
+    path = Path(reference.path)
+    if path.is_file():
+        return
+    raise DirectReferenceError(
+        f"`{requirement}` is a directory of sources; build a wheel of it (`pip wheel --no-deps DIRECTORY`) and name that"
+        if path.is_dir()
+        else f"`{requirement}` does not exist",
+        hints=hints,
+    )
 
 
 def shown_url(url: str) -> str:

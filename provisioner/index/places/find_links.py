@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from provisioner.errors import UnavailableError
 from provisioner.index.address import is_remote, local_path, public_url
 from provisioner.index.http.transport import refusal
-from provisioner.index.memo import Memo
-from provisioner.index.metadata.local_wheel import with_python
+from provisioner.index.metadata.reader import with_python
 from provisioner.index.model import FIND_LINKS
+from provisioner.index.once import OnceMap
 from provisioner.index.pages.filename import parse_filename
 from provisioner.index.pages.reader import directory_files
 
@@ -25,7 +25,7 @@ class FindLinks:
     def __init__(self, settings: IndexSettings, transport: Transport) -> None:
         self._settings = settings
         self._transport = transport
-        self._places: Memo[tuple[IndexFile, ...]] = Memo()
+        self._places: OnceMap[tuple[IndexFile, ...]] = OnceMap()
 
     def files(self, name: str, *, local_label: str = "") -> tuple[IndexFile, ...]:
         """The files of one project, in the order of the places; with `local_label`, only versions that carry it (`+cpu`)."""

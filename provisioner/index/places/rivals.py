@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
     from packaging.utils import NormalizedName
 
+    from provisioner.index.cache import Cache
     from provisioner.index.http.settings import IndexLocation
     from provisioner.index.model import IndexFile
     from provisioner.index.pages.reader import Page, PageReader
-    from provisioner.index.store.cache import Cache
 
 ENOUGH = 16
 """Files of one name in both indexes that are compared. Nobody who only took a name has a single one with the same hash."""
@@ -42,12 +42,12 @@ class Rivals:
         if not state:
             return False
         key = f"same:{state}:{self._state(owner.location, name, owner)}"
-        known = self._cache.record(key)
-        if not isinstance(known, bool):
+        known = self._cache.load(key, bool)
+        if known is None:
             page = self._pages.page(index, name)
             theirs = self._listing(page, name) if page is not None else Listing(files=())
             known = bool(theirs.files) and not is_mirror(theirs, self._listing(owner, name))
-            self._cache.store_record(key, known)
+            self._cache.store(key, known)
         return known
 
     def _state(self, index: IndexLocation, name: NormalizedName, page: Page | None = None) -> str:

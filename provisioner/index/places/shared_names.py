@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from provisioner.errors import UnavailableError
 from provisioner.index.address import public_url
-from provisioner.index.offline import NotCachedError
+from provisioner.index.cache import NotCachedError
 from provisioner.index.routing import default_index, open_indexes
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from packaging.utils import canonicalize_name
 
+from provisioner.index.markers import NEWEST_PATCH, is_settled
 from provisioner.names import DISTRIBUTION_OF_COMPONENT
-from provisioner.solve.choices.markers import NEWEST_PATCH, is_settled
 from provisioner.solve.requirement import Candidate, Matching, Origin, Requirement, Test
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from packaging.requirements import Requirement as Pep508
     from packaging.specifiers import SpecifierSet
 
-    from provisioner.solve.choices.markers import Markers
+    from provisioner.index.markers import Markers
     from provisioner.solve.requirement import Key
     from provisioner.solve.target import Wish
 

@@ -9,12 +9,11 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version as PackageVersion
 
-from provisioner.index.markers import marker_environment
+from provisioner.index.markers import Markers, marker_environment
 from provisioner.index.metadata.core_metadata import UnusableMetadataError
 from provisioner.index.places.direct_reference import shown_url
 from provisioner.names import DISTRIBUTION_OF_COMPONENT
 from provisioner.solve.choices.frameworks import install_requirement
-from provisioner.solve.choices.markers import Markers
 from provisioner.solve.problem import package_key
 from provisioner.solve.python.distributions import DistributionFacts, Seat
 from provisioner.solve.python.early import EarlyVersions
@@ -167,10 +166,9 @@ class PackageWorld:
             return self._declared(candidate, release)
         except UnusableMetadataError as error:
             # Said of many versions at once, in a conflict: whose files they are stands before it.
-            named = f"`{release.file.filename}` "
-            why = error.message.removeprefix(f"{named}is ").removeprefix(named)
-            origin = Origin("rule", release.name, f"{release.name} files", f"{release.name} {candidate.label}: {why}")
-            return (Requirement(Key("platform"), Labelled(frozenset(), why), origin),)
+            text = f"{release.name} {candidate.label}: {error.reason}"
+            origin = Origin("rule", release.name, f"{release.name} files", text)
+            return (Requirement(Key("platform"), Labelled(frozenset(), error.reason), origin),)
 
     def _declared(self, candidate: Candidate, release: PackageRelease) -> tuple[Requirement, ...]:
         extras = extras_of(candidate.key)
@@ -250,7 +248,7 @@ class PackageWorld:
         return next((one for one in listed if one.version == wanted), None)
 
     def _applicable(self, release: PackageRelease, extras: tuple[str, ...]) -> list[Pep508]:
-        return [needed for needed in self._source.requirements(release) if self.markers.hold(needed.marker, extras)]
+        return list(self._source.requirements(release, extras))
 
     def release_of(self, candidate: Candidate) -> PackageRelease:
         """The index's release behind a chosen distribution; the framework's wheel for the framework."""
@@ -270,10 +268,8 @@ class PackageWorld:
 
     def brings(self, release: PackageRelease, extra: str) -> bool:
         """Whether an extra of a release brings anything along in this environment."""
-        return any(
-            self.markers.hold(needed.marker, (extra,)) and not self.markers.hold(needed.marker)
-            for needed in self._source.requirements(release)
-        )
+        plain = self._applicable(release, ("",))
+        return any(needed not in plain for needed in self._applicable(release, (extra,)))
 
     def extras(self, release: PackageRelease) -> tuple[str, ...]:
         """The extras that the metadata of a release names, normalized; raises `UnavailableError`."""

@@ -11,7 +11,7 @@ from packaging.utils import canonicalize_name
 
 from provisioner.errors import ProvisionError, UnavailableError
 from provisioner.index.metadata.core_metadata import UnusableMetadataError
-from provisioner.index.metadata.metadata import HashMismatchError
+from provisioner.index.metadata.reader import HashMismatchError
 from provisioner.index.places.direct_reference import DirectReferenceError, direct_reference, shown_url
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import pytest
 from packaging.utils import canonicalize_name
 
 from provisioner.errors import UnavailableError
+from provisioner.index.cache import NotCachedError
 from provisioner.index.http.settings import IndexLocation, IndexSettings
-from provisioner.index.offline import NotCachedError
 from provisioner.index.places.shared_names import doubts, names
 
 if TYPE_CHECKING:

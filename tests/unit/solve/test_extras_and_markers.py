@@ -6,9 +6,8 @@ import pytest
 from msgspec.structs import replace
 from packaging.markers import Marker
 
-from provisioner.index.markers import darwin, marker_environment
+from provisioner.index.markers import Markers, darwin, is_settled, marker_environment
 from provisioner.index.model import Environment
-from provisioner.solve.choices.markers import Markers, is_settled
 from provisioner.solve.joint import solve_joint
 from provisioner.solve.problem import join
 from tests import small
