@@ -24,7 +24,6 @@ from provisioner.index.metadata.details import DetailReader
 from provisioner.index.metadata.reader import MetadataReader
 from provisioner.index.model import EARLY, FIND_LINKS, PackageRelease
 from provisioner.index.once import OnceMap
-from provisioner.index.pages.listing import Listing
 from provisioner.index.pages.reader import PageReader
 from provisioner.index.pages.selection import Selection, takes_python
 from provisioner.index.places.direct import DirectReader
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
     from provisioner.index.http.settings import IndexLocation, IndexSettings
     from provisioner.index.metadata.details import FileDetails
     from provisioner.index.model import Environment, IndexFile
-    from provisioner.index.pages.reader import Page
+    from provisioner.index.pages.reader import ProjectPage
     from provisioner.index.routing import Route
 
 
@@ -83,7 +82,7 @@ class PackageIndex:
         self._selecting = threading.Lock()
         self._prefetcher = Prefetcher(releases=self._listed, requirements=self._applicable, is_at_hand=self._is_at_hand)
         self._notes: dict[str, None] = {}
-        self._found: dict[tuple[NormalizedName, str], Page] = {}
+        self._found: dict[tuple[NormalizedName, str], ProjectPage] = {}
         self.passed_over: list[UnavailableError] = []
         """Indexes out of reach in whose place find-links were taken: nothing is proved impossible without them."""
 
@@ -152,9 +151,8 @@ class PackageIndex:
         found = route(name, index, self._settings)
         local = self._find_links.files(name, local_label=found.local_label) if found.takes_find_links else ()
         page = self._first_page(name, found, has_local=bool(local))
-        listing = self._pages.listing(page, name) if page is not None else Listing(files=())
-        listed = (listing.finish(file) for file in listing.files if file.filename in filenames)
-        return (*(file for file in local if file.filename in filenames), *listed)
+        listed = self._pages.files(page, name) if page is not None else ()
+        return tuple(file for file in (*local, *listed) if file.filename in filenames)
 
     def details(self, files: Sequence[IndexFile], *, is_refreshed: bool = False) -> tuple[FileDetails, ...]:
         """What a lock states of each file beside what its page says, in their order; raises `UnavailableError` for a hash.
@@ -274,7 +272,7 @@ class PackageIndex:
         for location in locations[:-1]:
             if not self._pages.is_at_hand(location, name):
                 return False
-            if self._settings.offline or self._pages.is_kept(location, name):
+            if self._settings.offline or self._pages.is_cached(location, name):
                 return True
         return all(self._pages.is_at_hand(location, name) for location in locations[-1:])
 
@@ -284,25 +282,24 @@ class PackageIndex:
         self.activity.count(projects=1)
         if page is None:
             return selection.releases(name, local)
-        if local or page.stored is None:
+        if local or page.cached is None:
             return selection.releases(name, (*local, *self._pages.files(page, name)))
-        key = f"releases:{page.stored.url} {page.location.name} {selection!r}"
+        key = f"releases:{page.cached.url} {page.location.name} {selection!r}"
         kept = self._cache.load(key, SelectedReleases)
-        if kept is not None and kept.page == page.stored.sha256:
+        if kept is not None and kept.page == page.cached.sha256:
             return kept.releases
-        # One at a time: more threads would not be faster, and each page takes several times its size while it is read.
+        # One at a time: more threads would not be faster, and each page takes several times its size while it is parsed.
         with self._selecting:
-            listing = self._pages.listing(page, name)
-            found = selection.releases(name, listing.files, listing.finish)
-        self._cache.store(key, SelectedReleases(page=page.stored.sha256, releases=found))
+            found = selection.releases(name, self._pages.files(page, name))
+        self._cache.store(key, SelectedReleases(page=page.cached.sha256, releases=found))
         return found
 
-    def _first_page(self, name: NormalizedName, route: Route, *, has_local: bool) -> Page | None:
+    def _first_page(self, name: NormalizedName, route: Route, *, has_local: bool) -> ProjectPage | None:
         for location in route.locations:
             try:
                 page = self._pages.page(location, name)
                 if page is not None and has_local:
-                    page = replace(page, listing=self._pages.listing(page, name))
+                    page = replace(page, files=self._pages.files(page, name))
             except UnavailableError as error:
                 # The files of one framework build may all lie in find-links; pip passes over the index then, too.
                 if not (route.local_label and has_local):

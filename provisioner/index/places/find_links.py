@@ -46,12 +46,13 @@ class FindLinks:
             return ()
         if path.is_dir():
             return directory_files(path, FIND_LINKS)
-        from provisioner.index.pages.page import parse_page
+        from provisioner.index.pages.project_page import parse_project_page
 
         try:
-            return parse_page(path.read_bytes(), content_type="text/html", url=path.absolute().as_uri(), index=FIND_LINKS)
+            body = path.read_bytes()
         except OSError as error:
             raise UnavailableError(f"find-links `{path}` cannot be read: {error.strerror}") from None
+        return parse_project_page(body, content_type="text/html", url=path.absolute().as_uri(), index=FIND_LINKS)
 
     def _remote(self, place: str) -> tuple[IndexFile, ...]:
         source = f"find-links `{public_url(place)}`"
@@ -60,7 +61,7 @@ class FindLinks:
         answer = self._transport.request(place, source=source)
         if answer.status != 200:
             raise refusal(answer.status, place, source=source, looked_at=answer.looked_at)
-        from provisioner.index.pages.page import parse_page
+        from provisioner.index.pages.project_page import parse_project_page
 
         content_type = answer.headers.get("Content-Type", "")
-        return parse_page(answer.body, content_type=content_type, url=answer.url, index=FIND_LINKS)
+        return parse_project_page(answer.body, content_type=content_type, url=answer.url, index=FIND_LINKS)

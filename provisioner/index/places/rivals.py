@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 
 from provisioner.errors import UnavailableError
 from provisioner.index.address import is_remote
-from provisioner.index.pages.listing import Listing
 from provisioner.index.pages.reader import local_root
 
 if TYPE_CHECKING:
     import threading
+    from collections.abc import Sequence
 
     from packaging.utils import NormalizedName
 
     from provisioner.index.cache import Cache
     from provisioner.index.http.settings import IndexLocation
     from provisioner.index.model import IndexFile
-    from provisioner.index.pages.reader import Page, PageReader
+    from provisioner.index.pages.reader import PageReader, ProjectPage
 
 ENOUGH = 16
 """Files of one name in both indexes that are compared. Nobody who only took a name has a single one with the same hash."""
@@ -33,7 +33,7 @@ class Rivals:
         self._cache = cache
         self._lock = one_at_a_time
 
-    def has_others(self, index: IndexLocation, name: NormalizedName, owner: Page) -> bool:
+    def has_others(self, index: IndexLocation, name: NormalizedName, owner: ProjectPage) -> bool:
         """Whether an index has files under a name and is no mirror of the page they were taken from.
 
         What two pages came to is kept as long as both say what they said. Raises `UnavailableError`.
@@ -45,21 +45,21 @@ class Rivals:
         known = self._cache.load(key, bool)
         if known is None:
             page = self._pages.page(index, name)
-            theirs = self._listing(page, name) if page is not None else Listing(files=())
-            known = bool(theirs.files) and not is_mirror(theirs, self._listing(owner, name))
+            theirs = self._files(page, name) if page is not None else ()
+            known = bool(theirs) and not is_mirror(theirs, self._files(owner, name))
             self._cache.store(key, known)
         return known
 
-    def _state(self, index: IndexLocation, name: NormalizedName, page: Page | None = None) -> str:
+    def _state(self, index: IndexLocation, name: NormalizedName, page: ProjectPage | None = None) -> str:
         """What tells a page from another one of the project; "" where there is none. A folder is not read for it."""
         if not is_remote(index.url):
             return _folder_state(index, name)
         page = page if page is not None else self._pages.page(index, name)
-        return page.stored.sha256 if page is not None and page.stored is not None else ""
+        return page.cached.sha256 if page is not None and page.cached is not None else ""
 
-    def _listing(self, page: Page, name: NormalizedName) -> Listing:
+    def _files(self, page: ProjectPage, name: NormalizedName) -> tuple[IndexFile, ...]:
         with self._lock:
-            return self._pages.listing(page, name)
+            return self._pages.files(page, name)
 
 
 def _folder_state(index: IndexLocation, name: NormalizedName) -> str:
@@ -82,11 +82,10 @@ def _folder_state(index: IndexLocation, name: NormalizedName) -> str:
     return hashlib.sha256(f"{directory}\0".encode() + text).hexdigest() if text else ""
 
 
-def is_mirror(theirs: Listing, ours: Listing) -> bool:
+def is_mirror(theirs: Sequence[IndexFile], ours: Sequence[IndexFile]) -> bool:
     """Whether two pages share files and these have the same hashes, as far as that is known; sizes are not enough."""
-    by_name = {file.filename: file for file in ours.files}
-    common = [(file, by_name[file.filename]) for file in theirs.files if file.filename in by_name][:ENOUGH]
-    pairs = [(theirs.finish(one), ours.finish(other)) for one, other in common]
+    by_name = {file.filename: file for file in ours}
+    pairs = [(file, by_name[file.filename]) for file in theirs if file.filename in by_name][:ENOUGH]
     stated = [(one.sha256, other.sha256) for one, other in pairs if one.sha256 and other.sha256]
     if not stated and pairs:  # one is a folder of files: a single one is read
         stated = [(_sha256(pairs[0][0]), _sha256(pairs[0][1]))]

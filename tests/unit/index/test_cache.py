@@ -13,21 +13,21 @@ from packaging.version import Version
 from provisioner.index.cache import FILE, Cache
 from provisioner.index.client import SelectedReleases
 from provisioner.index.model import IndexFile, PackageRelease
-from provisioner.index.pages.reader import StoredPage
+from provisioner.index.pages.reader import CachedPage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-PAGE = StoredPage(
+PAGE = CachedPage(
     url="https://x.example/demo/",
     sha256="a" * 64,
     etag='"1"',
-    modified="then",
+    last_modified="then",
     fetched=1000.0,
     fresh=60.0,
     content_type="text/html",
-    answered="https://y.example/demo/",
+    final_url="https://y.example/demo/",
     encoding="gzip",
 )
 WHEEL = IndexFile(
