@@ -198,7 +198,7 @@ def _offers(lock: Lock, inputs: Inputs, *, offline: bool) -> tuple[Offer, ...]:
     with step("Asking what is still offered"), PackageIndex(settings, environment) as source:
 
         def named(name: NormalizedName, index: str, filenames: Collection[str]) -> tuple[IndexFile, ...]:
-            return source.named(name, filenames, index=by_url.get(index.rstrip("/"), index))
+            return source.named_files(name, filenames, index=by_url.get(index.rstrip("/"), index))
 
         return tuple(offers(lock, named))
 

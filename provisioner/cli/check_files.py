@@ -51,7 +51,7 @@ def _records(
     from msgspec.structs import replace
 
     from provisioner.curate.artefacts import Artefacts
-    from provisioner.index.http.settings import settings_from_pip
+    from provisioner.index.settings import settings_from_pip
 
     wheels = {package.name: package.wheels[0] for package in packages if package.wheels}
     settings = replace(settings_from_pip(os.environ), offline=offline)

@@ -8,13 +8,13 @@ from urllib.parse import urlsplit
 from packaging.requirements import Requirement
 
 from provisioner.errors import InvalidDocumentError
-from provisioner.index.places.direct_reference import DirectReferenceError, direct_reference, require_file, shown_url
+from provisioner.index.direct_reference import DirectReferenceError, direct_reference, require_file, shown_url
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from provisioner.cli.inputs import Inputs
-    from provisioner.index.http.settings import IndexLocation
+    from provisioner.index.settings import IndexLocation
 
 
 def require_files(inputs: Inputs) -> None:
@@ -55,8 +55,8 @@ def direct_urls(inputs: Inputs) -> tuple[str, ...]:
 
 def locations(inputs: Inputs) -> tuple[IndexLocation, ...]:
     """The indexes of the spec, each with the names that belong to it alone, in the spelling of indexes."""
-    from provisioner.index.http.settings import IndexLocation
     from provisioner.index.routing import normalized_pattern
+    from provisioner.index.settings import IndexLocation
 
     return tuple(
         IndexLocation(name=one.name, url=one.url, packages=tuple(normalized_pattern(name) for name in one.packages))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from provisioner.cli.inputs import Inputs
-    from provisioner.index.http.settings import IndexLocation
+    from provisioner.index.settings import IndexLocation
     from provisioner.spec.other_sources import OtherSource
 
 _FILES = (".whl", ".tar.gz", ".zip")
@@ -37,7 +37,7 @@ def elsewhere(inputs: Inputs, indexes: Sequence[IndexLocation]) -> tuple[str, ..
     settled = {canonicalize_name(one.name) for one in wanted if one.url}
     together: dict[tuple[str, ...], list[OtherSource]] = {}
     for source in elsewhere_in(inputs.document):
-        is_claimed = any(index.claims(source.name) for index in indexes)
+        is_claimed = any(index.pins(source.name) for index in indexes)
         if source.name not in settled and not is_claimed and not _is_asked(source, indexes):
             key = (source.table, source.kind, source.place, source.index)
             together.setdefault(key if source.kind in {"index", "workspace"} else (*key, source.name), []).append(source)

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from provisioner.cli.inputs import Inputs
     from provisioner.index.client import PackageIndex
-    from provisioner.index.http.settings import IndexSettings
     from provisioner.index.model import Environment, IndexFile, PackageRelease
+    from provisioner.index.settings import IndexSettings
     from provisioner.lock.model import Installer, Lock
     from provisioner.solve.problem import Problem
     from provisioner.solve.stack import BaseImage, Stack
@@ -124,9 +124,13 @@ class Locking:
         """Say which packages are where they are by the order of the indexes alone, and which have another index than before."""
         source = self._sources[-1]
         files = {canonicalize_name(package.name): package.file for package in stack.packages}
-        chosen = source.unclaimed(files)
-        told = as_before(chosen, self._earlier, stack.platform)
-        lines = (*self._elsewhere, *moved_to_another(chosen, self._earlier, stack.platform), *source.doubts(chosen, told=told))
+        chosen = source.unpinned(files)
+        reported = as_before(chosen, self._earlier, stack.platform)
+        lines = (
+            *self._elsewhere,
+            *moved_to_another(chosen, self._earlier, stack.platform),
+            *source.confusion_warnings(chosen, reported=reported),
+        )
         return replace(stack, warnings=(*stack.warnings, *lines))
 
     def source(self, environment: Environment) -> PackageIndex:
@@ -140,9 +144,9 @@ class Locking:
 
     def progress(self) -> str:
         """What was read from the indexes so far, and what is waited for; "" before anything is read."""
-        from provisioner.index.activity import in_words
+        from provisioner.index.activity import progress_line
 
-        return in_words(source.activity for source in self._sources) if self._sources else ""
+        return progress_line(source.activity for source in self._sources) if self._sources else ""
 
     def close(self) -> None:
         """Say what the indexes have to say, and give up what was only read ahead."""
@@ -177,7 +181,7 @@ class Locking:
         if image is None:
             return stack
         if image.digest:
-            from provisioner.index.reference import ImageReference
+            from provisioner.index.image_registry import ImageReference
 
             ImageReference.parse(f"{image.reference}@{image.digest}")
             return stack
@@ -187,7 +191,7 @@ class Locking:
         if self._settings.offline:
             self._warn(f"image {image.reference}: offline, so its registry was not asked for its digest")
             return _unpinned(stack, image)
-        from provisioner.index.registry import resolve_digest
+        from provisioner.index.image_registry import resolve_digest
 
         try:
             # One retry: without the digest the lock is still written, and says that it is unverified.
@@ -277,9 +281,9 @@ class Locking:
         locked = earlier.version if earlier is not None and is_kept else ""
         release: PackageRelease = next((one for one in usable if str(one.version) == locked), usable[0])
         assert release.file is not None
-        told = {INSTALLER} if earlier is not None and earlier.file.url == public_url(release.file.url) else ()
-        for doubt in source.doubts(source.unclaimed({release.name: release.file}), told=told):
-            self._warn(doubt)
+        reported = {INSTALLER} if earlier is not None and earlier.file.url == public_url(release.file.url) else ()
+        for warning in source.confusion_warnings(source.unpinned({release.name: release.file}), reported=reported):
+            self._warn(warning)
         return self._describing.files([release.file], source)[0]
 
     def _earlier_installer(self, stack: Stack) -> Installer | None:
@@ -301,7 +305,7 @@ def _unpinned(stack: Stack, image: BaseImage) -> Stack:
 
 def index_settings(inputs: Inputs, *, is_offline: bool) -> IndexSettings:
     """The indexes of the spec, else the installer's own configuration; policy of the spec on top."""
-    from provisioner.index.http.settings import settings_from_pip
+    from provisioner.index.settings import settings_from_pip
     from provisioner.solve.rules.policy import uploads_until
 
     policy = inputs.spec.policy

@@ -12,10 +12,10 @@ from packaging.utils import canonicalize_name
 
 from provisioner.errors import UnavailableError
 from provisioner.index.cache import Cache
+from provisioner.index.find_links import FindLinks
 from provisioner.index.http.transport import Transport
 from provisioner.index.pages.filename import parse_filename
 from provisioner.index.pages.reader import PageReader
-from provisioner.index.places.find_links import FindLinks
 from provisioner.measure.artefact import VERSION, Measurement, measure
 from provisioner.measure.error import UnreadableArtefactError
 from provisioner.measure.wheel import RemoteWheel
@@ -23,8 +23,8 @@ from provisioner.measure.wheel import RemoteWheel
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from provisioner.index.http.settings import IndexSettings
     from provisioner.index.model import IndexFile
+    from provisioner.index.settings import IndexSettings
 
 
 class Artefacts:

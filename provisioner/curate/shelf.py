@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from packaging.requirements import Requirement
     from packaging.version import Version
 
-    from provisioner.index.http.settings import IndexSettings
     from provisioner.index.model import IndexFile
+    from provisioner.index.settings import IndexSettings
 
 WORKERS = 8
 

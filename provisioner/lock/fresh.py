@@ -10,9 +10,9 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version as PackageVersion
 
 from provisioner.document import FileError
+from provisioner.index.direct_reference import direct_reference
 from provisioner.index.markers import Markers, marker_environment
 from provisioner.index.metadata.core_metadata import parse_requirement
-from provisioner.index.places.direct_reference import direct_reference
 from provisioner.lock.finding import Finding
 from provisioner.lock.fresh_bounds import bound_findings
 from provisioner.lock.fresh_files import file_findings
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from packaging.requirements import Requirement as Pep508
 
-    from provisioner.index.places.direct_reference import DirectReference
+    from provisioner.index.direct_reference import DirectReference
     from provisioner.lock.model import Lock, LockedPackage
     from provisioner.solve.problem import Problem
     from provisioner.solve.stack import Stack

@@ -12,8 +12,8 @@ from packaging.requirements import Requirement as Pep508
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
+from provisioner.index.direct_reference import shown_url
 from provisioner.index.markers import is_settled
-from provisioner.index.places.direct_reference import shown_url
 from provisioner.names import COMPONENT_OF_DISTRIBUTION
 from provisioner.solve.choices.bounds import ForPython, constraints_of
 from provisioner.solve.choices.candidates import candidates_of

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from provisioner.caches import cache_directory
 from provisioner.index.cache import FILE, PAGES, Cache, today
-from provisioner.index.http.settings import default_cache_directory
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The cache of these tests alone."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home of caches"))
-    return default_cache_directory()
+    return cache_directory()
 
 
 def test_where_it_is(project: Project, directory: Path) -> None:

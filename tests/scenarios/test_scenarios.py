@@ -18,7 +18,7 @@ from ruamel.yaml import YAML
 
 from provisioner.host.model import Host
 from provisioner.index.client import PackageIndex
-from provisioner.index.http.settings import IndexLocation, IndexSettings
+from provisioner.index.settings import IndexLocation, IndexSettings
 from provisioner.matrix.load import load_matrix
 from provisioner.solve.explain.words import conflict_lines
 from provisioner.solve.joint import NoStackError, solve_joint, solve_system

@@ -16,12 +16,12 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from provisioner.index.address import credentials_in, is_remote, origin, public_url
-from provisioner.index.http.settings import variable_prefix
+from provisioner.index.settings import variable_prefix
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from provisioner.index.http.settings import IndexSettings, Login
+    from provisioner.index.settings import IndexSettings, Login
 
 KEYRING_SECONDS = 30.0
 """A keyring may have to be unlocked by hand, which nobody is there for in a build."""

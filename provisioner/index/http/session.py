@@ -29,7 +29,7 @@ from urllib3.util.ssl_ import create_urllib3_context
 
 from provisioner import __version__
 from provisioner.index.address import require_clear_login
-from provisioner.index.http.settings import InstallerConfigurationError
+from provisioner.index.settings import InstallerConfigurationError
 
 if TYPE_CHECKING:
     import socket
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
     from urllib3 import BaseHTTPResponse, PoolManager
 
-    from provisioner.index.http.settings import IndexSettings
+    from provisioner.index.settings import IndexSettings
 
 RETRIED_STATUSES = (429, 500, 502, 503, 504)
 

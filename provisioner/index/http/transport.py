@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from requests import Response as RequestsResponse
     from urllib3.exceptions import HTTPError
 
-    from provisioner.index.http.settings import IndexSettings
+    from provisioner.index.settings import IndexSettings
 
 THREADS = 16
 """Requests under way at once, beside that of the caller."""

@@ -22,17 +22,17 @@ from typing import IO, TYPE_CHECKING
 
 from provisioner.errors import ProvisionError, UnavailableError
 from provisioner.index.address import credentials_in, public_url
-from provisioner.index.http.settings import variable_prefix
 from provisioner.index.metadata.core_metadata import CoreMetadata, UnusableMetadataError, first_invalid, unusable
 from provisioner.index.routing import default_index
+from provisioner.index.settings import variable_prefix
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from subprocess import Popen
 
     from provisioner.index.cache import Cache
-    from provisioner.index.http.settings import IndexLocation, IndexSettings, Login
     from provisioner.index.model import IndexFile
+    from provisioner.index.settings import IndexLocation, IndexSettings, Login
 
 SCRIPT = Path(__file__).parent / "scripts" / "build_metadata.py"
 """What runs `build`, a process of its own."""

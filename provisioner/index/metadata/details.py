@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from provisioner.index.cache import Cache
-    from provisioner.index.http.settings import IndexSettings
     from provisioner.index.http.transport import Transport
     from provisioner.index.metadata.reader import MetadataReader
     from provisioner.index.model import IndexFile
+    from provisioner.index.settings import IndexSettings
 
 PROVENANCE_TYPES = "application/vnd.pypi.integrity.v1+json, application/json;q=0.9"
 LARGEST_PROVENANCE = 8 * 1024 * 1024

@@ -32,9 +32,9 @@ from provisioner.index.once import OnceMap
 
 if TYPE_CHECKING:
     from provisioner.index.cache import Cache
-    from provisioner.index.http.settings import IndexSettings
     from provisioner.index.http.transport import Transport
     from provisioner.index.model import IndexFile
+    from provisioner.index.settings import IndexSettings
 
 
 LARGEST_SOURCE = 512 * 1024 * 1024

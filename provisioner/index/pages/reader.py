@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from provisioner.index.cache import Cache
-    from provisioner.index.http.settings import IndexLocation, IndexSettings
     from provisioner.index.http.transport import Response, Transport
+    from provisioner.index.settings import IndexLocation, IndexSettings
 
 ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.01"
 """Source: PEP 691, "Content Negotiation"."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from packaging.utils import canonicalize_name
 from packaging.version import Version as PackageVersion
 
-from provisioner.index.places.direct_reference import shown_url
+from provisioner.index.direct_reference import shown_url
 from provisioner.solve.python.distributions import Seat
 from provisioner.solve.python.named_files import FileSeat
 from provisioner.solve.requirement import PACKAGE, TORCH, Candidate, Key

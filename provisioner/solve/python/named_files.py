@@ -14,8 +14,8 @@ from msgspec.structs import asdict
 from packaging.utils import NormalizedName, canonicalize_name
 
 from provisioner.errors import ProvisionError, UnavailableError
+from provisioner.index.direct_reference import DirectReferenceError, direct_reference, shown_url
 from provisioner.index.model import FileSource, PackageRelease
-from provisioner.index.places.direct_reference import DirectReferenceError, direct_reference, shown_url
 from provisioner.solve.python.distributions import NO_VERSION, Seat
 from provisioner.solve.requirement import PACKAGE, Candidate, Key, Labelled, Origin, Requirement
 

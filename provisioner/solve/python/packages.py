@@ -9,9 +9,9 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version as PackageVersion
 
+from provisioner.index.direct_reference import shown_url
 from provisioner.index.markers import Markers, marker_environment
 from provisioner.index.metadata.core_metadata import UnusableMetadataError
-from provisioner.index.places.direct_reference import shown_url
 from provisioner.names import DISTRIBUTION_OF_COMPONENT
 from provisioner.solve.choices.frameworks import install_requirement
 from provisioner.solve.problem import package_key

@@ -160,7 +160,7 @@ class Universe:
 
         A pre-release beside final versions is for a requirement that names one where no final version meets it.
         """
-        if candidate.subject.is_early:
+        if candidate.subject.is_explicit_only:
             return self._takes_early(requirement)
         name = candidate.subject.name
         pins = (root for root in self.roots if root.key.name.partition("[")[0] == name and is_exact(root.test))

@@ -16,10 +16,10 @@ import pytest
 from packaging.utils import canonicalize_name
 
 from provisioner.errors import UnavailableError
-from provisioner.index.http.settings import IndexLocation, IndexSettings
 from provisioner.index.metadata import build
 from provisioner.index.metadata.build import BuildToolError, environment
 from provisioner.index.metadata.core_metadata import UnusableMetadataError
+from provisioner.index.settings import IndexLocation, IndexSettings
 from tests.loopback_index import ServedFile
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from provisioner.index.client import PackageIndex
-    from provisioner.index.http.settings import IndexSettings
+    from provisioner.index.settings import IndexSettings
     from tests.unit.index.conftest import OpenIndex
 
 DEMO = canonicalize_name("demo")

@@ -14,8 +14,8 @@ import pytest
 from msgspec.structs import replace
 
 from provisioner.errors import ProvisionError, UnavailableError
-from provisioner.index.http.settings import IndexSettings, settings_from_pip
 from provisioner.index.http.transport import Transport
+from provisioner.index.settings import IndexSettings, settings_from_pip
 from tests.scripted_server import Answer, ScriptedServer
 
 if TYPE_CHECKING:

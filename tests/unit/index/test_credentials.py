@@ -13,7 +13,7 @@ from packaging.utils import canonicalize_name
 
 from provisioner.errors import UnavailableError
 from provisioner.index.http.credentials import Credentials
-from provisioner.index.http.settings import (
+from provisioner.index.settings import (
     IndexLocation,
     IndexSettings,
     InstallerConfigurationError,

@@ -15,7 +15,6 @@ from provisioner.errors import ProvisionError, UnavailableError
 from provisioner.index.address import as_url
 from provisioner.index.http import transport
 from provisioner.index.http.session import retries
-from provisioner.index.http.settings import IndexSettings
 from provisioner.index.http.transport import Transport
 from provisioner.index.metadata import core_metadata, ranged
 from provisioner.index.metadata import reader as metadata
@@ -23,6 +22,7 @@ from provisioner.index.metadata.core_metadata import UnusableMetadataError, sdis
 from provisioner.index.pages.filename import parse_filename
 from provisioner.index.pages.project_page import parse_project_page
 from provisioner.index.pages.selection import takes_python
+from provisioner.index.settings import IndexSettings
 from provisioner.lock.artifact import upload_moment
 from tests.built_files import build_sdist, metadata_text
 from tests.scripted_server import Answer, ScriptedServer

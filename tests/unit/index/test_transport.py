@@ -10,12 +10,12 @@ import pytest
 from msgspec.structs import replace
 
 from provisioner.errors import UnavailableError
-from provisioner.index.activity import Activity, in_words, size_in_words
+from provisioner.index.activity import Activity, progress_line, readable_size
 from provisioner.index.client import PackageIndex
 from provisioner.index.http import session
-from provisioner.index.http.settings import IndexLocation, IndexSettings
 from provisioner.index.http.transport import THREADS, Transport
 from provisioner.index.model import Environment
+from provisioner.index.settings import IndexLocation, IndexSettings
 from tests.scripted_server import Answer, ScriptedServer
 
 if TYPE_CHECKING:
@@ -301,14 +301,14 @@ def test_requests_at_once_are_bounded_by_the_threads(settings: IndexSettings) ->
 
 def test_activity_says_what_was_read_and_what_is_waited_for() -> None:
     activity, other = Activity(), Activity()
-    assert in_words([activity, other]) == "0 projects, metadata of 0 files"
+    assert progress_line([activity, other]) == "0 projects, metadata of 0 files"
     activity.count(projects=1, metadata=2, received=12_345_678)
     other.count(projects=2, received=4)
     with other.waiting_for("https://me:s3cret@index.example/simple/num%2Bpy/"), other.waiting_for("https://y.example/b"):
-        words = in_words([activity, other])
+        words = progress_line([activity, other])
     assert words == "3 projects, metadata of 2 files, 12.3 MB; waiting for num+py from index.example"
-    assert in_words([activity]) == "1 project, metadata of 2 files, 12.3 MB"
-    assert [size_in_words(size) for size in (1, 999, 1000, 2_500_000_000)] == ["1 byte", "999 bytes", "1.0 kB", "2.5 GB"]
+    assert progress_line([activity]) == "1 project, metadata of 2 files, 12.3 MB"
+    assert [readable_size(size) for size in (1, 999, 1000, 2_500_000_000)] == ["1 byte", "999 bytes", "1.0 kB", "2.5 GB"]
 
 
 def name(text: str) -> NormalizedName:

@@ -11,23 +11,23 @@ from msgspec.structs import replace
 from packaging.utils import canonicalize_name
 
 from provisioner.index.cache import NotCachedError
+from provisioner.index.direct_reference import DirectReferenceError, direct_reference, require_file, shown_url
 from provisioner.index.http.transport import length_in, refusal
 from provisioner.index.metadata.core_metadata import CoreMetadata, unusable
 from provisioner.index.metadata.reader import DirectContent, verify_stated
 from provisioner.index.model import DIRECT_PATH, DIRECT_URL, IndexFile, PackageRelease
 from provisioner.index.pages.filename import parse_filename, parsed_version
 from provisioner.index.pages.selection import Selection
-from provisioner.index.places.direct_reference import DirectReferenceError, direct_reference, require_file, shown_url
 
 if TYPE_CHECKING:
     from packaging.utils import NormalizedName
 
     from provisioner.index.cache import Cache
-    from provisioner.index.http.settings import IndexSettings
+    from provisioner.index.direct_reference import DirectReference
     from provisioner.index.http.transport import Transport
     from provisioner.index.metadata.reader import MetadataReader
     from provisioner.index.model import Environment
-    from provisioner.index.places.direct_reference import DirectReference
+    from provisioner.index.settings import IndexSettings
 
 
 class _ServerState(Struct, frozen=True, kw_only=True, array_like=True):
