@@ -28,7 +28,7 @@ from provisioner.index.metadata.reader import MetadataReader
 from provisioner.index.model import EXPLICIT_ONLY, FIND_LINKS, PackageRelease
 from provisioner.index.once import OnceMap
 from provisioner.index.pages.reader import PageReader
-from provisioner.index.pages.selection import Selection, takes_python
+from provisioner.index.pages.selection import Listing, Selection, takes_python
 from provisioner.index.prefetch import Prefetcher
 from provisioner.index.pruning import prune_if_due
 from provisioner.index.routing import locate, route
@@ -153,8 +153,9 @@ class PackageIndex:
         found = route(name, index, self._settings)
         local = self._find_links.files(name, local_label=found.local_label) if found.takes_find_links else ()
         page = self._first_page(name, found, has_local=bool(local))
-        listed = self._pages.files(page, name) if page is not None else ()
-        return tuple(file for file in (*local, *listed) if file.filename in filenames)
+        listing = self._pages.listing(page, name) if page is not None else Listing(files=())
+        listed = (listing.finish(file) for file in listing.files if file.filename in filenames)
+        return (*(file for file in local if file.filename in filenames), *listed)
 
     def requirements(self, release: PackageRelease, extras: tuple[str, ...] = ("",)) -> tuple[Requirement, ...]:
         """Return what the release's file requires in the environment with one of some extras ("": with none).
@@ -244,16 +245,16 @@ class PackageIndex:
         local = self._find_links.files(name, local_label=route.local_label) if route.takes_find_links else ()
         page = self._first_page(name, route, has_local=bool(local))
         self.activity.count(projects=1)
-        if page is None:
-            return selection.releases(name, local)
-        if local or page.cached is None:
-            return selection.releases(name, (*local, *self._pages.files(page, name)))
+        if local or page is None or page.cached is None:
+            listed = self._pages.files(page, name) if page is not None else ()
+            return selection.releases(name, (*local, *listed))
         key = f"releases:{page.cached.url} {page.location.name} {selection!r}"
         kept = self._cache.load(key, SelectedReleases)
         if kept is not None and kept.page == page.cached.sha256:
             return kept.releases
         with self._parsing:
-            found = selection.releases(name, self._pages.files(page, name))
+            listing = self._pages.listing(page, name)
+            found = selection.releases(name, listing.files, listing.finish)
         self._cache.store(key, SelectedReleases(page=page.cached.sha256, releases=found))
         return found
 
@@ -266,7 +267,7 @@ class PackageIndex:
             try:
                 page = self._pages.page(location, name)
                 if page is not None and has_local:
-                    page = replace(page, files=self._pages.files(page, name))
+                    page = replace(page, listing=self._pages.listing(page, name))
             except UnavailableError as error:
                 # The files of one framework build may all lie in find-links; pip passes over the index then, too.
                 if not (route.local_label and has_local):

@@ -17,6 +17,7 @@ from provisioner.errors import UnavailableError
 from provisioner.index.address import is_remote, public_url
 from provisioner.index.cache import NotCachedError
 from provisioner.index.pages.reader import local_root
+from provisioner.index.pages.selection import Listing
 from provisioner.index.routing import default_index, open_indexes
 
 if TYPE_CHECKING:
@@ -61,8 +62,8 @@ class PageComparison:
         known = self._cache.load(key, bool)
         if known is None:
             page = self._pages.page(index, name)
-            theirs = self._files(page, name) if page is not None else ()
-            known = bool(theirs) and not is_mirror(theirs, self._files(owner, name))
+            theirs = self._listing(page, name) if page is not None else Listing(files=())
+            known = bool(theirs.files) and not is_mirror(theirs, self._listing(owner, name))
             self._cache.store(key, known)
         return known
 
@@ -73,9 +74,9 @@ class PageComparison:
         page = page if page is not None else self._pages.page(index, name)
         return page.cached.sha256 if page is not None and page.cached is not None else ""
 
-    def _files(self, page: ProjectPage, name: NormalizedName) -> tuple[IndexFile, ...]:
+    def _listing(self, page: ProjectPage, name: NormalizedName) -> Listing:
         with self._parsing:
-            return self._pages.files(page, name)
+            return self._pages.listing(page, name)
 
 
 def _folder_state(index: IndexLocation, name: NormalizedName) -> str:
@@ -98,10 +99,11 @@ def _folder_state(index: IndexLocation, name: NormalizedName) -> str:
     return hashlib.sha256(f"{directory}\0".encode() + text).hexdigest() if text else ""
 
 
-def is_mirror(theirs: Sequence[IndexFile], ours: Sequence[IndexFile]) -> bool:
+def is_mirror(theirs: Listing, ours: Listing) -> bool:
     """Whether two pages share files and these have the same hashes, as far as that is known; sizes are not enough."""
-    by_name = {file.filename: file for file in ours}
-    pairs = [(file, by_name[file.filename]) for file in theirs if file.filename in by_name][:COMPARED]
+    by_name = {file.filename: file for file in ours.files}
+    common = [(file, by_name[file.filename]) for file in theirs.files if file.filename in by_name][:COMPARED]
+    pairs = [(theirs.finish(one), ours.finish(other)) for one, other in common]
     hashes = [(one.sha256, other.sha256) for one, other in pairs if one.sha256 and other.sha256]
     if not hashes and pairs:  # one is a folder of files: a single one is read
         hashes = [(_sha256(pairs[0][0]), _sha256(pairs[0][1]))]

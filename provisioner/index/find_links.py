@@ -42,18 +42,18 @@ class FindLinks:
 
         if is_remote(place):
             body, content_type, url = self._requested(place)
-            return parse_project_page(body, content_type=content_type, url=url, index=FIND_LINKS)
+            return parse_project_page(body, content_type=content_type, url=url, index=FIND_LINKS).finished()
         path = local_path(place)
         if path is None or not path.exists():
             # pip only warns about a place that is not there, and CI images often configure one for all machines.
             return ()
         if path.is_dir():
-            return directory_files(path, FIND_LINKS)
+            return directory_files(path, FIND_LINKS).finished()
         try:
             body = path.read_bytes()
         except OSError as error:
             raise UnavailableError(f"find-links `{path}` cannot be read: {error.strerror}") from None
-        return parse_project_page(body, content_type="text/html", url=path.absolute().as_uri(), index=FIND_LINKS)
+        return parse_project_page(body, content_type="text/html", url=path.absolute().as_uri(), index=FIND_LINKS).finished()
 
     def _requested(self, place: str) -> tuple[bytes, str, str]:
         """Return body, content type and final URL of a page on the web."""

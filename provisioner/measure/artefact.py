@@ -123,7 +123,7 @@ def measure(wheel: RemoteWheel, *, is_full: bool, tell: Callable[[str], None] = 
             elif path.startswith("nvidia/") and path.endswith("crt/math_functions.h"):
                 rsqrt = declares_rsqrt_noexcept(_text(wheel, path))
             elif path.endswith(".dist-info/METADATA"):
-                requires = parse_metadata(wheel.read(path), wheel.filename).requires
+                requires = parse_metadata(wheel.read(path)).requires
     return Measurement(
         filename=wheel.filename,
         libraries=tuple(libraries),

@@ -70,7 +70,7 @@ ENTRY = st.fixed_dictionaries(
 @given(st.lists(ENTRY | ANYTHING, max_size=4))
 def test_a_page_lists_what_a_plain_reading_of_its_entries_gives(entries: list[Any]) -> None:
     body = json.dumps({"meta": {"api-version": "1.3"}, "files": entries}).encode()
-    found = parse_project_page(body, content_type=JSON_TYPE, url=URL, index="main")
+    found = parse_project_page(body, content_type=JSON_TYPE, url=URL, index="main").finished()
     assert list(found) == [file for entry in entries if isinstance(entry, dict) and (file := _plainly_read(entry))]
 
 
@@ -80,12 +80,16 @@ def _plainly_read(entry: dict[str, Any]) -> IndexFile | None:
     def of(kind: type, value: Any, default: Any) -> Any:  # noqa: ANN401 - JSON
         return value if type(value) is kind else default
 
+    def is_digests(value: Any) -> bool:  # noqa: ANN401 - JSON
+        return isinstance(value, dict) and isinstance(value.get("sha256", ""), str)
+
     def sha256(digests: Any) -> str:  # noqa: ANN401 - JSON
-        text = of(str, of(dict, digests, {}).get("sha256"), "")
+        text = digests.get("sha256", "") if is_digests(digests) else ""
         return text.lower() if re.fullmatch("[0-9a-fA-F]{64}", text) else ""
 
     url = _followed(of(str, entry.get("url"), ""))
-    metadata = entry.get("core-metadata") if entry.get("core-metadata") is not None else entry.get("dist-info-metadata")
+    announced = [entry.get(key) for key in ("core-metadata", "dist-info-metadata")]
+    metadata = next((one for one in announced if isinstance(one, bool) or is_digests(one)), None)
     yanked, size = entry.get("yanked"), of(int, entry.get("size"), -1)
     provenance = _joined(of(str, entry.get("provenance"), ""))
     return url and IndexFile(
@@ -148,7 +152,7 @@ def test_the_chosen_file_is_the_one_a_plain_reading_of_the_specifications_choose
     ]
     body = json.dumps({"meta": {"api-version": "1.0"}, "files": files}).encode()
     listed = parse_project_page(body, content_type=JSON_TYPE, url=URL, index="main")
-    releases = Selection(environment=TARGET).releases(canonicalize_name("demo"), listed)
+    releases = Selection(environment=TARGET).releases(canonicalize_name("demo"), listed.files, listed.finish)
     assert {str(one.version): one.file and one.file.url for one in releases} == _expected(files)
 
 

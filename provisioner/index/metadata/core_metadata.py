@@ -85,26 +85,34 @@ class CoreMetadata(Struct, frozen=True, kw_only=True, array_like=True):
     is_built: bool = False
 
 
-def parse_metadata(content: bytes, filename: str) -> CoreMetadata:
-    """Read the header of a METADATA or PKG-INFO file of a distribution.
+def parse_metadata(content: bytes) -> CoreMetadata:
+    """Read the header of a METADATA or PKG-INFO file; a field that is continued on indented lines is joined (RFC 822).
 
-    Raises `UnusableMetadataError` for requirements that are not UTF-8.
+    A line that is no field is passed over, where `email`, and so `packaging.metadata.parse_email`, ends the header: the
+    unindented licence texts of old distributions would hide the requirements below them.
     """
-    from packaging.metadata import parse_email
-
-    fields, unread = parse_email(content)
-    if "requires-dist" in unread:
-        raise unusable(filename, "has requirements that are not UTF-8")
-    # A field that is continued on indented lines is one text, as RFC 822 has it.
-    requires = tuple(" ".join(map(str.strip, text.splitlines())) for text in fields.get("requires_dist", ()))
+    fields: dict[str, list[str]] = {}
+    values: list[str] = []
+    for line in content.decode("utf-8", errors="replace").splitlines():
+        if not line:
+            break
+        if line[0] in " \t":
+            if values:
+                values[-1] = f"{values[-1]} {line.strip()}".strip()
+            continue
+        key, colon, value = line.partition(":")
+        if colon:
+            values = fields.setdefault(key.strip().lower(), [])
+            values.append(value.strip())
+    requires = tuple(fields.get("requires-dist", ()))
     return CoreMetadata(
-        name=fields.get("name", ""),
-        version=fields.get("version", ""),
-        metadata_version=fields.get("metadata_version", ""),
-        requires_python=fields.get("requires_python", ""),
+        name=fields.get("name", [""])[0],
+        version=fields.get("version", [""])[0],
+        metadata_version=fields.get("metadata-version", [""])[0],
+        requires_python=fields.get("requires-python", [""])[0],
         requires=requires,
-        provides_extra=tuple(fields.get("provides_extra", ())),
-        dynamic=tuple(name.lower() for name in fields.get("dynamic", ())),
+        provides_extra=tuple(fields.get("provides-extra", ())),
+        dynamic=tuple(value.lower() for value in fields.get("dynamic", ())),
         invalid=first_invalid(requires),
     )
 
@@ -178,7 +186,7 @@ def wheel_metadata(stream: IO[bytes] | RawIOBase, filename: str) -> CoreMetadata
             content = archive.read(members[0])
     except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, RuntimeError, EOFError) as error:
         raise unusable(filename, f"not a wheel: {error}", verb="is ") from None
-    return parse_metadata(content, filename)
+    return parse_metadata(content)
 
 
 def _is_metadata(path: str) -> bool:
@@ -191,7 +199,7 @@ def sdist_metadata(content: bytes, filename: str) -> CoreMetadata:
 
     Raises `UnusableMetadataError` for any other: nothing is built here to find out. Source: PEP 643.
     """
-    metadata = parse_metadata(_package_info(content, filename), filename)
+    metadata = parse_metadata(_package_info(content, filename))
     if not _is_static(metadata):
         reason = (
             "a source distribution whose dependencies are decided when it is built; "

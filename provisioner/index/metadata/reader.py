@@ -197,7 +197,7 @@ class MetadataReader:
         beside = self._metadata_file(file)
         if not file.has_metadata:
             (self._absent if beside is None else self._present)[host] += 1
-        return self._from_wheel(file) if beside is None else parse_metadata(beside, file.filename)
+        return self._from_wheel(file) if beside is None else parse_metadata(beside)
 
     def _metadata_file(self, file: IndexFile) -> bytes | None:
         """Return PEP 658's file beside the wheel; None where there is none."""

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import html
 import re
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import unquote, urljoin, urlsplit
 
 import msgspec
@@ -15,9 +16,12 @@ import msgspec
 from provisioner.errors import UnavailableError
 from provisioner.index.address import local_path, public_url
 from provisioner.index.model import IndexFile
+from provisioner.index.pages.selection import Listing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from provisioner.index.pages.selection import ListedFile
 
 # Attribute values may hold an unescaped `>`, so a tag ends at the first `>` outside quotes. It reaches over no `<` there,
 # and a comment without an end goes to the page's: a page of a million openings would be gone through a million times.
@@ -26,13 +30,16 @@ _BASE = re.compile(r"<base\s[^<>]*?href\s*=\s*[\"']?([^\"'\s>]+)", re.IGNORECASE
 _ATTRIBUTE = re.compile(r"([a-zA-Z][a-zA-Z0-9-]*)(?:\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+)))?")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 
+_SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 _NO_TEXT = frozenset({"audio", "font", "image", "video"})
-_SPECIAL = ("%", "@", "?", "#", "[", "\\", " ", "/.")
-"""Parts of a link that may be an escape, a login, a fragment, or a segment that leads upwards."""
+_STARTS = ("https://", "http://", "/")
+_SPECIAL = ("@", "?", "#", "[", "\\", "///", "/ ")
+"""Signs of a link that may hold a login, a query or a fragment, or that leads to no file: a blank stands for its end."""
+_CONTROL_ESCAPE = re.compile("%(?:[01][0-9a-f]|7f)", re.IGNORECASE)
 
 
-def parse_project_page(body: bytes, *, content_type: str, url: str, index: str) -> tuple[IndexFile, ...]:
-    """Return the files a page lists, in its order; `url` is where the page was read, for relative links.
+def parse_project_page(body: bytes, *, content_type: str, url: str, index: str) -> Listing:
+    """Return what a page lists; `url` is where the page was read, for relative links.
 
     Raises `UnavailableError` for JSON that is no project page, for content that is neither JSON nor text, and for an API
     version this program does not know.
@@ -41,8 +48,8 @@ def parse_project_page(body: bytes, *, content_type: str, url: str, index: str) 
     if kind.partition("/")[0].strip() in _NO_TEXT or kind.startswith("application/pdf"):
         raise _not_a_page(index, url)
     if "json" in kind:
-        return tuple(_json_files(body, url=url, index=index))
-    return tuple(_html_files(body.decode("utf-8", errors="replace"), url=url, index=index))
+        return _json_listing(body, url=url, index=index)
+    return Listing(files=tuple(_html_files(body.decode("utf-8", errors="replace"), url=url, index=index)))
 
 
 def _not_a_page(index: str, url: str) -> UnavailableError:
@@ -52,26 +59,34 @@ def _not_a_page(index: str, url: str) -> UnavailableError:
 class _Digests(msgspec.Struct, gc=False):
     """Hashes by algorithm, of which only sha256 is read."""
 
-    sha256: Any = None
-
-
-_Other = int | float | str | bool | list[Any] | None
-"""JSON of another type than the specification asks for."""
+    sha256: str = ""
 
 
 class _JsonFile(msgspec.Struct, gc=False, rename="kebab"):
-    """One entry of a JSON page. A value of the wrong type counts as absent, and does not make the page unreadable."""
+    """One entry of a JSON page."""
 
-    filename: Any = None
-    url: Any = None
-    hashes: _Digests | _Other = None
-    size: Any = None
-    requires_python: Any = None
-    upload_time: Any = None
-    yanked: Any = None
-    core_metadata: _Digests | _Other = None
-    dist_info_metadata: _Digests | _Other = None
-    provenance: Any = None
+    url: str
+    filename: str = ""
+    hashes: _Digests | None = None
+    size: int | None = None
+    requires_python: str | None = None
+    upload_time: str | None = None
+    is_yanked: bool | str | None = msgspec.field(name="yanked", default=None)
+    core_metadata: bool | _Digests | None = None
+    dist_info_metadata: bool | _Digests | None = None
+    provenance: str | None = None
+
+    index: ClassVar[str] = ""
+
+    @property
+    def yanked(self) -> str | None:
+        """Why it was yanked, as `IndexFile.yanked` has it."""
+        return _in_one_line(self.is_yanked) if isinstance(self.is_yanked, str) else "" if self.is_yanked else None
+
+    @property
+    def metadata(self) -> bool | _Digests | None:
+        """The announcement of its metadata file; PEP 714 prefers the newer of two names."""
+        return self.dist_info_metadata if self.core_metadata is None else self.core_metadata
 
 
 class _Meta(msgspec.Struct, rename="kebab"):
@@ -80,40 +95,81 @@ class _Meta(msgspec.Struct, rename="kebab"):
 
 class _JsonPage(msgspec.Struct):
     meta: _Meta
-    files: list[_JsonFile | _Other]
+    files: list[_JsonFile]
 
 
-def _json_files(body: bytes, *, url: str, index: str) -> Iterator[IndexFile]:
+class _AnyJsonPage(msgspec.Struct):
+    meta: _Meta
+    files: list[Any]
+
+
+def _json_listing(body: bytes, *, url: str, index: str) -> Listing:
     try:
-        page = msgspec.json.decode(body, type=_JsonPage)
+        page: _JsonPage | _AnyJsonPage = msgspec.json.decode(body, type=_JsonPage)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-        raise _not_a_page(index, url) from None
+        try:
+            page = msgspec.json.decode(body, type=_AnyJsonPage)
+        except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+            raise _not_a_page(index, url) from None
     version = str(page.meta.api_version)
     if version.partition(".")[0] != "1":
         raise UnavailableError(
             f"index `{index}` speaks version {version} of the Simple API; only version 1 is known",
             causes=(public_url(url),),
         )
-    # JSON escapes control characters, so a page without a backslash has none.
-    links = _Links(url, is_printable=body.isascii() and b"\\" not in body and b"\x7f" not in body)
-    for entry in page.files:
-        if not (isinstance(entry, _JsonFile) and isinstance(entry.url, str) and (file_url := links.url(entry.url))):
-            continue
-        metadata = entry.dist_info_metadata if entry.core_metadata is None else entry.core_metadata  # PEP 714
-        yanked, size, requires_python, upload_time = entry.yanked, entry.size, entry.requires_python, entry.upload_time
-        yield IndexFile(
-            filename=entry.filename if entry.filename and isinstance(entry.filename, str) else _filename(file_url),
-            url=file_url,
+    links = _Links(url)
+    files = page.files if isinstance(page, _JsonPage) else [file for entry in page.files if (file := _repaired(entry))]
+    is_plain = _are_plain(files)
+    if not is_plain:
+        files = [file for file in files if links.url(file.url)]
+        for file in files:
+            file.filename = file.filename or _filename(links.url(file.url))
+    resolve = links.plain_url if is_plain else links.url
+
+    def finish(file: ListedFile) -> IndexFile:
+        assert isinstance(file, _JsonFile), "a JSON page lists entries"
+        metadata = file.metadata
+        return IndexFile(
+            filename=file.filename,
+            url=resolve(file.url),
             index=index,
-            sha256=_sha256(entry.hashes.sha256) if isinstance(entry.hashes, _Digests) else "",
-            size=size if type(size) is int and 0 <= size < 2**63 else None,
-            requires_python=requires_python if requires_python and isinstance(requires_python, str) else None,
-            upload_time=upload_time if upload_time and isinstance(upload_time, str) else None,
-            yanked=_in_one_line(yanked) if isinstance(yanked, str) else "" if yanked is True else None,
-            has_metadata=isinstance(metadata, _Digests) or bool(metadata),
+            sha256=_sha256(file.hashes.sha256) if file.hashes is not None else "",
+            size=file.size if file.size is not None and 0 <= file.size < 2**63 else None,
+            requires_python=file.requires_python or None,
+            upload_time=file.upload_time or None,
+            yanked=file.yanked,
+            has_metadata=metadata is not None and metadata is not False,
             metadata_sha256=_sha256(metadata.sha256) if isinstance(metadata, _Digests) else "",
-            provenance=links.provenance(entry.provenance) if isinstance(entry.provenance, str) else "",
+            provenance=links.provenance(file.provenance or ""),
         )
+
+    return Listing(files=files, finish=finish)
+
+
+def _repaired(entry: object) -> _JsonFile | None:
+    """Return an entry without the values that are of another type than the specification has them; None without a URL."""
+    right = {}
+    for name, value in entry.items() if isinstance(entry, dict) else ():
+        with suppress(msgspec.ValidationError):
+            msgspec.convert({"url": "", name: value}, _JsonFile)
+            right[name] = value
+    return msgspec.convert(right, _JsonFile) if "url" in right else None
+
+
+def _are_plain(files: Sequence[_JsonFile]) -> bool:
+    """Whether every link can be followed as it is and leads to a file, which is true of nearly every page.
+
+    Signs of one that cannot are looked for in all links at once: a page has thousands.
+    """
+    links = " ".join([file.url for file in files]) + " "
+    return (
+        links.isascii()
+        and links.isprintable()
+        and links.count(" ") == max(1, len(files))
+        and not any(sign in links for sign in _SPECIAL)
+        and not _CONTROL_ESCAPE.search(links)
+        and all(file.url.startswith(_STARTS) and file.url.find("/", 8) > 0 and file.filename for file in files)
+    )
 
 
 def _html_files(text: str, *, url: str, index: str) -> Iterator[IndexFile]:
@@ -153,27 +209,16 @@ def _html_file(url: str, fragment: str, attributes: Mapping[str, str], *, index:
 class _Links:
     """Resolves the links of one page, which are relative to `base` where the page states one."""
 
-    def __init__(self, page: str, base: str = "", *, is_printable: bool = False) -> None:
-        """`is_printable` is whether all links of the page are known to be of printable ASCII."""
-        self._is_printable = is_printable
+    def __init__(self, page: str, base: str = "") -> None:
         self._is_local = page.startswith("file:")
         self._start = urljoin(page, base) if base else page
-        parts = urlsplit(self._start)
-        is_plain = parts.scheme in {"http", "https"} and "@" not in parts.netloc
-        self._site = f"{parts.scheme}://{parts.netloc}" if is_plain else ""
+        self._site = urljoin(self._start, "/").removesuffix("/")
 
     def url(self, link: str) -> str:
         """Return the URL of a file; "" for a link that cannot be followed, must not be, or leads to no file.
 
         Only a local page may point at local files: an index elsewhere has no business with this machine's disk.
         """
-        is_printable = self._is_printable or (link.isascii() and link.isprintable())
-        if is_printable and self._site and not _is_special(link) and not link.endswith("/"):
-            # Nearly every link, and a page has thousands: it is the URL, or a path on the site, as it is.
-            if link.startswith(("https://", "http://")) and "///" not in link and link.rfind("/") > 8:
-                return link
-            if link.startswith("/") and "//" not in link:
-                return self._site + link
         link = link.strip().replace(" ", "%20")
         try:
             url = urljoin(self._start, link) if link.isprintable() else ""
@@ -186,6 +231,12 @@ class _Links:
             return public_url(url) if parts.hostname else ""
         return url if parts.scheme == "file" and self._is_local else ""
 
+    def plain_url(self, link: str) -> str:
+        """Return the URL of a file on a page whose links `_are_plain`."""
+        if link.startswith(("https://", "http://")):
+            return link
+        return urljoin(self._start, link) if "/." in link or "//" in link else f"{self._site}{link}"
+
     def provenance(self, link: str) -> str:
         """Return the URL of a file's attestations without credentials; "" for none, or for what is no web address."""
         try:
@@ -193,13 +244,6 @@ class _Links:
             return public_url(url) if urlsplit(url).scheme in {"http", "https"} else ""
         except ValueError:
             return ""
-
-
-def _is_special(link: str) -> bool:
-    for part in _SPECIAL:  # noqa: SIM110 - a generator takes twice as long, for hundreds of thousands of links
-        if part in link:
-            return True
-    return False
 
 
 def _filename(url: str) -> str:
@@ -211,9 +255,6 @@ def _in_one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _sha256(value: Any) -> str:  # noqa: ANN401 - JSON
+def _sha256(text: str) -> str:
     """Return a sha256 in lower case; "" for what is none."""
-    try:
-        return value.lower() if len(value) == 64 and len(bytes.fromhex(value)) == 32 else ""
-    except (TypeError, ValueError):
-        return ""
+    return text.lower() if _SHA256.fullmatch(text) else ""

@@ -16,6 +16,7 @@ from provisioner.index.cache import NotCachedError
 from provisioner.index.http.transport import refusal, unpacked
 from provisioner.index.metadata.reader import with_python
 from provisioner.index.model import IndexFile
+from provisioner.index.pages.selection import Listing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,14 +57,14 @@ class CachedPage(Struct, frozen=True, kw_only=True):
 
 
 class ProjectPage(Struct, frozen=True, kw_only=True):
-    """A project page that exists: its files, or an answer that was not parsed yet, or else what the cache knows of it.
+    """A project page that exists: its listing, or an answer that was not parsed yet, or else what the cache knows of it.
 
     An answer is parsed when its files are needed, for it then takes several times its size.
     """
 
     location: IndexLocation
     cached: CachedPage | None = None
-    files: tuple[IndexFile, ...] | None = None
+    listing: Listing | None = None
     answer: Response | None = None
 
 
@@ -103,13 +104,17 @@ class PageReader:
         return cached is not None and bool(cached.sha256)
 
     def files(self, page: ProjectPage, name: str) -> tuple[IndexFile, ...]:
-        """Return the files a page lists; it is requested again when the cache has lost it.
+        """Return the files a page lists; `listing` is for a choice among them. Raises the same."""
+        return self.listing(page, name).finished()
+
+    def listing(self, page: ProjectPage, name: str) -> Listing:
+        """Return what a page lists; it is requested again when the cache has lost it.
 
         Raises `UnavailableError` for an answer that is no project page, which the cache does not keep.
         """
-        if page.files is not None:
-            return page.files
-        assert page.cached is not None, "a page without files is known to the cache"
+        if page.listing is not None:
+            return page.listing
+        assert page.cached is not None, "a page without a listing is known to the cache"
         if page.answer is not None:
             found = self._parsed(page.answer.body, page.cached, page.location)
             self._cache.store_body(page.cached.url, page.answer.content)
@@ -120,9 +125,9 @@ class PageReader:
             return self._parsed(kept, page.cached, page.location)
         self._refuse_offline(page.location, name)
         again = self._request(page.location, name, None)
-        return self.files(again, name) if again is not None else ()
+        return self.listing(again, name) if again is not None else Listing(files=())
 
-    def _parsed(self, body: bytes, page: CachedPage, location: IndexLocation) -> tuple[IndexFile, ...]:
+    def _parsed(self, body: bytes, page: CachedPage, location: IndexLocation) -> Listing:
         # A run that finds everything in its cache need not load the parser.
         from provisioner.index.pages.project_page import parse_project_page
 
@@ -214,10 +219,11 @@ def local_page(location: IndexLocation, name: str) -> ProjectPage | None:
     directory = local_root(location) / name
     if not directory.is_dir():
         return None
-    return ProjectPage(location=location, files=tuple(map(with_python, directory_files(directory, location.name))))
+    files = map(with_python, directory_files(directory, location.name).finished())
+    return ProjectPage(location=location, listing=Listing(files=tuple(files)))
 
 
-def directory_files(directory: Path, index: str) -> tuple[IndexFile, ...]:
+def directory_files(directory: Path, index: str) -> Listing:
     """Return the files of a directory: those its index.html lists, or else those that lie in it, by name."""
     from provisioner.index.pages.project_page import parse_project_page
 
@@ -228,7 +234,8 @@ def directory_files(directory: Path, index: str) -> tuple[IndexFile, ...]:
         found = sorted(path for path in directory.iterdir() if path.is_file())
     except OSError as error:
         raise UnavailableError(f"index `{index}` cannot be read: `{directory}`: {error.strerror}") from None
-    return tuple(
+    files = (
         IndexFile(filename=path.name, url="", index=index, path=str(path.absolute()), size=path.stat().st_size)
         for path in found
     )
+    return Listing(files=tuple(files))

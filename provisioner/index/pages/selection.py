@@ -4,27 +4,70 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
 from packaging.specifiers import SpecifierSet
 
 from provisioner.errors import ProvisionError, UnavailableError
-from provisioner.index.model import FIND_LINKS, Environment, PackageRelease
+from provisioner.index.model import FIND_LINKS, Environment, IndexFile, PackageRelease
 from provisioner.index.pages.filename import build_number, parsed_version, split_filename
 from provisioner.index.pages.tags import Incompatibility, filename_ranks, wheel_incompatibility
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from packaging.utils import NormalizedName
     from packaging.version import Version
 
-    from provisioner.index.model import IndexFile
-
 ONLY_SDIST = Incompatibility("only a source distribution; policy `allow: [sdist]` would take it")
 OR_SDIST = "; policy `allow: [sdist]` would take its source distribution"
+
+
+class ListedFile(Protocol):
+    """What a file is selected by: an `IndexFile`, or an entry of a page that was not read any further."""
+
+    @property
+    def filename(self) -> str:
+        """The name of the file."""
+
+    @property
+    def index(self) -> str:
+        """The name of its index, "" for an entry that does not know it."""
+
+    @property
+    def requires_python(self) -> str | None:
+        """The Pythons it is for."""
+
+    @property
+    def upload_time(self) -> str | None:
+        """When it was uploaded, as its index spells it."""
+
+    @property
+    def yanked(self) -> str | None:
+        """Why it was yanked ("" for no reason given), None when it was not."""
+
+
+def as_it_is(file: ListedFile) -> IndexFile:
+    """Return a file that needs no finish."""
+    assert isinstance(file, IndexFile), "entries of a page are finished by their page"
+    return file
+
+
+class Listing(Struct, frozen=True, kw_only=True):
+    """The files of a page in its order, read as far as a selection needs; `finish` makes an `IndexFile` of one of them.
+
+    Nine of ten files of a page are for other Pythons and platforms, and an object for each would be a tenth of the work of a
+    solve with an empty cache (docs/speed.md).
+    """
+
+    files: Sequence[ListedFile]
+    finish: Callable[[ListedFile], IndexFile] = as_it_is
+
+    def finished(self) -> tuple[IndexFile, ...]:
+        """Return every file as an `IndexFile`."""
+        return tuple(map(self.finish, self.files))
 
 
 class _Named(NamedTuple):
@@ -32,7 +75,7 @@ class _Named(NamedTuple):
 
     tag: str
     build: str
-    file: IndexFile
+    file: ListedFile
 
 
 class Selection(Struct, frozen=True, kw_only=True):
@@ -44,7 +87,9 @@ class Selection(Struct, frozen=True, kw_only=True):
     allow_prerelease: bool = False
     allow_sdist: bool = False
 
-    def releases(self, name: NormalizedName, files: Iterable[IndexFile]) -> tuple[PackageRelease, ...]:
+    def releases(
+        self, name: NormalizedName, files: Iterable[ListedFile], finish: Callable[[ListedFile], IndexFile] = as_it_is
+    ) -> tuple[PackageRelease, ...]:
         """Return every version the files make up, newest first; pre-releases only when allowed, or when nothing else is there.
 
         Among files that fit equally well the earlier one is taken. With `exclude_newer` a file without an upload time is left
@@ -53,10 +98,10 @@ class Selection(Struct, frozen=True, kw_only=True):
         """
         versions = _by_version(name, files)
         if self.exclude_newer is not None and not self.accepts_undated:
-            _refuse_undated([one.file for named in versions.values() for one in named])
+            _refuse_undated([one.file for named in versions.values() for one in named], finish)
         has_final = any(self._is_final(version, named) for version, named in versions.items())
         return tuple(
-            self._release(name, version, versions[version])
+            self._release(name, version, versions[version], finish)
             for version in sorted(versions, reverse=True)
             if self.allow_prerelease or not has_final or not version.is_prerelease
         )
@@ -65,7 +110,9 @@ class Selection(Struct, frozen=True, kw_only=True):
         """Whether pre-releases need not be taken because of this version: a yanked placeholder is no reason."""
         return not version.is_prerelease and any(one.file.yanked is None and self._is_in_time(one.file) for one in files)
 
-    def _release(self, name: NormalizedName, version: Version, files: Sequence[_Named]) -> PackageRelease:
+    def _release(
+        self, name: NormalizedName, version: Version, files: Sequence[_Named], finish: Callable[[ListedFile], IndexFile]
+    ) -> PackageRelease:
         ranks = filename_ranks(self.environment)
         python = self.environment.python
         fitting = [one for one in files if (ranks[one.tag] is not None if one.tag else self.allow_sdist)]
@@ -74,7 +121,7 @@ class Selection(Struct, frozen=True, kw_only=True):
         stated = next((text for one in fitting or files if (text := one.file.requires_python)), "")
         requires_python = " ".join(stated.split())  # words of the index, which must not pass for lines of this program
         if in_time:
-            file = in_time[0].file if len(in_time) == 1 else _best(in_time, ranks)
+            file = finish(in_time[0].file if len(in_time) == 1 else _best(in_time, ranks))
             why_not = "" if file.yanked is None else f"yanked: {file.yanked}" if file.yanked else "yanked"
             return PackageRelease(name=name, version=version, file=file, why_not=why_not, requires_python=requires_python)
         if any(moment(one.file.upload_time) is not None for one in installable):
@@ -107,7 +154,7 @@ class Selection(Struct, frozen=True, kw_only=True):
             return False
         return takes_python(named.file.requires_python, self.environment.python) and self._is_in_time(named.file)
 
-    def _is_in_time(self, file: IndexFile) -> bool:
+    def _is_in_time(self, file: ListedFile) -> bool:
         """Whether a file is shown to be old enough: a mirror may know the upload times of older files only.
 
         With `accepts_undated` one without a time is taken, and reported as unverified elsewhere.
@@ -118,7 +165,7 @@ class Selection(Struct, frozen=True, kw_only=True):
         return self.accepts_undated if uploaded is None else uploaded < cutoff(self.exclude_newer)
 
 
-def _by_version(name: NormalizedName, files: Iterable[IndexFile]) -> dict[Version, list[_Named]]:
+def _by_version(name: NormalizedName, files: Iterable[ListedFile]) -> dict[Version, list[_Named]]:
     """Return the files of each version, in their order; spellings of one version (`1.0`, `1.0.0`) are one."""
     versions: dict[Version, list[_Named]] = {}
     spelled: dict[str, list[_Named]] = {}
@@ -136,18 +183,19 @@ def _by_version(name: NormalizedName, files: Iterable[IndexFile]) -> dict[Versio
     return versions
 
 
-def _refuse_undated(files: Sequence[IndexFile]) -> None:
+def _refuse_undated(files: Sequence[ListedFile], finish: Callable[[ListedFile], IndexFile]) -> None:
     # A directory of wheels has no upload times at all, and is no index that ought to have them.
     listed = [file for file in files if file.index != FIND_LINKS]
     if listed and all(moment(file.upload_time) is None for file in listed):
+        first = finish(listed[0])
         raise UnavailableError(
-            f"index `{listed[0].index}` gives no upload times, so exclude-newer cannot be honoured",
-            causes=(f"`{listed[0].filename}` is listed without one",),
+            f"index `{first.index}` gives no upload times, so exclude-newer cannot be honoured",
+            causes=(f"`{first.filename}` is listed without one",),
             hints=("leave exclude-newer out, or use an index that gives upload times",),
         )
 
 
-def _best(files: Sequence[_Named], ranks: Mapping[str, int | None]) -> IndexFile:
+def _best(files: Sequence[_Named], ranks: Mapping[str, int | None]) -> ListedFile:
     def preference(position: int) -> tuple[bool, bool, int, tuple[int, str], int]:
         tag, build, file = files[position]
         rank = ranks[tag] if tag else None

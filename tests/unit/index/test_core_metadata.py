@@ -32,7 +32,7 @@ Dynamic: License-File
 
 
 def test_the_fields_are_those_packaging_reads() -> None:
-    metadata = parse_metadata(HEADER + b"\nRequires-Dist: not-a-field, this is the description\n", "demo.whl")
+    metadata = parse_metadata(HEADER + b"\nRequires-Dist: not-a-field, this is the description\n")
     assert metadata == CoreMetadata(
         name="demo",
         version="1.0",
@@ -49,12 +49,12 @@ def test_the_fields_are_those_packaging_reads() -> None:
     "content", [b"", b"\n\n", b"no colon here\n continued", b"\xff\xfe\x00", b" continuation of nothing\n"]
 )
 def test_what_is_no_metadata_says_nothing(content: bytes) -> None:
-    assert parse_metadata(content, "demo.whl") == CoreMetadata()
+    assert parse_metadata(content) == CoreMetadata()
 
 
 def test_windows_line_ends_are_line_ends() -> None:
     windows = HEADER.replace(b"\n", b"\r\n") + b"\r\nRequires-Dist: description\r\n"
-    assert parse_metadata(windows, "demo.whl").requires == parse_metadata(HEADER, "demo.whl").requires
+    assert parse_metadata(windows).requires == parse_metadata(HEADER).requires
 
 
 def test_a_wheel_gives_its_own_metadata() -> None:
@@ -62,13 +62,14 @@ def test_a_wheel_gives_its_own_metadata() -> None:
     assert wheel_metadata(io.BytesIO(content), filename).requires == ("other",)
 
 
-def test_requirements_of_another_encoding_are_not_read_as_none() -> None:
-    with pytest.raises(UnusableMetadataError, match=r"^`demo\.whl` has requirements that are not UTF-8$"):
-        parse_metadata(HEADER + "Requires-Dist: caf\u00e9\n".encode("latin-1"), "demo.whl")
+def test_a_line_that_is_no_field_hides_no_requirement_below_it() -> None:
+    """As in wheels of old tools, whose licence texts are not indented."""
+    header = b"Metadata-Version: 2.1\nLicense: MIT\nCopyright (c) 2011\nPermission is granted.\nRequires-Dist: other\n"
+    assert parse_metadata(header).requires == ("other",)
 
 
 def test_the_first_requirement_that_is_none_is_kept() -> None:
-    assert parse_metadata(b"Metadata-Version: 2.1\nRequires-Dist: fine\nRequires-Dist: a b\n", "demo.whl").invalid == "a b"
+    assert parse_metadata(b"Metadata-Version: 2.1\nRequires-Dist: fine\nRequires-Dist: a b\n").invalid == "a b"
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 not a zip", b"<html></html>"])

@@ -39,12 +39,12 @@ PAGE = "https://evil.example/simple/demo/"
 
 
 def html(text: str) -> tuple[IndexFile, ...]:
-    return parse_project_page(text.encode(), content_type="text/html", url=PAGE, index="evil")
+    return parse_project_page(text.encode(), content_type="text/html", url=PAGE, index="evil").finished()
 
 
 def json_files(**entry: object) -> tuple[IndexFile, ...]:
     page = {"meta": {"api-version": "1.1"}, "files": [{"filename": "demo-1.0.tar.gz", "url": "demo-1.0.tar.gz", **entry}]}
-    return parse_project_page(json.dumps(page).encode(), content_type=JSON, url=PAGE, index="evil")
+    return parse_project_page(json.dumps(page).encode(), content_type=JSON, url=PAGE, index="evil").finished()
 
 
 @pytest.mark.parametrize("base", ["file:///etc/", "FILE:///etc/", "file://localhost/etc/"])
@@ -259,7 +259,7 @@ def test_a_redirect_leads_to_no_file_of_this_machine(quiet: IndexSettings, place
 @pytest.mark.parametrize("body", [b"[" * 200_000, b'{"meta":' * 100_000, b'{"files":[' + b"{" * 100_000])
 def test_json_of_any_depth_is_no_page(body: bytes) -> None:
     with pytest.raises(UnavailableError, match="not a project page"):
-        parse_project_page(body, content_type=JSON, url=PAGE, index="evil")
+        parse_project_page(body, content_type=JSON, url=PAGE, index="evil").finished()
 
 
 @pytest.mark.parametrize(

@@ -18,12 +18,12 @@ JSON = "application/vnd.pypi.simple.v1+json"
 
 
 def html(text: str, url: str = URL) -> tuple[IndexFile, ...]:
-    return parse_project_page(text.encode(), content_type="text/html", url=url, index="main")
+    return parse_project_page(text.encode(), content_type="text/html", url=url, index="main").finished()
 
 
 def from_json(*files: Any, version: str = "1.1") -> tuple[IndexFile, ...]:  # noqa: ANN401 - malformed entries on purpose
     page = {"meta": {"api-version": version}, "name": "demo", "files": list(files)}
-    return parse_project_page(json.dumps(page).encode(), content_type=JSON, url=URL, index="main")
+    return parse_project_page(json.dumps(page).encode(), content_type=JSON, url=URL, index="main").finished()
 
 
 def test_an_anchor_gives_everything_the_simple_api_knows() -> None:
@@ -252,7 +252,7 @@ def test_an_entry_of_json_gives_what_is_right_in_it(changes: dict[str, object], 
 def test_everything_else_on_a_page_of_json_is_passed_over() -> None:
     extras = {"meta": {"api-version": "1.4", "project-status": "active", "_last-serial": 1}, "versions": ["1.0"]}
     body = json.dumps({**extras, "files": [ENTRY]}).encode()
-    assert parse_project_page(body, content_type=JSON, url=URL, index="main") == (PLAIN,)
+    assert parse_project_page(body, content_type=JSON, url=URL, index="main").finished() == (PLAIN,)
 
 
 def test_an_anchor_names_where_its_provenance_is() -> None:
