@@ -73,7 +73,7 @@ class NeedChecker:
             yield from self._condition(file, (*path, component), component, value)
 
     def guards(self, file: Parsed[BaseModel], path: KeyPath, guards: Needs) -> Iterator[Mistake]:
-        """Mistakes of a rule's `on`: only facts of the host and the wish, which are settled before solving starts."""
+        """Mistakes of a rule's `on`: only facts of the host and the request, which are settled before solving starts."""
         for component, value in guards.items():
             entry = self._components.get(component)
             if component not in NAMED_GUARDS and (entry is None or not entry.virtual):

@@ -1,4 +1,4 @@
-"""What a rule may depend on: facts of the host and the wish, settled before solving starts."""
+"""What a rule may depend on: facts of the host and the request, settled before solving starts."""
 
 from __future__ import annotations
 

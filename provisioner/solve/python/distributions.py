@@ -202,7 +202,7 @@ class DistributionFacts:
 
         What links CUDA and is on the default index alone was compiled for another build of these.
         """
-        platform = self._problem.wish.platform
+        platform = self._problem.request.platform
         return frozenset(
             release.version
             for release in self._problem.matrix.components[PYTORCH.name].releases
@@ -283,7 +283,7 @@ def _package(candidate: Candidate, row: ImpliedNeed, needed: tuple[str, str], *,
 
 def _holds(problem: Problem, row: DistributionLimit) -> bool:
     """Whether a limit is about PyTorch and binds on some host of the target."""
-    hosts = problem.wish.hosts or (NOBODY,)
+    hosts = problem.request.hosts or (NOBODY,)
     return row.when.component == PYTORCH.name and any(problem.needs.guards.hold(row.guards, target) for target in hosts)
 
 
