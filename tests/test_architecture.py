@@ -66,8 +66,9 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
 
 READING_ORDER: dict[str, tuple[str, ...]] = {
     "index": (
-        *("address", "model", "markers", "memo", "offline", "activity", "reference"),
-        *("store", "http", "routing", "metadata", "pages", "places", "ahead", "client", "registry"),
+        *("address", "model", "markers", "settings", "routing", "once", "activity", "cache", "pruning"),
+        *("http", "metadata", "pages", "find_links", "direct_reference", "direct", "dependency_confusion"),
+        *("prefetch", "client", "image_registry"),
     ),
     "solve": (
         *("requirement", "stack"),

@@ -17,9 +17,8 @@ from provisioner.grounds.choice import Notice as Caution
 from provisioner.grounds.doubt import UnpinnedImage
 from provisioner.grounds.notice import MissingDetails, NoDigest, Told, UnknownUpgrade, UnusedPreference
 from provisioner.index.address import public_url
+from provisioner.index.image_registry import ImageReference, resolve_digest
 from provisioner.index.model import DIRECT_PATH, DIRECT_URL, FIND_LINKS, Environment
-from provisioner.index.reference import ImageReference
-from provisioner.index.registry import resolve_digest
 from provisioner.lock.another_index import as_before, moved_to_another
 from provisioner.lock.asked import asked
 from provisioner.lock.create import create_lock, local_files
@@ -41,8 +40,8 @@ if TYPE_CHECKING:
 
     from provisioner.grounds.notice import Notice
     from provisioner.index.client import PackageIndex
-    from provisioner.index.http.settings import IndexSettings
     from provisioner.index.model import IndexFile
+    from provisioner.index.settings import IndexSettings
     from provisioner.lock.model import Lock
     from provisioner.lock.origin import Identities
     from provisioner.solve.problem import Problem
@@ -270,18 +269,19 @@ def _installer(job: Job, stack: Stack, session: Session) -> IndexFile:
     locked = earlier.version if earlier is not None and not job.earlier.may_move(INSTALLER) else ""
     release = next((one for one in usable if str(one.version) == locked), usable[0])
     assert release.file is not None, "a usable release has a file"
-    told = {INSTALLER} if earlier is not None and earlier.file.url == public_url(release.file.url) else ()
-    session.tell(*map(Told, source.doubts(source.unclaimed({release.name: release.file}), told=told)))
+    reported = {INSTALLER} if earlier is not None and earlier.file.url == public_url(release.file.url) else ()
+    chosen = source.unpinned({release.name: release.file})
+    session.tell(*map(Told, source.confusion_warnings(chosen, reported=reported)))
     return release.file
 
 
 def _of_indexes(job: Job, stack: Stack, source: PackageIndex) -> Iterator[str]:
     """Yield what to say of where packages come from: other tools, another index than before, the order of the indexes alone."""
     files = {canonicalize_name(package.name): package.file for package in stack.packages}
-    chosen = source.unclaimed(files)
+    chosen = source.unpinned(files)
     yield from _told_of_other_sources(job)
     yield from moved_to_another(chosen, job.earlier.lock, stack.platform)
-    yield from source.doubts(chosen, told=as_before(chosen, job.earlier.lock, stack.platform))
+    yield from source.confusion_warnings(chosen, reported=as_before(chosen, job.earlier.lock, stack.platform))
 
 
 def _told_of_other_sources(job: Job) -> Iterator[str]:
