@@ -92,19 +92,28 @@ class Completed(Struct, frozen=True, kw_only=True):
 
 
 class Solution(Struct, frozen=True, kw_only=True):
-    """A locked target: its stacks, one a platform, the lock, and the files to write, by their paths from `folder`.
+    """A locked target: its stacks, one a platform, the lock, and the files to write, by their paths from the folder of the job.
 
     `texts` are the lock and what is rendered from it; `wheels` are files of this machine that the lock refers to, and where
     they lie now. `notices` are what a user should hear although the work went on.
     """
 
+    job: Job
     stacks: tuple[Stack, ...]
     lock: Lock
-    folder: Path
     texts: Mapping[Path, bytes]
     wheels: Mapping[Path, Path]
-    target: str = ""
     notices: tuple[Notice, ...] = ()
+
+    @property
+    def target(self) -> str:
+        """The name of the target; "" of a spec with one."""
+        return self.job.inputs.target
+
+    @property
+    def verdict(self) -> str:
+        """`yes`, or `unverified` where that of any platform's stack is."""
+        return "unverified" if any(stack.doubts for stack in self.stacks) else "yes"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -113,9 +122,11 @@ class Solution(Struct, frozen=True, kw_only=True):
         return tuple(f"{self.target}/{path}" if self.target else path for path in paths)
 
     def write(self) -> tuple[Path, ...]:
-        """Write every file, all or none, and return their paths; raises `FileError`."""
-        wheels = {self.folder / path: source.read_bytes() for path, source in self.wheels.items()}
-        contents = {**wheels, **{self.folder / path: text for path, text in self.texts.items()}}
+        """Write every file, all or none, and return their paths; raises `FileError`, and `UsageError` over files of others."""
+        require_place(self.job)
+        folder = self.job.folder
+        wheels = {folder / path: source.read_bytes() for path, source in self.wheels.items()}
+        contents = {**wheels, **{folder / path: text for path, text in self.texts.items()}}
         write_together(contents)
         return tuple(contents)
 
@@ -156,12 +167,11 @@ def solve_job(job: Job, session: Session) -> Solution:
     lock = assemble(job, completed)
     wheels = {Path(path): source for path, source in local_files(list(stacks), installer=_installers(completed)).items()}
     return Solution(
+        job=job,
         stacks=stacks,
         lock=lock,
-        folder=job.folder,
         texts=_texts(job, lock),
         wheels=wheels,
-        target=job.inputs.target,
         notices=(*job.notices, *session.notices),
     )
 
