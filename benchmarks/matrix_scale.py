@@ -39,7 +39,7 @@ COUNT = """\
 import sys
 from pathlib import Path
 from provisioner.matrix.cache import cached_matrix
-from provisioner.matrix.count import count
+from provisioner.matrix.lint import count
 print(count(cached_matrix(Path(sys.argv[1]))).rows)
 """
 

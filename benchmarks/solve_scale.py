@@ -195,7 +195,7 @@ def _problem(axis: str, size: int, question: str) -> tuple[Matrix, Wish]:
 
 def _older(component: Component, factor: int) -> Component:
     """A component with more releases, all older than those it has; names and compute capabilities have no age."""
-    if component.is_named or component.name == "gpu":
+    if component.named or component.name == "gpu":
         return component
     copies = [_renumbered(release, number) for number in range(1, factor) for release in component.releases]
     return replace(component, releases=(*component.releases, *copies))

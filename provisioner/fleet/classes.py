@@ -94,7 +94,7 @@ def fold(listed: Iterable[ListedHost]) -> Iterator[HostClass]:
 
 def indistinguishable(classes: Iterable[HostClass], matrix: Matrix, wish: Wish) -> tuple[HostClass, ...]:
     """Classes that no requirement can tell apart as one: they differ in what nothing of this wish reads."""
-    guarded = {guard.component for rule in matrix.rules for guard in rule.guards}
+    guarded = {guard.component for rule in matrix.rules for guard in rule.on}
     read = tuple(name for name in FACTS if name in guarded or binds(name, wish))
     same: dict[tuple[object, ...], list[HostClass]] = {}
     for one in classes:

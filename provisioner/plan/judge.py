@@ -138,7 +138,7 @@ class Judge:
         if found is not None or (key.component == "macos" and "+" not in value):
             return found
         component = self.matrix.components.get(key.component)
-        is_named = (component is not None and component.is_named) or value == ABSENT
+        is_named = (component is not None and component.named) or value == ABSENT
         return Candidate(key, Version.named(value) if is_named else Version.parse(value), value)
 
     def unmet(self, machine: Machine, facts: Mapping[str, str], software: Software) -> tuple[Requirement, ...]:
@@ -190,7 +190,7 @@ class Judge:
         if facts.get(TOOLKIT) != ABSENT or not software.is_known or self._toolkit is None:
             return
         if wish.runs == "container" and wish.accelerator == "cuda":
-            cited = "; ".join(str(self.matrix.citations[one]) for one in self._toolkit.sources if one in self.matrix.citations)
+            cited = "; ".join(str(self.matrix.citations[one]) for one in self._toolkit.source if one in self.matrix.citations)
             text = "containers reach the GPU through the NVIDIA Container Toolkit, and none is installed"
             origin = Origin("rule", TOOLKIT, f"failure {TOOLKIT_MISSING}", text, cited)
             yield Requirement(Key(TOOLKIT, machine.label), Within(Range.parse(">=1")), origin)

@@ -46,7 +46,7 @@ def read(path: Path) -> dict[str, Any]:
     return dict(plan)
 
 
-def parsed(model: Any, data: object) -> Any:  # noqa: ANN401 - one of two pydantic models
+def parsed(model: Any, data: object) -> Any:  # noqa: ANN401 - one of two models
     return decode(json.dumps(data, default=str), type=model)
 
 

@@ -231,7 +231,7 @@ def stands_in(need: str, stated: list[str]) -> bool:
 
 
 def needs_of(release: Release, builds: tuple[Build, ...]) -> tuple[Need, ...]:
-    return (*release.needs, *(need for build in builds for need in build.needs))
+    return (*release.requires, *(need for build in builds for need in build.requires))
 
 
 def rows(matrix: Matrix, name: str, labels: str) -> Iterator[tuple[Release, tuple[Build, ...]]]:

@@ -100,7 +100,7 @@ def builds() -> Iterator[tuple[str, str, str, str]]:
 
 
 def _parts(release: Release, build: Build) -> tuple[str, ...]:
-    needs = (*release.needs, *build.needs)
+    needs = (*release.requires, *build.requires)
     return tuple(
         f"{one.component} {one}" for one in needs if one.component in {"cuda", "cudnn", "nccl", "tensorrt", "gpu", "driver"}
     )
@@ -153,7 +153,7 @@ def pinned(build: tuple[str, str, str, str], policy: str) -> tuple[str, tuple[Ca
 
 def parts_of(pins: Mapping[Key, Candidate]) -> tuple[Candidate, ...]:
     """What is in an image: neither the host's own components nor the base, whose gate is replaced."""
-    outside = {name for name, one in MATRIX.components.items() if one.is_virtual or name == "image"}
+    outside = {name for name, one in MATRIX.components.items() if one.virtual or name == "image"}
     return tuple(one for one in pins.values() if one.key.component in MATRIX.components and one.key.component not in outside)
 
 

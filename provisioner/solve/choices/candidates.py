@@ -46,14 +46,14 @@ def candidates_of(component: Component, wish: Wish, key: Key | None = None) -> t
             # Another accelerator is another wish: it is neither chosen nor held against this one.
             if build.accelerator not in {"", accelerator}:
                 continue
-            if build.is_compiled and not (may_compile or _is_named(component, build, wish)):
+            if build.compiled and not (may_compile or _is_named(component, build, wish)):
                 continue
             version = Version.parse(f"{release.version}+{build.name}")
             label = str(version) if component.name in LABELLED_BUILDS else str(release.version)
             found.append(Candidate(key, version, label, (release, build)))
     found = _of_own_platform(component, found, wish.platform)
-    if not component.is_named:
-        is_oldest = wish.spec.policy.strategy == "oldest" and not component.is_virtual
+    if not component.named:
+        is_oldest = wish.spec.policy.strategy == "oldest" and not component.virtual
         found.sort(key=preference, reverse=True)
         if is_oldest:
             found.sort(key=lambda candidate: candidate.version)
@@ -109,7 +109,7 @@ def _may_compile(component: Component, wish: Wish) -> bool:
         return True
     accelerator = wish.accelerator
     return not any(
-        not build.is_compiled and build.accelerator == accelerator and _serves(release, build, wish.platform)
+        not build.compiled and build.accelerator == accelerator and _serves(release, build, wish.platform)
         for release in component.releases
         for build in release.builds
     )
@@ -130,4 +130,4 @@ def preference(candidate: Candidate) -> tuple[Version, bool, Version]:
     """Newest release first; of its builds the index default first (one index, what everybody tests), then newer CUDA, ROCm."""
     release, build = candidate.subject
     number = _NUMBER.search(build.name) if build is not None else None
-    return release.version, build is not None and build.is_default, Version.parse(number[0] if number else "0")
+    return release.version, build is not None and build.default, Version.parse(number[0] if number else "0")

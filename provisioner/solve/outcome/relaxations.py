@@ -130,7 +130,7 @@ def _patched(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Rela
 
 
 def _cited(citations: Mapping[str, Citation], rows: tuple[PatchedKernels, ...]) -> str:
-    keys = dict.fromkeys(key for row in rows for key in row.sources)
+    keys = dict.fromkeys(key for row in rows for key in row.source)
     return "; ".join(str(citations[key]) for key in keys if key in citations)
 
 
@@ -176,7 +176,7 @@ def _undated_file(key: Key, candidate: Candidate) -> Iterator[str]:
 def _compiled(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Relaxation]:
     for name in FRAMEWORKS:
         candidate = pins.get(Key(name))
-        if candidate is not None and candidate.subject[1] is not None and candidate.subject[1].is_compiled:
+        if candidate is not None and candidate.subject[1] is not None and candidate.subject[1].compiled:
             text = f"{name} {candidate.label} is compiled from source: no binary is published"
             yield Relaxation(name="compiled-from-source", component=name, text=text, where=_where(universe, candidate))
 

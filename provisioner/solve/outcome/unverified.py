@@ -75,7 +75,7 @@ def _unmeasured(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[s
 def _compiled(pins: Mapping[Key, Candidate]) -> Iterator[str]:
     for name in FRAMEWORKS:
         candidate = pins.get(Key(name))
-        if candidate is not None and candidate.subject[1] is not None and candidate.subject[1].is_compiled:
+        if candidate is not None and candidate.subject[1] is not None and candidate.subject[1].compiled:
             part = "pytorch_build" if name == "pytorch" else name
             yield f"{part}: {name} {candidate.label} is compiled from source: no binary is published"
 
@@ -83,7 +83,7 @@ def _compiled(pins: Mapping[Key, Candidate]) -> Iterator[str]:
 def _overridden(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[str]:
     devices = {candidate.label for key, candidate in pins.items() if key.component == "gpu"}
     for row in overrides(universe, pins):
-        settings = " ".join(f"{name}={value}" for name, value in row.variables)
+        settings = " ".join(f"{name}={value}" for name, value in sorted(row.set.items()))
         passing = ", ".join(gfx for gfx in row.gfx if gfx in devices)
         yield f"gpu: {passing} runs code for {row.runs_as} with {settings}, which nobody supports: {row.because}"
 
@@ -208,7 +208,7 @@ def _limited(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[str]
         if SpecifierSet(row.specifier).contains(chosen.pep440, prereleases=True):
             continue
         for target in problem.wish.hosts or (NOBODY,):
-            undecided = problem.needs.guards.open(row.guards, target)
+            undecided = problem.needs.guards.open(row.on, target)
             if undecided and _may_hold(undecided, target.label, universe, pins):
                 fact = undecided[0].component
                 missing = f"{fact}: {target.label} does not state it, so whether limit {row.name} holds is unknown"
@@ -245,7 +245,7 @@ def _flavours(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[str
     that the driver's release does not have at all, as an unguarded rule says, cannot be what runs.
     """
     rules = universe.problem.matrix.rules
-    never = {f"rule {rule.name}" for rule in rules if rule.when.component == "driver" and not rule.guards}
+    never = {f"rule {rule.name}" for rule in rules if rule.when.component == "driver" and not rule.on}
     for target in universe.problem.wish.hosts:
         driver = pins.get(Key("driver", target.label))
         if driver is None or target.host.driver is None or target.host.driver.module is not None:

@@ -18,8 +18,7 @@ from provisioner.solve.stack import Relaxation
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from provisioner.matrix.model import Matrix, Release
-    from provisioner.matrix.model_distributions import ImpliedNeed
+    from provisioner.matrix.model import ImpliedNeed, Matrix, Release
     from provisioner.matrix.need import Need
     from provisioner.solve.problem import Problem
 
@@ -46,7 +45,7 @@ def brought(matrix: Matrix, pins: Mapping[Key, Candidate]) -> Iterator[tuple[Can
     """Every chosen distribution that brings a CUDA, with what it brings."""
     for distribution in matrix.distributions:
         chosen = pins.get(Key(distribution.name, PACKAGE))
-        for row in distribution.implied if chosen is not None else ():
+        for row in distribution.implies if chosen is not None else ():
             if chosen is not None and row.brings and _specifier(row.versions).contains(chosen.pep440, prereleases=True):
                 yield from ((chosen, need) for need in row.brings)
 

@@ -209,7 +209,7 @@ class PackageWorld:
         """A build of another framework is installed by a requirement such as `jax[cuda12]`, at exactly its release."""
         release, build = candidate.subject
         name = candidate.key.component
-        if build is not None and build.is_compiled:
+        if build is not None and build.compiled:
             return _unpublished(candidate)
         wanted = install_requirement(name, str(release.version), build)
         text = f"{name} {candidate.label} is installed as {wanted}"
@@ -218,7 +218,7 @@ class PackageWorld:
 
     def its_wheel(self, candidate: Candidate) -> Requirement:
         """A PyTorch build is installed from its own wheel."""
-        if candidate.subject[1].is_compiled:
+        if candidate.subject[1].compiled:
             return _unpublished(candidate)
         text = f"pytorch {candidate.label} is installed from its wheel"
         origin = Origin("rule", "pytorch", "pytorch needs its wheel", text, candidate.subject[1].index)

@@ -109,7 +109,7 @@ class ImageGate:
         """Where the requirement of a base is written: the spec's line, or what the matrix cites."""
         if self._wish.spec.image.require is not None:
             return self._wish.place("image.require")
-        cited = (str(self._matrix.citations[source]) for source in image.sources if source in self._matrix.citations)
+        cited = (str(self._matrix.citations[source]) for source in image.source if source in self._matrix.citations)
         return "; ".join(cited) or "matrices/images.yaml"
 
     def judgements(self, image: ImageFacts, drivers: Mapping[str, str]) -> Iterator[tuple[TargetHost, Judgement]]:

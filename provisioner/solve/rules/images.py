@@ -38,7 +38,7 @@ def image_candidates(matrix: Matrix, wish: Wish, key: Key) -> tuple[tuple[Candid
     if kind is not None:
         return (), ()
     given = wish.spec.image
-    foreign = ImageFacts(reference=base, glibc="", cuda=given.cuda or "", require_cuda=given.require or "")
+    foreign = ImageFacts(reference=base, kind="", glibc="", cuda=given.cuda or "", require_cuda=given.require or "")
     unknown = f"glibc: the matrix does not know base image {base}, so its glibc and Python were not compared"
     return (_candidate(foreign, key),), (unknown,)
 
@@ -62,6 +62,6 @@ def _candidate(image: ImageFacts, key: Key) -> Candidate:
     python = image.python or image.apt_python
     if python:
         needs.append(Need(component="python", range=Range(), one_of=(Version.parse(python),)))
-    release = Release(version=Version.named(image.reference), needs=tuple(needs), sources=image.sources)
+    release = Release(version=Version.named(image.reference), requires=tuple(needs), source=image.source)
     build = Build(name=image.reference, platforms=image.platforms)
     return Candidate(key, Version.named(image.reference), image.reference, (release, build, image))

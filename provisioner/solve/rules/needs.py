@@ -92,12 +92,12 @@ class Needs:
             return
         release, build = candidate.subject[:2] if candidate.subject else (None, None)
         if release is not None and not self._is_virtual(candidate.key.component):
-            for need in (*release.needs, *(build.needs if build is not None else ())):
+            for need in (*release.requires, *(build.requires if build is not None else ())):
                 if need.component not in COMPILERS - {"xcode"}:  # macOS has no other compiler
                     yield from self._open(candidate, need, self._hosts, f"{_named(candidate)} needs {need.component} {need}")
         for rule in self._falling_under(candidate):
             hosts = self._where(candidate.key, rule)
-            for need in rule.needs:
+            for need in rule.require:
                 yield from self._open(candidate, need, hosts, f"rule {rule.name} needs {need.component} {need}")
             yield from self._undecided(candidate, rule)
 
@@ -113,7 +113,7 @@ class Needs:
             yield from self._declared(candidate, self._toolchain.needs(candidate, release))
             yield from self._platform(candidate, release.platforms)
         if build is not None:
-            yield from self._declared(candidate, build.needs)
+            yield from self._declared(candidate, build.requires)
             yield from self._platform(candidate, build.platforms)
             yield from self.devices.of(candidate, build, self._place(candidate))
         if component == "image":
@@ -145,7 +145,7 @@ class Needs:
         found = self._held.get((rule.name, subject.world))
         if found is None:  # whatever the candidate is; of many hosts this is asked for each of hundreds of candidates
             hosts = self._of(subject).items()
-            found = {label: target for label, target in hosts if self.guards.hold(rule.guards, target)}
+            found = {label: target for label, target in hosts if self.guards.hold(rule.on, target)}
             self._held[rule.name, subject.world] = found
         return found
 
@@ -158,7 +158,7 @@ class Needs:
     def _by_rule(self, candidate: Candidate, rule: Rule) -> Iterator[Requirement]:
         hosts = self._where(candidate.key, rule)
         chosen = self._on_a_choice(candidate.key, rule)
-        for need in rule.needs:
+        for need in rule.require:
             for key in self._reach(candidate.key, need.component):
                 if hosts and (not key.world or key.world in hosts):
                     yield self._required(candidate, rule, need, key)
@@ -172,14 +172,14 @@ class Needs:
         if found is None:
             found = {}
             for label, target in self._of(subject).items():
-                undecided = self.guards.open(rule.guards, target)
+                undecided = self.guards.open(rule.on, target)
                 if len(undecided) == 1 and is_chosen(undecided[0].component, self._wish):
                     found[Key(undecided[0].component, label)] = undecided[0]
             self._on_choices[rule.name, subject.world] = found
         return found
 
     def _required(self, candidate: Candidate, rule: Rule, need: Need, key: Key) -> Requirement:
-        place = self._matrix.positions.get(f"rule:{rule.name}", "") or _cited(self._matrix, rule.sources)
+        place = self._matrix.positions.get(f"rule:{rule.name}", "") or _cited(self._matrix, rule.source)
         text = f"{_named(candidate)} needs {need.component} {need}: {rule.because}"
         origin = Origin("rule", candidate.key.component, f"rule {rule.name}", text, f"rule {rule.name}, {place}")
         return Requirement(key, _test(need, candidate), origin)
@@ -198,13 +198,13 @@ class Needs:
     def _undecided(self, candidate: Candidate, rule: Rule) -> Iterator[Unstated]:
         """Rules that would bind if a host stated a fact of their guards; whether that matters depends on the answer."""
         for label, target in self._of(candidate.key).items():
-            guards = self.guards.open(rule.guards, target)
+            guards = self.guards.open(rule.on, target)
             if not guards or not all(binds(one.component, self._wish) for one in guards):
                 continue
             fact = next((one.component for one in guards if not is_chosen(one.component, self._wish)), guards[0].component)
             text = f"{fact}: {label} does not state it, so whether rule {rule.name} holds is unknown: {rule.because}"
             text += to_settle(fact, target.host)
-            for need in rule.needs:
+            for need in rule.require:
                 keys = [key for key in self._reach(candidate.key, need.component) if key.world in {"", label}]
                 for key in keys:
                     yield Unstated(fact, label, text, self._required(candidate, rule, need, key), guards=guards)
@@ -281,7 +281,7 @@ class Needs:
 
     def _is_virtual(self, component: str) -> bool:
         found = self._matrix.components.get(component)
-        return found is not None and found.is_virtual
+        return found is not None and found.virtual
 
     def _place(self, candidate: Candidate) -> str:
         name = candidate.key.component

@@ -21,8 +21,7 @@ from provisioner.versions import Version
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from provisioner.matrix.model import Matrix
-    from provisioner.matrix.model_distributions import SharedFile
+    from provisioner.matrix.model import Matrix, SharedFile
     from provisioner.solve.target import Wish
 
 FORBIDDEN = "shared-files"
@@ -56,12 +55,12 @@ def shared_file_domains(matrix: Matrix, wish: Wish) -> Iterator[tuple[Key, Calla
 
 def _binding(matrix: Matrix, wish: Wish) -> Iterator[SharedFile]:
     is_forbidden = FORBIDDEN in wish.spec.policy.forbid
-    return (row for row in matrix.shared_files if row.is_refused or is_forbidden)
+    return (row for row in matrix.shared_files if row.refused or is_forbidden)
 
 
 def _places(row: SharedFile) -> tuple[Candidate, ...]:
     names = [owner.distribution for owner in row.owners]
-    labels = names if row.is_refused else [*names, SEVERAL]
+    labels = names if row.refused else [*names, SEVERAL]
     return tuple(Candidate(key_of(row), Version.named(label), label, None) for label in labels)
 
 
@@ -118,7 +117,7 @@ def runtime_needs(matrix: Matrix, candidate: Candidate) -> Iterator[Requirement]
     major = candidate.version.release[0] if candidate.version.release else 0
     for row in matrix.shared_files if major >= WHEELS_SINCE else ():
         owner = next((one for one in row.owners if one.distribution == f"nvidia-{row.name}-cu{major}"), None)
-        if row.name in OF_EVERY_FRAMEWORK and owner is not None and row.is_refused:
+        if row.name in OF_EVERY_FRAMEWORK and owner is not None and row.refused:
             framework = candidate.key.slot
             subject = f"cuda {candidate.label}{f' of {framework}' if framework else ''} comes with {owner.distribution}, which"
             where = f"{place_of(row, matrix.positions)}: {row.because}"
@@ -128,7 +127,7 @@ def runtime_needs(matrix: Matrix, candidate: Candidate) -> Iterator[Requirement]
 
 
 def _takes(row: SharedFile, name: str, subject: str, *, positions: Mapping[str, str]) -> Requirement:
-    labels = frozenset({name} if row.is_refused else {name, SEVERAL})
+    labels = frozenset({name} if row.refused else {name, SEVERAL})
     # The reason is told once, with the place, and not of each owner.
     where = f"{place_of(row, positions)}: {row.because}"
     origin = Origin("rule", name, f"shared file {row.name}", f"{subject} writes files such as {row.path}", where)
@@ -143,7 +142,7 @@ def place_of(row: SharedFile, positions: Mapping[str, str]) -> str:
 def shared_file_relaxations(matrix: Matrix, pins: Mapping[Key, Candidate]) -> Iterator[Relaxation]:
     """Files that several chosen distributions write and that no row refuses."""
     for row in matrix.shared_files:
-        if row.is_refused:
+        if row.refused:
             continue
         chosen = [
             candidate

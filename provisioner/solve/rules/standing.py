@@ -147,7 +147,7 @@ class Standing:
     def _where(self, candidate: Candidate) -> str:
         image = _image(candidate)
         if image is not None:
-            return "; ".join(str(self._matrix.citations[key]) for key in image.sources[-1:] if key in self._matrix.citations)
+            return "; ".join(str(self._matrix.citations[key]) for key in image.source[-1:] if key in self._matrix.citations)
         name = candidate.key.component
         release = self._release(candidate)
         place = self._matrix.positions.get(f"{name}=={release.version}", "") if release is not None else ""

@@ -22,15 +22,15 @@ def small() -> Matrix:
         },
     )
     gpus = (
-        Gpu(name="NVIDIA A100", compute_capability="8.0", kind="datacenter"),
-        Gpu(name="NVIDIA A100 80GB", compute_capability="8.0", kind="datacenter"),
-        Gpu(name="NVIDIA GeForce GTX 1080", compute_capability="6.1", kind="geforce"),
-        Gpu(name="NVIDIA GeForce GTX 1080 Ti", compute_capability="6.1", kind="geforce"),
-        Gpu(name="NVIDIA Tesla Twin", compute_capability="6.1"),
-        Gpu(name="NVIDIA Quadro Twin", compute_capability="8.0"),
-        Gpu(name="NVIDIA T400", compute_capability="7.5"),
-        Gpu(name="Tesla T4", compute_capability="7.5"),
-        Gpu(name="AMD Instinct MI300X", compute_capability="", gfx="gfx942"),
+        Gpu(name="NVIDIA A100", architecture="", compute_capability="8.0", kind="datacenter"),
+        Gpu(name="NVIDIA A100 80GB", architecture="", compute_capability="8.0", kind="datacenter"),
+        Gpu(name="NVIDIA GeForce GTX 1080", architecture="", compute_capability="6.1", kind="geforce"),
+        Gpu(name="NVIDIA GeForce GTX 1080 Ti", architecture="", compute_capability="6.1", kind="geforce"),
+        Gpu(name="NVIDIA Tesla Twin", architecture="", compute_capability="6.1"),
+        Gpu(name="NVIDIA Quadro Twin", architecture="", compute_capability="8.0"),
+        Gpu(name="NVIDIA T400", architecture="", compute_capability="7.5"),
+        Gpu(name="Tesla T4", architecture="", compute_capability="7.5"),
+        Gpu(name="AMD Instinct MI300X", architecture="", compute_capability="", gfx="gfx942"),
     )
     from msgspec.structs import replace
 

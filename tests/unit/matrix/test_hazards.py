@@ -42,7 +42,7 @@ def load(directory: Path, hazards: str = HAZARDS) -> Matrix:
 def test_a_matrix_holds_its_shared_files(tmp_path: Path) -> None:
     matrix = load(tmp_path)
     (row,) = matrix.shared_files
-    assert (row.name, row.path, row.is_refused, row.because) == ("nccl", "nvidia/nccl/lib/libnccl.so.2", True, "of its name")
+    assert (row.name, row.path, row.refused, row.because) == ("nccl", "nvidia/nccl/lib/libnccl.so.2", True, "of its name")
     assert [(one.distribution, one.versions, one.content) for one in row.owners] == [
         ("nccl-a", "", HASHES[0]),
         ("nccl-b", ">=2", HASHES[1]),
@@ -96,4 +96,4 @@ def test_every_shipped_row_is_measured_and_no_distribution_owns_a_file_twice() -
         names = [one.distribution for one in row.owners]
         assert len(set(names)) == len(names) > 1, row.name
         assert len({one.content for one in row.owners}) == len(names), row.name
-        assert any(matrix.citations[key].measured for key in row.sources), row.name
+        assert any(matrix.citations[key].measured for key in row.source), row.name

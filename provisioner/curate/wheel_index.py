@@ -63,7 +63,7 @@ class Wheel(Struct, frozen=True, kw_only=True):
         return tuple(self.tag.split("-")[2].split("."))
 
 
-class Shelf:
+class WheelIndex:
     """Reads projects of the first configured index that knows them. Use as a context manager.
 
     `tick` is told the file that is read next, for progress; `fetched` is what came over the network, in bytes.
@@ -157,7 +157,7 @@ class Shelf:
     def side_by_side(self, read: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
         """What `read` returns for each item, in their order; raises what the first failing read raises."""
         wanted = list(items)
-        with ThreadPoolExecutor(self._workers, thread_name_prefix="shelf") as pool:
+        with ThreadPoolExecutor(self._workers, thread_name_prefix="wheel-index") as pool:
             try:
                 return list(pool.map(read, wanted))
             except BaseException:
