@@ -12,7 +12,6 @@ in it, the spec, the hosts, and what must come out:
 from __future__ import annotations
 
 import json
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,25 +20,19 @@ from msgspec.json import decode
 from ruamel.yaml import YAML
 
 from provisioner.host.model import Host
-from provisioner.matrix.load import load_matrix
 from provisioner.solve.explain.words import conflict_lines
 from provisioner.solve.joint import NoStackError, solve_system
 from provisioner.solve.problem import join
 from provisioner.solve.target import TargetHost, Wish
 from provisioner.spec.model import Spec
+from tests.shipped import shipped
 
 if TYPE_CHECKING:
-    from provisioner.matrix.model import Matrix
     from provisioner.solve.stack import Stack
 
 HERE = Path(__file__).parent
 LEAST = 60
 """How many cases of each kind there are at least."""
-
-
-@cache
-def shipped() -> Matrix:
-    return load_matrix()
 
 
 def read(kind: str) -> list[dict[str, Any]]:

@@ -7,7 +7,6 @@ writes more (`text`, `why`), by that too. A host that falls out is compared by t
 from __future__ import annotations
 
 import json
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,26 +16,20 @@ from msgspec.structs import replace
 from ruamel.yaml import YAML
 
 from provisioner.host.model import Host
-from provisioner.matrix.load import load_matrix
 from provisioner.plan.judge import Aim
 from provisioner.plan.model import Question
 from provisioner.plan.plan import make_plan
 from provisioner.solve.target import TargetHost, Wish
 from provisioner.spec.model import Spec
+from tests.shipped import shipped
 
 if TYPE_CHECKING:
-    from provisioner.matrix.model import Matrix
     from provisioner.plan.model import HostPlan, Step
 
 HERE = Path(__file__).parent
 PLANS = sorted(HERE.rglob("*.yaml"))
 KEYS = {"description", "source", "spec", "to", "today", "hosts", "keep", "may_change", "expected"}
 OF_HOSTS = {"steps", "falls_out", "last", "until", "why", "text", "details", "notes", "unverified"}
-
-
-@cache
-def shipped() -> Matrix:
-    return load_matrix()
 
 
 def read(path: Path) -> dict[str, Any]:

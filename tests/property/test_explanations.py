@@ -11,7 +11,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from provisioner.matrix.load import load_matrix
 from provisioner.solve.explain.conflict import explain_conflict
 from provisioner.solve.explain.words import MOST_LINES, conflict_lines
 from provisioner.solve.joint import NoStackError, solve_system
@@ -20,6 +19,7 @@ from provisioner.solve.search.universe import Universe
 from provisioner.versions import Range, Version
 from tests import oracle, small
 from tests.random_wishes import wishes
+from tests.shipped import shipped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -167,7 +167,7 @@ def test_nothing_is_blamed_that_the_conflict_does_without(problem: tuple[Table, 
 @pytest.fixture(scope="module")
 def conflicts() -> list[Conflict]:
     """What random wishes over the shipped matrix come to."""
-    matrix = load_matrix()
+    matrix = shipped()
     found = []
     for wish in wishes(matrix, seed=7, count=100):
         try:
@@ -203,7 +203,7 @@ DECLARED = re.compile(
 
 def test_what_is_said_of_releases_of_the_shipped_matrix_stands_in_it(conflicts: list[Conflict]) -> None:
     """Read from the words, against the rows of the matrix: each release and build in a span has such a need."""
-    matrix = load_matrix()
+    matrix = shipped()
     checked = 0
     for conflict in conflicts:
         for member in conflict.members:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from contextlib import ExitStack
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,6 @@ from ruamel.yaml import YAML
 from provisioner.host.model import Host
 from provisioner.index.client import PackageIndex
 from provisioner.index.http.settings import IndexLocation, IndexSettings
-from provisioner.matrix.load import load_matrix
 from provisioner.solve.explain.words import conflict_lines
 from provisioner.solve.joint import NoStackError, solve_joint, solve_system
 from provisioner.solve.problem import join
@@ -28,19 +26,14 @@ from provisioner.solve.target import TargetHost, Wish
 from provisioner.spec.model import Spec
 from tests.lock_examples import lock_of
 from tests.loopback_index import LoopbackIndex
+from tests.shipped import shipped
 from tests.standard_lock import assert_selects_its_stacks
 
 if TYPE_CHECKING:
-    from provisioner.matrix.model import Matrix
     from provisioner.solve.stack import Stack
 
 HERE = Path(__file__).parent
 SCENARIOS = sorted(path for path in HERE.rglob("*.yaml"))
-
-
-@cache
-def shipped() -> Matrix:
-    return load_matrix()
 
 
 def read(path: Path) -> dict[str, Any]:

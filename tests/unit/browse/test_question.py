@@ -6,8 +6,8 @@ import pytest
 
 from provisioner.browse.question import component_named, matching, newest_of_series, product, read_question
 from provisioner.errors import UsageError
-from provisioner.matrix.load import load_matrix
 from provisioner.matrix.model import Gpu, Matrix
+from tests.shipped import shipped
 from tests.small import matrix
 
 
@@ -132,7 +132,7 @@ def test_a_component_by_its_distribution_and_a_typo() -> None:
 
 
 def test_of_a_wanted_build_only_that_is_left() -> None:
-    made = load_matrix()
+    made = shipped()
     (release,) = matching(made.components["pytorch"], read_question(made, ["pytorch==2.7.1+cu126"]).facts[0])
     assert [build.name for build in release.builds] == ["cu126"]
     assert matching(made.components["pytorch"], read_question(made, ["pytorch==2.7.1+cu999"]).facts[0]) == ()

@@ -5,8 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 import pytest
+from msgspec import msgpack
 
 from provisioner.errors import InvalidDocumentError
 from provisioner.matrix.cache import FORMAT, SHIPPED, cached_matrix, pack, ship, unpack
@@ -34,11 +36,6 @@ releases:
 """
 
 
-@pytest.fixture(scope="module")
-def shipped() -> Matrix:
-    return load_matrix()
-
-
 @pytest.fixture
 def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A small matrix, and a cache directory of its own."""
@@ -50,7 +47,8 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return found
 
 
-def test_unpacking_gives_back_the_whole_shipped_matrix(shipped: Matrix) -> None:
+def test_unpacking_gives_back_the_whole_shipped_matrix() -> None:
+    shipped = load_matrix()
     content = pack(shipped)
     found = unpack(content, shipped.digest)
     assert found == shipped
@@ -100,6 +98,16 @@ def test_a_changed_file_is_read_again(directory: Path) -> None:
     cached_matrix(directory)
     (directory / "cuda.yaml").write_text(CUDA.replace("12.6.3", "12.8.1"), encoding="utf-8")
     assert str(cached_matrix(directory).components["cuda"].releases[0].version) == "12.8.1"
+
+
+def test_what_other_structs_packed_is_ignored(directory: Path) -> None:
+    matrix = load_matrix(directory)
+    head, body = pack(matrix).split(b"\n", 1)
+    data = msgpack.decode(body)
+    data["components"]["cuda"]["releases"][0]["a key of old"] = 1
+    other = msgpack.encode(data)
+    changed = head.replace(f"{crc32(body):08x}".encode(), f"{crc32(other):08x}".encode()) + b"\n" + other
+    assert unpack(changed, matrix.digest) is None
 
 
 @pytest.mark.parametrize("content", ["", "{", "\n", f"provision matrix {FORMAT}", f"provision matrix {FORMAT} 0 0\n"])

@@ -1,4 +1,4 @@
-"""What a matrix says of Python distributions: read, refused with its place, and true of the shipped one."""
+"""What a matrix says of Python distributions: read, refused with its place, and true of the matrix one."""
 
 from __future__ import annotations
 
@@ -242,11 +242,6 @@ def test_duplicates_name_the_first_and_an_empty_row_says_so(tmp_path: Path) -> N
     ]
 
 
-@pytest.fixture(scope="module")
-def shipped() -> Matrix:
-    return load_matrix()
-
-
 def distribution(matrix: Matrix, name: str) -> Distribution:
     return next(one for one in matrix.distributions if one.name == name)
 
@@ -261,8 +256,8 @@ def implied(matrix: Matrix, name: str, version: str) -> list[tuple[str, str]]:
     # the binding library of each wheel: numpy.core until 2.2.2, numpy._core._multiarray_umath from 2.3.0
     [("1.13.1", True), ("2.1.2", True), ("2.2.2+cu118", True), ("2.3.0", False), ("2.4.0+cu121", False), ("2.15.0", False)],
 )
-def test_numpy_1_is_for_pytorch_before_2_3(shipped: Matrix, *, version: str, is_limited: bool) -> None:
-    (limit,) = [one for one in shipped.limits if one.distribution == "numpy"]
+def test_numpy_1_is_for_pytorch_before_2_3(matrix: Matrix, *, version: str, is_limited: bool) -> None:
+    (limit,) = [one for one in matrix.limits if one.distribution == "numpy"]
     assert limit.when.allows(Version.parse(version)) is is_limited
     assert SpecifierSet(limit.specifier).contains("1.26.4")
     assert not SpecifierSet(limit.specifier).contains("2.0.0")
@@ -324,8 +319,8 @@ def test_numpy_1_is_for_pytorch_before_2_3(shipped: Matrix, *, version: str, is_
         ("xformers", "0.0.13", [("pytorch", "==1.12.*")]),
     ],
 )
-def test_what_metadata_omits_is_known(shipped: Matrix, name: str, version: str, expected: list[tuple[str, str]]) -> None:
-    assert implied(shipped, name, version) == expected
+def test_what_metadata_omits_is_known(matrix: Matrix, name: str, version: str, expected: list[tuple[str, str]]) -> None:
+    assert implied(matrix, name, version) == expected
 
 
 @pytest.mark.parametrize(
@@ -339,8 +334,8 @@ def test_what_metadata_omits_is_known(shipped: Matrix, name: str, version: str, 
         ("sglang-kernel", "default"),
     ],
 )
-def test_wheels_that_link_the_framework_s_cuda_say_who_serves_them(shipped: Matrix, name: str, served_by: str) -> None:
-    found = distribution(shipped, name)
+def test_wheels_that_link_the_framework_s_cuda_say_who_serves_them(matrix: Matrix, name: str, served_by: str) -> None:
+    found = distribution(matrix, name)
     assert (found.compiled_against, found.served_by) == ("pytorch", served_by)
 
 
@@ -349,12 +344,12 @@ def test_wheels_that_link_the_framework_s_cuda_say_who_serves_them(shipped: Matr
     # undefined symbols of the wheels with strings of the old C++ ABI, for a release that has builds of both
     [("torchcodec", "0.2.1"), ("fbgemm-gpu-cpu", "1.1.0"), ("intel-extension-for-pytorch", "2.6.0")],
 )
-def test_where_pytorch_has_builds_of_two_c_plus_plus_abis_a_wheel_says_which(shipped: Matrix, name: str, version: str) -> None:
-    (row,) = [one for one in distribution(shipped, name).implies if SpecifierSet(one.versions).contains(version)]
+def test_where_pytorch_has_builds_of_two_c_plus_plus_abis_a_wheel_says_which(matrix: Matrix, name: str, version: str) -> None:
+    (row,) = [one for one in distribution(matrix, name).implies if SpecifierSet(one.versions).contains(version)]
     assert row.cxx11_abi is False
     builds = {
         build.cxx11_abi
-        for release in shipped.components["pytorch"].releases
+        for release in matrix.components["pytorch"].releases
         if all(need.allows(release.version) for need in row.require)
         for build in release.builds
         if "linux/amd64" in build.platforms
@@ -362,30 +357,30 @@ def test_where_pytorch_has_builds_of_two_c_plus_plus_abis_a_wheel_says_which(shi
     assert builds == {True, False}
 
 
-def test_no_other_release_of_pytorch_has_builds_of_two_c_plus_plus_abis_for_one_platform(shipped: Matrix) -> None:
+def test_no_other_release_of_pytorch_has_builds_of_two_c_plus_plus_abis_for_one_platform(matrix: Matrix) -> None:
     """A row with `cxx11_abi` is needed beside these releases alone: for every other the release implies the ABI."""
     known = {
         (str(release.version), platform): {build.cxx11_abi for build in release.builds if platform in build.platforms} - {None}
-        for release in shipped.components["pytorch"].releases
+        for release in matrix.components["pytorch"].releases
         for platform in ("linux/amd64", "linux/arm64")
     }
     assert [release for release, found in known.items() if len(found) > 1] == [("2.6.0", "linux/amd64")]
 
 
-def test_each_version_has_one_row_at_most(shipped: Matrix) -> None:
+def test_each_version_has_one_row_at_most(matrix: Matrix) -> None:
     versions = [f"0.{minor}.0" for minor in range(20)] + [f"1.{minor}.0" for minor in range(10)]
     versions += [f"0.{minor}.{patch}" for minor in range(5) for patch in range(1, 22)] + ["0.3.18.post1", "0.4.6.post1"]
-    for one in shipped.distributions:
+    for one in matrix.distributions:
         for version in versions:
             assert len([row for row in one.implies if SpecifierSet(row.versions).contains(version)]) <= 1, (one.name, version)
 
 
-def test_what_is_said_of_a_distribution_was_measured_or_is_its_own_table(shipped: Matrix) -> None:
-    for one in shipped.distributions:
+def test_what_is_said_of_a_distribution_was_measured_or_is_its_own_table(matrix: Matrix) -> None:
+    for one in matrix.distributions:
         if one.compiled_against or one.gpu_twin:
-            assert any(shipped.citations[source].measured for source in one.source), one.name
+            assert any(matrix.citations[source].measured for source in one.source), one.name
         for row in one.implies:
-            is_measured = any(shipped.citations[source].measured for source in row.source)
+            is_measured = any(matrix.citations[source].measured for source in row.source)
             assert is_measured or not (row.packages or row.brings), (one.name, row.versions)
-    for limit in shipped.limits:
-        assert all(shipped.citations[source].measured for source in limit.source), limit.name
+    for limit in matrix.limits:
+        assert all(matrix.citations[source].measured for source in limit.source), limit.name

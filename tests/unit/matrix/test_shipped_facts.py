@@ -6,17 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provisioner.matrix.load import load_matrix
-from provisioner.matrix.location import default_directory
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
     from provisioner.matrix.model import Build, DriverMinimum, Matrix, Release
-
-
-@pytest.fixture(scope="module")
-def matrix() -> Matrix:
-    return load_matrix(default_directory())
 
 
 def release(matrix: Matrix, component: str, version: str) -> Release:
