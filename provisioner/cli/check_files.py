@@ -20,7 +20,7 @@ READERS = 12
 
 def file_findings(lock: Lock, matrix: Matrix, *, where: Path, offline: bool) -> Iterator[Finding]:
     """The files several wheels write, platform by platform; what could not be read is unverified."""
-    from provisioner.curate.overlaps import overlaps
+    from provisioner.curate.shared_files import overlaps
     from provisioner.lock.finding import Finding
 
     for platform in lock.platforms:

@@ -54,7 +54,7 @@ def matrix_refresh(
 
     directory = matrix if matrix is not None else default_directory()
     settings = replace(settings_from_pip(os.environ), offline=offline)
-    with steps("reading the package index") as tick, WheelIndex(settings, workers=jobs, tick=tick) as index:
+    with steps("reading the package index") as progress, WheelIndex(settings, workers=jobs, progress=progress) as index:
         today = datetime.now(UTC).date().isoformat()
         found = refresh(directory, components or (), index, today=today, allow_removals=allow_removals, measure=measure)
     changed = [one for one in found if one.is_changed]

@@ -10,8 +10,7 @@ import pytest
 
 from provisioner.curate.artefacts import Artefacts
 from provisioner.curate.audit import audited, rows
-from provisioner.curate.audit_shared_files import recorded_hash
-from provisioner.curate.overlaps import overlaps
+from provisioner.curate.shared_files import overlaps, recorded_hash
 from provisioner.index.http.settings import IndexLocation, IndexSettings
 from provisioner.matrix.model import FileOwner, SharedFile
 from tests import small
