@@ -9,17 +9,7 @@ import re
 from datetime import date, datetime, time
 from functools import cache
 from types import UnionType
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    Literal,
-    NamedTuple,
-    TypeVar,
-    Union,
-    get_args,
-    get_origin,
-)
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
 
 from msgspec import NODEFAULT, Meta, Struct, ValidationError, convert, to_builtins
 from msgspec.structs import fields
@@ -82,17 +72,13 @@ def _reader(kind: Any) -> Callable[[Any], object] | None:  # noqa: ANN401 - any 
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in {Union, UnionType}:
         readers = {_shape_of(one): reader for one in arguments if (reader := _reader(one)) is not None}
-        return (lambda data: readers.get(_shape(data), _as_it_is)(data)) if readers else None
+        return (lambda data: readers[_shape(data)](data) if _shape(data) in readers else data) if readers else None
     below = _reader(arguments[0 if origin is tuple else 1]) if origin in {tuple, dict} else None
     if below is None:
         return None
     if origin is tuple:
         return lambda data: tuple(map(below, data)) if isinstance(data, tuple | list) else data
     return lambda data: {key: below(value) for key, value in data.items()} if isinstance(data, dict) else data
-
-
-def _as_it_is(data: object) -> object:
-    return data
 
 
 @cache
@@ -138,7 +124,7 @@ def half_characters(data: object) -> tuple[Wrong, ...]:
 
 
 def _halves(data: object, path: Keys) -> Iterator[Keys]:
-    """Where a key or a text holds half of a character (a surrogate of UTF-16): YAML and JSON escape one, no file holds it."""
+    """Yield where a key or a text holds half of a character, a surrogate of UTF-16, which YAML and JSON can escape."""
     if isinstance(data, str):
         if _HALF.search(data):
             yield path
@@ -158,8 +144,7 @@ class _Walk:
 
     def value(self, value: object, kind: Any, path: Keys) -> Iterator[Wrong]:  # noqa: ANN401 - any annotation of a model
         """Yield what is wrong with a value, and with all that is in it."""
-        kinds = _alternatives(kind)
-        kind = next((one for one in kinds if _shape_of(one) is _shape(value)), kinds[0])
+        kind = self._meant(value, _alternatives(kind), path)
         shape = _shape_of(kind)
         if value is None and shape not in {None, object}:
             yield Wrong(path, "has no value; write one, or leave the key out")
@@ -174,6 +159,12 @@ class _Walk:
             yield Wrong(path, f'{shown} is not quoted; write "{shown}" (12.10 is not 12.1)')
         elif text := _wrong_scalar(value, kind):
             yield self._shown(path, text)
+
+    def _meant(self, value: object, kinds: tuple[Any, ...], path: Keys) -> Any:  # noqa: ANN401 - any annotation of a model
+        """Return the type that a value is of, or was meant to be of: one of its shape, else the first."""
+        alike = [one for one in kinds if _shape_of(one) is _shape(value)] or kinds[:1]
+        right = (one for one in alike if not any(self.value(value, one, path)))
+        return alike[0] if len(alike) == 1 else next(right, alike[0])
 
     def _shown(self, path: Keys, text: str) -> Wrong:
         shown = self._texts.get(path)
@@ -250,11 +241,7 @@ def _wrong_scalar(value: object, kind: Any) -> str:  # noqa: ANN401 - any annota
     meta = next((one for one in get_args(kind) if isinstance(one, Meta)), Meta())
     bare = _bare(kind)
     if get_origin(bare) is Literal:
-        words = get_args(bare)
-        if isinstance(words[0], int) and type(value) is not int:
-            return "must be a whole number"
-        *most, last = (str(word) for word in words if word != "")
-        return "" if value in words else f"must be {', '.join(most)} or {last}" if most else f"must be {last}"
+        return _wrong_word(value, get_args(bare))
     if bare is str:
         if not isinstance(value, str):
             return "must be text"
@@ -273,8 +260,18 @@ def _wrong_scalar(value: object, kind: Any) -> str:  # noqa: ANN401 - any annota
     return ""
 
 
+def _wrong_word(value: object, words: tuple[object, ...]) -> str:
+    """Return what is wrong with a value that must be one of some words, or numbers; the word "" goes without saying."""
+    if any(type(word) is type(value) and word == value for word in words):
+        return ""
+    if isinstance(words[0], int) and type(value) is not int:
+        return "must be a whole number"
+    *most, last = [str(word) for word in words if word != ""] or [""]
+    return f"must be {', '.join(most)} or {last}" if most else f"must be {last}"
+
+
 def plain_data(model: Struct) -> dict[str, Any]:
-    """Return a model as plain data under the keys of its document, without what says nothing."""
+    """Return a model as plain data under the keys of its document; fields that are None are left out."""
     data: dict[str, Any] = _without_none(to_builtins(model))
     return data
 
@@ -286,10 +283,10 @@ def _without_none(data: Any) -> Any:  # noqa: ANN401 - whatever a document holds
 
 
 def without_defaults(value: Any) -> Any:  # noqa: ANN401 - whatever a model holds
-    """Return a model as plain data under the keys of its document, without what is as it would be if nobody had said so."""
+    """Return a model as plain data under the keys of its document; fields that have their default are left out."""
     if isinstance(value, Struct):
-        said = ((field, getattr(value, field.name)) for field in _fields(type(value)))
-        return {field.encode_name: _written(item, field.type) for field, item in said if item != _default(field)}
+        found = ((field, getattr(value, field.name)) for field in _fields(type(value)))
+        return {field.encode_name: _written(item, field.type) for field, item in found if item != _default(field)}
     if isinstance(value, dict):
         return {key: without_defaults(item) for key, item in value.items()}
     return tuple(without_defaults(item) for item in value) if isinstance(value, (list, tuple)) else value

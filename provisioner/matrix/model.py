@@ -44,7 +44,7 @@ Cited = tuple[str, ...]
 
 
 class Row(SpelledModel, frozen=True, kw_only=True, gc=False, omit_defaults=True):
-    """A row of a file: what is as it would be if nobody had said so is not written."""
+    """A row of a file, or part of one; fields that have their default are not written."""
 
 
 class Citation(Row, frozen=True, kw_only=True):

@@ -88,8 +88,8 @@ def read_need(mapping: object) -> Need:
 
 def read_needs(mapping: object) -> Needs:
     """Read a mapping of components to `NeedText`s; raises `ValueError` for anything else."""
-    if not isinstance(mapping, dict):
-        raise ValueError("must be a mapping of keys to values")  # noqa: TRY004 - a mistake of the document
+    if not isinstance(mapping, dict) or not all(isinstance(component, str) for component in mapping):
+        raise ValueError("must be a mapping of components to what is needed of them")
     return tuple(_need(component, _text(value)) for component, value in mapping.items())
 
 
