@@ -54,9 +54,12 @@ class _Checker:
                 yield at.mistake(f"`{name}` stands in the order twice")
             if name not in known:
                 yield at.mistake(unknown(name, "component", known))
-        for name in known:
+        for name, entry in known.items():
+            at = index.at("components", name)
             if name not in order:
-                yield index.at("components", name).mistake(f"`{name}` is missing in `order`, so no rule can point to it")
+                yield at.mistake(f"`{name}` is missing in `order`, so no rule can point to it")
+            for below, value in at.each("values", entry.values):
+                yield from self._name(below, read_version(value), name)
 
     def _sources(self) -> Iterator[Mistake]:
         first: dict[str, Place] = {}
@@ -74,9 +77,8 @@ class _Checker:
             for at, release in file.at().each("releases", file.content.releases):
                 if not self.files.index.content.components[name].named:
                     yield from self.rows.version(at.at("version"), release.version)
-                elif release.version.release:
-                    text = f"`{release.version}` starts with a number, and the values of `{name}` are names"
-                    yield at.at("version").mistake(text)
+                else:
+                    yield from self._name(at.at("version"), release.version, name)
                 if release.version in first:
                     yield from self._again(at, release, *first[release.version])
                 first.setdefault(release.version, (at, release))
@@ -84,6 +86,10 @@ class _Checker:
                 for below, build in at.each("builds", release.builds):
                     yield from self._build(below, build, release, subject=name)
                     yield from _duplicate(below, build, builds.setdefault(release.version, {}))
+
+    def _name(self, at: Place, value: Version, component: str) -> Iterator[Mistake]:
+        if value.release:
+            yield at.mistake(f"`{value}` starts with a number, and the values of `{component}` are names")
 
     def _again(self, at: Place, release: Release, place: Place, first: Release) -> Iterator[Mistake]:
         """Check a release that is there already: another file of the component may repeat it to add builds."""

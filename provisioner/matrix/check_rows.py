@@ -1,4 +1,4 @@
-"""What every kind of row is checked for: needs of components that exist and stand below, ranges that are ranges, citations."""
+"""Checks that rows of every kind share: needs are of components that exist and stand below, ranges are ranges, facts cited."""
 
 from __future__ import annotations
 
@@ -14,14 +14,6 @@ if TYPE_CHECKING:
     from provisioner.errors import Mistake
     from provisioner.matrix.files import MatrixFiles, Place
     from provisioner.matrix.need import Need
-
-
-def _unread(at: Place, name: Version, parse: Callable[[str], object]) -> Iterator[Mistake]:
-    """Say why a text, which was taken for a name, is not what it should be."""
-    try:
-        parse(name.text)
-    except ValueError as error:
-        yield at.mistake(str(error))
 
 
 class RowChecker:
@@ -124,6 +116,14 @@ class RowChecker:
                 near = nearest(name, known)
                 advice = f"did you mean `{near}`?" if near else f"known are {', '.join(known)}"
                 yield at.mistake(f"`{name}` is no value of `{need.component}`; {advice}")
+
+
+def _unread(at: Place, name: Version, parse: Callable[[str], object]) -> Iterator[Mistake]:
+    """Say why a text, which was taken for a name, is not what it should be."""
+    try:
+        parse(name.text)
+    except ValueError as error:
+        yield at.mistake(str(error))
 
 
 class Named(Protocol):

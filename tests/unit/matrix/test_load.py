@@ -313,6 +313,13 @@ def test_the_digest_follows_the_content_and_not_the_place(tmp_path: Path) -> Non
             "`cuda` is missing in `order`, so no rule can point to it",
         ),
         (
+            "matrix",
+            "values: [open, proprietary]",
+            'values: [open, "2nd"]',
+            "matrix.yaml:6:57: components.driver_module.values[1]",
+            "`2nd` starts with a number, and the values of `driver_module` are names",
+        ),
+        (
             "pytorch",
             "sass: [sm_90]",
             "sass: [sm90]",
