@@ -42,12 +42,12 @@ def main() -> None:
     if options.fresh:
         shutil.rmtree(SCRATCH, ignore_errors=True)
     asked = tools(options.index, options.provision, SCRATCH, {**PATIENCE, **dict(options.patience)})
-    chosen = [wish for wish in SETS if not options.only or any(word in wish.name for word in options.only)]
-    chosen = [wish for wish in chosen if not options.kept or _kept(wish).exists()]
+    chosen = [request for request in SETS if not options.only or any(word in request.name for word in options.only)]
+    chosen = [request for request in chosen if not options.kept or _kept(request).exists()]
     comparisons = []
-    for wish in chosen:
-        is_anew = options.again or (options.ours and not _is_ours_still(wish, asked))
-        comparison = _compared(wish, asked, () if options.kept else options.tool or OTHERS, is_anew=is_anew)
+    for request in chosen:
+        is_anew = options.again or (options.ours and not _is_ours_still(request, asked))
+        comparison = _compared(request, asked, () if options.kept else options.tool or OTHERS, is_anew=is_anew)
         sys.stderr.write(f"{'; '.join(row(comparison))}\n")
         for line in details(comparison):
             sys.stderr.write(f"    {line}\n")
@@ -55,7 +55,7 @@ def main() -> None:
         comparisons.append(comparison)
     if not options.only:
         options.output.write_text("\n".join(page(comparisons)) + "\n", encoding="utf-8")
-    sys.exit(any(is_disputed(one) and not one.wish.why for one in comparisons))
+    sys.exit(any(is_disputed(one) and not one.request.why for one in comparisons))
 
 
 def _options() -> argparse.Namespace:
@@ -78,17 +78,17 @@ def _patience(text: str) -> tuple[str, int]:
     return tool, int(seconds)
 
 
-def _kept(wish: RequirementSet) -> Path:
-    return SCRATCH / "answers" / f"{re.sub('[^a-z0-9]+', '-', wish.name.lower())}.json"
+def _kept(request: RequirementSet) -> Path:
+    return SCRATCH / "answers" / f"{re.sub('[^a-z0-9]+', '-', request.name.lower())}.json"
 
 
-def _compared(wish: RequirementSet, asked: Tools, others: Sequence[str], *, is_anew: bool) -> Comparison:
+def _compared(request: RequirementSet, asked: Tools, others: Sequence[str], *, is_anew: bool) -> Comparison:
     """The comparison of one set: what was kept, and new answers, which are kept, of the tools that have none yet."""
-    kept = _kept(wish)
-    found = _read(kept.read_text(encoding="utf-8"), wish) if kept.exists() and not is_anew else None
+    kept = _kept(request)
+    found = _read(kept.read_text(encoding="utf-8"), request) if kept.exists() and not is_anew else None
     if found is None:
         today = dt.datetime.now(tz=dt.UTC).date().isoformat()
-        found = Comparison(wish, today, asked.ask("provision", wish, {}), {})
+        found = Comparison(request, today, asked.ask("provision", request, {}), {})
     absent = [tool for tool in others if tool not in found.theirs]
     if absent:
         found = _completed(found, absent, asked)
@@ -97,22 +97,22 @@ def _compared(wish: RequirementSet, asked: Tools, others: Sequence[str], *, is_a
     return found
 
 
-def _is_ours_still(wish: RequirementSet, asked: Tools) -> bool:
+def _is_ours_still(request: RequirementSet, asked: Tools) -> bool:
     """Whether provision answers as it did when the answers that were kept were given."""
-    kept = _kept(wish)
-    found = _read(kept.read_text(encoding="utf-8"), wish) if kept.exists() else None
+    kept = _kept(request)
+    found = _read(kept.read_text(encoding="utf-8"), request) if kept.exists() else None
     if found is None:
         return False
-    ours = asked.ask("provision", wish, {})
+    ours = asked.ask("provision", request, {})
     return (ours.code, ours.pins) == (found.ours.code, found.ours.pins)
 
 
 def _completed(known: Comparison, absent: Sequence[str], asked: Tools) -> Comparison:
     """Ask more tools. They are given the framework release that provision chose, which is not theirs to choose."""
-    wish, ours = known.wish, known.ours
+    request, ours = known.request, known.ours
     torch = {"torch": ours.pins["torch"]} if ours.pins is not None and "torch" in ours.pins else {}
     with ThreadPoolExecutor() as pool:
-        new = dict(zip(absent, pool.map(lambda tool: asked.ask(tool, wish, torch), absent), strict=True))
+        new = dict(zip(absent, pool.map(lambda tool: asked.ask(tool, request, torch), absent), strict=True))
     plain = replace(known, theirs={**known.theirs, **new})
     by_other, by_ours = dict(known.by_other), dict(known.by_ours)
     for tool in absent:
@@ -120,21 +120,21 @@ def _completed(known: Comparison, absent: Sequence[str], asked: Tools) -> Compar
         if not plain.differing(tool) and ours.code == new[tool].code:
             continue
         if ours.pins is not None:
-            by_other[tool] = asked.ask(tool, wish, ours.pins)
+            by_other[tool] = asked.ask(tool, request, ours.pins)
         if pins is not None:
             same = next((one for one in by_ours if plain.theirs[one].pins == pins), None)
-            by_ours[tool] = by_ours[same] if same else asked.ask("provision", wish, pins)
+            by_ours[tool] = by_ours[same] if same else asked.ask("provision", request, pins)
     return replace(plain, by_other=by_other, by_ours=by_ours)
 
 
-def _read(text: str, wish: RequirementSet) -> Comparison | None:
+def _read(text: str, request: RequirementSet) -> Comparison | None:
     """A comparison that was kept; None where the set has changed since."""
     told = json.loads(text)
-    asked = asdict(wish)
-    if any(told["wish"][key] != json.loads(json.dumps(asked[key])) for key in asked if key != "why"):
+    asked = asdict(request)
+    if any(told["request"][key] != json.loads(json.dumps(asked[key])) for key in asked if key != "why"):
         return None
     answers = {key: {tool: Answer(**one) for tool, one in told[key].items()} for key in ("theirs", "by_other", "by_ours")}
-    return Comparison(wish, told["read"], Answer(**told["ours"]), **answers)
+    return Comparison(request, told["read"], Answer(**told["ours"]), **answers)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ class Comparison:
     Nobody is asked where the answers are the same, or where there is none to ask about. `read` is the day.
     """
 
-    wish: RequirementSet
+    request: RequirementSet
     read: str
     ours: Answer
     theirs: Mapping[str, Answer]

@@ -38,17 +38,17 @@ _AGREED = {"same", "both refuse", UNASKED}
 
 def row(comparison: Comparison) -> tuple[str, ...]:
     """The cells of one set."""
-    wish = comparison.wish
+    request = comparison.request
     answers = [comparison.ours, *(comparison.theirs.get(tool) for tool in OTHERS)]
     counts = [_count(one) for one in answers]
-    bounded = f" under `{'`, `'.join(wish.constraints)}`" if wish.constraints else ""
-    target = wish.python if wish.platform == "linux/amd64" else f"{wish.python}, {wish.platform}"
+    bounded = f" under `{'`, `'.join(request.constraints)}`" if request.constraints else ""
+    target = request.python if request.platform == "linux/amd64" else f"{request.python}, {request.platform}"
     verdicts = []
     for tool in OTHERS:
         told = verdict(comparison, tool)
         number = len(comparison.differing(tool)) if tool in comparison.theirs else 0
         verdicts.append(f"{told}, {number} differ" if told not in _AGREED and number and comparison.theirs[tool].pins else told)
-    return (f"`{'`, `'.join(wish.requirements)}`{bounded}", target, *counts, *verdicts)
+    return (f"`{'`, `'.join(request.requirements)}`{bounded}", target, *counts, *verdicts)
 
 
 def _count(answer: Answer | None) -> str:
@@ -68,8 +68,8 @@ def details(comparison: Comparison) -> Iterator[str]:
     has_difference = any(verdict(comparison, tool) not in _AGREED for tool in OTHERS)
     if comparison.ours.pins is None and has_difference:
         yield f"provision: {_folded(comparison.ours.words)}"
-    if comparison.wish.why:
-        yield comparison.wish.why if has_difference else f"stale reason: {comparison.wish.why}"
+    if comparison.request.why:
+        yield comparison.request.why if has_difference else f"stale reason: {comparison.request.why}"
 
 
 def _difference(comparison: Comparison, tool: str) -> Iterator[str]:
@@ -126,7 +126,7 @@ def page(comparisons: Sequence[Comparison]) -> Iterator[str]:
     for comparison in comparisons:
         lines = list(details(comparison))
         if lines:
-            yield from ("", f"## {comparison.wish.name}", "", *(f"- {line}" for line in lines))
+            yield from ("", f"## {comparison.request.name}", "", *(f"- {line}" for line in lines))
 
 
 def _kind(told: str) -> str:

@@ -118,7 +118,7 @@ class Job:
 
 
 def prepared(programs: Programs, name: str, packages: tuple[str, ...], index: str, *, folder: str = "") -> Job:
-    """Write a package set down in each tool's own words: the same wish for all."""
+    """Write a package set down in each tool's own words: the same request for all."""
     home = programs.scratch / (folder or name)
     lines = [f'    "{package}",' for package in packages]
     marked = [f'    "{package}{_ON_LINUX}",' for package in packages]

@@ -1,6 +1,6 @@
 """How long an explanation takes: `python benchmarks/explain_scenarios.py`.
 
-Every scenario of tests/scenarios that ends in a conflict, and random wishes over the shipped matrix (seeded, so that they are
+Every scenario of tests/scenarios that ends in a conflict, and random requests over the shipped matrix (seeded, so that they are
 the same each time), each decided and explained with hints in one process that has read the matrix. Writes docs/explain.md.
 """
 
@@ -21,7 +21,7 @@ sys.path.insert(0, str(ROOT))
 
 from provisioner.solve.joint import NoStackError, solve_system  # noqa: E402 - the tests are no package that is installed
 from provisioner.solve.problem import UnknownGpuError, join  # noqa: E402
-from tests.random_wishes import wishes  # noqa: E402
+from tests.random_requests import requests  # noqa: E402
 from tests.scenarios.test_scenarios import HERE, SCENARIOS, outcome, read  # noqa: E402
 from tests.shipped import shipped  # noqa: E402
 
@@ -67,11 +67,11 @@ def _scenarios(rounds: int) -> Iterator[Row]:
 def _random(count: int, rounds: int) -> Iterator[Row]:
     matrix = shipped()
     found = 0
-    for number, wish in enumerate(wishes(matrix, seed=SEED, count=20 * count)):
+    for number, request in enumerate(requests(matrix, seed=SEED, count=20 * count)):
         if found == count:
             return
         try:
-            problem = join(matrix, wish)
+            problem = join(matrix, request)
         except UnknownGpuError:
             continue
 
@@ -87,7 +87,7 @@ def _random(count: int, rounds: int) -> Iterator[Row]:
         if rounds > 1:
             conflict, seconds = _timed(explain, rounds)
         found += 1
-        yield _row(f"random {number}: {dict(wish.spec.requires)}", conflict, seconds)
+        yield _row(f"random {number}: {dict(request.spec.requires)}", conflict, seconds)
 
 
 def _timed(work: Callable[[], object], rounds: int) -> tuple[object, float]:
@@ -114,12 +114,12 @@ def _document(scenarios: list[Row], chance: list[Row]) -> str:
         "Written by `python benchmarks/explain_scenarios.py`; not edited by hand. A conflict is decided, made minimal, put",
         "into words and given its hints, each of which is solved again, in one process that has read the matrix. The times are",
         "the processor's, so that they do not depend on what else the machine does.",
-        "Scenarios with packages include the reads from an index on the same machine. The random wishes are seeded.",
+        "Scenarios with packages include the reads from an index on the same machine. The random requests are seeded.",
         "",
         "| what | conflicts | median, ms | 95 of 100, ms | worst, ms | most lines | without a hint |",
         "| --- | --: | --: | --: | --: | --: | --: |",
         _summary("scenarios", scenarios),
-        _summary("random wishes", chance),
+        _summary("random requests", chance),
         "",
         f"Peak memory of the process: {memory:.0f} MiB.",
         "",
@@ -127,7 +127,7 @@ def _document(scenarios: list[Row], chance: list[Row]) -> str:
         "| --- | --: | --: | --: |",
         *(f"| {name} | {taken:.0f} | {told} | {hints} |" for name, taken, told, hints in scenarios),
         "",
-        "The five slowest random wishes:",
+        "The five slowest random requests:",
         "",
         *(f"- {taken:.0f} ms: {name}" for name, taken, _, _ in sorted(chance, key=lambda row: -row[1])[:5]),
         "",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RequirementSet:
-    """A wish for one environment. `why` explains a known difference between the answers of different resolvers."""
+    """A request for one environment. `why` explains a known difference between the answers of different resolvers."""
 
     name: str
     requirements: tuple[str, ...]

@@ -83,29 +83,29 @@ class Tools:
     scratch: Path
     patience: Mapping[str, int]
 
-    def ask(self, tool: str, wish: RequirementSet, pins: Mapping[str, str]) -> Answer:
+    def ask(self, tool: str, request: RequirementSet, pins: Mapping[str, str]) -> Answer:
         """One tool's answer to a set, with further requirements (provision) or constraints (uv, pip) of these versions."""
         folder = self.scratch / "work" / tool
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         asked = {"provision": self._provision, "uv": self._uv, "pip": self._pip}[tool]
         try:
-            return asked(wish, pins, folder)
+            return asked(request, pins, folder)
         except subprocess.TimeoutExpired:
             return Answer(UNFINISHED, None, f"no answer within {self.patience[tool]} s")
 
-    def _provision(self, wish: RequirementSet, pins: Mapping[str, str], folder: Path) -> Answer:
-        accelerator, host = _HOSTS[wish.platform]
-        packages = [*wish.requirements, *(f"{name}=={version}" for name, version in pins.items())]
+    def _provision(self, request: RequirementSet, pins: Mapping[str, str], folder: Path) -> Answer:
+        accelerator, host = _HOSTS[request.platform]
+        packages = [*request.requirements, *(f"{name}=={version}" for name, version in pins.items())]
         spec = folder / "provision.yaml"
         spec.write_text(
             _SPEC.format(
-                platform=wish.platform,
+                platform=request.platform,
                 host=host,
                 accelerator=accelerator,
-                python=wish.python,
+                python=request.python,
                 packages=json.dumps(packages),
-                constraints=f"constraints: {json.dumps(wish.constraints)}\n" if wish.constraints else "",
+                constraints=f"constraints: {json.dumps(request.constraints)}\n" if request.constraints else "",
             ),
             encoding="utf-8",
         )
@@ -115,9 +115,9 @@ class Tools:
         found: dict[str, str] = json.loads(result.stdout)["packages"]
         return Answer(0, {name: _public(version, name) for name, version in found.items()})
 
-    def _uv(self, wish: RequirementSet, pins: Mapping[str, str], folder: Path) -> Answer:
-        listed, bounds = _requirement_files(wish, pins, folder)
-        target = ["--python-version", NEWEST_PATCH[wish.python], "--python-platform", _UV_PLATFORMS[wish.platform]]
+    def _uv(self, request: RequirementSet, pins: Mapping[str, str], folder: Path) -> Answer:
+        listed, bounds = _requirement_files(request, pins, folder)
+        target = ["--python-version", NEWEST_PATCH[request.python], "--python-platform", _UV_PLATFORMS[request.platform]]
         policy = ["--only-binary", ":all:"]
         quiet = ["--no-header", "--no-annotate", "--no-config", "--quiet"]
         uv = str(Path(sys.executable).parent / "uv")
@@ -126,14 +126,14 @@ class Tools:
             return _refusal(result, folder)
         return Answer(0, dict(_PIN.findall(result.stdout)))
 
-    def _pip(self, wish: RequirementSet, pins: Mapping[str, str], folder: Path) -> Answer:
-        listed, bounds = _requirement_files(wish, pins, folder)
+    def _pip(self, request: RequirementSet, pins: Mapping[str, str], folder: Path) -> Answer:
+        listed, bounds = _requirement_files(request, pins, folder)
         markers, report = folder / "markers.json", folder / "report.json"
-        markers.write_text(json.dumps(_markers(wish)), encoding="utf-8")
+        markers.write_text(json.dumps(_markers(request)), encoding="utf-8")
         pip = [sys.executable, str(Path(__file__).parent / "pip_for_target.py"), str(markers), "install"]
         what = ["--dry-run", "--quiet", "--report", str(report), "--ignore-installed", "--only-binary", ":all:", "--target"]
-        target = [str(folder / "nowhere"), "--implementation", "cp", "--python-version", NEWEST_PATCH[wish.python]]
-        for platform in _pip_platforms(wish.platform):
+        target = [str(folder / "nowhere"), "--implementation", "cp", "--python-version", NEWEST_PATCH[request.python]]
+        for platform in _pip_platforms(request.platform):
             target += ["--platform", platform]
         result = self._run("pip", folder, *pip, "-r", listed, "-c", bounds, *what, *target)
         if result.returncode != 0:
@@ -174,30 +174,30 @@ def _refusal(result: subprocess.CompletedProcess[str], folder: Path) -> Answer:
     return Answer(result.returncode, None, result.stderr.strip().replace(f"{folder}/", ""))
 
 
-def _requirement_files(wish: RequirementSet, pins: Mapping[str, str], folder: Path) -> tuple[str, str]:
+def _requirement_files(request: RequirementSet, pins: Mapping[str, str], folder: Path) -> tuple[str, str]:
     listed, bounds = folder / "requirements.in", folder / "constraints.txt"
-    listed.write_text("".join(f"{one}\n" for one in wish.requirements), encoding="utf-8")
+    listed.write_text("".join(f"{one}\n" for one in request.requirements), encoding="utf-8")
     bounds.write_text(
-        "".join(f"{one}\n" for one in (*wish.constraints, *(f"{name}=={version}" for name, version in pins.items()))),
+        "".join(f"{one}\n" for one in (*request.constraints, *(f"{name}=={version}" for name, version in pins.items()))),
         encoding="utf-8",
     )
     return str(listed), str(bounds)
 
 
-def _markers(wish: RequirementSet) -> dict[str, str]:
+def _markers(request: RequirementSet) -> dict[str, str]:
     """PEP 508's variables on the target."""
-    is_linux = wish.platform.startswith("linux/")
+    is_linux = request.platform.startswith("linux/")
     return {
         "implementation_name": "cpython",
-        "implementation_version": NEWEST_PATCH[wish.python],
+        "implementation_version": NEWEST_PATCH[request.python],
         "os_name": "posix",
-        "platform_machine": _MACHINES[wish.platform],
+        "platform_machine": _MACHINES[request.platform],
         "platform_python_implementation": "CPython",
         "platform_release": "",
         "platform_system": "Linux" if is_linux else "Darwin",
         "platform_version": "",
-        "python_full_version": NEWEST_PATCH[wish.python],
-        "python_version": wish.python,
+        "python_full_version": NEWEST_PATCH[request.python],
+        "python_version": request.python,
         "sys_platform": "linux" if is_linux else "darwin",
     }
 

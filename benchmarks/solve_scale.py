@@ -1,7 +1,7 @@
 """How the cost of an answer grows: `python benchmarks/solve_scale.py`.
 
 Grows one thing at a time, in memory and each in a fresh process: the releases of every component, the rules, the GPU
-products of the matrix, the kinds of GPU in one host, and the hosts of one wish. Each size is asked a wish that has an answer
+products of the matrix, the kinds of GPU in one host, and the hosts of one request. Each size is asked a request that has an answer
 and one that has none, whose conflict and hints are worked out. Then every scenario of tests/scenarios is answered.
 
 Added releases are older than every real one and added rules hold whenever the real ones do, so that the answer stays the
@@ -35,7 +35,7 @@ from provisioner.host.model import Host  # noqa: E402 - the tests below are no p
 from provisioner.matrix.cache import cached_matrix  # noqa: E402
 from provisioner.solve.joint import NoStackError, solve_system  # noqa: E402
 from provisioner.solve.problem import join  # noqa: E402
-from provisioner.solve.target import TargetHost, Wish  # noqa: E402
+from provisioner.request import TargetHost, Request  # noqa: E402
 from provisioner.spec.model import Spec  # noqa: E402
 from provisioner.versions import Version  # noqa: E402
 
@@ -125,12 +125,12 @@ def _in_fresh_process(options: argparse.Namespace, axis: str, size: int, questio
 
 def _measure(axis: str, size: int, question: str, *, rounds: int) -> dict[str, Any]:
     """Seconds of processor time of the first answer and of later ones, their wall time, and memory before and after."""
-    matrix, wish = _problem(axis, size, question)
+    matrix, request = _problem(axis, size, question)
     before = _peak()
     spent: list[tuple[float, float]] = []
     found: list[Stack | Conflict] = []
     while len(spent) < rounds and sum(wall for _, wall in spent) < ENOUGH_SECONDS:
-        spent.append(_seconds(lambda: found.append(answer(matrix, wish))))
+        spent.append(_seconds(lambda: found.append(answer(matrix, request))))
     later = spent[1:] or spent
     assert _is_conflict(found[-1]) == (question == "conflict"), f"{axis} {size}: not the outcome this size is to measure"
     return {
@@ -145,10 +145,10 @@ def _measure(axis: str, size: int, question: str, *, rounds: int) -> dict[str, A
     }
 
 
-def answer(matrix: Matrix, wish: Wish) -> Stack | Conflict:
+def answer(matrix: Matrix, request: Request) -> Stack | Conflict:
     """The work of `solve --stack-only` after reading: join, search, and where there is no stack the conflict and its hints."""
     try:
-        return solve_system(join(matrix, wish))
+        return solve_system(join(matrix, request))
     except NoStackError as error:
         return error.conflict
 
@@ -169,7 +169,7 @@ def _peak() -> float:
     return peak / (1024 * 1024 if sys.platform == "darwin" else 1024)
 
 
-def _problem(axis: str, size: int, question: str) -> tuple[Matrix, Wish]:
+def _problem(axis: str, size: int, question: str) -> tuple[Matrix, Request]:
     matrix = cached_matrix(None)
     if axis == "releases":
         matrix = replace(matrix, components={name: _older(one, size) for name, one in matrix.components.items()})
@@ -182,7 +182,7 @@ def _problem(axis: str, size: int, question: str) -> tuple[Matrix, Wish]:
     hosts = _hosts(size if axis == "hosts" else 1, size if axis == "kinds" else 1, is_old=question == "conflict")
     wanted = {"pytorch": ">=2.8" if question == "conflict" else ">=2.4", "python": "3.11"}
     spec = convert({"requires": wanted, "policy": {"allow": ("minor-version",)}}, Spec)
-    return matrix, Wish(spec=spec, hosts=tuple(hosts), platform="linux/amd64")
+    return matrix, Request(spec=spec, hosts=tuple(hosts), platform="linux/amd64")
 
 
 def _older(component: Component, factor: int) -> Component:

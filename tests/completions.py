@@ -17,7 +17,7 @@ from provisioner.solve.problem import join
 from provisioner.solve.requirement import Labelled, Origin, Requirement
 from provisioner.solve.search.resolve import decide
 from provisioner.solve.search.universe import Universe
-from provisioner.solve.target import TargetHost, Wish
+from provisioner.request import TargetHost, Request
 from provisioner.spec.model import Spec
 
 if TYPE_CHECKING:
@@ -200,14 +200,14 @@ class Case:
     spec: Mapping[str, Any]
     hosts: Sequence[Profile]
 
-    def wish(self, *, hosts: Sequence[Profile] | None = None, preferred: Mapping[str, str] | None = None) -> Wish:
-        """What is wished for, on these hosts or on others."""
+    def request(self, *, hosts: Sequence[Profile] | None = None, preferred: Mapping[str, str] | None = None) -> Request:
+        """What is requested for, on these hosts or on others."""
         spec = decode(json.dumps(self.spec, default=str), type=Spec)
         targets = tuple(
             TargetHost(label=f"host {number}", host=decode(json.dumps(profile), type=Host))
             for number, profile in enumerate(self.hosts if hosts is None else hosts, start=1)
         )
-        return Wish(spec=spec, hosts=targets, platform=str(spec.target.platform), preferred=preferred or {})
+        return Request(spec=spec, hosts=targets, platform=str(spec.target.platform), preferred=preferred or {})
 
     def bare(self) -> Case:
         """The same hosts, of which nothing is asked."""
@@ -215,9 +215,9 @@ class Case:
         return Case(name=self.name, spec=spec, hosts=self.hosts)
 
 
-def survives(matrix: Matrix, wish: Wish, pins: Mapping[Key, Candidate]) -> bool:
+def survives(matrix: Matrix, request: Request, pins: Mapping[Key, Candidate]) -> bool:
     """Whether what was chosen is still a solution on these hosts: what an image holds, and what is chosen for a host."""
-    problem = join(matrix, wish)
+    problem = join(matrix, request)
     roots = []
     for key, candidate in pins.items():
         if key in problem.domains:
@@ -234,7 +234,7 @@ def can_be(matrix: Matrix, case: Case, hosts: Sequence[Profile], pins: Mapping[K
     Facts that exclude each other by themselves are no host's, nor is a fact that excludes what was chosen: a libcuda is of the
     driver that is installed. What the choice needs of the facts is another matter.
     """
-    universe = Universe(join(matrix, case.bare().wish(hosts=hosts)))
+    universe = Universe(join(matrix, case.bare().request(hosts=hosts)))
     if decide(universe) is None:
         return False
     facts = [root for root in universe.roots if root.origin.kind == "fact" and root.key.world and root.key not in pins]

@@ -76,7 +76,7 @@ def solved(
 ) -> dict[str, str] | None:
     """The versions that are chosen for some requirements; None when there is no answer."""
     matrix = small.matrix(("python",), {"python": {environment.python: {}}}, virtual=())
-    wish = small.wish(
+    request = small.request(
         {"python": environment.python},
         platform=environment.platform,
         accelerator="cpu",
@@ -84,7 +84,7 @@ def solved(
         runs="host",
         **spec,
     )
-    problem = join(matrix, wish)
+    problem = join(matrix, request)
     shelf = FileShelf(files, metadata or {}, environment, prereleases)
     pins = decide(Universe(problem, PackageWorld(problem, shelf, environment)))
     if pins is None:

@@ -226,8 +226,8 @@ def universe_of(trial: Trial) -> Universe:
         requires["pytorch"] = f"{trial.pytorch.operator}{trial.pytorch.number}" if trial.pytorch.operator else "*"
     host: dict[str, Any] = {"driver": {"version": str(trial.driver)}} if trial.driver is not None else {}
     packages, constraints = ([str(one) for one in some] for some in (trial.roots, trial.constraints))
-    wish = small.wish(requires, host, packages=packages, constraints=constraints, accelerator="cuda")
-    problem = join(_matrix(trial), wish)
+    request = small.request(requires, host, packages=packages, constraints=constraints, accelerator="cuda")
+    problem = join(_matrix(trial), request)
     return Universe(problem, PackageWorld(problem, Shelf(trial), Environment(platform="linux/amd64", python=PYTHON)))
 
 

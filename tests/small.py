@@ -9,7 +9,7 @@ from msgspec.json import decode
 from provisioner.host.model import Host
 from provisioner.matrix.model import Build, Citation, Component, DriverBranch, DriverMinimum, Matrix, Release, Rule
 from provisioner.matrix.need import Need, Needs, read_needs
-from provisioner.solve.target import TargetHost, Wish
+from provisioner.request import TargetHost, Request
 from provisioner.spec.model import Spec
 from provisioner.versions import Version
 
@@ -114,19 +114,19 @@ def cuda(version: str, floor: str | None, toolkit: str, forward: Sequence[str] =
     return Release(version=Version.parse(version), driver=minimum, source=("invented",))
 
 
-def wish(
+def request(
     requires: Mapping[str, str],
     *hosts: Mapping[str, Any],
     packages: Sequence[str] = (),
     platform: str = "linux/amd64",
     **spec: Any,  # noqa: ANN401 - any key of a spec
-) -> Wish:
-    """A wish for one platform, on hosts given as profiles."""
+) -> Request:
+    """A request for one platform, on hosts given as profiles."""
     made = decode(_json({"requires": dict(requires), "packages": list(packages), **spec}), type=Spec)
     targets = tuple(
         TargetHost(label=f"host{index}", host=decode(_json(profile), type=Host)) for index, profile in enumerate(hosts)
     )
-    return Wish(spec=made, hosts=targets, platform=platform)
+    return Request(spec=made, hosts=targets, platform=platform)
 
 
 def _json(profile: Mapping[str, Any]) -> str:

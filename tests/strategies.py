@@ -1,8 +1,8 @@
 """Random problems, and how many of them: `PROVISION_EXAMPLES=10 pytest -m property` tries ten times as many.
 
 A `System` is a matrix of a few components with builds, rules and guards, one or two hosts that state some facts and leave
-others out, and a wish; `asked` says the same to the oracle. What is drawn from a seed shrinks badly, but fast: a
-counterexample is printed as the profile, wish and rules it consists of.
+others out, and a request; `asked` says the same to the oracle. What is drawn from a seed shrinks badly, but fast: a
+counterexample is printed as the profile, request and rules it consists of.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ class System(Struct, frozen=True, kw_only=True):
 
     def universe(self, *, preferred: Mapping[str, str] | None = None) -> Universe:
         """The problem as the solver sees it, which may know what an earlier lock chose."""
-        wish = small.wish(self.requires, *self.profiles, accelerator="cuda", **self.spec)
-        return Universe(join(self.matrix, replace(wish, preferred=preferred or {})))
+        request = small.request(self.requires, *self.profiles, accelerator="cuda", **self.spec)
+        return Universe(join(self.matrix, replace(request, preferred=preferred or {})))
 
     def question(self) -> Question:
         """The problem as the oracle sees it."""
@@ -97,7 +97,7 @@ class System(Struct, frozen=True, kw_only=True):
         return Oracle(self.question())
 
     def having(self, **changes: Any) -> System:  # noqa: ANN401 - any field
-        """The same problem with another matrix, wish or hosts."""
+        """The same problem with another matrix, request or hosts."""
         return replace(self, **changes)
 
 

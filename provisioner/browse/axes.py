@@ -1,4 +1,4 @@
-"""The axes of the heat map: kinds of GPUs, driver branches and platforms, and the wish behind each of its cells."""
+"""The axes of the heat map: kinds of GPUs, driver branches and platforms, and the request behind each of its cells."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from provisioner.browse.stacks import LABEL
 from provisioner.host.model import Driver, Host, HostGpu
 from provisioner.solve.rules.coverage import capability
 from provisioner.solve.rules.kernels import KernelSupport
-from provisioner.solve.target import TargetHost, Wish
+from provisioner.request import TargetHost, Request
 from provisioner.spec.model import ImageSpec, Policy, Spec, TargetSpec
 
 if TYPE_CHECKING:
@@ -79,8 +79,8 @@ def documented_kernels(matrix: Matrix, drivers: Sequence[Version]) -> dict[str, 
 ALLOWED: tuple[Allowance, ...] = ("minor-version", "forward-compat", "ptx-jit")
 
 
-def wish_for(device: Device, platform: str, *, driver: str | None = None, allow: tuple[Allowance, ...] = ALLOWED) -> Wish:
-    """The wish behind a cell: everything that can make it run is allowed, unless `allow` says less."""
+def request_for(device: Device, platform: str, *, driver: str | None = None, allow: tuple[Allowance, ...] = ALLOWED) -> Request:
+    """The request behind a cell: everything that can make it run is allowed, unless `allow` says less."""
     gpu = HostGpu(
         name=device.product or None,
         compute_capability=None if device.is_amd else device.target,
@@ -91,11 +91,11 @@ def wish_for(device: Device, platform: str, *, driver: str | None = None, allow:
         gpus=(gpu,),
         driver=Driver(version=driver) if driver is not None else None,
     )
-    return open_wish("rocm" if device.is_amd else "cuda", platform, host, allow=allow)
+    return open_request("rocm" if device.is_amd else "cuda", platform, host, allow=allow)
 
 
-def open_wish(accelerator: str, platform: str, host: Host, *, allow: tuple[Allowance, ...] = ALLOWED) -> Wish:
-    """A wish of this accelerator on one host, whatever that states."""
+def open_request(accelerator: str, platform: str, host: Host, *, allow: tuple[Allowance, ...] = ALLOWED) -> Request:
+    """A request of this accelerator on one host, whatever that states."""
     spec = Spec(
         target=TargetSpec(platform=platform),  # type: ignore[arg-type]  # one of PLATFORMS
         accelerator=accelerator,  # type: ignore[arg-type]  # cuda or rocm
@@ -103,4 +103,4 @@ def open_wish(accelerator: str, platform: str, host: Host, *, allow: tuple[Allow
         image=ImageSpec(cuda_compat="any"),
         runs="container",
     )
-    return Wish(spec=spec, hosts=(TargetHost(label=LABEL, host=host),), platform=platform)
+    return Request(spec=spec, hosts=(TargetHost(label=LABEL, host=host),), platform=platform)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from provisioner.browse.axes import PLATFORMS, Device, devices, newest_of_branches, open_wish, wish_for
+from provisioner.browse.axes import PLATFORMS, Device, devices, newest_of_branches, open_request, request_for
 from provisioner.browse.stacks import LABEL, frameworks
 from provisioner.host.model import Host
 from provisioner.solve.choices.candidates import preference
@@ -96,14 +96,14 @@ def _builds(matrix: Matrix, known: Sequence[Device]) -> list[tuple[str, Release,
     for device in (next((one for one in known if one.is_amd is is_amd), None) for is_amd in (False, True)):
         if device is None:
             continue
-        wishes = [wish_for(device, platform) for platform in PLATFORMS]
-        domains = [join(matrix, wish).domains for wish in wishes]
+        requests = [request_for(device, platform) for platform in PLATFORMS]
+        domains = [join(matrix, request).domains for request in requests]
         for name in frameworks(matrix):
             # Each platform leaves out the other's builds of a label that it has itself.
             offered = {id(one.subject[1]): one for domain in domains for one in domain.get(Key(name), ())}
             for candidate in sorted(offered.values(), key=preference, reverse=True):
                 release, build = candidate.subject
-                if build is not None and build.accelerator == wishes[0].accelerator:
+                if build is not None and build.accelerator == requests[0].accelerator:
                     found.setdefault((name, str(release.version)), []).append((name, release, build))
     rank = {name: index for index, name in enumerate(matrix.order)}
     groups = sorted(found.values(), key=lambda group: group[0][1].version, reverse=True)
@@ -113,7 +113,7 @@ def _builds(matrix: Matrix, known: Sequence[Device]) -> list[tuple[str, Release,
 def chosen_beside(matrix: Matrix, name: str, *, release: Release, build: Build) -> dict[str, str]:
     """What the solver puts under a build where the host leaves everything open: the CUDA, cuDNN, Python … it runs with."""
     platform = build.platforms[0] if build.platforms else PLATFORMS[0]
-    problem = join(matrix, open_wish(build.accelerator, platform, Host(platform=platform)))  # type: ignore[arg-type]  # one of PLATFORMS
+    problem = join(matrix, open_request(build.accelerator, platform, Host(platform=platform)))  # type: ignore[arg-type]  # one of PLATFORMS
     key = Key(name)
     given = [one for one in problem.domains.get(key, ()) if one.subject == (release, build)]
     search = CompleteSearch(Universe(problem))
@@ -150,7 +150,7 @@ class _Column:
         self._grid = grid
         self._device = device
         self._platform = platform
-        self._problem = join(matrix, wish_for(device, platform))
+        self._problem = join(matrix, request_for(device, platform))
         self._universe = Universe(self._problem)
         self._search = CompleteSearch(self._universe)
         drivers = {one.version: one for one in self._problem.domains.get(Key("driver", LABEL), ())}

@@ -21,7 +21,7 @@ _FACT = re.compile(r"\s*([A-Za-z][A-Za-z0-9_-]*)\s*(===|==|!=|<=|>=|~=|=|<|>)\s*
 _TARGET = re.compile(r"(?:sm|compute)_(\d+)(\d)[af]?")
 _GFX = re.compile(r"gfx[0-9a-f]{3,5}")
 PLAIN_FACTS = ("platform", "accelerator", "runs", "virtualization")
-"""What can be asked although it is no component: facts of a host or a wish that guards speak of."""
+"""What can be asked although it is no component: facts of a host or a request that guards speak of."""
 
 
 class Fact(Struct, frozen=True, kw_only=True):

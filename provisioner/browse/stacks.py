@@ -16,7 +16,7 @@ from provisioner.solve.problem import join
 from provisioner.solve.requirement import Key, Origin, Requirement
 from provisioner.solve.search.complete import CompleteSearch
 from provisioner.solve.search.universe import Universe
-from provisioner.solve.target import TargetHost, Wish
+from provisioner.request import TargetHost, Request
 from provisioner.spec.model import Spec
 
 if TYPE_CHECKING:
@@ -92,8 +92,8 @@ def which_stacks(matrix: Matrix, facts: Sequence[Fact], allow: Sequence[str] = (
         },
         Spec,
     )
-    wish = Wish(spec=spec, hosts=(TargetHost(label=LABEL, host=host),), platform=platform)
-    problem = join(matrix, wish)
+    request = Request(spec=spec, hosts=(TargetHost(label=LABEL, host=host),), platform=platform)
+    problem = join(matrix, request)
     running: list[Running] = []
     refused: list[Refused] = []
     asked = [name for name in frameworks(matrix) if name in understood.requires]

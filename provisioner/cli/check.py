@@ -249,8 +249,8 @@ def _against_spec(path: Path, lock: Lock, inputs: Inputs, question: Question) ->
             yield Finding(code="missing-platform", verdict="no", text=text, where=str(path))
             continue
         one = lock.on(platform)
-        problem = join(inputs.matrix, inputs.wish(platform))
-        wanted = problem.wish.accelerator
+        problem = join(inputs.matrix, inputs.request(platform))
+        wanted = problem.request.accelerator
         if one.accelerator != wanted:
             text = f"the spec and its hosts call for accelerator {wanted}, the lock is for {one.accelerator}"
             yield Finding(code="stale-accelerator", verdict="no", text=text, where=str(path))

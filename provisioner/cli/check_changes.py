@@ -79,7 +79,7 @@ def renewed_system(path: Path, lock: Lock, inputs: Inputs) -> Renewal | None:
     except NoStackError:  # the finding that the lock is stale has the conflict
         return None
     new = locking.lock(stacks, installer={})
-    staying = {(package.name, one.wish.platform) for one in problems for package in kept(lock, one)}
+    staying = {(package.name, one.request.platform) for one in problems for package in kept(lock, one)}
     new = replace(
         new,
         stacks=tuple(replace(one, installer=_installer(lock, one.platform)) for one in new.stacks),

@@ -102,7 +102,7 @@ def _answer_system(inputs: Inputs, platform: str, component: str | None, format:
     from provisioner.solve.problem import join
     from provisioner.solve.why import why
 
-    problem = join(inputs.matrix, inputs.wish(platform))
+    problem = join(inputs.matrix, inputs.request(platform))
     if component is None:
         return _tell_stack(solve_system(problem), format)
     return _tell_component(inputs, why(problem, component), format)

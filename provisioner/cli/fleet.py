@@ -68,7 +68,7 @@ def fleet(
         inputs = read_without_hosts(spec, exclude_newer=exclude_newer, matrix=matrix, target=target)
         listed = _listed(inputs, [*(hosts or ()), *(host or ())])
         platforms = inputs.platforms if ("target", "platform") in inputs.document.keys else ()
-        answer = cover_fleet(inputs.matrix, inputs.wish(inputs.platforms[0]), listed, platforms=platforms)
+        answer = cover_fleet(inputs.matrix, inputs.request(inputs.platforms[0]), listed, platforms=platforms)
         placed = affinities(answer, inputs.matrix)
     if out is not None:
         files = affinity_files(answer, placed, name=inputs.spec.name)

@@ -1,4 +1,4 @@
-"""From paths on the command line to one wish for each platform: the only place where spec, hosts and matrix meet."""
+"""From paths on the command line to one request for each platform: the only place where spec, hosts and matrix meet."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from provisioner.document import Document
     from provisioner.matrix.model import Matrix
-    from provisioner.solve.target import TargetHost, Wish
+    from provisioner.request import TargetHost, Request
     from provisioner.spec.model import Spec
 
 
@@ -45,15 +45,15 @@ class Inputs(Struct, frozen=True, kw_only=True):
         platform = self.spec.target.platform
         return platform if isinstance(platform, tuple) else (platform,)
 
-    def wish(self, platform: str, *, preferred: Mapping[str, str] | None = None) -> Wish:
+    def request(self, platform: str, *, preferred: Mapping[str, str] | None = None) -> Request:
         """What is wanted on one platform; hosts of another platform do not bind it, and those that state the same are one."""
-        from provisioner.solve.target import Wish, alike
+        from provisioner.request import Request, alike
 
         hosts = alike([target for target in self.hosts if target.host.platform in {None, platform}])
         places = {"": self.document.file}
         for key in self.document.keys:
             places[".".join(str(part) for part in key)] = self.document.where(key)
-        return Wish(spec=self.spec, hosts=hosts, platform=platform, places=places, preferred=preferred or {})
+        return Request(spec=self.spec, hosts=hosts, platform=platform, places=places, preferred=preferred or {})
 
 
 def read_inputs(
@@ -218,7 +218,7 @@ def _inline(document: Document) -> TargetHost:
 
 
 def _target(document: Document, label: str, read: object) -> TargetHost:
-    from provisioner.solve.target import TargetHost
+    from provisioner.request import TargetHost
 
     assert callable(read)
     places = {".".join(str(part) for part in key): document.where(key) for key in document.keys}
@@ -228,7 +228,7 @@ def _target(document: Document, label: str, read: object) -> TargetHost:
 def _open_host() -> TargetHost:
     """A target nobody described: everything the solver can choose is chosen, the rest is unverified."""
     from provisioner.host.model import Host
-    from provisioner.solve.target import TargetHost
+    from provisioner.request import TargetHost
 
     return TargetHost(label="the target", host=Host())
 
@@ -236,7 +236,7 @@ def _open_host() -> TargetHost:
 def _this_machine() -> TargetHost:
     from provisioner.cli.display import warn
     from provisioner.host.inspect import inspect_host
-    from provisioner.solve.target import TargetHost
+    from provisioner.request import TargetHost
 
     inspection = inspect_host()
     for note in inspection.notes:

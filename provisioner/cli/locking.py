@@ -87,8 +87,8 @@ class Locking:
         """What is to be solved on one platform: what an earlier lock chose is tried first."""
         from provisioner.solve.problem import join
 
-        wish = self._inputs.wish(platform, preferred=self._preferred(platform))
-        return join(self._inputs.matrix, self._upgrades.applied(wish, self._chosen_earlier(platform)))
+        request = self._inputs.request(platform, preferred=self._preferred(platform))
+        return join(self._inputs.matrix, self._upgrades.applied(request, self._chosen_earlier(platform)))
 
     def _mention_strangers(self, stacks: Sequence[Stack]) -> None:
         """A name given to --upgrade-package that nothing has is most likely a typo, and would pass without a trace."""

@@ -20,7 +20,7 @@ FormatOption = Annotated[OutputFormat, typer.Option("--format", help="Report as 
 
 # `readable=False`, here and wherever a path is given: `document` says in our own words why a file cannot be read.
 SpecArgument = Annotated[
-    Path, typer.Argument(metavar="SPEC", readable=False, help="The wish: a provision.yaml, or a pyproject.toml.")
+    Path, typer.Argument(metavar="SPEC", readable=False, help="The request: a provision.yaml, or a pyproject.toml.")
 ]
 
 HostOption = Annotated[

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from provisioner.lock.model import Lock
     from provisioner.plan.judge import Aim
     from provisioner.plan.model import Question
-    from provisioner.solve.target import TargetHost
+    from provisioner.request import TargetHost
     from provisioner.spec.model import Spec
 
 _REQUIREMENT = re.compile(r"\s*(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)(?P<extras>\[[^]]*\])?\s*(?P<range>[<>=!~].*)?", re.DOTALL)
@@ -172,7 +172,7 @@ def read_hosts(inputs: Inputs, paths: Sequence[Path] | None) -> tuple[tuple[Targ
     from provisioner.cli.fleet_report import notes
     from provisioner.cli.inspect import known_products
     from provisioner.host.roster import read_roster
-    from provisioner.solve.target import TargetHost
+    from provisioner.request import TargetHost
 
     listed = read_roster(paths, products=known_products(inputs.matrix))
     if not listed:
@@ -188,7 +188,7 @@ def questions(
 ) -> list[Question]:
     """One question for each platform that has hosts; hosts that state no platform are of the spec's first."""
     from provisioner.plan.model import Question
-    from provisioner.solve.target import Wish
+    from provisioner.request import Request
 
     found = []
     platforms = going.inputs.platforms
@@ -203,7 +203,7 @@ def questions(
         targets = tuple(hosts[0][index] for index in chosen)
         if not targets:
             continue
-        accelerator = Wish(spec=going.inputs.spec, hosts=targets, platform=platform).accelerator
+        accelerator = Request(spec=going.inputs.spec, hosts=targets, platform=platform).accelerator
         found.append(
             Question(
                 hosts=targets,
@@ -219,8 +219,8 @@ def questions(
 def _aim(inputs: Inputs, spec: Spec, platform: str, accelerator: str) -> Aim:
     from provisioner.plan.judge import Aim
 
-    wish = inputs.wish(platform)
-    return Aim(spec=spec, platform=platform, accelerator=accelerator, places=wish.places)
+    request = inputs.request(platform)
+    return Aim(spec=spec, platform=platform, accelerator=accelerator, places=request.places)
 
 
 def _today(inputs: Inputs, lock: tuple[Lock | None, Path], platform: str, accelerator: str) -> Aim:

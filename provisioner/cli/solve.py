@@ -126,7 +126,7 @@ def _system(inputs: Inputs) -> list[Stack]:
     from provisioner.solve.joint import solve_system
     from provisioner.solve.problem import join
 
-    return [solve_system(join(inputs.matrix, inputs.wish(platform))) for platform in inputs.platforms]
+    return [solve_system(join(inputs.matrix, inputs.request(platform))) for platform in inputs.platforms]
 
 
 def _moved(move: Move) -> str:

@@ -15,7 +15,7 @@ from provisioner.names import COMPONENT_OF_DISTRIBUTION, DISTRIBUTION_OF_COMPONE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from provisioner.solve.target import Wish
+    from provisioner.request import Request
 
 OPTION = "--upgrade-package"
 
@@ -34,15 +34,15 @@ class Upgrades(Struct, frozen=True, kw_only=True):
         found.update(DISTRIBUTION_OF_COMPONENT[name] for name in tuple(found) if name in DISTRIBUTION_OF_COMPONENT)
         return frozenset(found)
 
-    def applied(self, wish: Wish, earlier: Mapping[str, str]) -> Wish:
-        """The wish with what may move named, beside what `earlier` has of it, and with the ranges that were given."""
+    def applied(self, request: Request, earlier: Mapping[str, str]) -> Request:
+        """The request with what may move named, beside what `earlier` has of it, and with the ranges that were given."""
         if not self.names:
-            return wish
-        ranges = {f"constraints.{len(wish.spec.constraints) + index}": OPTION for index in range(len(self.ranges))}
+            return request
+        ranges = {f"constraints.{len(request.spec.constraints) + index}": OPTION for index in range(len(self.ranges))}
         return replace(
-            wish,
-            spec=replace(wish.spec, constraints=(*wish.spec.constraints, *self.ranges)),
-            places={**wish.places, **ranges},
+            request,
+            spec=replace(request.spec, constraints=(*request.spec.constraints, *self.ranges)),
+            places={**request.places, **ranges},
             upgraded={name: earlier.get(name, "") for name in sorted(self.moving)},
         )
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from provisioner.solve.rules.facts import FACTS, binds, stated
-from provisioner.solve.target import TargetHost, Wish
+from provisioner.request import TargetHost, Request
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -40,7 +40,7 @@ class HostClass(Struct, frozen=True, kw_only=True):
 
     @property
     def target(self) -> TargetHost:
-        """The class as the target of a wish, under the name of its first host."""
+        """The class as the target of a request, under the name of its first host."""
         where = self.members[0].where
         facts = {source.place for source in FACTS.values()}.union(
             ("platform", "gpus", *(f"gpus.{index}" for index in range(_GPUS)))
@@ -49,14 +49,14 @@ class HostClass(Struct, frozen=True, kw_only=True):
 
 
 class Pool(Struct, frozen=True, kw_only=True):
-    """Classes that one stack may serve together: of one platform and one accelerator. `wish` is for the first of them."""
+    """Classes that one stack may serve together: of one platform and one accelerator. `request` is for the first of them."""
 
-    wish: Wish
+    request: Request
     classes: tuple[HostClass, ...]
 
-    def wish_for(self, targets: Iterable[TargetHost]) -> Wish:
-        """The same wish for some hosts."""
-        return replace(self.wish, hosts=tuple(targets))
+    def request_for(self, targets: Iterable[TargetHost]) -> Request:
+        """The same request for some hosts."""
+        return replace(self.request, hosts=tuple(targets))
 
 
 class Fleet(Struct, frozen=True, kw_only=True):
@@ -69,7 +69,7 @@ class Fleet(Struct, frozen=True, kw_only=True):
     @property
     def accelerators(self) -> tuple[str, ...]:
         """What the GPUs of the fleet call for."""
-        return tuple(sorted({pool.wish.accelerator for pool in self.pools}))
+        return tuple(sorted({pool.request.accelerator for pool in self.pools}))
 
 
 def natural(name: str) -> tuple[tuple[bool, int, str], ...]:
@@ -92,10 +92,10 @@ def fold(listed: Iterable[ListedHost]) -> Iterator[HostClass]:
         yield HostClass(host=host, members=tuple(sorted(members, key=lambda one: (natural(one.name), one.name))))
 
 
-def indistinguishable(classes: Iterable[HostClass], matrix: Matrix, wish: Wish) -> tuple[HostClass, ...]:
-    """Classes that no requirement can tell apart as one: they differ in what nothing of this wish reads."""
+def indistinguishable(classes: Iterable[HostClass], matrix: Matrix, request: Request) -> tuple[HostClass, ...]:
+    """Classes that no requirement can tell apart as one: they differ in what nothing of this request reads."""
     guarded = {guard.component for rule in matrix.rules for guard in rule.on}
-    read = tuple(name for name in FACTS if name in guarded or binds(name, wish))
+    read = tuple(name for name in FACTS if name in guarded or binds(name, request))
     same: dict[tuple[object, ...], list[HostClass]] = {}
     for one in classes:
         host = one.host
@@ -114,7 +114,7 @@ def _merged(classes: Sequence[HostClass]) -> HostClass:
     return HostClass(host=members[0].host, members=tuple(members))
 
 
-def pools_of(listed: Sequence[ListedHost], matrix: Matrix, wish: Wish, *, platforms: Sequence[str]) -> Fleet:
+def pools_of(listed: Sequence[ListedHost], matrix: Matrix, request: Request, *, platforms: Sequence[str]) -> Fleet:
     """Part the hosts by platform and by what their GPUs call for.
 
     `platforms` are those the spec names, none where it leaves the platform to the hosts. Hosts without a GPU are a pool of
@@ -125,20 +125,20 @@ def pools_of(listed: Sequence[ListedHost], matrix: Matrix, wish: Wish, *, platfo
     classes = list(fold(listed))
     has_gpus = any(one.host.gpus for one in classes)
     for one in classes:
-        platform = one.host.platform or (platforms[0] if platforms else wish.platform)
-        alone = replace(wish, hosts=(TargetHost(label=one.name, host=one.host),), platform=platform)
+        platform = one.host.platform or (platforms[0] if platforms else request.platform)
+        alone = replace(request, hosts=(TargetHost(label=one.name, host=one.host),), platform=platform)
         if platforms and platform not in platforms:
             strangers.append(one)
-        elif alone.has_no_gpu and has_gpus and wish.spec.accelerator is None:
+        elif alone.has_no_gpu and has_gpus and request.spec.accelerator is None:
             without_gpu.append(one)
         else:
             parts.setdefault((platform, alone.accelerator), []).append(one)
     pools = []
     for (platform, _), some in sorted(parts.items()):
-        known = replace(wish, hosts=(TargetHost(label="", host=some[0].host),), platform=platform)
-        pools.append(Pool(wish=known, classes=indistinguishable(some, matrix, known)))
+        known = replace(request, hosts=(TargetHost(label="", host=some[0].host),), platform=platform)
+        pools.append(Pool(request=known, classes=indistinguishable(some, matrix, known)))
     return Fleet(
         pools=tuple(pools),
-        strangers=indistinguishable(strangers, matrix, wish),
-        without_gpu=indistinguishable(without_gpu, matrix, wish),
+        strangers=indistinguishable(strangers, matrix, request),
+        without_gpu=indistinguishable(without_gpu, matrix, request),
     )

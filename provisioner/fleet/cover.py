@@ -54,7 +54,7 @@ class Coverage:
         """Whether what a kind demands depends on who else is served, so that no kind stands for another."""
         self._clauses = Clauses()
         self._choices: dict[Choice, int] = {}
-        self._wishes: dict[frozenset[Demand], int] = {}
+        self._requests: dict[frozenset[Demand], int] = {}
         self.kinds: tuple[frozenset[Demand], ...] = tuple(dict.fromkeys(effects.demands))
         """The different sets of demands, in the order of their first classes."""
         places = {kind: place for place, kind in enumerate(self.kinds)}
@@ -66,7 +66,7 @@ class Coverage:
             self._clauses.add([self._choice((name, place)) for place in allowed])
         for choice, name, allowed in sorted(self._shared.needs, key=_sortable):
             self._clauses.add([-self._choice(choice), *(self._choice((name, place)) for place in allowed)])
-        self._selectors = [self._wish(kind) for kind in self.kinds]
+        self._selectors = [self._request(kind) for kind in self.kinds]
 
     def close(self) -> None:
         """Free the solver's memory."""
@@ -204,7 +204,7 @@ class Coverage:
             self._choices[choice] = self._clauses.variable()
         return self._choices[choice]
 
-    def _wish(self, kind: frozenset[Demand]) -> int:
+    def _request(self, kind: frozenset[Demand]) -> int:
         """A literal that, when it holds, makes the stack serve a kind."""
         selector = self._clauses.variable()
         own: dict[Choice, int] = {}

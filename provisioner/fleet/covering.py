@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from provisioner.fleet.model import FleetStack, Unserved
     from provisioner.host.roster import ListedHost
     from provisioner.matrix.model import Matrix
-    from provisioner.solve.target import Wish
+    from provisioner.request import Request
 
 
-def cover_fleet(matrix: Matrix, wish: Wish, listed: Sequence[ListedHost], *, platforms: Sequence[str]) -> FleetAnswer:
+def cover_fleet(matrix: Matrix, request: Request, listed: Sequence[ListedHost], *, platforms: Sequence[str]) -> FleetAnswer:
     """Cover every host that can be served with as few stacks as can be.
 
-    `wish` is the spec's, without hosts; `platforms` are those the spec names, none where it leaves them to the hosts. A stack
+    `request` is the spec's, without hosts; `platforms` are those the spec names, none where it leaves them to the hosts. A stack
     is for one platform and one accelerator. Raises `UnknownGpuError`, and what `join` raises.
     """
     _require_known_gpus(matrix, listed)
-    fleet = pools_of(listed, matrix, wish, platforms=platforms)
+    fleet = pools_of(listed, matrix, request, platforms=platforms)
     explaining = Explaining(matrix)
     stacks: list[FleetStack] = []
     unserved: list[Unserved] = []
@@ -43,8 +43,8 @@ def cover_fleet(matrix: Matrix, wish: Wish, listed: Sequence[ListedHost], *, pla
         stacks.extend(found)
         unserved.extend(left)
         lower += bound.lower
-    unserved.extend(explaining.without_gpu(wish, fleet.without_gpu, accelerators=fleet.accelerators))
-    unserved.extend(explaining.strangers(wish, fleet.strangers, platforms=platforms))
+    unserved.extend(explaining.without_gpu(request, fleet.without_gpu, accelerators=fleet.accelerators))
+    unserved.extend(explaining.strangers(request, fleet.strangers, platforms=platforms))
     return FleetAnswer(stacks=tuple(stacks), unserved=tuple(unserved), bound=Bound(lower=lower, found=len(stacks)))
 
 
@@ -85,5 +85,5 @@ def _cover_pool(matrix: Matrix, pool: Pool, explaining: Explaining) -> tuple[lis
         deciding = {kind: one for one, kind in reversed(kinds) if kind in group.chiefs}
         found = stack_of(matrix, pool, group, classes=classes, size=len(classes) if is_joint else VERIFIED)
         stacks.append(replace(found, deciding=tuple(deciding[kind] for kind in sorted(deciding))))
-    left = explaining.explain(pool.wish, [one for one, kind in kinds if kind not in served])
+    left = explaining.explain(pool.request, [one for one, kind in kinds if kind not in served])
     return stacks, left, bound

@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from provisioner.fleet.local import Choice, Demand, Local, Want
 from provisioner.solve.problem import join
 from provisioner.solve.search.universe import Universe
-from provisioner.solve.target import TargetHost
+from provisioner.request import TargetHost
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -55,7 +55,7 @@ def effects_of(matrix: Matrix, pool: Pool) -> Effects:
     shared = Shared()
     found: dict[int, frozenset[Demand]] = {}
     for index, one in enumerate(pool.classes):
-        if one.host.gpus == () and pool.wish.accelerator != "cpu":
+        if one.host.gpus == () and pool.request.accelerator != "cpu":
             found[index] = NEVER
     asked = [index for index in range(len(pool.classes)) if index not in found]
     size = 1 if depends_on_company(matrix, pool) else BLOCK
@@ -68,7 +68,7 @@ def effects_of(matrix: Matrix, pool: Pool) -> Effects:
 
 def depends_on_company(matrix: Matrix, pool: Pool) -> bool:
     """Whether what a host demands may depend on who else is served: an AMD override is one for all GPUs of an environment."""
-    if pool.wish.accelerator != "rocm":
+    if pool.request.accelerator != "rocm":
         return False
     passing = {gfx for row in matrix.overrides for gfx in row.gfx}
     known = {gpu.name: gpu.gfx for gpu in matrix.gpus}
@@ -85,7 +85,7 @@ class _Block:
 
     def __init__(self, matrix: Matrix, pool: Pool, classes: Sequence[HostClass], *, shared: Shared) -> None:
         self._targets = {marked(index): TargetHost(label=marked(index), host=one.host) for index, one in enumerate(classes)}
-        self._problem = join(matrix, pool.wish_for(self._targets.values()))
+        self._problem = join(matrix, pool.request_for(self._targets.values()))
         self._universe = Universe(self._problem)
         self._shared = shared
         self._places: dict[Key, dict[Candidate, int]] = {}

@@ -77,7 +77,7 @@ class Grouping:
     def _decided(self, kinds: Collection[int]) -> Group | None:
         chiefs = self._coverage.outermost(kinds)
         targets = [self._first[kind].target for kind in chiefs]
-        universe = Universe(join(self._matrix, self._pool.wish_for(targets)))
+        universe = Universe(join(self._matrix, self._pool.request_for(targets)))
         pins = decide(universe)
         if pins is None:
             return None

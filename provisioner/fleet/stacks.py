@@ -17,7 +17,7 @@ from provisioner.solve.requirement import Key
 from provisioner.solve.rules.facts import stated
 from provisioner.solve.search.resolve import decide
 from provisioner.solve.search.universe import Universe, violations
-from provisioner.solve.target import TargetHost
+from provisioner.request import TargetHost
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class _Block:
 
     def _universe_of(self, labels: Iterable[str]) -> Universe:
         targets = [TargetHost(label=label, host=self._hosts[label][1].host) for label in labels]
-        return Universe(join(self._matrix, self._pool.wish_for(targets)))
+        return Universe(join(self._matrix, self._pool.request_for(targets)))
 
     def verified(self) -> tuple[Stack, Mapping[Key, Candidate]]:
         """The answer on these classes, every requirement of which was checked on the real hosts."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from provisioner.fleet.classes import HostClass
     from provisioner.host.model import Host
     from provisioner.matrix.model import Matrix
-    from provisioner.solve.target import Wish
+    from provisioner.request import Request
 
 _RULE = re.compile(r"^rule ([^\s,]+)")
 
@@ -34,7 +34,7 @@ class Explaining:
         self._matrix = matrix
         self._guards = {rule.name: frozenset(guard.component for guard in rule.on) for rule in matrix.rules}
 
-    def explain(self, wish: Wish, classes: Iterable[HostClass]) -> list[Unserved]:
+    def explain(self, request: Request, classes: Iterable[HostClass]) -> list[Unserved]:
         """One conflict for all classes that the same requests and rules stand against.
 
         Each class is proved to have it, or states the same as one that was of everything the conflict reads. The first
@@ -45,28 +45,28 @@ class Explaining:
         for one in classes:
             at = next((at for at, (read, facts, _, _) in enumerate(known) if _facts(one.host, read) == facts), None)
             if at is None:
-                groups, members = self._conflict(replace(wish, hosts=(one.target,)))
+                groups, members = self._conflict(replace(request, hosts=(one.target,)))
                 read = self._read(members)
                 known.append((read, _facts(one.host, read), groups, members))
                 at = len(known) - 1
             _, _, groups, members = known[at]
             proved.setdefault(groups, []).append((one, members))
-        return [self._told(wish, some) for some in proved.values()]
+        return [self._told(request, some) for some in proved.values()]
 
-    def _conflict(self, wish: Wish) -> tuple[tuple[str, ...], tuple[Reason, ...]]:
+    def _conflict(self, request: Request) -> tuple[tuple[str, ...], tuple[Reason, ...]]:
         """A minimal conflict: its groups without the host's name, and its members."""
-        universe = Universe(join(self._matrix, wish))
+        universe = Universe(join(self._matrix, request))
         search = CompleteSearch(universe)
         try:
             groups = search.minimal()
             members = members_of(universe, search, groups)
         finally:
             search.close()
-        return tuple(sorted(_unnamed(group, wish.hosts[0].label) for group in groups)), members
+        return tuple(sorted(_unnamed(group, request.hosts[0].label) for group in groups)), members
 
-    def _told(self, wish: Wish, proved: Sequence[tuple[HostClass, tuple[Reason, ...]]]) -> Unserved:
+    def _told(self, request: Request, proved: Sequence[tuple[HostClass, tuple[Reason, ...]]]) -> Unserved:
         first = proved[0][0]
-        conflict = explain_conflict(Universe(join(self._matrix, replace(wish, hosts=(first.target,)))))
+        conflict = explain_conflict(Universe(join(self._matrix, replace(request, hosts=(first.target,)))))
         own = {member.text for member in conflict.members}
         facts = dict.fromkeys(
             member.text for _, members in proved for member in members if member.kind == "fact" and member.text not in own
@@ -83,42 +83,42 @@ class Explaining:
             read.add(member.component)
         return frozenset(read)
 
-    def strangers(self, wish: Wish, classes: Sequence[HostClass], *, platforms: Sequence[str]) -> list[Unserved]:
+    def strangers(self, request: Request, classes: Sequence[HostClass], *, platforms: Sequence[str]) -> list[Unserved]:
         """Hosts of platforms the spec does not name, and whether naming them would do."""
         by_platform: dict[str, list[HostClass]] = {}
         for one in classes:
             by_platform.setdefault(one.host.platform or "", []).append(one)
-        return [self._stranger(wish, platform, some, platforms=platforms) for platform, some in sorted(by_platform.items())]
+        return [self._stranger(request, platform, some, platforms=platforms) for platform, some in sorted(by_platform.items())]
 
-    def _stranger(self, wish: Wish, platform: str, classes: list[HostClass], *, platforms: Sequence[str]) -> Unserved:
+    def _stranger(self, request: Request, platform: str, classes: list[HostClass], *, platforms: Sequence[str]) -> Unserved:
         text, place = f"the spec is for {', '.join(platforms)}", classes[0].target.place("platform")
         members = (
-            Reason(component="platform", kind="request", text=text, where=wish.place("target.platform")),
+            Reason(component="platform", kind="request", text=text, where=request.place("target.platform")),
             Reason(component="platform", kind="fact", text=f"the host has platform {platform}", where=place),
         )
         wanted = f"[{', '.join((*platforms, platform))}]"
         text = f"target.platform {wanted} would do"
-        tried = replace(wish, hosts=(classes[0].target,), platform=platform)
+        tried = replace(request, hosts=(classes[0].target,), platform=platform)
         hints = self._hint(tried, ("platform", wanted), text)
         return Unserved(classes=tuple(classes), conflict=Conflict(members=members, hints=hints))
 
-    def without_gpu(self, wish: Wish, classes: Sequence[HostClass], *, accelerators: Iterable[str]) -> list[Unserved]:
+    def without_gpu(self, request: Request, classes: Sequence[HostClass], *, accelerators: Iterable[str]) -> list[Unserved]:
         """Hosts without a GPU beside hosts that have one: a stack for CPUs is for who asks for it."""
         if not classes:
             return []
         names = " and ".join(sorted(set(accelerators)))
         first = classes[0]
         members = (
-            Reason(component="gpu", kind="fact", text=f"the fleet's GPUs call for {names}", where=wish.place("accelerator")),
+            Reason(component="gpu", kind="fact", text=f"the fleet's GPUs call for {names}", where=request.place("accelerator")),
             Reason(component="gpu", kind="fact", text="the host has no GPU", where=first.target.place("gpus")),
         )
-        spec = replace(wish.spec, accelerator="cpu")
-        tried = replace(wish, spec=spec, hosts=(first.target,), platform=first.host.platform or wish.platform)
+        spec = replace(request.spec, accelerator="cpu")
+        tried = replace(request, spec=spec, hosts=(first.target,), platform=first.host.platform or request.platform)
         text = "accelerator cpu, in a spec of their own, would do"
         hints = self._hint(tried, ("accelerator", "cpu"), text)
         return [Unserved(classes=tuple(classes), conflict=Conflict(members=members, hints=hints))]
 
-    def _hint(self, tried: Wish, change: tuple[str, str], text: str) -> tuple[Hint, ...]:
+    def _hint(self, tried: Request, change: tuple[str, str], text: str) -> tuple[Hint, ...]:
         """A change as a hint, if it was solved and works."""
         try:
             stack = solve_system(join(self._matrix, tried))

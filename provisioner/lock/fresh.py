@@ -16,7 +16,7 @@ from provisioner.index.places.direct_reference import direct_reference
 from provisioner.lock.finding import Finding
 from provisioner.lock.fresh_bounds import bound_findings
 from provisioner.lock.fresh_files import file_findings
-from provisioner.lock.fresh_wish import unasked_findings, wish_findings
+from provisioner.lock.fresh_request import unasked_findings, request_findings
 from provisioner.lock.kept import chosen
 from provisioner.names import COMPONENT_OF_DISTRIBUTION
 from provisioner.solve.choices.frameworks import published_version
@@ -58,7 +58,7 @@ def stack_findings(lock: Lock, problem: Problem, *, where: str, has_other_hosts:
             continue
         label = f"{value}+{lock.stack['pytorch_build']}" if component == "pytorch" else value
         if not any(candidate.label == label for candidate in problem.domains[key]):
-            base = problem.wish.spec.image.base
+            base = problem.request.spec.image.base
             text = (
                 f"the lock has base image {label}, the spec asks for {base}"
                 if component == "image"
@@ -106,7 +106,7 @@ def _told_otherwise(lock: Lock, again: Stack, problem: Problem, where: str) -> I
             text = f"the lock sets {name} to {_or_none(old)}, the stack needs it to be {_or_none(new)}"
             told.append(("stale-environment", text))
     for code, text in told:
-        if problem.wish.spec.target.host is not None:
+        if problem.request.spec.target.host is not None:
             yield Finding(code=code, verdict="no", text=text, where=where, hints=(_WRITES_AGAIN,))
         else:
             unknown = f"{text}; the spec has no hosts, and of those of a command line no lock tells"
@@ -141,7 +141,7 @@ def package_findings(lock: Lock, problem: Problem, *, where: str) -> Iterator[Fi
                 unmet.extend(_unmet(required, locked, f"{package.name} {package.version} needs {text}", where))
     yield from unmet
     yield from bound_findings(lock, problem, Markers(markers), where=where)
-    yield from wish_findings(lock, problem, Markers(markers), where=where)
+    yield from request_findings(lock, problem, Markers(markers), where=where)
     if not any(finding.code == "missing-package" for finding in unmet):  # what is missing may be who needs the rest
         yield from unasked_findings(lock, problem, where=where)
     yield from _contradictions(lock, locked, where)

@@ -27,10 +27,10 @@ def bound_findings(lock: Lock, problem: Problem, markers: Markers, *, where: str
         package = locked.get(canonicalize_name(constraint.name))
         if package is not None and markers.hold(constraint.marker) and not _meets(constraint, package.version):
             yield _stale(f"{package.name} {package.version} is locked, but {origin.text}  ({origin.where})", where)
-    for name, digests in problem.wish.spec.hashes.items():
+    for name, digests in problem.request.spec.hashes.items():
         for file in locked[name].files if name in locked else ():
             if file.sha256 not in digests:
-                place = problem.wish.place(f"hashes.{name}")
+                place = problem.request.place(f"hashes.{name}")
                 yield _stale(
                     f"{name} {locked[name].version} is locked with a file that has none of your hashes  ({place})", where
                 )

@@ -31,7 +31,7 @@ def hazard_findings(lock: Lock, problem: Problem, *, where: str) -> Iterator[Fin
 def _shared(locked: Mapping[str, str], problem: Problem) -> Iterator[str]:
     """Files of which several locked distributions write their own."""
     matrix = problem.matrix
-    is_forbidden = FORBIDDEN in problem.wish.spec.policy.forbid
+    is_forbidden = FORBIDDEN in problem.request.spec.policy.forbid
     for row in matrix.shared_files:
         names = [one.distribution for one in row.owners if _holds(one.versions, locked.get(one.distribution))]
         if len(names) > 1 and (row.refused or is_forbidden):

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 def kept(lock: Lock, problem: Problem) -> tuple[LockedPackage, ...]:
     """The locked packages that what the spec asks for still leads to, on the platform of a problem."""
-    if problem.wish.platform not in lock.platforms:
+    if problem.request.platform not in lock.platforms:
         return ()
-    packages = {package.name: package for package in lock.on(problem.wish.platform).packages}
+    packages = {package.name: package for package in lock.on(problem.request.platform).packages}
     reached: dict[str, LockedPackage] = {}
     waiting: list[str] = [canonicalize_name(requirement.name) for requirement, _ in problem.packages]
     while waiting:
@@ -48,7 +48,7 @@ def chosen(packages: Iterable[LockedPackage]) -> dict[Key, Candidate]:
 def brought_along(lock: Lock, problem: Problem) -> Iterator[Requirement]:
     """That a problem without packages still has the frameworks which the kept packages bring along, in any version."""
     names = {package.name for package in kept(lock, problem)}
-    stack = lock.on(problem.wish.platform).stack if names else {}
+    stack = lock.on(problem.request.platform).stack if names else {}
     for component, distribution in DISTRIBUTION_OF_COMPONENT.items():
         domain = problem.domains.get(Key(component), ())
         if distribution in names and component in stack and domain:

@@ -22,25 +22,25 @@ def policy_findings(lock: Lock, problem: Problem, *, where: str) -> Iterator[Fin
 
     A prerelease that is only not allowed may be there because a project has nothing else, which no lock tells.
     """
-    wish = problem.wish
-    until = uploads_until(problem.matrix, wish.spec.policy)
-    forbid = wish.spec.policy.forbid
+    request = problem.request
+    until = uploads_until(problem.matrix, request.spec.policy)
+    forbid = request.spec.policy.forbid
     for package in lock.packages:
         has_wheel = any(file.filename.endswith(".whl") for file in package.files)
         for word, is_so in (("prerelease", Version(package.version).is_prerelease), ("sdist", not has_wheel)):
             if is_so and word in forbid:
-                place = wish.place(f"policy.forbid.{forbid.index(word)}")
+                place = request.place(f"policy.forbid.{forbid.index(word)}")
                 kind = {"prerelease": "a prerelease", "sdist": "a source distribution"}[word]
                 text = f"{package.name} {package.version} is {kind}, and the spec forbids {word}  ({place})"
                 yield Finding(code="stale-package", verdict="no", text=text, where=where)
         # A file that the spec names is taken whatever it is.
-        if not (has_wheel or package.archive or {"sdist", "build"} & {*wish.spec.policy.allow, *forbid}):
+        if not (has_wheel or package.archive or {"sdist", "build"} & {*request.spec.policy.allow, *forbid}):
             text = f"{package.name} {package.version} is a source distribution, and no `allow: [sdist]` of the spec takes it"
             yield Finding(code="stale-package", verdict="no", text=text, where=where)
         if until is not None and not _is_in_time(package, until):
-            key = "policy.strategy" if wish.spec.policy.exclude_newer is None else "policy.exclude-newer"
+            key = "policy.strategy" if request.spec.policy.exclude_newer is None else "policy.exclude-newer"
             text = (
-                f"{package.name} {package.version} was uploaded after {until}, the last day of the policy  ({wish.place(key)})"
+                f"{package.name} {package.version} was uploaded after {until}, the last day of the policy  ({request.place(key)})"
             )
             yield Finding(code="stale-package", verdict="no", text=text, where=where)
 

@@ -13,7 +13,7 @@ from provisioner.solve.problem import join
 from provisioner.solve.requirement import Candidate, Key, Labelled, Origin, Requirement, Within
 from provisioner.solve.rules.facts import ABSENT
 from provisioner.solve.search.universe import Universe
-from provisioner.solve.target import TargetHost, Wish
+from provisioner.request import TargetHost, Request
 from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:
@@ -45,16 +45,16 @@ class Aim(Struct, frozen=True, kw_only=True, eq=False):
     fixed: Mapping[str, str] = field(default_factory=dict)
     fixed_by: str = ""
 
-    def wish(self, targets: Sequence[TargetHost]) -> Wish:
+    def request(self, targets: Sequence[TargetHost]) -> Request:
         """What is wanted of these hosts."""
-        wish = Wish(spec=self.spec, hosts=tuple(targets), platform=self.platform, places=self.places)
-        if wish.accelerator == self.accelerator:
-            return wish
-        return replace(wish, spec=replace(self.spec, accelerator=self.accelerator))
+        request = Request(spec=self.spec, hosts=tuple(targets), platform=self.platform, places=self.places)
+        if request.accelerator == self.accelerator:
+            return request
+        return replace(request, spec=replace(self.spec, accelerator=self.accelerator))
 
     def unlisted(self, matrix: Matrix) -> tuple[str, ...]:
         """What the lock has and the matrix does not list for this spec, such as `pytorch 9.9.9+cu999`."""
-        domains = join(matrix, self.wish(())).domains if self.fixed else {}
+        domains = join(matrix, self.request(())).domains if self.fixed else {}
         return tuple(
             f"{component} {label}"
             for component, label in sorted(self.fixed.items())
@@ -64,7 +64,7 @@ class Aim(Struct, frozen=True, kw_only=True, eq=False):
 
     def problem(self, matrix: Matrix, targets: Sequence[TargetHost]) -> Problem:
         """The problem of these hosts, with what the lock fixes required from the start; what the matrix lacks is left out."""
-        problem = join(matrix, self.wish(targets))
+        problem = join(matrix, self.request(targets))
         fixed = []
         for component, label in sorted(self.fixed.items()):
             key = Key(component)
@@ -186,10 +186,10 @@ class Judge:
         self, universe: Universe, machine: Machine, facts: Mapping[str, str], software: Software
     ) -> Iterator[Requirement]:
         """Containers reach no GPU on a machine known to have no toolkit, which no rule can say: rules speak of versions."""
-        wish = universe.problem.wish
+        request = universe.problem.request
         if facts.get(TOOLKIT) != ABSENT or not software.is_known or self._toolkit is None:
             return
-        if wish.runs == "container" and wish.accelerator == "cuda":
+        if request.runs == "container" and request.accelerator == "cuda":
             cited = "; ".join(str(self.matrix.citations[one]) for one in self._toolkit.source if one in self.matrix.citations)
             text = "containers reach the GPU through the NVIDIA Container Toolkit, and none is installed"
             origin = Origin("rule", TOOLKIT, f"failure {TOOLKIT_MISSING}", text, cited)

@@ -13,7 +13,7 @@ from provisioner.solve.rules.facts import ABSENT, FACTS, stated
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from provisioner.solve.target import TargetHost
+    from provisioner.request import TargetHost
 
 Facts = dict[str, str]
 

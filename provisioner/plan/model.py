@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from provisioner.plan.judge import Aim
     from provisioner.solve.stack import Conflict, Reason, Stack
-    from provisioner.solve.target import TargetHost
+    from provisioner.request import TargetHost
 
 
 class Question(Struct, frozen=True, kw_only=True):

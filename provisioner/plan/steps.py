@@ -87,7 +87,7 @@ class Steps:
     def _software(self, leg: Leg, old: Software, new: Software, why: tuple[Reason, ...]) -> Step:
         before, after = _labels(old), _labels(new)
         changes = tuple((name, before.get(name, ""), value) for name, value in after.items() if value != before.get(name))
-        runs = new.aim.wish((self._machine.target,)).runs
+        runs = new.aim.request((self._machine.target,)).runs
         component = "image" if runs == "container" else "packages"
         do = "build the image from the new lock and roll it out" if runs == "container" else "install the new lock"
         named = [f"{name} {one} -> {other}" if one else f"{name} {other}" for name, one, other in _shown(changes)]
@@ -184,12 +184,12 @@ def _requests(software: Software) -> tuple[Reason, ...]:
     """What the wanted spec asks of the software: the requests on the components in it."""
     spec, aim = software.aim.spec, software.aim
     names = [key.component for key in software.pins]
-    wish = aim.wish(())
+    request = aim.request(())
     found = []
     for name, text in spec.requires.items():
         if name in names or name == "pytorch_build":
             shown = f"you require {name} {text}"
-            found.append(Reason(component=name, kind="request", text=shown, where=wish.place(f"requires.{name}")))
+            found.append(Reason(component=name, kind="request", text=shown, where=request.place(f"requires.{name}")))
     locked = [name for name in FIRST if name in aim.fixed]
     texts = ((name, f"the lock has {name} {aim.fixed[name]}") for name in locked)
     found.extend(Reason(component=name, kind="request", text=text, where=aim.fixed_by) for name, text in texts)

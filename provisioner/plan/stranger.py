@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provisioner.solve.stack import Conflict, Reason
-from provisioner.solve.target import Wish
+from provisioner.request import Request
 
 if TYPE_CHECKING:
     from provisioner.plan.judge import Aim
@@ -23,19 +23,19 @@ def stranger(machine: Machine, aim: Aim) -> Conflict | None:
     text = f"the other hosts' GPUs call for accelerator {aim.accelerator}, and the plan is for one stack"
     where = ""
     if aim.spec.accelerator is not None:
-        text, where = f"you ask for accelerator {aim.accelerator}", aim.wish(()).place("accelerator")
+        text, where = f"you ask for accelerator {aim.accelerator}", aim.request(()).place("accelerator")
     # The build of a framework is for one accelerator, so this is the component the contract has for it.
     return Conflict(members=(Reason(component="pytorch_build", kind="request", text=text, where=where), fact))
 
 
 def own_accelerator(machine: Machine, aim: Aim) -> str:
     """The accelerator a machine's own GPUs call for, or its driver where it does not state them."""
-    wish = Wish(spec=aim.spec, hosts=(machine.target,), platform=aim.platform)
+    request = Request(spec=aim.spec, hosts=(machine.target,), platform=aim.platform)
     gpus, driver = machine.host.gpus, machine.host.driver
     is_told = gpus == () or any(gpu.gfx or gpu.compute_capability for gpu in gpus or ())
     if aim.spec.accelerator is None and not is_told and driver is not None:
         return ACCELERATOR_OF_DRIVER[driver.kind]
-    return wish.accelerator
+    return request.accelerator
 
 
 def _fact(machine: Machine, accelerator: str) -> Reason | None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from provisioner.plan.target import Search
     from provisioner.solve.problem import Problem
     from provisioner.solve.requirement import Candidate
-    from provisioner.solve.target import TargetHost
+    from provisioner.request import TargetHost
 
     Leads = tuple[Candidate, ...]
     Labels = tuple[str, ...]

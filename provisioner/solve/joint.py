@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from provisioner.solve.problem import Problem
     from provisioner.solve.stack import Conflict, Hint, Reason, Stack
-    from provisioner.solve.target import Wish
+    from provisioner.request import Request
 
 SourceFor = Callable[[Environment], PackageSource]
 """Opens the package indexes for one environment."""
@@ -204,8 +204,8 @@ def _explained(
     from provisioner.solve.explain.hints import gives, hints, rejoined
     from provisioner.solve.explain.way import is_given_up
 
-    def settle(wish: Wish) -> Mapping[str, str] | None:
-        found = settled_anew(rejoined(problem, wish))
+    def settle(request: Request) -> Mapping[str, str] | None:
+        found = settled_anew(rejoined(problem, request))
         return None if found is None else gives(*found)
 
     chosen = _telling(failed)
@@ -221,7 +221,7 @@ def _explained(
     others = [attempt.python for place, attempt in enumerate(attempts) if place != chosen]
     members = tuple(_tried(member, attempts[chosen].python, others) for member in conflict.members)
     if known_glibc(attempts[chosen]) is None:
-        members = glibc_told(members, GLIBC_WHEN_UNKNOWN, runs=problem.wish.runs)
+        members = glibc_told(members, GLIBC_WHEN_UNKNOWN, runs=problem.request.runs)
     return replace(conflict, members=members)
 
 
@@ -255,7 +255,7 @@ def _attempts(problem: Problem) -> Iterator[Attempt]:
 
     # A locked Python comes first where the policy leaves it first among Pythons: `prefer` and `avoid` may not.
     first = problem.domains[PYTHON][0].label
-    locked = first if problem.wish.preferred.get("python") == first else None
+    locked = first if problem.request.preferred.get("python") == first else None
     found.sort(key=rank)
     return iter(sorted(found, key=lambda attempt: attempt.python != locked))
 
@@ -319,13 +319,13 @@ def _universe(
 def environment_of(attempt: Attempt) -> Environment:
     """Where the packages of an attempt must install: the oldest host's libraries, or those of the image."""
     return Environment(
-        platform=attempt.problem.wish.platform, python=attempt.python, glibc=_glibc(attempt), macos=_macos(attempt)
+        platform=attempt.problem.request.platform, python=attempt.python, glibc=_glibc(attempt), macos=_macos(attempt)
     )
 
 
 def _glibc(attempt: Attempt) -> tuple[int, int] | None:
     """The glibc wheels must run on, a cautious one where it is not known; None where there is none."""
-    return known_glibc(attempt) or GLIBC_WHEN_UNKNOWN if attempt.problem.wish.platform.startswith("linux") else None
+    return known_glibc(attempt) or GLIBC_WHEN_UNKNOWN if attempt.problem.request.platform.startswith("linux") else None
 
 
 def known_glibc(attempt: Attempt) -> tuple[int, int] | None:
@@ -337,7 +337,7 @@ def known_glibc(attempt: Attempt) -> tuple[int, int] | None:
         one.version.release for key, one in attempt.system.items() if key.name == "glibc" and isinstance(one.version, Version)
     ]
     if not found:
-        stated = [target.host.glibc for target in attempt.problem.wish.hosts if target.host.glibc]
+        stated = [target.host.glibc for target in attempt.problem.request.hosts if target.host.glibc]
         found = [Version.parse(text).release for text in stated]
     oldest = min(found, default=None)
     return None if oldest is None else (oldest[0], oldest[1])
@@ -345,6 +345,6 @@ def known_glibc(attempt: Attempt) -> tuple[int, int] | None:
 
 def _macos(attempt: Attempt) -> tuple[int, int] | None:
     """The macOS wheels must run on: the oldest any host states, None where none does."""
-    found = [stated(target.host, "macos") for target in attempt.problem.wish.hosts]
+    found = [stated(target.host, "macos") for target in attempt.problem.request.hosts]
     oldest = min((Version.parse(text).release for text in found if text is not None), default=None)
     return None if oldest is None else (oldest[0], (*oldest, 0)[1])

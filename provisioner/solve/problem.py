@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from provisioner.matrix.model import Matrix
-    from provisioner.solve.target import Wish
+    from provisioner.request import Request
 
 __all__ = ["Problem", "UnknownGpuError", "join", "package_key"]
 
@@ -69,7 +69,7 @@ class Problem(Struct, frozen=True, kw_only=True):
     """
 
     matrix: Matrix
-    wish: Wish
+    request: Request
     domains: Mapping[Key, tuple[Candidate, ...]]
     roots: tuple[Requirement, ...]
     order: dict[Key, int]
@@ -113,51 +113,51 @@ class Problem(Struct, frozen=True, kw_only=True):
         return component if component in self.components else ""
 
 
-def join(matrix: Matrix, wish: Wish) -> Problem:
+def join(matrix: Matrix, request: Request) -> Problem:
     """Join the inputs of one platform; raises `UnknownGpuError` for a GPU nobody knows."""
-    return _Joiner(matrix, wish).problem()
+    return _Joiner(matrix, request).problem()
 
 
 class _Joiner:
-    def __init__(self, matrix: Matrix, wish: Wish) -> None:
+    def __init__(self, matrix: Matrix, request: Request) -> None:
         self.matrix = matrix
-        self.wish = wish
+        self.request = request
         self.domains = Domains()
         self.roots: list[Requirement] = []
         self.unverified: list[str] = []
-        self.components = components_of(matrix, wish.spec)
-        self.overrides = Overrides(wish)
+        self.components = components_of(matrix, request.spec)
+        self.overrides = Overrides(request)
 
     def problem(self) -> Problem:
         self._shared()
-        hosts = HostSide(self.matrix, self.wish)
-        for target in self.wish.hosts:
+        hosts = HostSide(self.matrix, self.request)
+        for target in self.request.hosts:
             hosts.add(target)
         self.domains.update(hosts.domains)
         self.roots.extend(hosts.roots)
         self.unverified.extend(hosts.unverified)
-        self.roots.extend(build_side(self.matrix, self.wish, Guards(self.matrix, self.wish), domains=self.domains))
+        self.roots.extend(build_side(self.matrix, self.request, Guards(self.matrix, self.request), domains=self.domains))
         keys: dict[str, tuple[Key, ...]] = {}
         for key in self.domains:
             keys[key.component] = (*keys.get(key.component, ()), key)
         packages = self._requests(keys)
-        needs = Needs(self.matrix, self.wish, keys)
+        needs = Needs(self.matrix, self.request, keys)
         self.domains.update(needs.policy.domains)
-        for key, listing in shared_file_domains(self.matrix, self.wish):
+        for key, listing in shared_file_domains(self.matrix, self.request):
             self.domains.defer(key, listing)
         self.roots.extend(needs.policy.roots)
         rank = {name: index for index, name in enumerate(self.matrix.order)}
         order = {key: rank.get(key.component, -1) for key in self.domains}
         # What is upgraded by name is decided after everything that is locked, which then need not give way to it.
-        order.update({Key(name, PACKAGE): LAST for name in self.wish.upgraded if Key(name) not in self.domains})
+        order.update({Key(name, PACKAGE): LAST for name in self.request.upgraded if Key(name) not in self.domains})
         return Problem(
             matrix=self.matrix,
-            wish=self.wish,
+            request=self.request,
             domains=self.domains,
             roots=tuple(self.roots),
             order=order,
             packages=packages,
-            constraints=constraints_of(self.wish),
+            constraints=constraints_of(self.request),
             overrides=self.overrides,
             needs=needs,
             components=self.components,
@@ -165,23 +165,23 @@ class _Joiner:
         )
 
     def _shared(self) -> None:
-        wish = self.wish
-        self._named("platform", PLATFORMS, wish.platform, ("request", "target.platform", f"the target is {wish.platform}"))
-        text = f"you ask for accelerator {wish.accelerator}"
+        request = self.request
+        self._named("platform", PLATFORMS, request.platform, ("request", "target.platform", f"the target is {request.platform}"))
+        text = f"you ask for accelerator {request.accelerator}"
         kind = "request"
-        if wish.spec.accelerator is None:
-            kind, text = "fact", f"the target's GPUs call for {wish.accelerator}"
-        self._named("accelerator", ACCELERATORS, wish.accelerator, (kind, "accelerator", text))
-        if wish.has_no_gpu:
-            place = wish.hosts[0].place("gpus")
+        if request.spec.accelerator is None:
+            kind, text = "fact", f"the target's GPUs call for {request.accelerator}"
+        self._named("accelerator", ACCELERATORS, request.accelerator, (kind, "accelerator", text))
+        if request.has_no_gpu:
+            place = request.hosts[0].place("gpus")
             origin = Origin("fact", "gpu", "no gpu", "the target has no GPU", place)
             self.roots.append(Requirement(Key("accelerator"), Labelled(frozenset({"cpu"}), "cpu"), origin))
         for name, component in self.matrix.components.items():
-            if name not in {"gpu", "image"} and is_used(name, wish) and is_shared(name, component, wish):
-                self.domains.defer(Key(name), partial(candidates_of, component, wish))
+            if name not in {"gpu", "image"} and is_used(name, request) and is_shared(name, component, request):
+                self.domains.defer(Key(name), partial(candidates_of, component, request))
         virtual = [name for name, component in self.matrix.components.items() if component.virtual]
-        self.domains.update(slot_domains(self.domains, slots_of(self.components, wish.spec), [*virtual, *_NAMES]))
-        if wish.runs == "container" and "image" in self.matrix.order:
+        self.domains.update(slot_domains(self.domains, slots_of(self.components, request.spec), [*virtual, *_NAMES]))
+        if request.runs == "container" and "image" in self.matrix.order:
             self._image()
 
     def _named(self, name: str, values: tuple[str, ...], value: str, why: tuple[str, str, str]) -> None:
@@ -189,48 +189,48 @@ class _Joiner:
         self.domains[key] = tuple(Candidate(key, Version.named(text), text) for text in values)
         kind, place, text = why
         component = "pytorch_build" if name == "accelerator" else name
-        origin = Origin(kind, component, name, text, self.wish.place(place))
+        origin = Origin(kind, component, name, text, self.request.place(place))
         self.roots.append(Requirement(key, Labelled(frozenset({value}), value), origin))
 
     def _image(self) -> None:
         key = Key("image")
-        candidates, unknown = image_candidates(self.matrix, self.wish, key)
-        candidates = arranged(candidates, self.wish, "image")
+        candidates, unknown = image_candidates(self.matrix, self.request, key)
+        candidates = arranged(candidates, self.request, "image")
         self.domains[key] = candidates
         self.unverified.extend(unknown)
-        base = self.wish.image_base
-        text = f"the base image is {base}" if self.wish.spec.image.base != "auto" else "a base image is chosen"
-        origin = Origin("request", "image", "image", text, self.wish.place("image.base"))
+        base = self.request.image_base
+        text = f"the base image is {base}" if self.request.spec.image.base != "auto" else "a base image is chosen"
+        origin = Origin("request", "image", "image", text, self.request.place("image.base"))
         labels = frozenset(candidate.label for candidate in candidates)
         self.roots.append(Requirement(key, Labelled(labels, base), origin))
 
     def _requests(self, keys: dict[str, tuple[Key, ...]]) -> tuple[tuple[Pep508, Origin], ...]:
-        for name, text in self.wish.spec.requires.items():
+        for name, text in self.request.spec.requires.items():
             self._require(name, text, keys)
         packages = []
-        for index, text in enumerate(self.wish.spec.packages):
+        for index, text in enumerate(self.request.spec.packages):
             stated = Pep508(text)
             distribution = canonicalize_name(stated.name)
             component = COMPONENT_OF_DISTRIBUTION.get(distribution, "")
-            place = self.wish.place(f"packages.{index}")
+            place = self.request.place(f"packages.{index}")
             shown = component or distribution
             origin = Origin("request", shown, f"packages.{distribution}", f"you require {text}", place)
             for requirement, reason in self.overrides.instead(stated, origin):
                 if component in self.components:
                     self._framework(component, requirement, reason)
                 packages.append((requirement, reason))
-        for index, text in enumerate(self.wish.spec.requires_python):
-            place = self.wish.place(f"requires-python.{index}")
+        for index, text in enumerate(self.request.spec.requires_python):
+            place = self.request.place(f"requires-python.{index}")
             origin = Origin("request", "python", "requires-python", f"the project requires python {text}", place)
             self.roots.append(Requirement(Key("python"), ForPython(SpecifierSet(text)), origin))
-        if self.wish.spec.packages and "python" not in self.wish.spec.requires:
-            origin = Origin("request", "python", "packages need python", "packages need a Python", self.wish.place("packages"))
+        if self.request.spec.packages and "python" not in self.request.spec.requires:
+            origin = Origin("request", "python", "packages need python", "packages need a Python", self.request.place("packages"))
             self.roots.append(Requirement(Key("python"), Within(Range()), origin))
         return tuple(packages)
 
     def _framework(self, component: str, requirement: Pep508, origin: Origin) -> None:
         """A distribution that is a component is required as one; where its marker needs a Python, once one is chosen."""
-        if requirement.marker is not None and not is_settled(requirement.marker, self.wish.platform):
+        if requirement.marker is not None and not is_settled(requirement.marker, self.request.platform):
             return
         if requirement.url is not None:
             test = builds_of_file(requirement, self.domains[Key(component)])
@@ -243,7 +243,7 @@ class _Joiner:
             self.roots.append(Requirement(Key(component), self._with_extras(component, requirement), origin))
 
     def _require(self, name: str, text: str, keys: dict[str, tuple[Key, ...]]) -> None:
-        place = self.wish.place(f"requires.{name}")
+        place = self.request.place(f"requires.{name}")
         origin = Origin("request", name, f"requires.{name}", f"you require {name} {text}", place)
         if name == "pytorch_build":
             labels = frozenset(c.label for c in self.domains[Key("pytorch")] if c.subject[1].name == text)

@@ -89,7 +89,7 @@ class Stack(Struct, frozen=True, kw_only=True):
     the driver requirement is met ("" when no CUDA); `host_requirements` are the ranges a host must meet (`driver`:
     `>=525.60.13`, `gpu`: `7.5, 8.0, 9.0`, `kernel`, `glibc`); `require_cuda` is the NVIDIA_REQUIRE_CUDA equal to them;
     `arch_list` the compiled targets of the framework build; `environment` the variables the stack needs at run time;
-    `warnings` say what of the wish had no effect and what was not looked at, `moves` what an upgrade by name did,
+    `warnings` say what of the request had no effect and what was not looked at, `moves` what an upgrade by name did,
     `held_back` which component a package keeps from a newer release; none of them is locked.
     """
 

@@ -77,7 +77,7 @@ def _why(problem: Problem, chosen: Chosen, key: Key, source_for: SourceFor | Non
     found = Why(
         component=key.name if key.is_package else key.component,
         chosen=pins[key].label,
-        platform=problem.wish.platform,
+        platform=problem.request.platform,
         slot="" if key.is_package else key.slot,
         is_package=key.is_package,
         host=key.world if not key.is_package else "",
@@ -140,7 +140,7 @@ def _without(
     except NoStackError as error:
         return replace(found, freed=Freed(lines=found.held_by, conflict=error.conflict))
     shown = frozenset(name for name in opened.matrix.components if not opened.is_virtual(name))
-    changes = changes_of(opened.wish, holding, pins[question.key])
+    changes = changes_of(opened.request, holding, pins[question.key])
     asked = Reason(component=found.component, kind="request", text=question.origin.text, where=QUESTION)
     # Who leaves out a constraint asks for no version: what comes first in the order of preference stays.
     is_way = not order or all(change.text != LEFT_OUT for change in changes)

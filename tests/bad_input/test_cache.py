@@ -149,7 +149,7 @@ def test_a_damaged_page_is_read_again(project: Project, cache: Path, damage: Cal
     assert len(pages) == 3
     for page in pages:
         page.write_bytes(damage(page.read_bytes()))
-    # Another wish: what was selected before is of no use, the pages themselves are needed.
+    # Another request: what was selected before is of no use, the pages themselves are needed.
     project.spec("[alpha]", "policy: {allow: [sdist]}")
     refused = project.run("solve", "--offline")
     assert refused.code == 3

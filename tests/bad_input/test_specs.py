@@ -220,7 +220,7 @@ REFUSED_LATER = {
 
 
 @pytest.mark.parametrize(("lines", "message"), REFUSED_LATER.values(), ids=REFUSED_LATER.keys())
-def test_a_wish_that_cannot_be_honoured_is_refused(project: Project, lines: tuple[str, ...], message: str) -> None:
+def test_a_request_that_cannot_be_honoured_is_refused(project: Project, lines: tuple[str, ...], message: str) -> None:
     project.write(changed(*lines))
     before = project.files()
     outcome = project.run("solve")

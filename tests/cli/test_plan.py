@@ -39,8 +39,8 @@ CU130 = ("--to", "pytorch==2.11.0+cu130")
 
 def lock(project: Project, name: str, pytorch: str, *, packages: bool = True) -> Path:
     """Write the lock of one PyTorch build, as `solve` would for a machine left open."""
-    wish = small.wish({"python": "==3.12", "pytorch": f"=={pytorch}"}, {"platform": "linux/amd64"})
-    stack = solve_system(join(cached_matrix(None), wish))
+    request = small.request({"python": "==3.12", "pytorch": f"=={pytorch}"}, {"platform": "linux/amd64"})
+    stack = solve_system(join(cached_matrix(None), request))
     stack = replace(stack, packages=lock_examples.PACKAGES if packages else (), unverified=())
     made = create_lock(
         [stack],

@@ -1,4 +1,4 @@
-"""`targets:` in a spec: one wish, one lock for each target, in a folder of its name."""
+"""`targets:` in a spec: one request, one lock for each target, in a folder of its name."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from provisioner.host.model import Host
 from provisioner.solve.explain.words import conflict_lines
 from provisioner.solve.joint import NoStackError, solve_system
 from provisioner.solve.problem import join
-from provisioner.solve.target import TargetHost, Wish
+from provisioner.request import TargetHost, Request
 from provisioner.spec.model import Spec
 from tests.shipped import shipped
 
@@ -61,7 +61,7 @@ def solve(case: dict[str, Any]) -> Stack:
         TargetHost(label=f"host {number}", host=decode(json.dumps(facts), type=Host))
         for number, facts in enumerate(case.get("hosts", []), start=1)
     )
-    return solve_system(join(shipped(), Wish(spec=spec, hosts=hosts, platform=str(spec.target.platform))))
+    return solve_system(join(shipped(), Request(spec=spec, hosts=hosts, platform=str(spec.target.platform))))
 
 
 @pytest.mark.parametrize("case", ACCEPTED, ids=title)

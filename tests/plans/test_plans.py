@@ -19,7 +19,7 @@ from provisioner.host.model import Host
 from provisioner.plan.judge import Aim
 from provisioner.plan.model import Question
 from provisioner.plan.plan import make_plan
-from provisioner.solve.target import TargetHost, Wish
+from provisioner.request import TargetHost, Request
 from provisioner.spec.model import Spec
 from tests.shipped import shipped
 
@@ -50,7 +50,7 @@ def question(plan: dict[str, Any]) -> Question:
         TargetHost(label=f"host {index}", host=parsed(Host, facts)) for index, facts in enumerate(plan["hosts"], start=1)
     )
     platform = str(spec.target.platform)
-    accelerator = Wish(spec=wanted, hosts=hosts, platform=platform).accelerator
+    accelerator = Request(spec=wanted, hosts=hosts, platform=platform).accelerator
     bare = replace(spec, requires={})
 
     def aim(of: Spec, **fixed: str) -> Aim:

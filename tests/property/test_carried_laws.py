@@ -74,7 +74,7 @@ class World(Struct, frozen=True, kw_only=True):
             "constraints": [f"{CARRIER}{self.constraint}"] if self.constraint else [],
             "overrides": [f"{CARRIER}{self.override}"] if self.override else [],
         }
-        return join(matrix, small.wish({}, host, packages=packages, accelerator="cuda", runs="host", **lines))
+        return join(matrix, small.request({}, host, packages=packages, accelerator="cuda", runs="host", **lines))
 
     def shelf(self) -> Shelf:
         """The index: the framework needs its library through a plugin."""
@@ -177,6 +177,6 @@ def missing(library: str) -> str:
 def checked(problem: Problem, stack: Any) -> list[str]:  # noqa: ANN401 - a stack
     """What `check` finds of the lock that `solve` would write."""
     lock = create_lock(stack, name="trial", matrix_digest=MATRIX_DIGEST, spec_digest=SPEC_DIGEST)
-    lock = replace(lock, asked=asked(problem.wish.spec))
+    lock = replace(lock, asked=asked(problem.request.spec))
     findings = [*stack_findings(lock, problem, where="lock"), *package_findings(lock, problem, where="lock")]
     return [one.text for one in findings]

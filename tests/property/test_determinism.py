@@ -26,7 +26,7 @@ from provisioner.solve.explain.words import conflict_lines, hint_line, stack_row
 from provisioner.solve.stack import Conflict
 from provisioner.solve.why import why
 from provisioner.solve.problem import join
-from tests.scenarios.test_scenarios import HERE, SCENARIOS, outcome, read, shipped, wish
+from tests.scenarios.test_scenarios import HERE, SCENARIOS, outcome, read, shipped, request
 
 said = {}
 for path in SCENARIOS:
@@ -38,7 +38,7 @@ for path in SCENARIOS:
     else:
         lines = [str(row) for row in stack_rows(found)]
         if "index" not in scenario:
-            lines.append(repr(why(join(shipped(), wish(scenario)), "python" if "python" in found.components else "cuda")))
+            lines.append(repr(why(join(shipped(), request(scenario)), "python" if "python" in found.components else "cuda")))
     said[str(path.relative_to(HERE))] = lines
 print(json.dumps(said))
 """

@@ -18,7 +18,7 @@ from provisioner.solve.problem import UnknownGpuError, join
 from provisioner.solve.search.universe import Universe
 from provisioner.versions import Range, Version
 from tests import oracle, small
-from tests.random_wishes import wishes
+from tests.random_requests import requests
 from tests.shipped import shipped
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def is_possible(table: Table, requires: dict[str, str]) -> bool:
 
 
 def explained(table: Table, requires: dict[str, str]) -> Conflict:
-    return explain_conflict(Universe(join(matrix_of(table), small.wish(requires))))
+    return explain_conflict(Universe(join(matrix_of(table), small.request(requires))))
 
 
 def pair(member: Reason) -> tuple[str, str]:
@@ -166,12 +166,12 @@ def test_nothing_is_blamed_that_the_conflict_does_without(problem: tuple[Table, 
 
 @pytest.fixture(scope="module")
 def conflicts() -> list[Conflict]:
-    """What random wishes over the shipped matrix come to."""
+    """What random requests over the shipped matrix come to."""
     matrix = shipped()
     found = []
-    for wish in wishes(matrix, seed=7, count=100):
+    for request in requests(matrix, seed=7, count=100):
         try:
-            solve_system(join(matrix, wish))
+            solve_system(join(matrix, request))
         except NoStackError as error:
             found.append(error.conflict)
         except UnknownGpuError:

@@ -21,7 +21,7 @@ from provisioner.matrix.cache import cached_matrix
 from provisioner.solve.problem import join
 from provisioner.solve.search.resolve import decide
 from provisioner.solve.search.universe import Universe
-from provisioner.solve.target import TargetHost, Wish
+from provisioner.request import TargetHost, Request
 from provisioner.spec.model import Spec
 from tests import small
 from tests.strategies import TIMES
@@ -61,9 +61,9 @@ class Trial(Struct, frozen=True, kw_only=True):
         return small.matrix(ORDER, self.table, rules=rules, releases={"os": small.names(*SYSTEMS)})
 
     @property
-    def wish(self) -> Wish:
+    def request(self) -> Request:
         spec = {"accelerator": "cuda", "requires": dict.fromkeys(self.requires, ">=0")}
-        return Wish(spec=decode(json.dumps(spec), type=Spec), hosts=(), platform="linux/amd64")
+        return Request(spec=decode(json.dumps(spec), type=Spec), hosts=(), platform="linux/amd64")
 
     def listed(self, copies: int = 1) -> list[ListedHost]:
         return [
@@ -157,7 +157,7 @@ def brute_force(one: Trial) -> tuple[set[int], int]:
 
 
 def covered(one: Trial, *, copies: int = 1) -> FleetAnswer:
-    return cover_fleet(one.matrix, one.wish, one.listed(copies), platforms=())
+    return cover_fleet(one.matrix, one.request, one.listed(copies), platforms=())
 
 
 def index_of(host: ListedHost) -> int:
@@ -229,7 +229,7 @@ def test_the_order_of_hosts_does_not_change_a_byte() -> None:
         one = trial(seed, most=8)
         listed = one.listed()
         random.Random(seed).shuffle(listed)
-        assert shown(one, cover_fleet(one.matrix, one.wish, listed, platforms=())) == shown(one, covered(one))
+        assert shown(one, cover_fleet(one.matrix, one.request, listed, platforms=())) == shown(one, covered(one))
 
 
 def test_copies_of_hosts_change_how_many_there_are_and_nothing_else() -> None:
@@ -240,10 +240,10 @@ def test_copies_of_hosts_change_how_many_there_are_and_nothing_else() -> None:
         assert [3 * found.nodes for found in once.stacks] == [found.nodes for found in thrice.stacks]
 
 
-def joint(matrix: Matrix, wish: Wish, hosts: Collection[Host]) -> bool:
+def joint(matrix: Matrix, request: Request, hosts: Collection[Host]) -> bool:
     """Whether the solver finds a stack for some hosts together, as `provision solve --host … --host …` would."""
     targets = tuple(TargetHost(label=f"host{at}", host=host) for at, host in enumerate(hosts))
-    return decide(Universe(join(matrix, replace(wish, hosts=targets)))) is not None
+    return decide(Universe(join(matrix, replace(request, hosts=targets)))) is not None
 
 
 NVIDIA = (
@@ -292,20 +292,20 @@ def test_on_the_shipped_matrix_no_fewer_sets_of_hosts_can_be_solved_together(kin
     spec: dict[str, Any] = {"requires": {"pytorch": ">=1.12"}, "image": {"base": dice.choice(("slim", "cuda-runtime"))}}
     if kind == "amd":
         spec["image"] = {"base": "slim"}
-    wish = Wish(spec=decode(json.dumps(spec), type=Spec), hosts=(), platform="linux/amd64")
+    request = Request(spec=decode(json.dumps(spec), type=Spec), hosts=(), platform="linux/amd64")
     hosts = list(dict.fromkeys(real_host(dice, kind) for _ in range(5)))
-    able = [at for at, host in enumerate(hosts) if joint(matrix, wish, [host])]
+    able = [at for at, host in enumerate(hosts) if joint(matrix, request, [host])]
     answer = cover_fleet(
-        matrix, wish, [ListedHost(name=f"host-{at}", host=host) for at, host in enumerate(hosts)], platforms=()
+        matrix, request, [ListedHost(name=f"host-{at}", host=host) for at, host in enumerate(hosts)], platforms=()
     )
     assert sorted(int(host.name[5:]) for found in answer.stacks for host in found.hosts) == able
     for found in answer.stacks:
-        assert joint(matrix, wish, [host.host for host in found.hosts])
+        assert joint(matrix, request, [host.host for host in found.hosts])
     together = {
         frozenset(some)
         for size in range(1, len(able) + 1)
         for some in combinations(able, size)
-        if joint(matrix, wish, [hosts[at] for at in some])
+        if joint(matrix, request, [hosts[at] for at in some])
     }
     assert len(answer.stacks) == fewest(able, together) == answer.bound.lower
 

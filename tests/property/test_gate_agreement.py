@@ -109,7 +109,7 @@ def _parts(release: Release, build: Build) -> tuple[str, ...]:
 def problem_of(host: Host, platform: str, policy: str, asked: str) -> Problem:
     """The problem of one host, with its keys. A build nobody measured is for those who name it: `asked`."""
     requires = {"pytorch": asked} if asked else {}
-    return join(shipped(), small.wish(requires, profile_of(host), platform=platform, accelerator="cuda", **POLICIES[policy]))
+    return join(shipped(), small.request(requires, profile_of(host), platform=platform, accelerator="cuda", **POLICIES[policy]))
 
 
 @lru_cache(maxsize=20_000)
@@ -143,7 +143,7 @@ def lets_in(expression: Expression, host: Host) -> bool:
 def pinned(build: tuple[str, str, str, str], policy: str) -> tuple[str, tuple[Candidate, ...]] | None:
     """The requirement of a build's stack, solved without any host, and the parts of its image."""
     component, exact, _, platform = build
-    problem = join(shipped(), small.wish({component: exact}, platform=platform, accelerator="cuda", **POLICIES[policy]))
+    problem = join(shipped(), small.request({component: exact}, platform=platform, accelerator="cuda", **POLICIES[policy]))
     pins = decide(Universe(problem))
     if pins is None:
         return None
@@ -180,13 +180,13 @@ def test_for_every_build_of_the_matrix_and_every_host(policy: str) -> None:
 @pytest.mark.parametrize("policy", POLICIES)
 def test_for_several_frameworks_in_one_image(policy: str) -> None:
     """Each brings a CUDA of its own, and the driver and the GPU must do for all."""
-    wishes = (
+    requests = (
         {"pytorch": "", "jax": ""},
         {"pytorch": ">=2.0", "tensorflow": ""},
         {"tensorflow": "", "jax": "", "pytorch": "==2.6.*"},
     )
-    for requires in wishes:
-        problem = join(shipped(), small.wish(requires, accelerator="cuda", **POLICIES[policy]))
+    for requires in requests:
+        problem = join(shipped(), small.request(requires, accelerator="cuda", **POLICIES[policy]))
         pins = decide(Universe(problem))
         assert pins is not None
         expression = parse(require_cuda(problem, pins))
@@ -201,7 +201,7 @@ def test_for_several_frameworks_in_one_image(policy: str) -> None:
 def test_with_the_gate_of_a_named_base_both_requirements_together_say_what_the_solver_says(base: str) -> None:
     """What a GPU is called, a host states; which brand that is may be open, and then neither side refuses."""
     image: dict[str, Any] = {"image": {"base": base}}
-    problem = join(shipped(), small.wish({"pytorch": "==2.9.1"}, accelerator="cuda", **image))
+    problem = join(shipped(), small.request({"pytorch": "==2.9.1"}, accelerator="cuda", **image))
     universe = Universe(problem)
     pins = decide(universe)
     assert pins is not None
@@ -211,11 +211,11 @@ def test_with_the_gate_of_a_named_base_both_requirements_together_say_what_the_s
     seen = {True: 0, False: 0}
     hosts = hosts_of(base)
     for host in hosts:
-        wish = small.wish({}, profile_of(host), accelerator="cuda", **image)
-        own = join(shipped(), wish)
+        request = small.request({}, profile_of(host), accelerator="cuda", **image)
+        own = join(shipped(), request)
         wanted = [one for part in (*parts_of(pins), pins[Key("image")]) for one in own.needs.of(part)]
         expected = all(passes(own, one, host) for one in wanted)
-        facts = facts_of(shipped(), own.needs.guards, wish.hosts[0].host, driver=host[0])
+        facts = facts_of(shipped(), own.needs.guards, request.hosts[0].host, driver=host[0])
         assert (verdict_of(expressions, facts) != "no") == expected, (host, stack.require_cuda)
         seen[expected] += 1
     assert min(seen.values()) > len(hosts) // 20, seen
@@ -246,7 +246,7 @@ def _solvable(requires: tuple[tuple[str, str], ...], host: Host, platform: str, 
     profile = {"driver": {"version": driver}, "gpus": [{"name": name, "compute_capability": capability}]}
     try:
         solve_system(
-            join(shipped(), small.wish(dict(requires), profile, platform=platform, accelerator="cuda", **POLICIES[policy]))
+            join(shipped(), small.request(dict(requires), profile, platform=platform, accelerator="cuda", **POLICIES[policy]))
         )
     except NoStackError:
         return False

@@ -45,14 +45,14 @@ Step = tuple[str, str, object]
 
 
 def conflict_of(world: World) -> Conflict | None:
-    wish = small.wish({"python": "3.11"}, {}, packages=[str(one) for one in world.packages])
+    request = small.request({"python": "3.11"}, {}, packages=[str(one) for one in world.packages])
     lists = {
         "constraints": tuple(str(one) for one in world.constraints),
         "overrides": tuple(str(one) for one in world.overrides.values()),
     }
-    wish = replace(wish, spec=replace(wish.spec, **lists))
+    request = replace(request, spec=replace(request.spec, **lists))
     try:
-        solve_joint(join(matrix_with_facts(), wish), lambda _: Shelf(table(world)))
+        solve_joint(join(matrix_with_facts(), request), lambda _: Shelf(table(world)))
     except NoStackError as error:
         return error.conflict
     return None

@@ -147,13 +147,13 @@ def environments(world: World) -> Iterator[dict[str, Choice]]:
 
 
 def answer(world: World) -> dict[str, Choice] | None:
-    wish = small.wish({"python": "==3.12"}, packages=world.roots, accelerator="cpu", runs="host")
+    request = small.request({"python": "==3.12"}, packages=world.roots, accelerator="cpu", runs="host")
 
     def source(_: Environment) -> Source:
         return Source(world)
 
     try:
-        stack = solve_joint(join(MATRIX, wish), source)
+        stack = solve_joint(join(MATRIX, request), source)
     except NoStackError:
         return None
     return {package.name: (package.version, package.file.index == DIRECT_URL) for package in stack.packages}

@@ -90,8 +90,8 @@ def problem_of(seed: random.Random) -> tuple[dict[str, list[str]], Needs, dict[s
 
 def universe_of(versions: dict[str, list[str]], needs: Needs, policy: dict[str, Any]) -> Universe:
     matrix = small.matrix(("python",), {"python": {"3.12": {}}}, virtual=())
-    wish = small.wish({"python": "3.12"}, accelerator="cpu", packages=list(versions), policy=policy, runs="host")
-    problem = join(matrix, wish)
+    request = small.request({"python": "3.12"}, accelerator="cpu", packages=list(versions), policy=policy, runs="host")
+    problem = join(matrix, request)
     return Universe(problem, PackageWorld(problem, Shelf(versions, needs), Environment(platform="linux/amd64", python="3.12")))
 
 

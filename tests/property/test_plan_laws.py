@@ -20,7 +20,7 @@ from provisioner.matrix.model import Release
 from provisioner.plan.judge import Aim
 from provisioner.plan.model import Question
 from provisioner.plan.plan import make_plan
-from provisioner.solve.target import TargetHost
+from provisioner.request import TargetHost
 from provisioner.spec.model import Spec
 from provisioner.versions import Version
 from tests import small

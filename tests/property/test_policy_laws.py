@@ -19,7 +19,7 @@ from tests import oracle_policy, small
 if TYPE_CHECKING:
     from provisioner.matrix.model import Matrix
     from provisioner.solve.requirement import Candidate, Key
-    from provisioner.solve.target import Wish
+    from provisioner.request import Request
 
 pytestmark = pytest.mark.property
 
@@ -96,10 +96,10 @@ def requires_of(seed: random.Random, matrix: Matrix) -> dict[str, str]:
     return {name: f">={seed.randint(1, 4)}" if seed.random() < 0.25 else ">=0" for name in matrix.order}
 
 
-def wish_of(requires: dict[str, str], policy: dict[str, Any], locked: dict[str, str]) -> Wish:
+def request_of(requires: dict[str, str], policy: dict[str, Any], locked: dict[str, str]) -> Request:
     from msgspec.structs import replace
 
-    return replace(small.wish(requires, policy=policy), preferred=locked)
+    return replace(small.request(requires, policy=policy), preferred=locked)
 
 
 def shown(pins: dict[Key, Candidate] | None, matrix: Matrix) -> dict[str, str] | None:
@@ -114,7 +114,7 @@ def test_the_answer_is_the_optimum_of_the_policy_and_there_is_one_exactly_when_b
         policy, requires = policy_of(seed, matrix), requires_of(seed, matrix)
         is_locked = seed.random() < 0.3
         locked = {name: str(seed.randint(1, 5)) for name in matrix.order if seed.random() < 0.6} if is_locked else {}
-        pins = decide(Universe(join(matrix, wish_of(requires, policy, locked))))
+        pins = decide(Universe(join(matrix, request_of(requires, policy, locked))))
         best = oracle_policy.best(
             matrix, {name: Range.parse(text) for name, text in requires.items()}, rules_of(policy, locked)
         )
@@ -128,7 +128,7 @@ def test_the_complete_search_finds_the_optimum_of_the_policy_on_cyclic_problems(
         seed = random.Random(1_000_000 + chunk * CHUNK + number)
         matrix = matrix_of(seed, is_cyclic=True)
         policy, requires = policy_of(seed, matrix), requires_of(seed, matrix)
-        complete = CompleteSearch(Universe(join(matrix, wish_of(requires, policy, {}))))
+        complete = CompleteSearch(Universe(join(matrix, request_of(requires, policy, {}))))
         pins = complete.best()
         complete.close()
         best = oracle_policy.best(matrix, {name: Range.parse(text) for name, text in requires.items()}, rules_of(policy, {}))
@@ -141,7 +141,7 @@ def test_every_ended_early_or_avoided_part_of_an_answer_is_named_and_nothing_els
         seed = random.Random(2_000_000 + number)
         matrix = matrix_of(seed, is_cyclic=False)
         policy, requires = policy_of(seed, matrix), requires_of(seed, matrix)
-        universe = Universe(join(matrix, wish_of(requires, policy, {})))
+        universe = Universe(join(matrix, request_of(requires, policy, {})))
         pins = decide(universe)
         if pins is None:
             continue
@@ -165,7 +165,7 @@ def test_solving_again_with_what_was_chosen_returns_it_whatever_the_policy_prefe
         seed = random.Random(3_000_000 + number)
         matrix = matrix_of(seed, is_cyclic=False)
         policy, requires = policy_of(seed, matrix), requires_of(seed, matrix)
-        first = shown(decide(Universe(join(matrix, wish_of(requires, policy, {})))), matrix)
+        first = shown(decide(Universe(join(matrix, request_of(requires, policy, {})))), matrix)
         if first is not None:
-            again = decide(Universe(join(matrix, wish_of(requires, policy, first))))
+            again = decide(Universe(join(matrix, request_of(requires, policy, first))))
             assert shown(again, matrix) == first, (number, requires, policy)

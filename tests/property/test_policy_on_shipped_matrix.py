@@ -2,7 +2,7 @@
 
 The second opinion is written from the words of README's policy section: what a policy refuses, and which of two candidates is
 more wanted. Of the solver it takes what candidates there are and what each requires, and puts that to a SAT solver in clauses
-of its own. Wishes are for a framework, and on a base image with CUDA only where the framework uses it: elsewhere nothing but
+of its own. Requests are for a framework, and on a base image with CUDA only where the framework uses it: elsewhere nothing but
 the image says which CUDA there is.
 """
 
@@ -24,7 +24,7 @@ from provisioner.solve.search.universe import Universe
 from provisioner.spec.model import Spec
 from provisioner.strict_model import plain_data
 from provisioner.versions import Range
-from tests.random_wishes import NAMES, wishes
+from tests.random_requests import NAMES, requests
 from tests.shipped import shipped
 from tests.strategies import TIMES
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from provisioner.solve.requirement import Requirement
-    from provisioner.solve.target import Wish
+    from provisioner.request import Request
 
 pytestmark = pytest.mark.property
 
@@ -155,10 +155,10 @@ class Clauses:
         return self._numbers[id(candidate)]
 
 
-def with_policies(seed: int) -> Iterator[tuple[Wish, Wish, dict[str, Any]]]:
-    """Random wishes with a random policy, each with the same wish whose policy refuses and prefers nothing."""
+def with_policies(seed: int) -> Iterator[tuple[Request, Request, dict[str, Any]]]:
+    """Random requests with a random policy, each with the same request whose policy refuses and prefers nothing."""
     draw = random.Random(seed)
-    for wish in wishes(shipped(), seed=seed, count=COUNT * TIMES):
+    for request in requests(shipped(), seed=seed, count=COUNT * TIMES):
         words = draw.sample(WORDS, draw.randint(0, 4))
         cut = draw.randint(0, len(words))
         forbid = words[cut:]
@@ -168,10 +168,10 @@ def with_policies(seed: int) -> Iterator[tuple[Wish, Wish, dict[str, Any]]]:
             policy[table] = {name: _some(name, draw) for name in draw.sample(TASTES, draw.randint(0, 3))}
         plain = {"strategy": "oldest" if policy["strategy"] == "oldest" else "newest"}
         open_to = sorted({*allow, "prerelease", "end-of-life"})
-        requires = {name: text.replace("==", ">=") for name, text in wish.spec.requires.items() if draw.random() < 0.5}
+        requires = {name: text.replace("==", ">=") for name, text in request.spec.requires.items() if draw.random() < 0.5}
         if not FRAMEWORKS & requires.keys():
             requires["pytorch"] = ">=1.8"
-        yield _replaced(wish, requires, policy), _replaced(wish, requires, {**plain, "allow": open_to}), policy
+        yield _replaced(request, requires, policy), _replaced(request, requires, {**plain, "allow": open_to}), policy
 
 
 def _some(name: str, draw: random.Random) -> str:
@@ -179,15 +179,15 @@ def _some(name: str, draw: random.Random) -> str:
     return f"{draw.choice(('>=', '<='))}{draw.choice(shipped().components[name].releases).version}"
 
 
-def _replaced(wish: Wish, requires: Mapping[str, str], policy: Mapping[str, Any]) -> Wish:
-    base = wish.spec.image.base if wish.accelerator == "cuda" else "auto"
+def _replaced(request: Request, requires: Mapping[str, str], policy: Mapping[str, Any]) -> Request:
+    base = request.spec.image.base if request.accelerator == "cuda" else "auto"
     content = {
-        **plain_data(wish.spec),
+        **plain_data(request.spec),
         "requires": requires,
         "policy": policy,
         "image": {"base": base},
     }
-    return replace(wish, spec=decode(json.dumps(content), type=Spec))
+    return replace(request, spec=decode(json.dumps(content), type=Spec))
 
 
 def in_order(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Key]:
@@ -202,8 +202,8 @@ def in_order(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Key]
 
 def test_nothing_a_policy_allows_and_wants_more_would_work() -> None:
     solved = refused = 0
-    for wish, plain, text in with_policies(11):
-        universe, base = Universe(join(shipped(), wish)), Universe(join(shipped(), plain))
+    for request, plain, text in with_policies(11):
+        universe, base = Universe(join(shipped(), request)), Universe(join(shipped(), plain))
         facts: dict[Key, set[str]] = {}
         for root in base.roots:
             if root.origin.kind == "fact" and root.key.world:
@@ -212,7 +212,7 @@ def test_nothing_a_policy_allows_and_wants_more_would_work() -> None:
         clauses, pins = Clauses(base, policy), decide(universe)
         if pins is None:
             refused += 1
-            assert not clauses.find(()), wish.spec
+            assert not clauses.find(()), request.spec
             continue
         solved += 1
         decided: list[Candidate] = []
@@ -222,11 +222,11 @@ def test_nothing_a_policy_allows_and_wants_more_would_work() -> None:
             ranked = sorted(base.candidates(key), key=policy.rank)
             mine = next(one for one in ranked if _is_same(one, pins[key]))
             better = ranked[: ranked.index(mine)]
-            assert not policy.refuses(mine), f"{mine} in {wish.spec}"
+            assert not policy.refuses(mine), f"{mine} in {request.spec}"
             for one in better:
-                assert policy.refuses(one) or not clauses.find([*decided, one]), f"{one} before {mine} in {wish.spec}"
+                assert policy.refuses(one) or not clauses.find([*decided, one]), f"{one} before {mine} in {request.spec}"
             decided.append(mine)
-    assert solved > COUNT // 8, f"only {solved} of {solved + refused} wishes have an answer"
+    assert solved > COUNT // 8, f"only {solved} of {solved + refused} requests have an answer"
 
 
 def _is_same(one: Candidate, other: Candidate) -> bool:

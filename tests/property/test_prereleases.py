@@ -129,9 +129,9 @@ def environments(world: World) -> Iterator[Pins]:
 
 
 def answer(world: World) -> Pins | None:
-    wish = small.wish({"python": "==3.12"}, packages=world.roots, accelerator="cpu", runs="host")
+    request = small.request({"python": "==3.12"}, packages=world.roots, accelerator="cpu", runs="host")
     try:
-        stack = solve_joint(join(MATRIX, wish), lambda _: Source(world))
+        stack = solve_joint(join(MATRIX, request), lambda _: Source(world))
     except NoStackError:
         return None
     told = {one.component for one in stack.relaxations if one.name == "prerelease"}
@@ -142,8 +142,8 @@ def answer(world: World) -> Pins | None:
 
 def searched(world: World) -> Pins | None:
     """What the complete search alone finds, begun again as long as it meets requirements of pre-releases."""
-    wish = small.wish({"python": "==3.12"}, packages=world.roots, accelerator="cpu", runs="host")
-    problem, met = join(MATRIX, wish), MetFiles()
+    request = small.request({"python": "==3.12"}, packages=world.roots, accelerator="cpu", runs="host")
+    problem, met = join(MATRIX, request), MetFiles()
     while True:
         met.has_grown = False
         environment = Environment(platform="linux/amd64", python="3.12")

@@ -113,16 +113,16 @@ def solved(world: World, *, preferred: Choice | None = None, upgraded: str = "")
 
 
 def stack_of(world: World, *, preferred: Choice, upgraded: str = "") -> Stack | None:
-    wish = small.wish({"python": "3.11"}, {}, packages=[str(one) for one in world.packages])
+    request = small.request({"python": "3.11"}, {}, packages=[str(one) for one in world.packages])
     lists = {
         "constraints": tuple(str(one) for one in world.constraints),
         "overrides": tuple(str(one) for one in world.overrides.values()),
     }
     kept = {name: str(number) for name, number in preferred.items() if name != upgraded}
     named = {upgraded: str(preferred.get(upgraded, ""))} if upgraded else {}
-    wish = replace(wish, spec=replace(wish.spec, **lists), preferred=kept, upgraded=named)
+    request = replace(request, spec=replace(request.spec, **lists), preferred=kept, upgraded=named)
     try:
-        return solve_joint(join(matrix_with_facts(), wish), lambda _: Shelf(table(world)))
+        return solve_joint(join(matrix_with_facts(), request), lambda _: Shelf(table(world)))
     except NoStackError:
         return None
 

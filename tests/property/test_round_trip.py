@@ -56,7 +56,7 @@ def test_10_what_is_written_reads_back(system: System) -> None:
 
 def test_10_what_is_written_of_the_shipped_matrix_reads_back() -> None:
     for case in random.Random(10).sample(cases(), min(len(cases()), 30 * TIMES)):
-        found = solved(case.wish())
+        found = solved(case.request())
         assert found is not None, case.name
         lock = lock_of(found[1])
         text = write_lock(lock)

@@ -235,7 +235,7 @@ def test_the_published_counterexample_is_answered_although_the_engine_returns_an
     }
     matrix = small.matrix("abcd", table, virtual=())
     requires = dict.fromkeys("abcd", ">=0")
-    universe = Universe(join(matrix, small.wish(requires)))
+    universe = Universe(join(matrix, small.request(requires)))
     pins = decide(universe)
     assert pins is not None
     assert violations(universe, pins) == []
@@ -251,7 +251,7 @@ def test_an_invalid_answer_of_the_engine_is_caught() -> None:
         "c": {"3": {}, "2": {"a": ["2", "3"]}},
         "d": {"3": {"a": ["1", "2"]}, "2": {}},
     }
-    universe = Universe(join(small.matrix("abcd", table, virtual=()), small.wish(dict.fromkeys("abcd", ">=0"))))
+    universe = Universe(join(small.matrix("abcd", table, virtual=()), small.request(dict.fromkeys("abcd", ">=0"))))
     engine = search(universe)
     invalid = {key: _labelled(universe, key, label) for key, label in _measured(universe)}
     (broken,) = violations(universe, invalid)

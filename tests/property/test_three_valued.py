@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from provisioner.solve.requirement import Candidate, Key
     from provisioner.solve.stack import Stack
-    from provisioner.solve.target import Wish
+    from provisioner.request import Request
 
 pytestmark = pytest.mark.property
 
@@ -60,8 +60,8 @@ def _read(path: Path) -> Any:  # noqa: ANN401 - what a YAML file holds
     return YAML(typ="safe").load(path.read_text(encoding="utf-8"))
 
 
-def solved(wish: Wish) -> tuple[Mapping[Key, Candidate], Stack] | None:
-    universe = Universe(join(shipped(), wish))
+def solved(request: Request) -> tuple[Mapping[Key, Candidate], Stack] | None:
+    universe = Universe(join(shipped(), request))
     pins = decide(universe)
     return None if pins is None else (pins, answer(universe, pins))
 
@@ -71,16 +71,16 @@ def lines_naming(stack: Stack, path: completions.Path, label: str) -> list[str]:
     return [line for line in stack.unverified if line.partition(":")[0] in names and f"{label} " in line]
 
 
-def is_chosen_otherwise(wish: Wish, pins: Mapping[Key, Candidate], label: str) -> bool:
+def is_chosen_otherwise(request: Request, pins: Mapping[Key, Candidate], label: str) -> bool:
     """Whether the hosts now state something else than what was chosen for them."""
-    (target,) = (one for one in wish.hosts if one.label == label)
+    (target,) = (one for one in request.hosts if one.label == label)
     known = {key.component: stated(target.host, key.component) for key in pins if key.world == label}
     return any(known[key.component] not in {None, candidate.label} for key, candidate in pins.items() if key.world == label)
 
 
 def counterexamples(case: Case, number: int, path: completions.Path) -> Iterator[str]:
     """Values of one unstated fact of one host that break the answer, and that the answer does not name."""
-    found = solved(case.wish())
+    found = solved(case.request())
     if found is None:
         return
     pins, stack = found
@@ -90,11 +90,11 @@ def counterexamples(case: Case, number: int, path: completions.Path) -> Iterator
     for value in completions.values(shipped(), path, case.hosts[number]):
         hosts = list(case.hosts)
         hosts[number] = completions.with_value(hosts[number], path, value)
-        wish = case.wish(hosts=hosts)
+        request = case.request(hosts=hosts)
         try:
-            if is_chosen_otherwise(wish, pins, label):
+            if is_chosen_otherwise(request, pins, label):
                 continue
-            is_same = wish.accelerator == stack.accelerator and completions.survives(shipped(), wish, pins)
+            is_same = request.accelerator == stack.accelerator and completions.survives(shipped(), request, pins)
             if not is_same and completions.can_be(shipped(), case, hosts, pins):
                 yield f"{case.name}: {path} of {label} is {value!r}; {stack.verdict} {stack.unverified}"
         except ProvisionError as error:

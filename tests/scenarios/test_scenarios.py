@@ -22,7 +22,7 @@ from provisioner.solve.explain.words import conflict_lines
 from provisioner.solve.joint import NoStackError, solve_joint, solve_system
 from provisioner.solve.problem import join
 from provisioner.solve.stack import Conflict
-from provisioner.solve.target import TargetHost, Wish
+from provisioner.request import TargetHost, Request
 from provisioner.spec.model import Spec
 from tests.lock_examples import lock_of
 from tests.loopback_index import LoopbackIndex
@@ -43,13 +43,13 @@ def read(path: Path) -> dict[str, Any]:
     return dict(scenario)
 
 
-def wish(scenario: dict[str, Any]) -> Wish:
+def request(scenario: dict[str, Any]) -> Request:
     spec = decode(json.dumps(scenario["spec"], default=str), type=Spec)
     hosts = tuple(
         TargetHost(label=f"host {index}", host=decode(json.dumps(facts), type=Host))
         for index, facts in enumerate(scenario.get("hosts", []), start=1)
     )
-    return Wish(spec=spec, hosts=hosts, platform=str(spec.target.platform))
+    return Request(spec=spec, hosts=hosts, platform=str(spec.target.platform))
 
 
 def outcome(scenario: dict[str, Any], folder: Path) -> Stack | Conflict:
@@ -60,7 +60,7 @@ def outcome(scenario: dict[str, Any], folder: Path) -> Stack | Conflict:
 
 
 def solve(scenario: dict[str, Any], folder: Path) -> Stack:
-    problem = join(shipped(), wish(scenario))
+    problem = join(shipped(), request(scenario))
     if "index" not in scenario:
         return solve_system(problem)
     with ExitStack() as stack:

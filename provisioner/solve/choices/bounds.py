@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from provisioner.solve.choices.markers import Markers
     from provisioner.solve.requirement import Key
-    from provisioner.solve.target import Wish
+    from provisioner.request import Request
 
 
 class Hashed(Struct, frozen=True):
@@ -53,15 +53,15 @@ class ForPython(Struct, frozen=True):
         return str(self.specifier)
 
 
-def constraints_of(wish: Wish) -> tuple[tuple[Pep508, Origin], ...]:
+def constraints_of(request: Request) -> tuple[tuple[Pep508, Origin], ...]:
     """The spec's constraints, each with its line."""
     from packaging.requirements import Requirement as Parsed
 
     found = []
-    for index, text in enumerate(wish.spec.constraints):
+    for index, text in enumerate(request.spec.constraints):
         constraint = Parsed(text)
         name = canonicalize_name(constraint.name)
-        place = wish.place(f"constraints.{index}")
+        place = request.place(f"constraints.{index}")
         found.append((constraint, Origin("request", name, f"constraints.{index}", f"you constrain {text}", place)))
     return tuple(found)
 
@@ -72,16 +72,16 @@ class Bounds:
     Without `markers`, which is where no Python has been chosen yet, what depends on the Python does not bind.
     """
 
-    def __init__(self, constraints: Sequence[tuple[Pep508, Origin]], wish: Wish, markers: Markers | None = None) -> None:
-        self._wish = wish
+    def __init__(self, constraints: Sequence[tuple[Pep508, Origin]], request: Request, markers: Markers | None = None) -> None:
+        self._request = request
         self._tests: dict[str, list[tuple[Test, Origin]]] = {}
         for constraint, origin in constraints:
             marker = constraint.marker
-            is_open = marker is not None and markers is None and not is_settled(marker, wish.platform)
+            is_open = marker is not None and markers is None and not is_settled(marker, request.platform)
             if not is_open and (markers is None or markers.hold(marker)):
                 self._tests.setdefault(canonicalize_name(constraint.name), []).append((Matching(constraint.specifier), origin))
-        for name, digests in wish.spec.hashes.items():
-            place = wish.place(f"hashes.{name}")
+        for name, digests in request.spec.hashes.items():
+            place = request.place(f"hashes.{name}")
             text = f"you give hashes of {name}, and no file for this target has one of them"
             origin = Origin("request", name, f"hashes.{name}", text, place)
             self._tests.setdefault(name, []).append((Hashed(frozenset(digests)), origin))
@@ -91,7 +91,7 @@ class Bounds:
         """The same but for some lines of the spec; itself where none of them is about a distribution's versions."""
         if not any(origin.group in groups for tests in self._tests.values() for _, origin in tests):
             return self
-        found = Bounds((), self._wish)
+        found = Bounds((), self._request)
         kept = {name: [pair for pair in tests if pair[1].group not in groups] for name, tests in self._tests.items()}
         found._tests = {name: tests for name, tests in kept.items() if tests}
         return found

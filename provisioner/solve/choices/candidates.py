@@ -11,7 +11,7 @@ from provisioner.versions import Version
 
 if TYPE_CHECKING:
     from provisioner.matrix.model import Build, Component, Release
-    from provisioner.solve.target import Wish
+    from provisioner.request import Request
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)*")
 """The runtime in the name of a build: `cu126`, `rocm6.2.4`."""
@@ -28,36 +28,36 @@ DRIVER_OF = {"driver": "cuda", "driver_module": "cuda", "amdgpu": "rocm"}
 """Of two vendors' drivers the other one's is no choice: what asks for it on the wrong GPU asks for what is not there."""
 
 
-def candidates_of(component: Component, wish: Wish, key: Key | None = None) -> tuple[Candidate, ...]:
-    """List what may be chosen for a component in the order the wish prefers."""
+def candidates_of(component: Component, request: Request, key: Key | None = None) -> tuple[Candidate, ...]:
+    """List what may be chosen for a component in the order the request prefers."""
     key = key or Key(component.name)
-    accelerator = wish.accelerator
+    accelerator = request.accelerator
     if _is_foreign(component, accelerator):
         return ()
-    until = wish.spec.policy.exclude_newer
-    may_compile = _may_compile(component, wish)
+    until = request.spec.policy.exclude_newer
+    may_compile = _may_compile(component, request)
     found = []
-    for release in offered(component, wish, key.world):
+    for release in offered(component, request, key.world):
         if until is not None and not _is_out(component, release, until):
             continue
         if not release.builds:
             found.append(Candidate(key, release.version, str(release.version), (release, None)))
         for build in release.builds:
-            # Another accelerator is another wish: it is neither chosen nor held against this one.
+            # Another accelerator is another request: it is neither chosen nor held against this one.
             if build.accelerator not in {"", accelerator}:
                 continue
-            if build.compiled and not (may_compile or _is_named(component, build, wish)):
+            if build.compiled and not (may_compile or _is_named(component, build, request)):
                 continue
             version = Version.parse(f"{release.version}+{build.name}")
             label = str(version) if component.name in LABELLED_BUILDS else str(release.version)
             found.append(Candidate(key, version, label, (release, build)))
-    found = _of_own_platform(component, found, wish.platform)
+    found = _of_own_platform(component, found, request.platform)
     if not component.named:
-        is_oldest = wish.spec.policy.strategy == "oldest" and not component.virtual
+        is_oldest = request.spec.policy.strategy == "oldest" and not component.virtual
         found.sort(key=preference, reverse=True)
         if is_oldest:
             found.sort(key=lambda candidate: candidate.version)
-    return arranged(found, wish, component.name)
+    return arranged(found, request, component.name)
 
 
 def _of_own_platform(component: Component, found: list[Candidate], platform: str) -> list[Candidate]:
@@ -78,7 +78,7 @@ def _is_for(candidate: Candidate, platform: str) -> bool:
 
 
 def _is_foreign(component: Component, accelerator: str) -> bool:
-    """Whether a runtime or a driver is of another accelerator than the wish's."""
+    """Whether a runtime or a driver is of another accelerator than the request's."""
     owner = ACCELERATOR_OF.get(component.name, accelerator)
     if owner != accelerator and not (component.name == "cuda" and accelerator == "cpu"):
         return True
@@ -103,13 +103,13 @@ def _is_out(component: Component, release: Release, until: str) -> bool:
     return all(is_by(start, until) for start in starts.values())
 
 
-def _may_compile(component: Component, wish: Wish) -> bool:
+def _may_compile(component: Component, request: Request) -> bool:
     """Builds nobody publishes are for those who compile the framework, and for platforms that have nothing else."""
-    if wish.spec.build is not None and wish.spec.build.kind == "pytorch":
+    if request.spec.build is not None and request.spec.build.kind == "pytorch":
         return True
-    accelerator = wish.accelerator
+    accelerator = request.accelerator
     return not any(
-        not build.compiled and build.accelerator == accelerator and _serves(release, build, wish.platform)
+        not build.compiled and build.accelerator == accelerator and _serves(release, build, request.platform)
         for release in component.releases
         for build in release.builds
     )
@@ -120,8 +120,8 @@ def _serves(release: Release, build: Build, platform: str) -> bool:
     return not platforms or platform in platforms
 
 
-def _is_named(component: Component, build: Build, wish: Wish) -> bool:
-    requires = wish.spec.requires
+def _is_named(component: Component, build: Build, request: Request) -> bool:
+    requires = request.spec.requires
     named = f"+{build.name}" in requires.get(component.name, "")
     return named or (component.name == "pytorch" and requires.get("pytorch_build") == build.name)
 

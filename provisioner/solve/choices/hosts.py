@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from provisioner.matrix.model import Component, Matrix
-    from provisioner.solve.target import TargetHost, Wish
+    from provisioner.request import TargetHost, Request
 
 DRIVERS = ("driver", "amdgpu")
 """What a GPU on Linux cannot do without: where the host states none, one is chosen to be installed."""
@@ -38,11 +38,11 @@ class UnknownGpuError(ProvisionError):
 
 
 class HostSide:
-    """Collects domains and roots of the hosts of one wish; `unverified` names facts that are missing."""
+    """Collects domains and roots of the hosts of one request; `unverified` names facts that are missing."""
 
-    def __init__(self, matrix: Matrix, wish: Wish) -> None:
+    def __init__(self, matrix: Matrix, request: Request) -> None:
         self._matrix = matrix
-        self._wish = wish
+        self._request = request
         self._partners = _partners(matrix)
         self._known = {gpu.name: gpu.compute_capability or gpu.gfx for gpu in matrix.gpus}
         self._listed: dict[tuple[str, object], tuple[Candidate, ...]] = {}
@@ -52,19 +52,19 @@ class HostSide:
 
     def add(self, target: TargetHost) -> None:
         """Add the keys and facts of one host; raises `UnknownGpuError`."""
-        wish, host, label = self._wish, target.host, target.label
+        request, host, label = self._request, target.host, target.label
         for name in self._of_hosts():
-            value = stated(host, name) if binds(name, wish) or name in wish.spec.requires else None
-            if value is not None or is_chosen(name, wish) or name in wish.spec.requires:
+            value = stated(host, name) if binds(name, request) or name in request.spec.requires else None
+            if value is not None or is_chosen(name, request) or name in request.spec.requires:
                 self._fact(target, name, value)
-        if wish.runs == "host" and host.glibc is None and wish.system == "linux":
+        if request.runs == "host" and host.glibc is None and request.system == "linux":
             self.unverified.append(f"glibc: {label} does not state it{to_settle('glibc')}")
-        if wish.accelerator not in {"cuda", "rocm"}:
+        if request.accelerator not in {"cuda", "rocm"}:
             return
         self._gpus(target)
-        if wish.accelerator == "cuda" and wish.runs == "container" and host.container_toolkit is None:
+        if request.accelerator == "cuda" and request.runs == "container" and host.container_toolkit is None:
             self.unverified.append(f"container_toolkit: {label} does not state it{to_settle('container_toolkit')}")
-        if wish.accelerator == "cuda" and wish.runs == "container" and host.container_toolkit == ABSENT:
+        if request.accelerator == "cuda" and request.runs == "container" and host.container_toolkit == ABSENT:
             self.unverified.append(
                 f"container_toolkit: {label} has none, without which no container is given a GPU; install it"
             )
@@ -74,14 +74,14 @@ class HostSide:
         for name, component in self._matrix.components.items():
             source = FACTS.get(name)
             is_of_host = component.virtual or (source is not None and source.is_build_tool)
-            if is_of_host and name != "gpu" and not is_shared(name, component, self._wish):
+            if is_of_host and name != "gpu" and not is_shared(name, component, self._request):
                 yield name
 
     def _fact(self, target: TargetHost, name: str, value: str | None) -> None:
         """What the host states is fixed; what it leaves open keeps its whole domain and is chosen."""
         component = self._matrix.components[name]
         key = Key(name, target.label)
-        candidates = self._candidates(component, target) if value is not None or is_at_home(name, self._wish) else ()
+        candidates = self._candidates(component, target) if value is not None or is_at_home(name, self._request) else ()
         for partner in self._partners.get(name, ()):
             other = stated(target.host, partner)
             if other not in {None, ABSENT}:
@@ -107,7 +107,7 @@ class HostSide:
         known = self._listed.get((name, stated(target.host, name)))
         if known is not None:
             return tuple(Candidate(key, one.version, one.label, one.subject) for one in known)
-        found = self._listed[name, stated(target.host, name)] = candidates_of(component, self._wish, key)
+        found = self._listed[name, stated(target.host, name)] = candidates_of(component, self._request, key)
         return found
 
     def _gpus(self, target: TargetHost) -> None:
@@ -115,7 +115,7 @@ class HostSide:
             missing = f"gpu: {target.label} does not state its GPUs, so no compiled target was compared"
             self.unverified.append(missing + to_settle("gpu"))
             return
-        if not target.host.gpus and not self._wish.has_no_gpu:
+        if not target.host.gpus and not self._request.has_no_gpu:
             self._no_gpu(target)
         for index, gpu in enumerate(target.host.gpus):
             found = gpu.compute_capability or gpu.gfx or self._known.get(gpu.name or "")
@@ -125,7 +125,7 @@ class HostSide:
             key = Key(f"gpu:{found}", target.label)
             if key in self.domains:
                 continue
-            if found.startswith("gfx") != (self._wish.accelerator == "rocm"):
+            if found.startswith("gfx") != (self._request.accelerator == "rocm"):
                 self._foreign_gpu(target, found, target.place(f"gpus.{index}"))
                 continue
             labels = dict.fromkeys(self._devices(found))
@@ -169,12 +169,12 @@ class HostSide:
         )
 
 
-def is_shared(name: str, component: Component, wish: Wish) -> bool:
+def is_shared(name: str, component: Component, request: Request) -> bool:
     """Whether all hosts share one choice of a component: whatever an image or an installer brings."""
     source = FACTS.get(name)
     if source is None:
         return not component.virtual
-    return source.is_userland and wish.runs == "container"
+    return source.is_userland and request.runs == "container"
 
 
 def _partners(matrix: Matrix) -> dict[str, list[str]]:

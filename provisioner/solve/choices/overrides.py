@@ -18,7 +18,7 @@ from provisioner.solve.requirement import Origin
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from provisioner.solve.target import Wish
+    from provisioner.request import Request
 
 Asked = tuple[Pep508, Origin]
 """A requirement and why it is there."""
@@ -30,14 +30,14 @@ NOBODY = Origin("request", "", "nobody asks", "nobody asks for it")
 class Overrides:
     """The overrides of one spec, by distribution."""
 
-    def __init__(self, wish: Wish, dropped: Iterable[str] = ()) -> None:
+    def __init__(self, request: Request, dropped: Iterable[str] = ()) -> None:
         """`dropped` are distributions of which nothing is required, whatever the spec puts in their place."""
-        self._wish = wish
+        self._request = request
         self._found: dict[str, list[Asked]] = {}
-        for index, text in enumerate(wish.spec.overrides):
+        for index, text in enumerate(request.spec.overrides):
             override = Pep508(text)
             name = canonicalize_name(override.name)
-            place = wish.place(f"overrides.{index}")
+            place = request.place(f"overrides.{index}")
             origin = Origin("request", name, f"overrides.{index}", f"you override {name} with {text}", place)
             self._found.setdefault(name, []).append((override, origin))
         self._found.update({name: [(Pep508(f"{name}; python_version < '0'"), NOBODY)] for name in dropped})
@@ -47,7 +47,7 @@ class Overrides:
 
     def dropping(self, names: Iterable[str]) -> Overrides:
         """The same overrides, and beside them that nothing is required of some distributions."""
-        return Overrides(self._wish, names)
+        return Overrides(self._request, names)
 
     def of(self, name: str) -> list[Asked]:
         """What stands in the place of requirements of a distribution; nothing where they stand for themselves."""

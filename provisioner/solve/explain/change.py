@@ -1,4 +1,4 @@
-"""Changes a hint proposes, carried out: the same wish with another request, another policy or another fact of a host."""
+"""Changes a hint proposes, carried out: the same request with another request, another policy or another fact of a host."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from provisioner.solve.rules.facts import FACTS
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from provisioner.solve.target import Wish
+    from provisioner.request import Request
     from provisioner.spec.model import Spec
 
 LEFT_OUT = "left out"
@@ -58,30 +58,30 @@ class Change(Struct, frozen=True, kw_only=True):
         return next((self.text.removeprefix(sign) for sign in SIGNS if self.text.startswith(sign)), self.text)
 
 
-def line_left_out(wish: Wish, group: str) -> Change:
+def line_left_out(request: Request, group: str) -> Change:
     """The change that leaves out a line of the spec that only rules versions out: a constraint, an override, hashes."""
     key, _, place = group.partition(".")
     if key == "hashes":
         return Change(component=group, text=LEFT_OUT, instead=f"the hashes of {place}")
-    text = getattr(wish.spec, key)[int(place)]
+    text = getattr(request.spec, key)[int(place)]
     component = f"{key}.{canonicalize_name(Pep508(text).name)}"
     return Change(component=component, text=LEFT_OUT, instead=f"the {key.removesuffix('s')} `{text}`")
 
 
-def changed(wish: Wish, changes: Iterable[Change]) -> Wish:
-    """The wish after some changes."""
+def changed(request: Request, changes: Iterable[Change]) -> Request:
+    """The request after some changes."""
     for change in changes:
         if change.component == TARGET:
-            wish = replace(wish, hosts=tuple(target for target in wish.hosts if target.label != change.host))
+            request = replace(request, hosts=tuple(target for target in request.hosts if target.label != change.host))
         elif change.host:
             hosts = (
                 replace(target, host=_with_fact(target.host, change)) if target.label == change.host else target
-                for target in wish.hosts
+                for target in request.hosts
             )
-            wish = replace(wish, hosts=tuple(hosts))
+            request = replace(request, hosts=tuple(hosts))
         else:
-            wish = replace(wish, spec=_with_request(wish.spec, change))
-    return wish
+            request = replace(request, spec=_with_request(request.spec, change))
+    return request
 
 
 def _with_request(spec: Spec, change: Change) -> Spec:

@@ -78,7 +78,7 @@ def _is_open(requirement: Requirement) -> bool:
 
 def _for_whom(universe: Universe, roots: Sequence[Requirement]) -> str:
     """The hosts whose facts take part, by name where there are several; else the platform, where that does."""
-    hosts = universe.problem.wish.hosts
+    hosts = universe.problem.request.hosts
     taking_part = dict.fromkeys(one.key.world for one in roots if one.key.world and not one.key.is_package)
     concerned = [target.label for target in hosts if target.label in taking_part]
     if concerned:

@@ -40,7 +40,7 @@ def explain_conflict(universe: Universe, search: CompleteSearch | None = None, *
     """Explain a universe that was proved impossible: the minimal members in order, and hints that were re-solved.
 
     `search` is the one that proved it, if there was one: what it learnt is used again. It is closed here. `settle` solves a
-    changed wish and says what that gives; without it hints are solved with the system stack alone.
+    changed request and says what that gives; without it hints are solved with the system stack alone.
     """
     search = search or CompleteSearch(universe)
     try:
@@ -151,7 +151,7 @@ def _words(universe: Universe, by_group: Groups, group: str) -> str:
 def _here(universe: Universe, by_group: Groups, found: list[Saying]) -> list[Saying]:
     """A build has a row for each platform, which may be compiled for other GPUs: the target's is told, not the others."""
     del by_group
-    platform = universe.problem.wish.platform
+    platform = universe.problem.request.platform
 
     def is_here(parent: Candidate | None) -> bool:
         if parent is None or parent.key.is_package or parent.key.component not in FRAMEWORKS or not parent.subject:
@@ -249,11 +249,11 @@ def _offer(universe: Universe, requirement: Requirement) -> str:
     key = requirement.key
     name = key.name.partition("[")[0] if key.is_package else key.component
     offered = universe.candidates(key)
-    wish = universe.problem.wish
-    cut = wish.spec.policy.exclude_newer
+    request = universe.problem.request
+    cut = request.spec.policy.exclude_newer
     until = f" until {cut}" if cut else ""
     if not offered:
-        target = f"{wish.accelerator} on {wish.platform}"
+        target = f"{request.accelerator} on {request.platform}"
         return f"no index offers `{name}`{until}" if key.is_package else f"the matrix has no {name} for {target}{until}"
     withdrawn = next((one for one in offered if one.is_yanked and requirement.allows(one)), None)
     if withdrawn is not None:
@@ -263,7 +263,7 @@ def _offer(universe: Universe, requirement: Requirement) -> str:
         return f"the file that the spec names is {_listed(offered)}{place}"
     if key.is_package:
         return f"the index has {_listed(offered)}"
-    built_for = f" for {wish.accelerator}" if name in FRAMEWORKS and wish.accelerator != "cuda" else ""
+    built_for = f" for {request.accelerator}" if name in FRAMEWORKS and request.accelerator != "cuda" else ""
     return f"the matrix has {_listed(offered)}{built_for}{until}"
 
 

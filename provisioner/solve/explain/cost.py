@@ -21,7 +21,7 @@ ORDER = (
 )  # fmt: skip
 """Cheapest first: another build of the same version, another version, Python, CUDA and compilers, the policy, the container,
 the driver and what stands beside it, the kernel and the firmware's settings, the operating system, giving up a host,
-giving up a part of the wish, the hardware."""
+giving up a part of the request, the hardware."""
 
 Cost = tuple[int, int]
 

@@ -1,4 +1,4 @@
-"""Ways out of a conflict that leave hosts out of the target: those whose facts stand against the others or against the wish."""
+"""Ways out of a conflict that leave hosts out of the target: those whose facts stand against the others or against the request."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def fewer_hosts(universe: Universe, search: CompleteSearch, groups: Sequence[str
 
 def _facts_of_hosts(universe: Universe) -> dict[str, frozenset[str]]:
     """The groups of facts of each host, in the order of the target."""
-    labels = [target.label for target in universe.problem.wish.hosts]
+    labels = [target.label for target in universe.problem.request.hosts]
     facts: dict[str, set[str]] = {label: set() for label in labels}
     for root in universe.roots:
         if root.origin.kind == "fact":

@@ -162,7 +162,7 @@ def _subjects(universe: Universe, key: Key, chosen: Sequence[Candidate], is_alik
         whole = list(_runs(_by(domain, _release), wanted, is_alike, is_each_told=False))
         covered = {candidate for run in whole for _, some in run for candidate in some}
         if wanted <= covered and len(whole) == 1:
-            kind = ACCELERATORS.get(universe.problem.wish.accelerator, "")
+            kind = ACCELERATORS.get(universe.problem.request.accelerator, "")
             return f"every {kind} build of {_span([name for name, _ in whole[0]])}"
     names: list[str] = []
     builds = dict.fromkeys(candidate.label.partition("+")[2] for candidate in domain if candidate in wanted)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from provisioner.solve.problem import Problem
     from provisioner.solve.requirement import Candidate, Key, Requirement
     from provisioner.solve.stack import Conflict, Reason
-    from provisioner.solve.target import Wish
+    from provisioner.request import Request
 
 ANY_VERSION = "*"
 
@@ -52,7 +52,7 @@ def freed(problem: Problem, holding: Sequence[Requirement]) -> Problem | None:
     An override replaces what others require, so without its version it would ask for something else.
     """
     groups = {one.origin.group for one in holding}
-    spec = problem.wish.spec
+    spec = problem.request.spec
     packages = _opened("packages", spec.packages, groups)
     constraints = _opened("constraints", spec.constraints, groups)
     requires = {name: ANY_VERSION if f"requires.{name}" in groups else text for name, text in spec.requires.items()}
@@ -61,10 +61,10 @@ def freed(problem: Problem, holding: Sequence[Requirement]) -> Problem | None:
     if not groups or not groups <= known:
         return None
     changed = replace(spec, packages=packages, constraints=constraints, requires=requires)
-    return rejoined(problem, replace(problem.wish, spec=changed))
+    return rejoined(problem, replace(problem.request, spec=changed))
 
 
-def changes_of(wish: Wish, holding: Sequence[Requirement], candidate: Candidate) -> tuple[Change, ...]:
+def changes_of(request: Request, holding: Sequence[Requirement], candidate: Candidate) -> tuple[Change, ...]:
     """What a person would change so that the lines behind some requirements allow a candidate; each line once."""
     found: dict[str, Change] = {}
     for one in holding:
@@ -72,7 +72,7 @@ def changes_of(wish: Wish, holding: Sequence[Requirement], candidate: Candidate)
         key, _, name = group.partition(".")
         said = f"`{origin.text.removeprefix('you require ').removeprefix('you constrain ')}`"
         if key == "constraints":
-            name = f"{key}.{_name(wish.spec.constraints[int(name)])}"
+            name = f"{key}.{_name(request.spec.constraints[int(name)])}"
             found[group] = Change(component=name, text=LEFT_OUT, instead=f"the constraint {said}")
             continue
         if key == "requires":

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from provisioner.solve.explain.change import Change
-    from provisioner.solve.target import TargetHost
+    from provisioner.request import TargetHost
 
 SHOWN = 5
 """How many ways out are shown, and how many hosts of one are named."""

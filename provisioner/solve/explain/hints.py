@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from provisioner.solve.requirement import Candidate, Key
     from provisioner.solve.search.complete import CompleteSearch
     from provisioner.solve.stack import Hint
-    from provisioner.solve.target import Wish
+    from provisioner.request import Request
 
-    Settle = Callable[[Wish], Mapping[str, str] | None]
+    Settle = Callable[[Request], Mapping[str, str] | None]
 
 MOST = 40
 """How many combinations are tried before those found so far must do."""
@@ -51,7 +51,7 @@ def hints(
 ) -> tuple[Hint, ...]:
     """The ways out of a conflict, each solved again from the inputs as they would be after the change.
 
-    `settle` solves a wish and says what its answer gives, None where there is none. Where it is left out and there are
+    `settle` solves a request and says what its answer gives, None where there is none. Where it is left out and there are
     packages, ways out are those within one environment.
     """
     if settle is None and universe.packages is None:
@@ -63,43 +63,43 @@ def hints(
         found.extend(_others(universe, tried, settle, known=found))
     found = [way for way in found if not says_more(way, found)]
     found.sort(key=lambda way: (rank(list(way.costs)), [(change.text, change.instead) for change in way.changes]))
-    hosts = {target.label: target for target in universe.problem.wish.hosts}
-    asked = universe.problem.wish.spec.requires.keys()
+    hosts = {target.label: target for target in universe.problem.request.hosts}
+    asked = universe.problem.request.spec.requires.keys()
     return tuple({hint.text: hint for hint in (hint_of(way.changes, way.gives, hosts, asked=asked) for way in found)}.values())[
         :SHOWN
     ]
 
 
-def rejoined(problem: Problem, wish: Wish) -> Problem:
-    """The problem of a changed wish, with the same required beyond the inputs."""
-    return join(problem.matrix, wish).with_roots(*problem.extra)
+def rejoined(problem: Problem, request: Request) -> Problem:
+    """The problem of a changed request, with the same required beyond the inputs."""
+    return join(problem.matrix, request).with_roots(*problem.extra)
 
 
-def _settle_system(problem: Problem, wish: Wish) -> Mapping[str, str] | None:
+def _settle_system(problem: Problem, request: Request) -> Mapping[str, str] | None:
     """Decided as `solve` decides it, so that a hint gives what is then answered."""
-    universe = Universe(rejoined(problem, wish))
+    universe = Universe(rejoined(problem, request))
     pins = decide(universe)
     return None if pins is None else gives(universe, pins)
 
 
-def _settled(settle: Settle, wish: Wish, changes: Sequence[Change]) -> Mapping[str, str] | None:
+def _settled(settle: Settle, request: Request, changes: Sequence[Change]) -> Mapping[str, str] | None:
     """What the changes give; None when they do not help, or nobody can say so because an index is out of reach."""
     try:
-        return settle(changed(wish, changes))
+        return settle(changed(request, changes))
     except ProvisionError:
         return None
 
 
 def _others(universe: Universe, tried: Iterable[tuple[Change, ...]], settle: Settle, *, known: Sequence[Way]) -> list[Way]:
     """Those of some changes of the inputs that help; none that does more than another, or than what is known."""
-    wish = universe.problem.wish
+    request = universe.problem.request
     found: list[Way] = []
     for changes in _answered_in_time(tried):
         said = {told(change) for change in changes}
         if any({told(one) for one in way.changes} <= said for way in (*known, *found)):
             continue
         universe.patience.share(MOST_READS_OF_ONE)
-        given = _settled(settle, wish, changes)
+        given = _settled(settle, request, changes)
         if given is not None:
             exact = tuple(_exact(change, given) for change in changes)
             found.append(Way(changes=exact, costs=tuple(cost_of(change.component) for change in exact), gives=given))
@@ -191,16 +191,16 @@ class _Ways:
             for lever, candidate in zip(levers, chosen, strict=True)
         ]
         pairs = list(dict.fromkeys(pairs))
-        order = {target.label: place for place, target in enumerate(self._universe.problem.wish.hosts)}
+        order = {target.label: place for place, target in enumerate(self._universe.problem.request.hosts)}
         pairs.sort(key=lambda pair: (pair[1], order.get(pair[0].host, -1), pair[0].component))
         changes = tuple(change for change, _ in pairs)
         costs = [cost for _, cost in pairs]
         given = self._given(levers, chosen, changes)
         if given is None and self._is_python_asked() and self._settle is not None:
             # Another version may need another Python, which is another environment.
-            asked = self._universe.problem.wish.spec.requires["python"]
+            asked = self._universe.problem.request.spec.requires["python"]
             open_python = Change(component="python", text="", instead=f"`{asked}`")
-            given = _settled(self._settle, self._universe.problem.wish, (*changes, open_python))
+            given = _settled(self._settle, self._universe.problem.request, (*changes, open_python))
             if given is not None:
                 changes, costs = (*changes, _exact(open_python, given)), [*costs, cost_of("python")]
         if given is None or (gives_up(changes) and not self._is_of_use(given)):
@@ -209,19 +209,19 @@ class _Ways:
 
     def _is_of_use(self, given: Mapping[str, str]) -> bool:
         """Whether anything is left of what was asked for: an environment without it is no answer."""
-        requires = self._universe.problem.wish.spec.requires
+        requires = self._universe.problem.request.spec.requires
         named = self._universe.packages.order if self._universe.packages else {}
         wanted = {*(name for name in FRAMEWORKS if name in requires), *(key.name for key in named)}
         return bool(wanted.intersection(given)) if wanted else bool(given)
 
     def _is_python_asked(self) -> bool:
-        return self._universe.packages is not None and "python" in self._universe.problem.wish.spec.requires
+        return self._universe.packages is not None and "python" in self._universe.problem.request.spec.requires
 
     def _given(
         self, levers: tuple[Lever, ...], chosen: Sequence[Candidate | None], changes: Sequence[Change]
     ) -> Mapping[str, str] | None:
         if self._settle is not None:
-            return _settled(self._settle, self._universe.problem.wish, changes)
+            return _settled(self._settle, self._universe.problem.request, changes)
         pins = self._answered(without=_groups(levers), given=tuple(one for one in chosen if one is not None), present=())
         return None if pins is None else gives(self._universe, pins)
 

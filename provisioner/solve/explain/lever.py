@@ -130,7 +130,7 @@ def change_of(universe: Universe, lever: Lever, candidate: Candidate) -> tuple[C
 def left_out(universe: Universe, lever: Lever) -> tuple[Change, Cost]:
     """A request as if it had not been made."""
     if lever.is_line:
-        change = line_left_out(universe.problem.wish, lever.group)
+        change = line_left_out(universe.problem.request, lever.group)
         return change, cost_of(change.component)
     package = lever.group.removeprefix("packages.") if lever.group.startswith("packages.") else ""
     asked = _asked(universe, lever)

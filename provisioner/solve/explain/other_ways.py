@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from provisioner.solve.search.universe import Universe
-    from provisioner.solve.target import Wish
+    from provisioner.request import Request
 
 ALLOWANCES = {
     "minor-version": ("cuda needs driver",),
@@ -34,17 +34,17 @@ BASES = ("auto", "cuda-runtime")
 
 def other_ways(universe: Universe, groups: tuple[str, ...]) -> Iterator[tuple[Change, ...]]:
     """Every such change that may help with a conflict, the cheapest first; what helps is found by solving again."""
-    wish = universe.problem.wish
+    request = universe.problem.request
     roots = [root for root in universe.roots if root.origin.group in groups]
     is_python_asked = any(root.key == Key("python") and root.origin.kind == "request" for root in roots)
-    if universe.packages is not None and is_python_asked and "python" in wish.spec.requires:
-        yield (Change(component="python", text="", instead=f"`{wish.spec.requires['python']}`"),)
-    yield from _accelerators(wish, groups)
-    yield from _lines(wish, groups)
+    if universe.packages is not None and is_python_asked and "python" in request.spec.requires:
+        yield (Change(component="python", text="", instead=f"`{request.spec.requires['python']}`"),)
+    yield from _accelerators(request, groups)
+    yield from _lines(request, groups)
     policies = list(_policies(universe, groups))
     for change in policies:
         yield (change,)
-    images = [Change(component="image", text=base, instead=f"`{wish.spec.image.base}`") for base in _bases(wish, groups)]
+    images = [Change(component="image", text=base, instead=f"`{request.spec.image.base}`") for base in _bases(request, groups)]
     for change in images:
         yield (change,)
     for policy in policies:
@@ -53,27 +53,27 @@ def other_ways(universe: Universe, groups: tuple[str, ...]) -> Iterator[tuple[Ch
             yield from ((policy, image) for image in images if image.text.startswith("cuda-"))
 
 
-def _accelerators(wish: Wish, groups: tuple[str, ...]) -> Iterator[tuple[Change, ...]]:
+def _accelerators(request: Request, groups: tuple[str, ...]) -> Iterator[tuple[Change, ...]]:
     """What the target's GPUs call for, where the spec says otherwise: nobody falls back to it in silence."""
-    asked = wish.spec.accelerator
-    own = replace(wish, spec=replace(wish.spec, accelerator=None)).accelerator
+    asked = request.spec.accelerator
+    own = replace(request, spec=replace(request.spec, accelerator=None)).accelerator
     if asked is not None and "accelerator" in groups and own != asked:
         yield (Change(component="accelerator", text=f"=={own}", instead=f"`{asked}`"),)
 
 
-def _lines(wish: Wish, groups: tuple[str, ...]) -> Iterator[tuple[Change, ...]]:
+def _lines(request: Request, groups: tuple[str, ...]) -> Iterator[tuple[Change, ...]]:
     """Constraints, overrides and hashes without which the rest may hold together."""
     for group in groups:
         key = group.partition(".")[0]
         if key == "requires-python":
-            told = " and ".join(f"`{text}`" for text in wish.spec.requires_python)
+            told = " and ".join(f"`{text}`" for text in request.spec.requires_python)
             yield (Change(component=key, text=LEFT_OUT, instead=f"the project's requires-python {told}"),)
         elif key == "hashes" or key in LINES:
-            yield (line_left_out(wish, group),)
+            yield (line_left_out(request, group),)
 
 
 def _policies(universe: Universe, groups: tuple[str, ...]) -> Iterator[Change]:
-    policy = universe.problem.wish.spec.policy
+    policy = universe.problem.request.spec.policy
     kept = {group.rpartition(" ")[2] for group in groups if group.startswith("policy.")}
     for word, starts in ALLOWANCES.items():
         is_concerned = word in kept or any(group.startswith(starts) for group in groups)
@@ -101,10 +101,10 @@ def _has_prereleases(universe: Universe, groups: tuple[str, ...]) -> bool:
     return False
 
 
-def _bases(wish: Wish, groups: tuple[str, ...]) -> Iterator[str]:
-    if wish.runs != "container" or not {"image", "cuda needs driver"}.intersection(groups):
+def _bases(request: Request, groups: tuple[str, ...]) -> Iterator[str]:
+    if request.runs != "container" or not {"image", "cuda needs driver"}.intersection(groups):
         return
-    base = wish.spec.image.base
+    base = request.spec.image.base
     for other in BASES:
-        if other != base and not (other == "auto" and base == "slim") and (other == "auto" or wish.accelerator == "cuda"):
+        if other != base and not (other == "auto" and base == "slim") and (other == "auto" or request.accelerator == "cuda"):
             yield other

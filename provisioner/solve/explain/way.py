@@ -29,7 +29,7 @@ def told(change: Change) -> tuple[str, str, str, str]:
 
 
 def gives_up(changes: Iterable[Change]) -> bool:
-    """Whether a part of the wish is left out."""
+    """Whether a part of the request is left out."""
     return any(_is_given_up(change.component, change.text) for change in changes)
 
 

@@ -59,8 +59,8 @@ def answer(
     drivers = sorted((one for one in rules if isinstance(one.test, RunsCuda)), key=_floor, reverse=True)
     arch_list = _arch_list(build)
     return Stack(
-        platform=problem.wish.platform,
-        accelerator=problem.wish.accelerator,
+        platform=problem.request.platform,
+        accelerator=problem.request.accelerator,
         components=_components(universe, system),
         pins=tuple(_pins(universe, system, rules)),
         basis=_basis(drivers, pins),
@@ -78,13 +78,13 @@ def answer(
         held_back=tuple(held_back(universe, pins)),
         image=image,
         packages=tuple(_packages(universe.packages, pins)) if universe.packages else (),
-        runs=problem.wish.runs,
+        runs=problem.request.runs,
         warnings=(
             *withdrawn(universe, pins),
             *unknown_extras(universe, pins),
             *(universe.packages.variants.left_out if universe.packages else ()),
         ),
-        moves=tuple(sorted(moves(universe, pins), key=lambda move: (move.name not in problem.wish.upgraded, move.name))),
+        moves=tuple(sorted(moves(universe, pins), key=lambda move: (move.name not in problem.request.upgraded, move.name))),
     )
 
 
@@ -130,11 +130,11 @@ def _components(universe: Universe, system: Mapping[Key, Candidate]) -> dict[str
             values["pytorch_build"] = [build.name]
         else:
             values.setdefault(key.component, []).append(candidate.label)
-    wish = universe.problem.wish
-    values["platform"] = [wish.platform]
+    request = universe.problem.request
+    values["platform"] = [request.platform]
     decided = set(values)
-    for target in wish.hosts:
-        for name, text in shown(target.host, wish):
+    for target in request.hosts:
+        for name, text in shown(target.host, request):
             if name not in decided and text not in values.setdefault(name, []):
                 values[name].append(text)
     rank = {name: index for index, name in enumerate(universe.problem.matrix.order)}

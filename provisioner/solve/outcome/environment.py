@@ -42,7 +42,7 @@ def overrides(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Gfx
 
 def _applies(row: Variables, universe: Universe, pins: Mapping[Key, Candidate]) -> bool:
     """Whether something chosen is in the row's range on a host where its guards hold."""
-    hosts = universe.problem.wish.hosts or (NOBODY,)
+    hosts = universe.problem.request.hosts or (NOBODY,)
     held = {target.label for target in hosts if universe.problem.needs.guards.hold(row.on, target)}
     return bool(held) and any(
         key.component == row.when.component and (not key.world or key.world in held) and row.when.allows(candidate.version)

@@ -43,8 +43,8 @@ def gate_unverified(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterat
 def gate_relaxations(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Relaxation]:
     """The relaxation that was used where a base's own gate would have refused a host and is replaced."""
     gate, image = _gate_of(universe), _image(pins)
-    wish = universe.problem.wish
-    if image is None or gate.is_binding or wish.accelerator != "cuda" or wish.system != "linux":
+    request = universe.problem.request
+    if image is None or gate.is_binding or request.accelerator != "cuda" or request.system != "linux":
         return
     for target, judgement in gate.judgements(image, _drivers(pins)):
         if judgement.verdict == NO:
@@ -57,7 +57,7 @@ def gate_relaxations(universe: Universe, pins: Mapping[Key, Candidate]) -> Itera
 
 def _gate_of(universe: Universe) -> ImageGate:
     problem = universe.problem
-    return ImageGate(problem.matrix, problem.wish, problem.needs.guards, keys={})
+    return ImageGate(problem.matrix, problem.request, problem.needs.guards, keys={})
 
 
 def _image(pins: Mapping[Key, Candidate]) -> ImageFacts | None:

@@ -78,7 +78,7 @@ def _built(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[tuple[
 def cpu_only(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Relaxation]:
     """Those that other packages brought along; who names one in the spec knows what it is."""
     problem, packages = universe.problem, universe.packages
-    if problem.wish.accelerator != "cuda" or packages is None:
+    if problem.request.accelerator != "cuda" or packages is None:
         return
     named = {key.name.partition("[")[0] for key in packages.order}
     for row in problem.matrix.distributions:

@@ -115,7 +115,7 @@ def _standing(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Rel
 def _patched(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Relaxation]:
     """Drivers that build on their kernel only with patches; on Windows nothing is built on the kernel of WSL."""
     matrix = universe.problem.matrix
-    hosts = {target.label: target.host for target in universe.problem.wish.hosts}
+    hosts = {target.label: target.host for target in universe.problem.request.hosts}
     for key, driver in pins.items():
         host = hosts.get(key.world)
         if key.name != "driver" or (host is not None and host.virtualization in {"wsl1", "wsl2"}):
@@ -183,17 +183,17 @@ def _compiled(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Rel
 
 def _avoided(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Relaxation]:
     """What the spec avoids and is chosen all the same: components are decided in their order, so others come before it."""
-    wish = universe.problem.wish
-    for name, candidate in avoided(wish, pins):
+    request = universe.problem.request
+    for name, candidate in avoided(request, pins):
         found = candidate.key.name if candidate.key.is_package else candidate.key.component
-        has = {target.label: stated(target.host, found) for target in wish.hosts} if found in FACTS else {}
+        has = {target.label: stated(target.host, found) for target in request.hosts} if found in FACTS else {}
         text = (
-            f"the host has {found} {candidate.label}, and you avoid {name} {wish.spec.policy.avoid[name]}"
+            f"the host has {found} {candidate.label}, and you avoid {name} {request.spec.policy.avoid[name]}"
             if has.get(candidate.key.world) == candidate.label
-            else f"{found} {candidate.label} is chosen although you avoid {name} {wish.spec.policy.avoid[name]}: "
+            else f"{found} {candidate.label} is chosen although you avoid {name} {request.spec.policy.avoid[name]}: "
             "no other was found to go with what is decided before it"
         )
-        yield Relaxation(name="avoided", component=found, text=text, where=wish.place(f"policy.avoid.{name}"))
+        yield Relaxation(name="avoided", component=found, text=text, where=request.place(f"policy.avoid.{name}"))
 
 
 def _where(universe: Universe, candidate: Candidate) -> str:

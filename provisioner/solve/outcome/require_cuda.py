@@ -23,7 +23,7 @@ from provisioner.solve.rules.coverage import Target, compiles_for, runs_natively
 from provisioner.solve.rules.devices import FRAMEWORKS
 from provisioner.solve.rules.drivers import NativeDriver, RunsCuda
 from provisioner.solve.rules.guards import Guards
-from provisioner.solve.target import TargetHost
+from provisioner.request import TargetHost
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class _Demand(Struct, frozen=True):
 
 def require_cuda(problem: Problem, pins: Mapping[Key, Candidate]) -> str:
     """The NVIDIA_REQUIRE_CUDA of a stack for NVIDIA GPUs on Linux; "" for every other stack."""
-    if problem.wish.accelerator != "cuda" or problem.wish.system != "linux":
+    if problem.request.accelerator != "cuda" or problem.request.system != "linux":
         return ""
     return _Gate(problem, pins).text()
 
@@ -64,7 +64,7 @@ class _Gate:
     def __init__(self, problem: Problem, pins: Mapping[Key, Candidate]) -> None:
         self._problem = problem
         self._matrix = problem.matrix
-        self._wish = problem.wish
+        self._request = problem.request
         virtual = {name for name, component in self._matrix.components.items() if component.virtual}
         named = (one for one in pins.values() if one.key.component in self._matrix.components)
         self._parts = [one for one in named if one.subject and not one.key.is_package and one.key.component not in virtual]
@@ -99,7 +99,7 @@ class _Gate:
         return "" if "" in terms else " ".join(terms)
 
     def _all_demands(self) -> Iterator[_Demand]:
-        static = Guards(self._matrix, self._wish)
+        static = Guards(self._matrix, self._request)
         for part in self._parts:
             release, build = part.subject[:2]
             for need in (*(release.requires if release else ()), *(build.requires if build else ())):
@@ -132,7 +132,7 @@ class _Gate:
                 continue  # nobody measured it, and it was asked for by name
             if any(runs_natively(target, device) for target in _targets(build.sass)):
                 continue
-            if "ptx-jit" not in self._wish.allowed or not any(compiles_for(one, device) for one in _targets(build.ptx or ())):
+            if "ptx-jit" not in self._request.allowed or not any(compiles_for(one, device) for one in _targets(build.ptx or ())):
                 return None
             cuda = next((need.range for need in build.requires if need.component == "cuda"), None)
             levels.extend(clause.version for clause in (cuda.clauses[:1] if cuda else ()))
@@ -154,7 +154,7 @@ class _Gate:
 
         anywhere = [self._runs(version, minimum, may_forward=False) for version, minimum in self._minimums]
         forward = [
-            self._runs(version, minimum, may_forward=self._wish.carries_cuda_compat) for version, minimum in self._minimums
+            self._runs(version, minimum, may_forward=self._request.carries_cuda_compat) for version, minimum in self._minimums
         ]
         bounds = self._bounds(demands)
         plain = _intervals(bounds, lambda driver: allows(driver, anywhere))
@@ -162,7 +162,7 @@ class _Gate:
         return plain, beyond
 
     def _runs(self, version: Version, minimum: object, *, may_forward: bool) -> RunsCuda:
-        return RunsCuda(self._matrix, version, minimum, self._wish.allowed, may_forward=may_forward)  # type: ignore[arg-type]
+        return RunsCuda(self._matrix, version, minimum, self._request.allowed, may_forward=may_forward)  # type: ignore[arg-type]
 
     def _bounds(self, demands: Sequence[_Demand]) -> list[Version]:
         """Every driver version at which an answer may change, oldest first."""

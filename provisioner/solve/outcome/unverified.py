@@ -101,16 +101,16 @@ def _unsupported(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[
 
 def _undocumented(universe: Universe) -> Iterator[str]:
     """Hosts whose stated driver is not documented to build on their stated kernel, which they run all the same."""
-    wish = universe.problem.wish
-    if wish.accelerator != "cuda" or wish.system != "linux":
+    request = universe.problem.request
+    if request.accelerator != "cuda" or request.system != "linux":
         return
     kernels = KernelSupport(universe.problem.matrix)
-    for target in wish.hosts:
+    for target in request.hosts:
         driver, kernel = stated(target.host, "driver"), target.host.kernel
         if driver is None or kernel is None or virtualizations(target.host) <= WSL:
             continue
         need = kernels.of(Version.parse(driver))
-        if "patched-kernel" in wish.allowed and kernels.carriers(Version.parse(driver), Version.parse(kernel)):
+        if "patched-kernel" in request.allowed and kernels.carriers(Version.parse(driver), Version.parse(kernel)):
             continue  # named among the relaxations
         if need is None:
             yield f"kernel: no kernel is documented for driver {driver} of {target.label}"
@@ -128,7 +128,7 @@ def _another_minor(pins: Mapping[Key, Candidate]) -> Iterator[str]:
 
 
 def _macos_builds(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[str]:
-    for target in universe.problem.wish.hosts:
+    for target in universe.problem.request.hosts:
         candidate = pins.get(Key("macos", target.label))
         value = stated(target.host, "macos")
         if candidate is not None and value is not None and "+" in candidate.label and "+" not in value:
@@ -138,7 +138,7 @@ def _macos_builds(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator
 def _brought_along(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[str]:
     """A framework that only a package brings is the index's default, which is seldom the accelerated one."""
     problem = universe.problem
-    if problem.wish.accelerator not in ACCELERATED:
+    if problem.request.accelerator not in ACCELERATED:
         return
     for name in SLOTS:
         chosen = next((one for key, one in pins.items() if key.is_package and key.name == name), None)
@@ -161,7 +161,7 @@ def _unstated(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[str
     said: set[tuple[str, str]] = {
         (name, target.label)
         for name, _, text in (line.partition(": ") for line in problem.unverified)
-        for target in problem.wish.hosts
+        for target in problem.request.hosts
         if text.startswith(f"{target.label} ")
     }
     found = [one for key, candidate in pins.items() if not key.is_package for one in problem.needs.unstated(candidate)]
@@ -207,7 +207,7 @@ def _limited(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[str]
             continue
         if SpecifierSet(row.specifier).contains(chosen.pep440, prereleases=True):
             continue
-        for target in problem.wish.hosts or (NOBODY,):
+        for target in problem.request.hosts or (NOBODY,):
             undecided = problem.needs.guards.open(row.on, target)
             if undecided and _may_hold(undecided, target.label, universe, pins):
                 fact = undecided[0].component
@@ -217,7 +217,7 @@ def _limited(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[str]
 
 def _driver_versions(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[str]:
     """A driver that is there but not said which: what was chosen for it need not be what runs."""
-    for target in universe.problem.wish.hosts:
+    for target in universe.problem.request.hosts:
         for name in DRIVER_KINDS:
             chosen = pins.get(Key(name, target.label))
             if chosen is not None and has_driver_of_some_version(target.host, name):
@@ -228,7 +228,7 @@ def _driver_versions(universe: Universe, pins: Mapping[Key, Candidate]) -> Itera
 def _forwarded(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[str]:
     """Forward compatibility where nobody said which GPUs a host has: it serves data-centre GPUs only."""
     needs = universe.problem.needs
-    unnamed = [one for one in universe.problem.wish.hosts if needs.guards.is_data_centre(one) is Verdict.UNKNOWN]
+    unnamed = [one for one in universe.problem.request.hosts if needs.guards.is_data_centre(one) is Verdict.UNKNOWN]
     wanted = [one for candidate in pins.values() if not candidate.key.is_package for one in universe.requirements(candidate)]
     tests = [(one.key, one.test) for one in wanted if isinstance(one.test, RunsCuda)]
     for target in unnamed:
@@ -246,7 +246,7 @@ def _flavours(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[str
     """
     rules = universe.problem.matrix.rules
     never = {f"rule {rule.name}" for rule in rules if rule.when.component == "driver" and not rule.on}
-    for target in universe.problem.wish.hosts:
+    for target in universe.problem.request.hosts:
         driver = pins.get(Key("driver", target.label))
         if driver is None or target.host.driver is None or target.host.driver.module is not None:
             continue

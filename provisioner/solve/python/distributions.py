@@ -201,7 +201,7 @@ class DistributionFacts:
 
         What links CUDA and is on the default index alone was compiled for another build of these.
         """
-        platform = self._problem.wish.platform
+        platform = self._problem.request.platform
         return frozenset(
             release.version
             for release in self._problem.matrix.components[PYTORCH.name].releases
@@ -282,7 +282,7 @@ def _package(candidate: Candidate, row: ImpliedNeed, needed: tuple[str, str], *,
 
 def _holds(problem: Problem, row: DistributionLimit) -> bool:
     """Whether a limit is about PyTorch and binds on some host of the target."""
-    hosts = problem.wish.hosts or (NOBODY,)
+    hosts = problem.request.hosts or (NOBODY,)
     return row.when.component == PYTORCH.name and any(problem.needs.guards.hold(row.on, target) for target in hosts)
 
 

@@ -29,7 +29,7 @@ _specifier = lru_cache(maxsize=512)(SpecifierSet)
 
 def own_cuda_needs(problem: Problem, candidate: Candidate, row: ImpliedNeed, *, place: str) -> Iterator[Requirement]:
     """What the runtime that a version brings needs of every host; nothing where no GPU of NVIDIA's is used."""
-    if problem.wish.accelerator != CUDA:
+    if problem.request.accelerator != CUDA:
         return
     for need in row.brings:
         runtime = _oldest(problem.matrix, need)

@@ -20,7 +20,7 @@ def own_library(problem: Problem, candidate: Candidate) -> Candidate | None:
     """The release of a component that a distribution is, for NVIDIA's GPUs; None for a distribution that carries none."""
     component = COMPONENT_OF.get(candidate.key.name, "")
     key = Key(component)
-    if problem.wish.accelerator != CUDA or key not in problem.domains:
+    if problem.request.accelerator != CUDA or key not in problem.domains:
         return None
     listed, named = problem.domains[key], candidate.key.name.rpartition("-")[2]
     same = [one for one in listed if one.version == carried_version(candidate)]

@@ -71,7 +71,7 @@ class PackageWorld:
         self._variant_index = "" if variant_index == "pypi" else variant_index
         self._facts = DistributionFacts(problem, self._variant_index)
         self.variants = VariantIndexes(problem, source)
-        self.shared = SharedFiles(problem.matrix, problem.wish)
+        self.shared = SharedFiles(problem.matrix, problem.request)
         """What owning a file that others write too requires."""
         applicable = [asked for asked in problem.packages if self.markers.hold(asked[0].marker)]
         met = met if met is not None else MetFiles()
@@ -93,7 +93,7 @@ class PackageWorld:
             if component == PYTORCH.name or (component and not requirement.extras):
                 continue
             key = package_key(requirement)
-            if _distribution(key) not in self._problem.wish.upgraded:
+            if _distribution(key) not in self._problem.request.upgraded:
                 self.order.setdefault(key, len(self.order))
             if requirement.url is not None:
                 roots.append(self._named.asked(key, requirement.url, origin))
@@ -130,7 +130,7 @@ class PackageWorld:
         others = self._early.releases(name)
         if self._facts.is_on_variant_index(name):
             others = (*others, *self.variants.releases(name, self._variant_index))
-        is_oldest = self._problem.wish.spec.policy.strategy == "oldest"
+        is_oldest = self._problem.request.spec.policy.strategy == "oldest"
         if others or is_oldest:  # releases come newest first, and a project has a thousand: most need never be compared
             releases = tuple(sorted((*releases, *others), key=lambda one: one.version, reverse=not is_oldest))
         found = [Candidate(key, BY_PEP440, str(release.version), release) for release in releases]
@@ -141,8 +141,8 @@ class PackageWorld:
 
     def _arranged(self, found: list[Candidate], name: str) -> list[Candidate]:
         """Versions in their places: withdrawn ones last, then by what the spec avoids or prefers, then what is locked first."""
-        wish = self._problem.wish
-        taste, locked = Taste(wish, name), wish.preferred.get(name)
+        request = self._problem.request
+        taste, locked = Taste(request, name), request.preferred.get(name)
         if locked is not None:
             found = sorted(found, key=lambda one: one.label != locked)
         if taste:
@@ -160,7 +160,7 @@ class PackageWorld:
         release: PackageRelease = candidate.subject
         if release.file is None:
             return (self._blocked(candidate, release),)
-        if release.version.is_prerelease and "prerelease" in self._problem.wish.spec.policy.forbid:
+        if release.version.is_prerelease and "prerelease" in self._problem.request.spec.policy.forbid:
             text = f"{release.name} {candidate.label} is a prerelease"
             return (self._problem.needs.policy.lift(candidate, "prerelease", text=text, where=f"index {release.file.index}"),)
         try:

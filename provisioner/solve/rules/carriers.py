@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from provisioner.matrix.model import Matrix
     from provisioner.matrix.need import Need
-    from provisioner.solve.target import Wish
+    from provisioner.request import Request
 
 CARRIED = {
     "cudnn": ("nvidia-cudnn-cu11", "nvidia-cudnn-cu12", "nvidia-cudnn-cu13"),
@@ -70,15 +70,15 @@ class OverriddenCarriers:
     A build of a framework states what its wheel pins: where the spec puts something else in the place of that, so it does here.
     """
 
-    def __init__(self, matrix: Matrix, wish: Wish) -> None:
+    def __init__(self, matrix: Matrix, request: Request) -> None:
         self._matrix = matrix
         names = {name for some in CARRIED.values() for name in some}
         self._found: dict[str, tuple[Pep508, Origin]] = {}
-        for index, text in enumerate(wish.spec.overrides):
+        for index, text in enumerate(request.spec.overrides):
             override = Pep508(text)
             name = canonicalize_name(override.name)
             if name in names and override.marker is None and override.url is None:
-                place = wish.place(f"overrides.{index}")
+                place = request.place(f"overrides.{index}")
                 origin = Origin("request", name, f"overrides.{index}", f"you override {name} with {text}", place)
                 self._found[name] = (override, origin)
 

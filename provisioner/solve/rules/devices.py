@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from provisioner.matrix.model import Build, GfxOverride, Matrix
     from provisioner.solve.rules.guards import Guards
-    from provisioner.solve.target import Wish
+    from provisioner.request import Request
 
 FRAMEWORKS = ("pytorch", "tensorflow", "jax")
 
@@ -22,15 +22,15 @@ FRAMEWORKS = ("pytorch", "tensorflow", "jax")
 class Devices:
     """Requirements on the GPUs of one problem; `gpus` are their keys."""
 
-    def __init__(self, matrix: Matrix, wish: Wish, guards: Guards, gpus: tuple[Key, ...]) -> None:
+    def __init__(self, matrix: Matrix, request: Request, guards: Guards, gpus: tuple[Key, ...]) -> None:
         self._matrix = matrix
-        self._wish = wish
+        self._request = request
         self._gpus = gpus
         gpu = matrix.components.get("gpu")
         self._capabilities = tuple(str(release.version) for release in gpu.releases) if gpu else ()
         self._devices = {
             target.label: tuple(found for one in target.host.gpus or () if (found := guards.device(one)))
-            for target in wish.hosts
+            for target in request.hosts
         }
 
     def of(self, candidate: Candidate, build: Build, place: str) -> Iterator[Requirement]:
@@ -72,7 +72,7 @@ class Devices:
             known = {*self._all_devices(), *(gpu.gfx for gpu in self._matrix.gpus if gpu.gfx)}
             passing = self._all_devices() if self.overrides(build) else []
             return frozenset({device for device in known if runs_on(targets, device)}.union(passing))
-        allowed = {"native", "ptx"} if "ptx-jit" in self._wish.allowed else {"native"}
+        allowed = {"native", "ptx"} if "ptx-jit" in self._request.allowed else {"native"}
         known = {*self._capabilities, *(device for device in self._all_devices() if not device.startswith("gfx"))}
         return frozenset(device for device in known if _how(build, device) in allowed)
 
@@ -82,7 +82,7 @@ class Devices:
         Source: CUDA Compatibility guide, "Minor Version Compatibility", limitation on PTX.
         """
         cuda = next((need.range for need in build.requires if need.component == "cuda"), None)
-        if "ptx-jit" not in self._wish.allowed or cuda is None or not cuda.clauses or self._wish.system != "linux":
+        if "ptx-jit" not in self._request.allowed or cuda is None or not cuda.clauses or self._request.system != "linux":
             return
         component = candidate.key.component
         for label, devices in self._devices.items():
@@ -96,7 +96,7 @@ class Devices:
             yield Requirement(Key("driver", label), test, origin)
 
     def _asked_by_name(self, build: Build) -> bool:
-        requires = self._wish.spec.requires
+        requires = self._request.spec.requires
         return f"+{build.name}" in requires.get("pytorch", "") or requires.get("pytorch_build") is not None
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from provisioner.host.model import Host
-    from provisioner.solve.target import Wish
+    from provisioner.request import Request
 
 ABSENT = "none"
 """The value of a fact that is known to be missing, such as headers that are not installed."""
@@ -202,47 +202,47 @@ def interpreter(host: Host, platform: str) -> str | None:
     return {"amd64": "x86_64", "arm64": "arm64", "x86_64": "x86_64"}[platform.partition("/")[2]]
 
 
-def binds(component: str, wish: Wish) -> bool:
-    """Whether a host's fact about a component matters to what is wished for."""
+def binds(component: str, request: Request) -> bool:
+    """Whether a host's fact about a component matters to what is requested for."""
     source = FACTS.get(component)
     if source is None:
         return True
-    is_ours = wish.runs == ("container" if source.is_of_containers else "host") or not (
+    is_ours = request.runs == ("container" if source.is_of_containers else "host") or not (
         source.is_userland or source.is_of_containers
     )
-    return is_ours and is_used(component, wish) and wish.accelerator in source.accelerators and wish.system in source.systems
+    return is_ours and is_used(component, request) and request.accelerator in source.accelerators and request.system in source.systems
 
 
-def is_at_home(component: str, wish: Wish) -> bool:
-    """Whether a driver could be installed for what is wished for: none of NVIDIA's serves the GPUs of a stack for ROCm."""
+def is_at_home(component: str, request: Request) -> bool:
+    """Whether a driver could be installed for what is requested for: none of NVIDIA's serves the GPUs of a stack for ROCm."""
     source = FACTS.get(component)
-    if source is None or component not in DRIVERS or wish.accelerator == "cpu":
+    if source is None or component not in DRIVERS or request.accelerator == "cpu":
         return True
-    return wish.accelerator in source.accelerators and wish.system in source.systems
+    return request.accelerator in source.accelerators and request.system in source.systems
 
 
-def is_used(component: str, wish: Wish) -> bool:
+def is_used(component: str, request: Request) -> bool:
     """Whether a build tool is used at all: nvcc where something is compiled; of host compilers GCC, unless asked otherwise."""
-    requires = wish.spec.requires
+    requires = request.spec.requires
     if component == "nvcc":
-        return wish.spec.build is not None or component in requires
+        return request.spec.build is not None or component in requires
     if component == "gcc":
         return component in requires or "clang" not in requires
     return component != "clang" or component in requires
 
 
-def is_chosen(component: str, wish: Wish) -> bool:
+def is_chosen(component: str, request: Request) -> bool:
     """Whether the solver chooses a component that a host leaves open."""
     source = FACTS.get(component)
-    if source is None or not source.is_chosen or not binds(component, wish):
+    if source is None or not source.is_chosen or not binds(component, request):
         return False
-    return not source.is_build_tool or wish.spec.build is not None
+    return not source.is_build_tool or request.spec.build is not None
 
 
-def shown(host: Host, wish: Wish) -> Iterator[tuple[str, str]]:
+def shown(host: Host, request: Request) -> Iterator[tuple[str, str]]:
     """What a host states that belongs to a stack solved for it, although no rule may need it."""
     for name, source in FACTS.items():
         value = source.read(host)
-        is_ours = not source.is_userland or wish.runs == "host"
-        if value is not None and is_ours and (name not in DRIVERS or wish.accelerator in source.accelerators):
+        is_ours = not source.is_userland or request.runs == "host"
+        if value is not None and is_ours and (name not in DRIVERS or request.accelerator in source.accelerators):
             yield name, value

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from provisioner.matrix.model import ImageFacts, Matrix
     from provisioner.solve.requirement import Candidate
     from provisioner.solve.rules.guards import Guards
-    from provisioner.solve.target import TargetHost, Wish
+    from provisioner.request import TargetHost, Request
 
 KEPT = "NVIDIA_REQUIRE_BASE"
 """The variable a kept gate goes by: NVIDIA_REQUIRE_CUDA is the stack's."""
@@ -73,9 +73,9 @@ class Admits:
 class ImageGate:
     """Requirements of base images on the drivers and GPUs of one problem."""
 
-    def __init__(self, matrix: Matrix, wish: Wish, guards: Guards, *, keys: Mapping[str, tuple[Key, ...]]) -> None:
+    def __init__(self, matrix: Matrix, request: Request, guards: Guards, *, keys: Mapping[str, tuple[Key, ...]]) -> None:
         self._matrix = matrix
-        self._wish = wish
+        self._request = request
         self._guards = guards
         self._keys = keys
 
@@ -86,7 +86,7 @@ class ImageGate:
             return
         expression = parse(image.require_cuda)
         where = self.place(image)
-        for target in self._wish.hosts:
+        for target in self._request.hosts:
             on_gpu = self._on_gpus(expression, target, image, where)
             refused = {one.key for one in on_gpu if not one.test.allows(_itself(one.key))}
             # A GPU that no driver helps is the GPU's conflict: the driver is judged as on a GPU that passes.
@@ -101,21 +101,21 @@ class ImageGate:
     @property
     def is_binding(self) -> bool:
         """Whether the gate of the base is kept: the spec names the base, and does not lift its gate."""
-        wish = self._wish
-        is_named = wish.image_base not in KINDS
-        return is_named and wish.accelerator == "cuda" and wish.system == "linux" and WORD not in wish.allowed
+        request = self._request
+        is_named = request.image_base not in KINDS
+        return is_named and request.accelerator == "cuda" and request.system == "linux" and WORD not in request.allowed
 
     def place(self, image: ImageFacts) -> str:
         """Where the requirement of a base is written: the spec's line, or what the matrix cites."""
-        if self._wish.spec.image.require is not None:
-            return self._wish.place("image.require")
+        if self._request.spec.image.require is not None:
+            return self._request.place("image.require")
         cited = (str(self._matrix.citations[source]) for source in image.source if source in self._matrix.citations)
         return "; ".join(cited) or "matrices/images.yaml"
 
     def judgements(self, image: ImageFacts, drivers: Mapping[str, str]) -> Iterator[tuple[TargetHost, Judgement]]:
         """What the gate of a base says to every host, given its driver by label of the host."""
         expression = parse(image.require_cuda)
-        for target in self._wish.hosts:
+        for target in self._request.hosts:
             facts = facts_of(self._matrix, self._guards, target.host, driver=drivers.get(target.label, ""))
             yield target, judge([expression], facts)
 

@@ -1,4 +1,4 @@
-"""Guards of rules (`on:`), judged against the facts of one host and the wish before anything is solved."""
+"""Guards of rules (`on:`), judged against the facts of one host and the request before anything is solved."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from provisioner.host.model import Host, HostGpu
     from provisioner.matrix.model import Matrix
     from provisioner.matrix.need import Need
-    from provisioner.solve.target import TargetHost, Wish
+    from provisioner.request import TargetHost, Request
 
 
 class Verdict(Enum):
@@ -30,16 +30,16 @@ class Verdict(Enum):
 class Guards:
     """Judges guards for one problem."""
 
-    def __init__(self, matrix: Matrix, wish: Wish) -> None:
+    def __init__(self, matrix: Matrix, request: Request) -> None:
         self._matrix = matrix
-        self._wish = wish
+        self._request = request
         self._kinds = {gpu.name: gpu.kind for gpu in matrix.gpus}
         self._devices = {gpu.name: gpu.compute_capability or gpu.gfx for gpu in matrix.gpus}
-        build = wish.spec.build
-        self._wished = {
-            "platform": wish.platform,
-            "accelerator": wish.accelerator,
-            "runs": wish.runs,
+        build = request.spec.build
+        self._requested = {
+            "platform": request.platform,
+            "accelerator": request.accelerator,
+            "runs": request.runs,
             "build": build.kind if build is not None else ABSENT,
         }
 
@@ -90,10 +90,10 @@ class Guards:
 
     def _values(self, component: str, host: Host) -> Iterator[str | None]:
         """What a host has of a component: several values for several GPUs, None for what it does not state."""
-        if component in self._wished:
-            yield self._wished[component]
+        if component in self._requested:
+            yield self._requested[component]
         elif component == "python_arch":
-            yield interpreter(host, self._wish.platform)
+            yield interpreter(host, self._request.platform)
         elif component in {"gpu", "gpu_kind"}:
             if host.gpus is None:
                 yield None

@@ -13,31 +13,31 @@ from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:
     from provisioner.matrix.model import Matrix
-    from provisioner.solve.target import Wish
+    from provisioner.request import Request
 
 KINDS = {"auto": "slim", "slim": "slim", "cuda-runtime": "cuda-runtime", "cuda-devel": "cuda-devel"}
 """What the words of `image.base` mean; anything else is an image reference."""
 
 
-def image_candidates(matrix: Matrix, wish: Wish, key: Key) -> tuple[tuple[Candidate, ...], tuple[str, ...]]:
+def image_candidates(matrix: Matrix, request: Request, key: Key) -> tuple[tuple[Candidate, ...], tuple[str, ...]]:
     """Return the base images that may be chosen, most wanted first, and what is unknown about a foreign one."""
-    base = wish.image_base
+    base = request.image_base
     kind = KINDS.get(base)
     if kind is not None:
-        known = [image for image in matrix.images if image.kind == kind and _serves(image, wish.platform)]
+        known = [image for image in matrix.images if image.kind == kind and _serves(image, request.platform)]
     else:
         tag = base.partition("@")[0]
-        known = [image for image in matrix.images if image.reference == tag and _serves(image, wish.platform)]
-    known.sort(key=lambda image: image.reference != wish.preferred.get("image"))
+        known = [image for image in matrix.images if image.reference == tag and _serves(image, request.platform)]
+    known.sort(key=lambda image: image.reference != request.preferred.get("image"))
     if known:
         # A reference the spec spells itself keeps its digest: what is known of the tag holds, what is locked is the digest.
         # What the spec says of its NVIDIA_REQUIRE_CUDA was read from that very image: it holds before what is known of the tag.
-        require = wish.spec.image.require
+        require = request.spec.image.require
         named = known if kind is not None else [_named(image, base, require) for image in known]
         return tuple(_candidate(image, key) for image in named), ()
     if kind is not None:
         return (), ()
-    given = wish.spec.image
+    given = request.spec.image
     foreign = ImageFacts(reference=base, kind="", glibc="", cuda=given.cuda or "", require_cuda=given.require or "")
     unknown = f"glibc: the matrix does not know base image {base}, so its glibc and Python were not compared"
     return (_candidate(foreign, key),), (unknown,)

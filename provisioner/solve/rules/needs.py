@@ -32,7 +32,7 @@ from provisioner.solve.rules.kernels import BuildsOn, KernelSupport
 from provisioner.solve.rules.policy import PolicySide
 from provisioner.solve.rules.shared_files import runtime_needs
 from provisioner.solve.rules.toolchain import Toolchain
-from provisioner.solve.target import TargetHost
+from provisioner.request import TargetHost
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 
     from provisioner.matrix.model import DriverMinimum, Matrix, PatchedKernels, Release, Rule
     from provisioner.matrix.need import Need
-    from provisioner.solve.target import Wish
+    from provisioner.request import Request
 
 NOBODY = TargetHost(label="the target", host=Host())
-"""Stands for the target of a wish without hosts: rules without guards hold on it."""
+"""Stands for the target of a request without hosts: rules without guards hold on it."""
 
 
 class Unstated(Struct, frozen=True):
@@ -64,23 +64,23 @@ class Unstated(Struct, frozen=True):
 class Needs:
     """Turns releases, builds and rules of the matrix into requirements on the keys of one problem."""
 
-    def __init__(self, matrix: Matrix, wish: Wish, keys: Mapping[str, tuple[Key, ...]]) -> None:
+    def __init__(self, matrix: Matrix, request: Request, keys: Mapping[str, tuple[Key, ...]]) -> None:
         self._matrix = matrix
-        self._wish = wish
+        self._request = request
         self._keys = keys
         self._rules: dict[str, list[Rule]] = {}
         for rule in matrix.rules:
             self._rules.setdefault(rule.when.component, []).append(rule)
-        self._hosts = {target.label: target for target in wish.hosts or (NOBODY,)}
+        self._hosts = {target.label: target for target in request.hosts or (NOBODY,)}
         self._held: dict[tuple[str, str], dict[str, TargetHost]] = {}
         self._on_choices: dict[tuple[str, str], dict[Key, Need]] = {}
         self._kernels = KernelSupport(matrix)
-        self._overridden = OverriddenCarriers(matrix, wish)
-        self.policy = PolicySide(matrix, wish)
-        self.guards = Guards(matrix, wish)
-        self.devices = Devices(matrix, wish, self.guards, keys.get("gpu", ()))
-        self._toolchain = Toolchain(wish, keys)
-        self._gate = ImageGate(matrix, wish, self.guards, keys=keys)
+        self._overridden = OverriddenCarriers(matrix, request)
+        self.policy = PolicySide(matrix, request)
+        self.guards = Guards(matrix, request)
+        self.devices = Devices(matrix, request, self.guards, keys.get("gpu", ()))
+        self._toolchain = Toolchain(request, keys)
+        self._gate = ImageGate(matrix, request, self.guards, keys=keys)
 
     def of(self, candidate: Candidate) -> tuple[Requirement, ...]:
         """Everything a candidate of the matrix requires; host facts and names require nothing beyond the rules."""
@@ -173,7 +173,7 @@ class Needs:
             found = {}
             for label, target in self._of(subject).items():
                 undecided = self.guards.open(rule.on, target)
-                if len(undecided) == 1 and is_chosen(undecided[0].component, self._wish):
+                if len(undecided) == 1 and is_chosen(undecided[0].component, self._request):
                     found[Key(undecided[0].component, label)] = undecided[0]
             self._on_choices[rule.name, subject.world] = found
         return found
@@ -187,7 +187,7 @@ class Needs:
     def _open(self, candidate: Candidate, need: Need, hosts: Mapping[str, TargetHost], why: str) -> Iterator[Unstated]:
         """The hosts that do not state a fact that is needed; GPUs nobody stated are named once for the whole problem."""
         name = need.component
-        if name == "gpu" or not self._is_virtual(name) or not binds(name, self._wish):
+        if name == "gpu" or not self._is_virtual(name) or not binds(name, self._request):
             return
         reached = {key.world for key in self._reach(candidate.key, name)}
         for label in hosts:
@@ -199,9 +199,9 @@ class Needs:
         """Rules that would bind if a host stated a fact of their guards; whether that matters depends on the answer."""
         for label, target in self._of(candidate.key).items():
             guards = self.guards.open(rule.on, target)
-            if not guards or not all(binds(one.component, self._wish) for one in guards):
+            if not guards or not all(binds(one.component, self._request) for one in guards):
                 continue
-            fact = next((one.component for one in guards if not is_chosen(one.component, self._wish)), guards[0].component)
+            fact = next((one.component for one in guards if not is_chosen(one.component, self._request)), guards[0].component)
             text = f"{fact}: {label} does not state it, so whether rule {rule.name} holds is unknown: {rule.because}"
             text += to_settle(fact, target.host)
             for need in rule.require:
@@ -209,7 +209,7 @@ class Needs:
                 for key in keys:
                     yield Unstated(fact, label, text, self._required(candidate, rule, need, key), guards=guards)
                 is_of_host = self._is_virtual(need.component) and need.component != "gpu"
-                if not keys and is_of_host and binds(need.component, self._wish):
+                if not keys and is_of_host and binds(need.component, self._request):
                     yield Unstated(fact, label, text, need=need.component, guards=guards)
 
     def _platform(self, candidate: Candidate, platforms: tuple[str, ...]) -> Iterator[Requirement]:
@@ -226,13 +226,13 @@ class Needs:
         for key in self._reach(candidate.key, "driver"):
             target = self._hosts.get(key.world)
             is_eligible = target is not None and self.guards.is_data_centre(target) is not Verdict.NO
-            may_forward = self._wish.carries_cuda_compat and is_eligible
+            may_forward = self._request.carries_cuda_compat and is_eligible
             if may_forward not in tests:
-                allowed = self._wish.allowed
+                allowed = self._request.allowed
                 tests[may_forward] = RunsCuda(self._matrix, candidate.version, minimum, allowed, may_forward=may_forward)
             test = tests[may_forward]
             text = f"{_named(candidate)} needs driver {test}"
-            if "minor-version" not in self._wish.allowed and minimum.minor_version is not None:
+            if "minor-version" not in self._request.allowed and minimum.minor_version is not None:
                 text = f"{text}, for the spec does not allow minor-version compatibility"
             yield Requirement(key, test, Origin("rule", "cuda", "cuda needs driver", text, place))
 
@@ -249,7 +249,7 @@ class Needs:
         need = self._kernels.of(candidate.version)
         if need is None and is_stated:
             return
-        patched = self._kernels.patched(candidate.version) if "patched-kernel" in self._wish.allowed else ()
+        patched = self._kernels.patched(candidate.version) if "patched-kernel" in self._request.allowed else ()
         test: Test = OneOf(()) if need is None else Within(need)
         text = f"{_named(candidate)} is documented on no kernel"
         if need is not None or patched:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from provisioner.matrix.model import Build, Component, Matrix, Release
-    from provisioner.solve.target import Wish
+    from provisioner.request import Request
     from provisioner.spec.model import Policy
 
 POLICY = "policy"
@@ -37,7 +37,7 @@ MEANING = {
     "patched-kernel": "no driver that builds on its kernel only with patches",
     "shared-files": "no packages that write the same file",
 }
-"""What keeping each word means. Other words of `allow` and `forbid` open ways to meet a requirement: see `Wish.allowed`."""
+"""What keeping each word means. Other words of `allow` and `forbid` open ways to meet a requirement: see `Request.allowed`."""
 
 DATED = frozenset({"driver", "amdgpu", "webdriver", "kernel"})
 """Parts of a host whose release matters to a policy that wants nothing new; of other facts nobody asks how old they are."""
@@ -49,17 +49,17 @@ _ONLY_STABLE = frozenset({"feature-branch", "recent"})
 
 
 class PolicySide:
-    """Keys and requirements of the words that one wish forbids."""
+    """Keys and requirements of the words that one request forbids."""
 
-    def __init__(self, matrix: Matrix, wish: Wish) -> None:
-        self._wish = wish
+    def __init__(self, matrix: Matrix, request: Request) -> None:
+        self._request = request
         self._matrix = matrix
-        self.standing = Standing(matrix, wish.spec.policy.exclude_newer)
+        self.standing = Standing(matrix, request.spec.policy.exclude_newer)
         self._asked = dict(self._words())
 
     def _words(self) -> Iterator[tuple[str, Origin]]:
         """Every forbidden word, with the line of the spec that forbids it."""
-        policy, place = self._wish.spec.policy, self._wish.place
+        policy, place = self._request.spec.policy, self._request.place
         for word in STABLE if policy.strategy == "stable" else ():
             if word not in policy.allow:
                 meaning = f"{MEANING[word]} {self.standing.day}" if word == "recent" else MEANING[word]
@@ -129,10 +129,10 @@ class PolicySide:
         """
         component = candidate.key.component
         if word == "recent" and component in FACTS and component not in DATED:
-            return any(stated(target.host, component) == candidate.label for target in self._wish.hosts)
+            return any(stated(target.host, component) == candidate.label for target in self._request.hosts)
         if word != "feature-branch" or self.standing.is_designated(candidate):
             return False
-        return any(stated(target.host, "driver") == candidate.label for target in self._wish.hosts)
+        return any(stated(target.host, "driver") == candidate.label for target in self._request.hosts)
 
 
 def _key(word: str) -> Key:
@@ -144,43 +144,43 @@ def _lifted(word: str) -> str:
     return "strategy: newest" if word in _ONLY_STABLE else f"allow: [{word}]"
 
 
-def offered(component: Component, wish: Wish, world: str = "") -> Iterator[Release]:
+def offered(component: Component, request: Request, world: str = "") -> Iterator[Release]:
     """The releases that may be listed at all: prereleases are for those who allow them, name them, or have them.
 
     What one host has is no candidate for another: `world` is the host whose key it is, "" for what they share.
 
     A policy that forbids prereleases lists them too, so that a conflict can say what is in the way.
     """
-    policy = wish.spec.policy
+    policy = request.spec.policy
     is_open = "prerelease" in policy.allow or "prerelease" in policy.forbid
     named: frozenset[str] | None = None
     for release in component.releases:
         if not is_open and is_prerelease(release):
-            named = _named(component, wish, world) if named is None else named
+            named = _named(component, request, world) if named is None else named
             if str(release.version) not in named:
                 continue
         yield release
 
 
-def _named(component: Component, wish: Wish, world: str) -> frozenset[str]:
+def _named(component: Component, request: Request, world: str) -> frozenset[str]:
     """The very releases that the spec pins, or hosts have."""
-    clauses = wish.spec.requires.get(component.name, "").split(",")
+    clauses = request.spec.requires.get(component.name, "").split(",")
     pinned = {clause.strip().lstrip("=").strip().partition("+")[0] for clause in clauses}
-    for wanted in map(Pep508, wish.spec.packages if component.name in DISTRIBUTION_OF_COMPONENT else ()):
+    for wanted in map(Pep508, request.spec.packages if component.name in DISTRIBUTION_OF_COMPONENT else ()):
         if resolved(wanted.name) == component.name:
             pinned.update(clause.version.partition("+")[0] for clause in wanted.specifier)
-    hosts = (target.host for target in wish.hosts if world in {"", target.label})
+    hosts = (target.host for target in request.hosts if world in {"", target.label})
     return frozenset(pinned.union(filter(None, (stated(host, component.name) for host in hosts))))
 
 
 class Taste:
-    """What a wish prefers and avoids of one component or distribution.
+    """What a request prefers and avoids of one component or distribution.
 
     Both order candidates and rule nothing out: whatever is not avoided comes first, among those what is preferred.
     """
 
-    def __init__(self, wish: Wish, name: str) -> None:
-        policy = wish.spec.policy
+    def __init__(self, request: Request, name: str) -> None:
+        policy = request.spec.policy
         self._prefer = _wanted(policy.prefer, name)
         self._avoid = _wanted(policy.avoid, name)
 
@@ -231,28 +231,28 @@ def _specifier(text: str) -> SpecifierSet:
         return SpecifierSet(str(Range.parse(text)))
 
 
-def arranged(candidates: Sequence[Candidate], wish: Wish, name: str) -> tuple[Candidate, ...]:
+def arranged(candidates: Sequence[Candidate], request: Request, name: str) -> tuple[Candidate, ...]:
     """A component's candidates in their given order but for what the policy names, and after that for an earlier lock.
 
     What the spec says by name comes before what a lock happened to choose: who adds `avoid: {python: "3.13"}` to a spec means
     the environment that is locked, too.
     """
-    policy, locked = wish.spec.policy, wish.preferred.get(name)
+    policy, locked = request.spec.policy, request.preferred.get(name)
     if not (policy.prefer or policy.avoid):
         return tuple(candidates) if locked is None else tuple(sorted(candidates, key=lambda one: one.label != locked))
-    taste = Taste(wish, name)
+    taste = Taste(request, name)
     places: dict[Version | None, int] = {}
     rank: dict[Candidate, tuple[int, bool, bool]] = {}
     for one in candidates:  # builds of one release share its place, and so do all names, which have no order of their own
         place = places.setdefault(one.version if one.version.release else None, len(places))
-        rank[one] = (place, *_rank_of_brought(one, wish))
+        rank[one] = (place, *_rank_of_brought(one, request))
     kept = next((one for one in candidates if one.label == locked), None)
     if kept is not None and any(rank[one][0] == rank[kept][0] and rank[one] < rank[kept] for one in candidates):
         kept = None
     return tuple(sorted(candidates, key=lambda one: (*taste.rank(one), one is not kept, rank[one])))
 
 
-def _rank_of_brought(candidate: Candidate, wish: Wish) -> tuple[bool, bool]:
+def _rank_of_brought(candidate: Candidate, request: Request) -> tuple[bool, bool]:
     """The place of a build or image by what it fixes further down: its name, its CUDA, its Python.
 
     Components are decided in the matrix's order, so without this a preferred CUDA would come too late: PyTorch's build has
@@ -260,13 +260,13 @@ def _rank_of_brought(candidate: Candidate, wish: Wish) -> tuple[bool, bool]:
     """
     if not candidate.subject:
         return False, False
-    policy = wish.spec.policy
+    policy = request.spec.policy
     release, build = candidate.subject[:2]
     brought = dict(_fixed(release, build))
     if build is not None:
         brought[resolved(f"{candidate.key.component}_build")] = Version.named(build.name)
     names = dict.fromkeys((*policy.prefer, *policy.avoid))
-    ranks = [Taste(wish, name).rank_of(brought[resolved(name)]) for name in names if resolved(name) in brought]
+    ranks = [Taste(request, name).rank_of(brought[resolved(name)]) for name in names if resolved(name) in brought]
     return any(is_avoided for is_avoided, _ in ranks), any(is_other for _, is_other in ranks)
 
 
@@ -277,15 +277,15 @@ def _fixed(release: Release, build: Build | None) -> Iterator[tuple[str, Version
             yield resolved(need.component), versions[0]
 
 
-def avoided(wish: Wish, pins: Mapping[Key, Candidate]) -> Iterator[tuple[str, Candidate]]:
+def avoided(request: Request, pins: Mapping[Key, Candidate]) -> Iterator[tuple[str, Candidate]]:
     """What is chosen although the spec avoids it, with the name the spec has for it."""
-    for name, text in wish.spec.policy.avoid.items():
+    for name, text in request.spec.policy.avoid.items():
         for key, candidate in pins.items():
             if key == TORCH or "[" in key.name:
                 continue  # the wheel of a chosen PyTorch, an extra of a chosen distribution
             subject = key.name if key.is_package else key.component
             is_build = resolved(name) == "pytorch-build" and key.name == "pytorch" and candidate.subject[1].name == text
-            if is_build or (resolved(subject) == resolved(name) and Taste(wish, name).avoids(candidate)):
+            if is_build or (resolved(subject) == resolved(name) and Taste(request, name).avoids(candidate)):
                 yield name, candidate
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from provisioner.matrix.model import Matrix, SharedFile
-    from provisioner.solve.target import Wish
+    from provisioner.request import Request
 
 FORBIDDEN = "shared-files"
 """The word of a policy that refuses every row."""
@@ -43,18 +43,18 @@ def key_of(row: SharedFile, owner: str = "") -> Key:
     return Key(f"{SHARED_FILE}:{row.name}:{owner}" if owner else f"{SHARED_FILE}:{row.name}")
 
 
-def shared_file_domains(matrix: Matrix, wish: Wish) -> Iterator[tuple[Key, Callable[[], tuple[Candidate, ...]]]]:
+def shared_file_domains(matrix: Matrix, request: Request) -> Iterator[tuple[Key, Callable[[], tuple[Candidate, ...]]]]:
     """Every place, with what lists its candidates when somebody asks."""
-    named = {canonicalize_name(Pep508(text).name) for text in wish.spec.packages}
-    for row in _binding(matrix, wish):
+    named = {canonicalize_name(Pep508(text).name) for text in request.spec.packages}
+    for row in _binding(matrix, request):
         yield key_of(row), partial(_places, row)
         for owner in row.owners:
             if owner.distribution in named and not owner.versions:
                 yield key_of(row, owner.distribution), partial(_named, row, owner.distribution)
 
 
-def _binding(matrix: Matrix, wish: Wish) -> Iterator[SharedFile]:
-    is_forbidden = FORBIDDEN in wish.spec.policy.forbid
+def _binding(matrix: Matrix, request: Request) -> Iterator[SharedFile]:
+    is_forbidden = FORBIDDEN in request.spec.policy.forbid
     return (row for row in matrix.shared_files if row.refused or is_forbidden)
 
 
@@ -71,11 +71,11 @@ def _named(row: SharedFile, owner: str) -> tuple[Candidate, ...]:
 class SharedFiles:
     """What owning a shared file requires of a version of a distribution."""
 
-    def __init__(self, matrix: Matrix, wish: Wish) -> None:
+    def __init__(self, matrix: Matrix, request: Request) -> None:
         self._positions = matrix.positions
         self._known: dict[Candidate, tuple[Requirement, ...]] = {}
         self._rows: dict[str, list[tuple[SharedFile, SpecifierSet]]] = {}
-        for row in _binding(matrix, wish):
+        for row in _binding(matrix, request):
             for owner in row.owners:
                 self._rows.setdefault(owner.distribution, []).append((row, SpecifierSet(owner.versions)))
 

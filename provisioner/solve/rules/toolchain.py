@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from provisioner.matrix.model import Build, Matrix, Release
     from provisioner.solve.rules.guards import Guards
-    from provisioner.solve.target import Wish
+    from provisioner.request import Request
 
 _ARCHITECTURE = re.compile(r"(\d+)\.(\d)([af]?)(\+PTX)?")
 
@@ -23,8 +23,8 @@ _ARCHITECTURE = re.compile(r"(\d+)\.(\d)([af]?)(\+PTX)?")
 class Toolchain:
     """Requirements of nvcc in one problem."""
 
-    def __init__(self, wish: Wish, keys: Mapping[str, tuple[Key, ...]]) -> None:
-        self._wish = wish
+    def __init__(self, request: Request, keys: Mapping[str, tuple[Key, ...]]) -> None:
+        self._request = request
         self._targets = keys.get("arch_list", ())
 
     def needs(self, candidate: Candidate, release: Release) -> tuple[Need, ...]:
@@ -37,8 +37,8 @@ class Toolchain:
         if candidate.key.component != "nvcc":
             return release.requires
         major, minor = (*candidate.version.release, 0)[:2]
-        wish = self._wish
-        is_given = "nvcc" in wish.spec.requires or (wish.runs == "host" and any(target.host.nvcc for target in wish.hosts))
+        request = self._request
+        is_given = "nvcc" in request.spec.requires or (request.runs == "host" and any(target.host.nvcc for target in request.hosts))
         cuda = f"=={major}.*" if is_given else f"=={major}.{minor}.*"
         others = tuple(need for need in release.requires if need.component != "cuda")
         return (Need(component="cuda", range=Range.parse(cuda)), *others)
@@ -57,32 +57,32 @@ class Toolchain:
 
 
 def build_side(
-    matrix: Matrix, wish: Wish, guards: Guards, *, domains: MutableMapping[Key, tuple[Candidate, ...]]
+    matrix: Matrix, request: Request, guards: Guards, *, domains: MutableMapping[Key, tuple[Candidate, ...]]
 ) -> list[Requirement]:
     """Add the architectures to compile for to `domains`, and return what compiling requires from the start."""
-    build = wish.spec.build
+    build = request.spec.build
     if build is None:
         return []
     roots: list[Requirement] = []
-    place = wish.place("build")
-    compiler = {"linux": "gcc", "macos": "xcode"}[wish.system]
-    tools = ("nvcc", compiler) if wish.accelerator == "cuda" else (compiler,)
+    place = request.place("build")
+    compiler = {"linux": "gcc", "macos": "xcode"}[request.system]
+    tools = ("nvcc", compiler) if request.accelerator == "cuda" else (compiler,)
     for name in tools:
         if name not in matrix.components or not matrix.components[name].releases:
             continue
         what = {"extension": "an extension", "pytorch": "PyTorch"}[build.kind]
         origin = Origin("request", name, f"build needs {name}", f"you build {what}, which needs {name}", place)
         keys = [key for key in domains if key.component == name]
-        roots.extend(Requirement(key, Within(Range()), origin) for key in keys if is_chosen(name, wish) or not key.world)
-    if wish.accelerator == "cuda":
-        roots.extend(_architectures(matrix, wish, guards, domains=domains))
+        roots.extend(Requirement(key, Within(Range()), origin) for key in keys if is_chosen(name, request) or not key.world)
+    if request.accelerator == "cuda":
+        roots.extend(_architectures(matrix, request, guards, domains=domains))
     return roots
 
 
 def _architectures(
-    matrix: Matrix, wish: Wish, guards: Guards, *, domains: MutableMapping[Key, tuple[Candidate, ...]]
+    matrix: Matrix, request: Request, guards: Guards, *, domains: MutableMapping[Key, tuple[Candidate, ...]]
 ) -> Iterator[Requirement]:
-    for kind, name, text, place in _wanted(wish, guards):
+    for kind, name, text, place in _wanted(request, guards):
         key = Key(f"arch_list:{name}")
         if key in domains:
             continue
@@ -94,22 +94,22 @@ def _architectures(
         yield Requirement(key, Labelled(frozenset({name}), name), Origin(kind, "arch_list", f"arch_list {name}", text, place))
 
 
-def _wanted(wish: Wish, guards: Guards) -> Iterator[tuple[str, str, str, str]]:
+def _wanted(request: Request, guards: Guards) -> Iterator[tuple[str, str, str, str]]:
     """What to compile for: what the spec lists, or the target's GPUs."""
-    build = wish.spec.build
+    build = request.spec.build
     assert build is not None
     for index, text in enumerate(build.arch_list):
         match = _ARCHITECTURE.fullmatch(text)
         if match is None:
             continue
-        place = wish.place(f"build.arch_list.{index}")
+        place = request.place(f"build.arch_list.{index}")
         name = f"{match[1]}.{match[2]}{match[3]}"
         yield "request", name, f"you compile for {name}", place
         if match[4]:
             yield "request", f"{name}+PTX", f"you compile for {name}, as PTX too", place
     if build.arch_list:
         return
-    for target in wish.hosts:
+    for target in request.hosts:
         for index, gpu in enumerate(target.host.gpus or ()):
             device = guards.device(gpu)
             if device is not None and not device.startswith("gfx"):

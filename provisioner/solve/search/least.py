@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
     from provisioner.solve.requirement import Candidate, Key, Requirement
     from provisioner.solve.search.universe import Universe
-    from provisioner.solve.target import Wish
+    from provisioner.request import Request
 
 
 def least_moved(universe: Universe, pins: dict[Key, Candidate]) -> dict[Key, Candidate]:
     """An answer in which nothing locked was given up that could stay; `pins` itself where that is so already.
 
-    What the wish asks to upgrade is as new as in `pins`. Where an index is out of reach, `pins` must do.
+    What the request asks to upgrade is as new as in `pins`. Where an index is out of reach, `pins` must do.
     """
     given_up = _given_up(universe, pins)
     if not given_up:
         return pins
-    kept = [one for key, one in pins.items() if _locked(universe.problem.wish, key) == one.label or _is_upgraded(universe, key)]
+    kept = [one for key, one in pins.items() if _locked(universe.problem.request, key) == one.label or _is_upgraded(universe, key)]
     before = len(kept)
     search = CompleteSearch(universe)
     try:
@@ -48,17 +48,17 @@ def least_moved(universe: Universe, pins: dict[Key, Candidate]) -> dict[Key, Can
 
 
 def moves(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Move]:
-    """What became of the versions of an earlier lock; nothing where the wish asks to upgrade nothing by name."""
-    wish = universe.problem.wish
-    if not wish.upgraded:
+    """What became of the versions of an earlier lock; nothing where the request asks to upgrade nothing by name."""
+    request = universe.problem.request
+    if not request.upgraded:
         return
     for key, candidate in pins.items():
         name = _name(key)
         if not name or key.world not in {"", PACKAGE}:
             continue
-        locked = _locked(wish, key)
+        locked = _locked(request, key)
         if _is_upgraded(universe, key):
-            earlier = wish.upgraded.get(name, "")
+            earlier = request.upgraded.get(name, "")
             stays = earlier == candidate.label
             because, where = _why_no_newer(universe, pins, candidate) if stays else ("it was asked for", "")
             if earlier and (because or not stays):
@@ -73,7 +73,7 @@ def _given_up(universe: Universe, pins: Mapping[Key, Candidate]) -> list[Candida
     found = []
     direct = universe.packages.order if universe.packages else {}
     for key in sorted(pins, key=lambda key: (key.is_package, key not in direct, universe.problem.order.get(key, 0), key)):
-        locked = _locked(universe.problem.wish, key)
+        locked = _locked(universe.problem.request, key)
         if locked is None or locked == pins[key].label or _is_upgraded(universe, key):
             continue
         for candidate in universe.candidates(key):
@@ -95,13 +95,13 @@ def _name(key: Key) -> str:
     return key.name if is_own else ""
 
 
-def _locked(wish: Wish, key: Key) -> str | None:
-    return wish.preferred.get(_name(key)) if key.world in {"", PACKAGE} else None
+def _locked(request: Request, key: Key) -> str | None:
+    return request.preferred.get(_name(key)) if key.world in {"", PACKAGE} else None
 
 
 def _is_upgraded(universe: Universe, key: Key) -> bool:
     name = _name(key)
-    return bool(name) and key.world in {"", PACKAGE} and name in universe.problem.wish.upgraded
+    return bool(name) and key.world in {"", PACKAGE} and name in universe.problem.request.upgraded
 
 
 def _why_not(universe: Universe, pins: Mapping[Key, Candidate], key: Key, label: str) -> tuple[str, str]:

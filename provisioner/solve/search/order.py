@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 def passed_over(problem: Problem, key: Key, *, chosen: Chosen, other: Chosen) -> str:
     """Say why `chosen` is preferred to `other`, which has a newer release of `key`."""
     universe, pins = chosen
-    wish = problem.wish
+    request = problem.request
     name = key.name if key.is_package else key.component
-    if key in pins and wish.preferred.get(name) == pins[key].label:
+    if key in pins and request.preferred.get(name) == pins[key].label:
         return f"it would work, but the lock has {name} {pins[key].label}; --upgrade-package {name} lets it move"
-    table = next((table for table in ("prefer", "avoid") if name in getattr(wish.spec.policy, table)), "")
+    table = next((table for table in ("prefer", "avoid") if name in getattr(request.spec.policy, table)), "")
     if table:
-        text = getattr(wish.spec.policy, table)[name]
-        return f"it would work, but policy.{table} says {name} {text}  ({wish.place(f'policy.{table}.{name}')})"
-    if wish.spec.policy.strategy == "oldest":
-        return f"it would work, but policy.strategy is oldest  ({wish.place('policy.strategy')})"
+        text = getattr(request.spec.policy, table)[name]
+        return f"it would work, but policy.{table} says {name} {text}  ({request.place(f'policy.{table}.{name}')})"
+    if request.spec.policy.strategy == "oldest":
+        return f"it would work, but policy.strategy is oldest  ({request.place('policy.strategy')})"
     first = _first_difference(universe, key, pins, other[1])
     if first is None:
         return "it would work, but is not what the order of preference takes first"

@@ -80,4 +80,4 @@ def _lacks_a_file(universe: Universe) -> bool:
 
 def _may_stand(universe: Universe, pins: dict[Key, Candidate]) -> bool:
     """Whether a valid answer that may not be the most wanted one will do."""
-    return universe.packages is not None and not any(avoided(universe.problem.wish, pins))
+    return universe.packages is not None and not any(avoided(universe.problem.request, pins))

@@ -1,6 +1,6 @@
-"""Which of many wishes can be met at once: maximal sets of them, the fewest sets that cover all, and a proof of the bound.
+"""Which of many requests can be met at once: maximal sets of them, the fewest sets that cover all, and a proof of the bound.
 
-It knows nothing of hosts or stacks: wishes are literals, what binds them are clauses, and Glucose answers (through python-sat).
+It knows nothing of hosts or stacks: requests are literals, what binds them are clauses, and Glucose answers (through python-sat).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Clauses:
             self.add(clause)
 
     def _fresh(self) -> int:
-        """A new variable that models have no wish for."""
+        """A new variable that models have no request for."""
         self._next += 1
         return self._next
 
@@ -60,22 +60,22 @@ class Clauses:
         """After `model` said None: those of the assumed literals that cannot hold together. Not yet minimal."""
         return frozenset(self._solver.get_core() or ())
 
-    def grown(self, kept: Collection[int], wishes: Sequence[int]) -> Members | None:
-        """A maximal set of wishes that holds together with `kept`; None when `kept` cannot hold."""
+    def grown(self, kept: Collection[int], requests: Sequence[int]) -> Members | None:
+        """A maximal set of requests that holds together with `kept`; None when `kept` cannot hold."""
         model = self.model(kept)
         if model is None:
             return None
-        fixed, chosen = tuple(kept), set(model.intersection(wishes))
-        for wish in wishes:
-            if wish in chosen:
+        fixed, chosen = tuple(kept), set(model.intersection(requests))
+        for request in requests:
+            if request in chosen:
                 continue
-            better = self.model((*fixed, *chosen, wish))
+            better = self.model((*fixed, *chosen, request))
             if better is not None:
-                chosen.update(better.intersection(wishes))
+                chosen.update(better.intersection(requests))
         return frozenset(chosen)
 
-    def maximal(self, wishes: Sequence[int], *, most: int) -> Iterator[Members]:
-        """Every maximal set of wishes that can be met at once, but not more than `most` of them.
+    def maximal(self, requests: Sequence[int], *, most: int) -> Iterator[Members]:
+        """Every maximal set of requests that can be met at once, but not more than `most` of them.
 
         Each is found by growing one that no earlier set contains, so that the last question, which has no answer, proves that
         the list is complete.
@@ -83,11 +83,11 @@ class Clauses:
         self._next += 1
         asking = self._next
         for _ in range(most):
-            found = self.grown((asking,), wishes)
+            found = self.grown((asking,), requests)
             if found is None:
                 break
             yield found
-            self.add((-asking, *(wish for wish in wishes if wish not in found)))
+            self.add((-asking, *(request for request in requests if request not in found)))
         self.add((-asking,))
 
 

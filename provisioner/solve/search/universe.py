@@ -44,7 +44,7 @@ class Universe:
         """How many versions' metadata may still be read."""
         self.roots = (*problem.roots, *(packages.roots if packages else ()))
         """Everything required from the start."""
-        self.bounds = Bounds(problem.constraints, problem.wish, packages.markers if packages else None)
+        self.bounds = Bounds(problem.constraints, problem.request, packages.markers if packages else None)
         """What constraints and hashes rule out, which searches need not find out by choosing it."""
         self._requirements: dict[Candidate, tuple[Requirement, ...]] = {}
         self._allowed: dict[Requirement, frozenset[Candidate]] = {}

@@ -37,8 +37,8 @@ def index() -> Iterator[LoopbackIndex]:
 def solve(index: LoopbackIndex, folder: Path, *packages: str) -> Stack:
     locations = (IndexLocation(name="pypi", url=index.url), IndexLocation(name="pytorch", url=index.template))
     settings = IndexSettings(indexes=locations, cache_directory=folder / "cache", fresh_seconds=0)
-    wish = small.wish({"python": "==3.11", "pytorch": "==2.1.2"}, OLD_T4, packages=packages)
-    return solve_joint(join(shipped(), wish), lambda environment: PackageIndex(settings, environment))
+    request = small.request({"python": "==3.11", "pytorch": "==2.1.2"}, OLD_T4, packages=packages)
+    return solve_joint(join(shipped(), request), lambda environment: PackageIndex(settings, environment))
 
 
 def test_torchvision_beside_a_cu118_build_is_the_one_of_cu118(index: LoopbackIndex, tmp_path: Path) -> None:
@@ -76,8 +76,8 @@ def test_the_compiler_of_a_rocm_build_comes_from_its_index_alone(index: Loopback
     index.add_wheel("pytorch-triton-rocm", "3.3.1")
     locations = (IndexLocation(name="pypi", url=index.url), IndexLocation(name="pytorch", url=index.template))
     settings = IndexSettings(indexes=locations, cache_directory=tmp_path / "cache", fresh_seconds=0)
-    wish = small.wish({"python": "==3.12", "pytorch": "==2.7.1+rocm6.3"}, MI300X, packages=("torch",))
-    stack = solve_joint(join(shipped(), wish), lambda environment: PackageIndex(settings, environment))
+    request = small.request({"python": "==3.12", "pytorch": "==2.7.1+rocm6.3"}, MI300X, packages=("torch",))
+    stack = solve_joint(join(shipped(), request), lambda environment: PackageIndex(settings, environment))
     assert {package.name: (package.version, package.file.index) for package in stack.packages} == {
         "torch": ("2.7.1+rocm6.3", "pytorch-rocm6.3"),
         "pytorch-triton-rocm": ("3.3.1", "pytorch-rocm6.3"),
@@ -146,8 +146,8 @@ def test_a_cpu_build_is_the_wheel_of_the_cpu_index_and_not_the_default_one(
     index.add_wheel("nvidia-cublas", "13.4")
     locations = (IndexLocation(name="pypi", url=index.url), IndexLocation(name="pytorch", url=index.template))
     settings = IndexSettings(indexes=locations, cache_directory=tmp_path / "cache", fresh_seconds=0)
-    wish = small.wish({"python": f"=={python}", "pytorch": f"=={version}"}, {"gpus": []}, packages=("torchvision",))
-    stack = solve_joint(join(shipped(), wish), lambda environment: PackageIndex(settings, environment))
+    request = small.request({"python": f"=={python}", "pytorch": f"=={version}"}, {"gpus": []}, packages=("torchvision",))
+    stack = solve_joint(join(shipped(), request), lambda environment: PackageIndex(settings, environment))
     assert stack.components["pytorch_build"] == "cpu"
     assert {package.name: (package.version, package.file.index) for package in stack.packages} == {
         "torch": (f"{version}+cpu", "pytorch-cpu"),
@@ -172,8 +172,8 @@ def two_abis() -> Iterator[LoopbackIndex]:
 def beside_2_6(index: LoopbackIndex, folder: Path, package: str, pytorch: str = "==2.6.0+cu126") -> Stack:
     locations = (IndexLocation(name="pypi", url=index.url), IndexLocation(name="pytorch", url=index.template))
     settings = IndexSettings(indexes=locations, cache_directory=folder / "cache", fresh_seconds=0)
-    wish = small.wish({"python": "==3.11", "pytorch": pytorch}, A100, packages=(package,))
-    return solve_joint(join(shipped(), wish), lambda environment: PackageIndex(settings, environment))
+    request = small.request({"python": "==3.11", "pytorch": pytorch}, A100, packages=(package,))
+    return solve_joint(join(shipped(), request), lambda environment: PackageIndex(settings, environment))
 
 
 def test_a_wheel_of_the_old_c_plus_plus_abi_does_not_go_with_a_build_of_the_new_one(
@@ -232,8 +232,8 @@ def on_arm(folder: Path, host: Mapping[str, object], **spec: object) -> Stack:
         locations = (IndexLocation(name="pypi", url=served.url), IndexLocation(name="pytorch", url=served.template))
         settings = IndexSettings(indexes=locations, cache_directory=folder / "cache", fresh_seconds=0)
         target = {"platform": "linux/arm64"}
-        wish = small.wish({"python": "==3.11"}, host, packages=("vllm",), platform="linux/arm64", target=target, **spec)
-        return solve_joint(join(shipped(), wish), lambda environment: PackageIndex(settings, environment))
+        request = small.request({"python": "==3.11"}, host, packages=("vllm",), platform="linux/arm64", target=target, **spec)
+        return solve_joint(join(shipped(), request), lambda environment: PackageIndex(settings, environment))
 
 
 def test_on_arm_a_wheel_that_links_cuda_is_for_a_build_with_cuda_of_its_major(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provisioner.browse.axes import PLATFORMS, Device, newest_of_branches, wish_for
+from provisioner.browse.axes import PLATFORMS, Device, newest_of_branches, request_for
 from provisioner.browse.grid import LETTERS, Code, Grid, chosen_beside, make_grid
 from provisioner.solve.problem import join
 from provisioner.solve.requirement import Key, Origin, Requirement
@@ -39,7 +39,7 @@ def problems(matrix: Matrix, device: Device, platform: str, driver: str | None) 
         ("m", ("minor-version", "ptx-jit")),
         ("f", ("minor-version", "forward-compat", "ptx-jit")),
     )
-    return [(letter, join(matrix, wish_for(device, platform, driver=driver, allow=allow))) for letter, allow in ways]
+    return [(letter, join(matrix, request_for(device, platform, driver=driver, allow=allow))) for letter, allow in ways]
 
 
 def solved(host: list[tuple[str, Problem]], grid: Grid, index: int) -> str:
@@ -50,7 +50,7 @@ def solved(host: list[tuple[str, Problem]], grid: Grid, index: int) -> str:
     if decide(Universe(host[-1][1].with_roots(asked))) is None:
         return "x"
     letter = next(letter for letter, problem in host if decide(Universe(problem.with_roots(asked))) is not None)
-    target = host[0][1].wish.hosts[0].host.gpus
+    target = host[0][1].request.hosts[0].host.gpus
     assert target is not None
     device = target[0].compute_capability
     is_ptx = build.sass is not None and device and coverage(build.sass, build.ptx or (), capability(device)) == "ptx"

@@ -55,33 +55,33 @@ def test_a_class_counts_machines_and_goes_by_its_first_name() -> None:
 
 
 def test_what_nothing_reads_does_not_part_classes() -> None:
-    wish = small.wish({"pytorch": ">=2"}, CUDA)
+    request = small.request({"pytorch": ">=2"}, CUDA)
     eight = host(gpus=[{"name": "T4", "compute_capability": "7.5", "count": 8}], glibc="2.31")
     one = host(gpus=[{"name": "T4", "compute_capability": "7.5"}], glibc="2.35")
     other = host(gpus=[{"name": "T4", "compute_capability": "7.5"}], kernel="6.8")
     classes = list(fold(listed(a=eight, b=one, c=other)))
-    assert named(indistinguishable(classes, MATRIX, wish)) == [["a", "b"], ["c"]]  # a container brings its own glibc
+    assert named(indistinguishable(classes, MATRIX, request)) == [["a", "b"], ["c"]]  # a container brings its own glibc
 
 
 def test_on_the_host_itself_its_glibc_counts() -> None:
-    wish = small.wish({"pytorch": ">=2"}, CUDA, runs="host")
+    request = small.request({"pytorch": ">=2"}, CUDA, runs="host")
     classes = list(fold(listed(a=host(**CUDA, glibc="2.31"), b=host(**CUDA, glibc="2.35"))))
-    assert named(indistinguishable(classes, MATRIX, wish)) == [["a"], ["b"]]
+    assert named(indistinguishable(classes, MATRIX, request)) == [["a"], ["b"]]
 
 
 def test_a_guard_may_read_what_does_not_bind() -> None:
     rule = small.rule("old-c", {"pytorch": ">=2"}, {"driver": ">=5"}, on={"glibc": "<2.33"})
     matrix = small.matrix(["pytorch", "driver", "kernel", "glibc"], {"pytorch": {"2.7": {}}}, rules=[rule])
     classes = list(fold(listed(a=host(**CUDA, glibc="2.31"), b=host(**CUDA, glibc="2.35"))))
-    assert named(indistinguishable(classes, matrix, small.wish({"pytorch": ">=2"}, CUDA))) == [["a"], ["b"]]
+    assert named(indistinguishable(classes, matrix, small.request({"pytorch": ">=2"}, CUDA))) == [["a"], ["b"]]
 
 
 def test_one_pool_for_each_platform_and_accelerator() -> None:
     roster = listed(
         a=host(platform="linux/amd64", **CUDA), b=host(platform="linux/amd64", **AMD), c=host(platform="linux/arm64", **CUDA)
     )
-    fleet = pools_of(roster, MATRIX, small.wish({"pytorch": ">=2"}), platforms=())
-    found = [(pool.wish.platform, pool.wish.accelerator, named(pool.classes)) for pool in fleet.pools]
+    fleet = pools_of(roster, MATRIX, small.request({"pytorch": ">=2"}), platforms=())
+    found = [(pool.request.platform, pool.request.accelerator, named(pool.classes)) for pool in fleet.pools]
     assert found == [
         ("linux/amd64", "cuda", [["a"]]),
         ("linux/amd64", "rocm", [["b"]]),
@@ -92,7 +92,7 @@ def test_one_pool_for_each_platform_and_accelerator() -> None:
 
 def test_platforms_the_spec_does_not_name_are_strangers() -> None:
     roster = listed(a=host(platform="linux/amd64", **CUDA), c=host(platform="linux/arm64", **CUDA), d=host(**CUDA))
-    fleet = pools_of(roster, MATRIX, small.wish({"pytorch": ">=2"}), platforms=("linux/amd64",))
+    fleet = pools_of(roster, MATRIX, small.request({"pytorch": ">=2"}), platforms=("linux/amd64",))
     assert [named(pool.classes) for pool in fleet.pools] == [[["a"], ["d"]]]
     assert named(fleet.strangers) == [["c"]]
 
@@ -108,14 +108,14 @@ def test_platforms_the_spec_does_not_name_are_strangers() -> None:
 def test_hosts_without_a_gpu_never_get_a_cpu_stack_beside_hosts_that_have_one(
     spec: dict[str, Any], pools: list[object], without: list[object]
 ) -> None:
-    fleet = pools_of(listed(a=host(**CUDA), b=host(gpus=[])), MATRIX, small.wish({"pytorch": ">=2"}, **spec), platforms=())
-    assert [(pool.wish.accelerator, named(pool.classes)) for pool in fleet.pools] == pools
+    fleet = pools_of(listed(a=host(**CUDA), b=host(gpus=[])), MATRIX, small.request({"pytorch": ">=2"}, **spec), platforms=())
+    assert [(pool.request.accelerator, named(pool.classes)) for pool in fleet.pools] == pools
     assert named(fleet.without_gpu) == without
 
 
 def test_a_fleet_without_any_gpu_is_one_of_cpus() -> None:
     fleet = pools_of(
-        listed(a=host(gpus=[]), b=host(gpus=[], kernel="6.8")), MATRIX, small.wish({"pytorch": ">=2"}), platforms=()
+        listed(a=host(gpus=[]), b=host(gpus=[], kernel="6.8")), MATRIX, small.request({"pytorch": ">=2"}), platforms=()
     )
-    assert [pool.wish.accelerator for pool in fleet.pools] == ["cpu"]
+    assert [pool.request.accelerator for pool in fleet.pools] == ["cpu"]
     assert fleet.without_gpu == ()

@@ -16,7 +16,7 @@ from provisioner.fleet.stacks import shared_range
 from provisioner.host.model import Host
 from provisioner.host.roster import ListedHost
 from provisioner.matrix.cache import cached_matrix
-from provisioner.solve.target import Wish
+from provisioner.request import Request
 from provisioner.spec.model import Spec
 from tests import small
 from tests.scheduler import admits
@@ -32,12 +32,12 @@ def covered(
     matrix: Matrix, requires: dict[str, str], /, *, spec: dict[str, Any] | None = None, **hosts: dict[str, Any]
 ) -> FleetAnswer:
     """The answer for hosts by name; each has a GPU unless it says otherwise."""
-    wished = decode(json.dumps({"requires": requires, **(spec or {})}), type=Spec)
+    requested = decode(json.dumps({"requires": requires, **(spec or {})}), type=Spec)
     listed = [
         ListedHost(name=name.replace("_", "-"), host=decode(json.dumps({"gpus": GPU, **facts}), type=Host))
         for name, facts in hosts.items()
     ]
-    return cover_fleet(matrix, Wish(spec=wished, hosts=(), platform="linux/amd64"), listed, platforms=())
+    return cover_fleet(matrix, Request(spec=requested, hosts=(), platform="linux/amd64"), listed, platforms=())
 
 
 def driver(version: str, **facts: Any) -> dict[str, Any]:  # noqa: ANN401 - any key of a profile
@@ -78,13 +78,13 @@ def test_what_two_stacks_can_serve_goes_where_most_nodes_are_newest() -> None:
 
 
 def test_many_nodes_keep_their_newest_stack_from_few_that_would_hold_it_back() -> None:
-    wished = decode('{"requires": {"app": "*"}}', type=Spec)
+    requested = decode('{"requires": {"app": "*"}}', type=Spec)
     hosts = [("old", "1", 1), ("middle", "2", 1), ("new", "3", 100)]
     listed = [
         ListedHost(name=name, host=decode(json.dumps({"gpus": GPU, **driver(version)}), type=Host), count=count)
         for name, version, count in hosts
     ]
-    answer = cover_fleet(NEEDS_DRIVER, Wish(spec=wished, hosts=(), platform="linux/amd64"), listed, platforms=())
+    answer = cover_fleet(NEEDS_DRIVER, Request(spec=requested, hosts=(), platform="linux/amd64"), listed, platforms=())
     assert shape(answer) == [({"app": "3"}, ["new"]), ({"app": "1"}, ["middle", "old"])]
 
 

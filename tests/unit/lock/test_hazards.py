@@ -36,7 +36,7 @@ def lock_with(**versions: str) -> Lock:
 
 def told(lock: Lock, *forbid: str) -> list[str]:
     policy: dict[str, Any] = {"policy": {"forbid": list(forbid)}} if forbid else {}
-    problem = join(shipped(), small.wish({"python": "==3.12"}, packages=["numpy"], **policy))
+    problem = join(shipped(), small.request({"python": "==3.12"}, packages=["numpy"], **policy))
     return [finding.text.partition("  (")[0] for finding in hazard_findings(lock, problem, where="pylock.toml")]
 
 
@@ -83,7 +83,7 @@ def test_a_limit_of_the_locked_framework_is_told() -> None:
 
 def test_a_lock_whose_package_brings_another_cuda_is_held_against_that_one_too() -> None:
     host = {"driver": {"version": "535.104.05"}, "gpus": [{"compute_capability": "8.0"}], "container_toolkit": "1.17.4"}
-    problem = join(shipped(), small.wish({"python": "==3.12", "pytorch": "==2.7.1"}, host, packages=["numpy"]))
+    problem = join(shipped(), small.request({"python": "==3.12", "pytorch": "==2.7.1"}, host, packages=["numpy"]))
     (stack,) = lock_of(cuda_stack()).stacks
     chosen = {name: stack.components[name] for name in ("pytorch", "pytorch_build", "cuda", "python")}
 

@@ -9,7 +9,7 @@ from msgspec import convert
 
 from provisioner.host.model import Host
 from provisioner.plan.machine import Machine, changed_host, facts_of, followed, machines_of, movable, open_host
-from provisioner.solve.target import TargetHost
+from provisioner.request import TargetHost
 from provisioner.strict_model import plain_data
 
 A100: dict[str, Any] = {

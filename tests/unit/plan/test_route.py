@@ -8,7 +8,7 @@ from provisioner.host.model import Driver, Host, HostGpu
 from provisioner.plan.judge import Aim
 from provisioner.plan.model import Question
 from provisioner.plan.plan import make_plan
-from provisioner.solve.target import TargetHost
+from provisioner.request import TargetHost
 from provisioner.spec.model import Spec
 from tests import small
 

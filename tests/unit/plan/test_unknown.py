@@ -12,7 +12,7 @@ from provisioner.plan.judge import Aim
 from provisioner.plan.machine import Machine, machines_of
 from provisioner.plan.stranger import own_accelerator, stranger
 from provisioner.plan.unknown import find_out, is_known_absent, missing
-from provisioner.solve.target import TargetHost
+from provisioner.request import TargetHost
 from provisioner.spec.model import Spec
 
 

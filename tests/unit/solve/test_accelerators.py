@@ -86,8 +86,8 @@ IMAC = {
 
 
 def solved(host: dict[str, Any], requires: dict[str, str] | None = None, platform: str = LINUX, **spec: Any) -> Stack:  # noqa: ANN401 - any key of a spec
-    wish = small.wish({"pytorch": ">=1", **(requires or {})}, host, platform=platform, **spec)
-    return solve_system(join(MATRIX, wish))
+    request = small.request({"pytorch": ">=1", **(requires or {})}, host, platform=platform, **spec)
+    return solve_system(join(MATRIX, request))
 
 
 def refused(host: dict[str, Any], requires: dict[str, str] | None = None, platform: str = LINUX, **spec: Any) -> Conflict:  # noqa: ANN401 - any key of a spec
@@ -172,7 +172,7 @@ def test_where_binaries_are_published_a_build_nobody_publishes_is_for_those_who_
     )
 
     def chosen(requires: dict[str, str], **spec: Any) -> str:  # noqa: ANN401 - any key of a spec
-        stack = solve_system(join(matrix, small.wish(requires, **spec)))
+        stack = solve_system(join(matrix, small.request(requires, **spec)))
         return f"{stack.components['pytorch']}+{stack.components['pytorch_build']}"
 
     assert chosen({"pytorch": ">=2"}) == "2.0+cu1"
@@ -197,4 +197,4 @@ def test_a_cpu_stack_is_bound_by_no_driver() -> None:
 def test_a_release_binds_its_platforms_as_its_builds_do() -> None:
     versions = (small.release("2", {}, platforms=(ARM,)), small.release("1", {}))
     matrix = small.matrix(("cudnn",), {}, releases={"cudnn": versions})
-    assert solve_system(join(matrix, small.wish({"cudnn": "*"}))).components["cudnn"] == "1"
+    assert solve_system(join(matrix, small.request({"cudnn": "*"}))).components["cudnn"] == "1"

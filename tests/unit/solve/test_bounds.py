@@ -34,10 +34,10 @@ TABLE: dict[str, dict[str, list[str] | str]] = {
 def solved(packages: list[str], table: dict[str, dict[str, list[str] | str]] | None = None, **spec: Any) -> Stack:  # noqa: ANN401
     """The answer for a spec with other keys, its lines numbered in the order of the lists."""
     requires = spec.pop("requires", {})
-    wish = small.wish({"python": "3.11", **requires}, {}, packages=packages)
+    request = small.request({"python": "3.11", **requires}, {}, packages=packages)
     places = {f"{key}.{index}": f"spec:{key}:{index}" for key in ("packages", "constraints", "overrides") for index in range(5)}
-    wish = replace(wish, spec=replace(wish.spec, **spec), places={**places, "hashes.core": "r.txt:4"})
-    return solve_joint(join(matrix_with_facts(), wish), lambda _: Shelf(table or TABLE))
+    request = replace(request, spec=replace(request.spec, **spec), places={**places, "hashes.core": "r.txt:4"})
+    return solve_joint(join(matrix_with_facts(), request), lambda _: Shelf(table or TABLE))
 
 
 def versions(stack: Stack) -> dict[str, str]:
@@ -65,9 +65,9 @@ def test_a_constraint_bounds_the_distribution_of_an_extra() -> None:
 def test_a_constraint_on_the_framework_is_one_on_the_component_and_does_not_require_it() -> None:
     assert versions(solved(["low"], constraints=("torch<2.4",))) == {"low": "2"}
     assert solved(["torch"], constraints=("torch<2.4",)).components["pytorch"] == "2.1.0"
-    wish = small.wish({"pytorch": "*"}, {})
-    wish = replace(wish, spec=replace(wish.spec, constraints=("torch<2.4",)))
-    assert solve_system(join(matrix_with_facts(), wish)).components["pytorch"] == "2.1.0"
+    request = small.request({"pytorch": "*"}, {})
+    request = replace(request, spec=replace(request.spec, constraints=("torch<2.4",)))
+    assert solve_system(join(matrix_with_facts(), request)).components["pytorch"] == "2.1.0"
 
 
 def test_a_conflict_names_the_line_of_a_constraint_and_a_hint_leaves_it_out() -> None:
@@ -160,11 +160,11 @@ class Hashing(Shelf):
 
 
 def hashed(digits: str) -> dict[str, str] | list[str]:
-    wish = small.wish({"python": "3.11"}, {}, packages=["app"])
+    request = small.request({"python": "3.11"}, {}, packages=["app"])
     digests = tuple(digit * 64 for digit in digits)
-    wish = replace(wish, spec=replace(wish.spec, hashes={"core": digests}), places={"hashes.core": "r.txt:4"})
+    request = replace(request, spec=replace(request.spec, hashes={"core": digests}), places={"hashes.core": "r.txt:4"})
     try:
-        return versions(solve_joint(join(matrix_with_facts(), wish), lambda _: Hashing(TABLE)))
+        return versions(solve_joint(join(matrix_with_facts(), request), lambda _: Hashing(TABLE)))
     except NoStackError as error:
         return [*conflict_lines(error.conflict), *(hint.text for hint in error.conflict.hints)]
 
@@ -196,6 +196,6 @@ def test_a_constraint_is_decided_without_reading_what_it_rules_out() -> None:
             assert (release.name, str(release.version)) != ("core", "3"), "ruled out beforehand"
             return super().requirements(release)
 
-    wish = small.wish({"python": "3.11"}, {}, packages=["app"])
-    wish = replace(wish, spec=replace(wish.spec, constraints=("core<3",)))
-    assert versions(solve_joint(join(matrix_with_facts(), wish), lambda _: Counting(TABLE)))["core"] == "2"
+    request = small.request({"python": "3.11"}, {}, packages=["app"])
+    request = replace(request, spec=replace(request.spec, constraints=("core<3",)))
+    assert versions(solve_joint(join(matrix_with_facts(), request), lambda _: Counting(TABLE)))["core"] == "2"

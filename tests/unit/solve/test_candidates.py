@@ -1,4 +1,4 @@
-"""Which builds may be chosen: a name that builds of several platforms share means the one of the wish's platform."""
+"""Which builds may be chosen: a name that builds of several platforms share means the one of the request's platform."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize("accelerator", ["cuda", "rocm", "mps", "cpu"])
 def test_a_label_that_a_platform_has_means_no_build_of_another_one(matrix: Matrix, platform: str, accelerator: str) -> None:
     """`2.15.0+cpu` is a wheel of PyPI on macOS and one of the CPU index on Linux; a requirement names the label alone."""
-    wish = small.wish({"python": "==3.12"}, platform=platform, accelerator=accelerator)
+    request = small.request({"python": "==3.12"}, platform=platform, accelerator=accelerator)
     for name in LABELLED_BUILDS:
         builds = [
-            (one.label, one.subject[1].platforms) for one in candidates_of(matrix.components[name], wish) if one.subject[1]
+            (one.label, one.subject[1].platforms) for one in candidates_of(matrix.components[name], request) if one.subject[1]
         ]
         own = {label for label, platforms in builds if not platforms or platform in platforms}
         assert [label for label, platforms in builds if label in own and platforms and platform not in platforms] == []

@@ -19,8 +19,8 @@ HOST: dict[str, Any] = {
 
 
 def after(change: Change, **spec: Any) -> Any:  # noqa: ANN401 - any key of a spec
-    wish = small.wish({"cuda": "12.6", "python": "3.11"}, HOST, HOST, packages=["numpy>=2", "scipy[all]<1.12"], **spec)
-    return changed(wish, [change])
+    request = small.request({"cuda": "12.6", "python": "3.11"}, HOST, HOST, packages=["numpy>=2", "scipy[all]<1.12"], **spec)
+    return changed(request, [change])
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ class Shelf:
 
 def made(shelf: Shelf, *packages: str, python: str = "3.11") -> Universe:
     matrix = small.matrix(("python",), {"python": {"3.12": {}, "3.11": {}}})
-    problem = join(matrix, small.wish({"python": python}, packages=packages))
+    problem = join(matrix, small.request({"python": python}, packages=packages))
     return Universe(problem, PackageWorld(problem, shelf, Environment(platform="linux/amd64", python="3.11", glibc=(2, 36))))
 
 
@@ -133,7 +133,7 @@ def test_a_key_is_decided_once_something_requires_it_as_the_engine_does() -> Non
         "picture": {"2": {"cuda": ["1"]}, "1": {"cuda": ["2"]}},
     }
     universe = Universe(
-        join(small.matrix(("cuda", "picture"), table, virtual=()), small.wish({"picture": ">=1"}, accelerator="cuda"))
+        join(small.matrix(("cuda", "picture"), table, virtual=()), small.request({"picture": ">=1"}, accelerator="cuda"))
     )
     search = CompleteSearch(universe)
     found = search.best()

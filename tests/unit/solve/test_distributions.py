@@ -30,7 +30,7 @@ def problem() -> Problem:
     release = Release(version=Version.parse("2.6.0"), builds=builds, source=("invented",))
     matrix = small.matrix(("pytorch", "gpu"), {"gpu": {"7.0": {}}}, releases={"pytorch": (release,)})
     known = (Distribution(name="codec", implies=(OLD, NEW)),)
-    return join(replace(matrix, distributions=known), small.wish({"pytorch": "==2.6.0"}, packages=["codec"]))
+    return join(replace(matrix, distributions=known), small.request({"pytorch": "==2.6.0"}, packages=["codec"]))
 
 
 def asked(version: str, filename: str, *, index: str = "pypi", variant: str = "") -> list[Requirement]:

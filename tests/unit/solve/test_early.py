@@ -36,8 +36,8 @@ def solved(index: LoopbackIndex, folder: Path, *packages: str, **spec: object) -
     settings = IndexSettings(
         indexes=(IndexLocation(name="pypi", url=index.url),), cache_directory=folder / "cache", fresh_seconds=0
     )
-    wish = small.wish({"python": "==3.12"}, packages=packages, accelerator="cpu", runs="host", **spec)  # type: ignore[arg-type]
-    return solve_joint(join(MATRIX, wish), lambda environment: PackageIndex(settings, environment))
+    request = small.request({"python": "==3.12"}, packages=packages, accelerator="cpu", runs="host", **spec)  # type: ignore[arg-type]
+    return solve_joint(join(MATRIX, request), lambda environment: PackageIndex(settings, environment))
 
 
 def chosen(index: LoopbackIndex, folder: Path, *packages: str) -> dict[str, str]:

@@ -74,9 +74,9 @@ TABLE: dict[str, dict[str, list[str] | str]] = {
 
 
 def warnings(packages: list[str]) -> tuple[dict[str, str], tuple[str, ...]]:
-    wish = small.wish({"python": "3.11"}, {}, packages=packages)
+    request = small.request({"python": "3.11"}, {}, packages=packages)
     places = {f"packages.{index}": f"provision.yaml:{index + 3}" for index in range(len(packages))}
-    stack = solve_joint(join(matrix_with_facts(), replace(wish, places=places)), lambda _: Shelf(TABLE))
+    stack = solve_joint(join(matrix_with_facts(), replace(request, places=places)), lambda _: Shelf(TABLE))
     return {package.name: package.version for package in stack.packages}, stack.warnings
 
 

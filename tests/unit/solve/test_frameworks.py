@@ -89,7 +89,7 @@ SHELF = Shelf({
 
 
 def universe(packages: list[str], host: dict[str, Any] = NEW, requires: dict[str, str] | None = None, **spec: Any) -> Universe:  # noqa: ANN401 - any key of a spec
-    problem = join(MATRIX, small.wish(requires or {}, host, packages=packages, **spec))
+    problem = join(MATRIX, small.request(requires or {}, host, packages=packages, **spec))
     return Universe(problem, PackageWorld(problem, SHELF, ENVIRONMENT))
 
 
@@ -117,7 +117,7 @@ def test_the_cpu_build_is_for_those_who_ask_for_the_cpu() -> None:
         solve_system(
             join(
                 MATRIX,
-                small.wish({"tensorflow": "*"}, {"gpus": [{"compute_capability": "9.0"}], "driver": {"version": "470.1"}}),
+                small.request({"tensorflow": "*"}, {"gpus": [{"compute_capability": "9.0"}], "driver": {"version": "470.1"}}),
             )
         )
 
@@ -145,7 +145,7 @@ def test_a_framework_only_a_package_brings_is_an_ordinary_distribution_and_said_
 
 
 def test_two_frameworks_have_a_cuda_each_and_pytorchs_is_shown() -> None:
-    stack = solve_system(join(MATRIX, small.wish({"pytorch": "*", "tensorflow": "*"}, NEW)))
+    stack = solve_system(join(MATRIX, small.request({"pytorch": "*", "tensorflow": "*"}, NEW)))
     assert (stack.components["pytorch_build"], stack.components["cuda"], stack.components["tensorflow"]) == (
         "cu130",
         "13.0.1",
@@ -157,14 +157,14 @@ def test_two_frameworks_have_a_cuda_each_and_pytorchs_is_shown() -> None:
 
 
 def test_the_driver_must_run_the_cuda_of_every_framework() -> None:
-    stack = solve_system(join(MATRIX, small.wish({"pytorch": "*", "jax": "*"}, OLD)))
+    stack = solve_system(join(MATRIX, small.request({"pytorch": "*", "jax": "*"}, OLD)))
     assert (stack.components["pytorch_build"], stack.components["jax"]) == ("cu126", "0.7.2")
     builds = {pin.component: pin.build for pin in stack.pins}
     assert builds["jax"] == "cuda12"
 
 
 def test_one_framework_alone_shares_the_stacks_cuda() -> None:
-    stack = solve_system(join(MATRIX, small.wish({"jax": "*", "cuda": "12.5.*"}, NEW)))
+    stack = solve_system(join(MATRIX, small.request({"jax": "*", "cuda": "12.5.*"}, NEW)))
     assert stack.components["cuda"] == "12.5.1"
     assert [str(pin.version) for pin in stack.pins if pin.component == "cuda"] == ["12.5.1"]
 
@@ -174,7 +174,7 @@ def test_a_build_nobody_publishes_cannot_be_locked_and_says_why() -> None:
     matrix = small.matrix(
         ("pytorch", "python"), {"python": {"3.12": {}}}, releases={"pytorch": (small.release("2.11", {}, builds=(own,)),)}
     )
-    problem = join(matrix, small.wish({"pytorch": "*"}))
+    problem = join(matrix, small.request({"pytorch": "*"}))
     assert solve_system(problem).unverified == (
         "pytorch_build: pytorch 2.11+own is compiled from source: no binary is published",
     )
@@ -188,7 +188,7 @@ def test_a_build_nobody_publishes_cannot_be_locked_and_says_why() -> None:
 def test_a_conflict_over_the_distribution_of_a_framework_is_told() -> None:
     """As of `tensorflow==2.15.*` with `numpy>=2`: the distribution has the component's name, and is no build of the matrix."""
     shelf = Shelf({"tensorflow": {"2.21": ["numpy<2"]}, "numpy": {"2": [], "1": []}})
-    problem = join(MATRIX, small.wish({}, NEW, packages=["tensorflow", "numpy>=2"], accelerator="cpu"))
+    problem = join(MATRIX, small.request({}, NEW, packages=["tensorflow", "numpy>=2"], accelerator="cpu"))
     found = Universe(problem, PackageWorld(problem, shelf, ENVIRONMENT))
     assert conflict_lines(explain_conflict(found)) == (
         "you require tensorflow  (the spec)",

@@ -56,7 +56,7 @@ def gated() -> Matrix:
 
 def solved(driver: str | None, *gpus: dict[str, str], image: dict[str, str], **spec: Any) -> Stack:  # noqa: ANN401 - any key of a spec
     host = {"gpus": list(gpus), **({"driver": {"version": driver}} if driver else {})}
-    return solve_system(join(gated(), small.wish({"pytorch": ""}, host, image=image, **spec)))
+    return solve_system(join(gated(), small.request({"pytorch": ""}, host, image=image, **spec)))
 
 
 def refused(driver: str | None, *gpus: dict[str, str], image: dict[str, str], **spec: Any) -> Conflict:  # noqa: ANN401
@@ -185,8 +185,8 @@ def test_what_a_foreign_base_holds_is_the_cuda_of_the_stack() -> None:
 def test_other_accelerators_have_no_gate(accelerator: str) -> None:
     matrix = small.matrix(("image", "python"), {"python": {"3.12": {}}}, images=IMAGES)
     host = {"gpus": [] if accelerator == "cpu" else [{"gfx": "gfx942"}]}
-    wish = small.wish({"python": ""}, host, image={"base": "my/base:1", "require": "cuda>=99"}, accelerator=accelerator)
-    stack = solve_system(join(matrix, wish))
+    request = small.request({"python": ""}, host, image={"base": "my/base:1", "require": "cuda>=99"}, accelerator=accelerator)
+    stack = solve_system(join(matrix, request))
     assert (stack.relaxations, [one for one in stack.unverified if one.startswith("image:")]) == ((), [])
 
 
@@ -211,8 +211,8 @@ def test_the_brands_a_gpu_may_be_of(name: str, kind: str, brands: tuple[str, ...
 
 def test_the_facts_a_gate_sees() -> None:
     matrix = gated()
-    wish = small.wish({}, {"gpus": [TESLA, {"gfx": "gfx942"}, {"name": "Card of Tomorrow"}]})
-    facts = facts_of(matrix, Guards(matrix, wish), wish.hosts[0].host, driver="550.54.15")
+    request = small.request({}, {"gpus": [TESLA, {"gfx": "gfx942"}, {"name": "Card of Tomorrow"}]})
+    facts = facts_of(matrix, Guards(matrix, request), request.hosts[0].host, driver="550.54.15")
     assert (facts.driver, facts.cuda) == ("550.54.15", "12.4")
     assert [(gpu.arch, gpu.brands, gpu.label) for gpu in facts.gpus or ()] == [
         ("7.5", ("tesla",), "gpu 7.5 (Tesla T4)"),

@@ -1,4 +1,4 @@
-"""Guards of rules: which facts of a host and of the wish they see, and what is unknown."""
+"""Guards of rules: which facts of a host and of the request they see, and what is unknown."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ MATRIX = small.matrix(
 
 
 def judged(guards: dict[str, Any], facts: dict[str, Any], **spec: Any) -> str:  # noqa: ANN401 - any key of a spec
-    wish = small.wish({}, facts, **spec)
+    request = small.request({}, facts, **spec)
     needs = small.rule("r", {"driver": "*"}, {"kernel": "*"}, on=guards).on
-    found = Guards(MATRIX, wish)
-    target = wish.hosts[0]
+    found = Guards(MATRIX, request)
+    target = request.hosts[0]
     return "yes" if found.hold(needs, target) else found.unknown(needs, target) or "no"
 
 
@@ -95,6 +95,6 @@ def test_an_interpreter_nobody_stated_is_the_machines_but_on_apple_silicon() -> 
     assert judged(intel, {"python_arch": "x86_64"}, platform="macos/arm64") == "yes"
 
 
-def test_what_is_built_is_part_of_the_wish() -> None:
+def test_what_is_built_is_part_of_the_request() -> None:
     assert judged({"build": ["extension", "pytorch"]}, {}, build={"kind": "extension"}) == "yes"
     assert judged({"build": "none"}, {}, build={"kind": "extension"}) == "no"

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from provisioner.matrix.model import Rule
 from provisioner.solve.joint import NoStackError, solve_system
 from provisioner.solve.problem import join
-from provisioner.solve.target import alike
+from provisioner.request import alike
 from tests import small
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def test_a_driver_that_nothing_requires_is_changed_to_one_that_goes_with_the_hos
     )
     host = {"driver": {"version": "450.51.06"}, "gpus": [{"compute_capability": "9.0"}], "container_toolkit": "1.17.4"}
     with pytest.raises(NoStackError) as caught:
-        solve_system(join(matrix, small.wish({"python": "3.12"}, host)))
+        solve_system(join(matrix, small.request({"python": "3.12"}, host)))
     assert [hint.changes for hint in caught.value.conflict.hints] == [
         (("driver", ">=560.28.03"),),
         (("gpu", "==7.0"),),
@@ -58,7 +58,7 @@ def host(driver: str) -> dict[str, object]:
 
 def ways(*drivers: str, **requires: str) -> tuple[Hint, ...]:
     with pytest.raises(NoStackError) as caught:
-        solve_system(join(floors(), small.wish(requires, *(host(driver) for driver in drivers))))
+        solve_system(join(floors(), small.request(requires, *(host(driver) for driver in drivers))))
     return caught.value.conflict.hints
 
 
@@ -82,7 +82,7 @@ def test_the_same_change_on_many_hosts_is_one_thing_said_once() -> None:
 def test_where_no_change_is_enough_that_is_said() -> None:
     matrix = small.matrix(("pytorch",), {"pytorch": {"1.0": {"pytorch": "==2.0"}}})
     with pytest.raises(NoStackError) as caught:
-        solve_system(join(matrix, small.wish({"pytorch": ">=1.0"})))
+        solve_system(join(matrix, small.request({"pytorch": ">=1.0"})))
     assert caught.value.conflict.hints == ()
     assert caught.value.hints == ("no way out was found that changes 3 or fewer of the spec's requests and the hosts' facts",)
 
@@ -98,7 +98,7 @@ def test_a_target_of_which_nothing_would_be_left_is_not_made_smaller() -> None:
 
 
 def test_hosts_that_state_the_same_are_one_in_words_and_many_in_changes() -> None:
-    asked = small.wish({"alpha": ">=2.0"}, *[host("470.10")] * 20, host("535.10"))
+    asked = small.request({"alpha": ">=2.0"}, *[host("470.10")] * 20, host("535.10"))
     with pytest.raises(NoStackError) as caught:
         solve_system(join(floors(), replace(asked, hosts=alike(asked.hosts))))
     _, driver, fewer = caught.value.conflict.hints
@@ -129,7 +129,7 @@ def frameworks() -> Matrix:
 
 def refused(*hosts: dict[str, object], requires: dict[str, str] | None = None, **spec: str) -> Conflict:
     with pytest.raises(NoStackError) as caught:
-        solve_system(join(frameworks(), small.wish(requires or {"pytorch": ">=1.0"}, *hosts, **spec)))
+        solve_system(join(frameworks(), small.request(requires or {"pytorch": ">=1.0"}, *hosts, **spec)))
     return caught.value.conflict
 
 

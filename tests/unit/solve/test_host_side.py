@@ -51,7 +51,7 @@ UBUNTU = {"id": "ubuntu", "version": "22.04"}
 def solved(*hosts: dict[str, Any], **requires: str) -> Stack:
     stated = {"gpus": [{"name": "H100"}], "glibc": "2.35", "container_toolkit": "1.17", "os": UBUNTU}
     facts = ({**stated, **host} for host in hosts)
-    return solve_system(join(MATRIX, small.wish({"pytorch": ">=2", **requires}, *facts)))
+    return solve_system(join(MATRIX, small.request({"pytorch": ">=2", **requires}, *facts)))
 
 
 def refused(*hosts: dict[str, Any], **requires: str) -> Conflict:
@@ -131,9 +131,9 @@ def test_a_rule_binds_the_hosts_its_guard_holds_on() -> None:
 
 
 def test_what_the_spec_requires_of_a_host_is_what_the_host_states_even_where_no_gpu_is_used() -> None:
-    wish = small.wish({"driver": ">=535"}, {"driver": {**DRIVER, "version": "535.104.05"}}, accelerator="cpu")
-    assert solve_system(join(MATRIX, wish)).components["driver"] == "535.104.05"
-    too_new = small.wish({"driver": ">=580"}, {"driver": {**DRIVER, "version": "535.104.05"}}, accelerator="cpu")
+    request = small.request({"driver": ">=535"}, {"driver": {**DRIVER, "version": "535.104.05"}}, accelerator="cpu")
+    assert solve_system(join(MATRIX, request)).components["driver"] == "535.104.05"
+    too_new = small.request({"driver": ">=580"}, {"driver": {**DRIVER, "version": "535.104.05"}}, accelerator="cpu")
     with pytest.raises(NoStackError) as caught:
         solve_system(join(MATRIX, too_new))
     assert [(member.kind, member.text) for member in caught.value.conflict.members] == [
@@ -143,9 +143,9 @@ def test_what_the_spec_requires_of_a_host_is_what_the_host_states_even_where_no_
 
 
 def test_no_driver_of_nvidia_is_installed_for_the_gpus_of_another_vendor() -> None:
-    wish = small.wish({"driver": ">=535"}, {"driver": {"kind": "amdgpu", "version": "6.8.5"}}, accelerator="rocm")
+    request = small.request({"driver": ">=535"}, {"driver": {"kind": "amdgpu", "version": "6.8.5"}}, accelerator="rocm")
     with pytest.raises(NoStackError) as caught:
-        solve_system(join(MATRIX, wish))
+        solve_system(join(MATRIX, request))
     assert [(member.kind, member.text) for member in caught.value.conflict.members] == [
         ("request", "you require driver >=535: the matrix has no driver for rocm on linux/amd64")
     ]

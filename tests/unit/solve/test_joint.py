@@ -84,7 +84,7 @@ def host(driver: str | None, *gpus: str, **more: Any) -> dict[str, Any]:  # noqa
 
 
 def solved(matrix: Matrix, requires: dict[str, str], *hosts: dict[str, Any], **spec: Any) -> Stack:  # noqa: ANN401 - any key
-    return solve_system(join(matrix, small.wish(requires, *hosts, **spec)))
+    return solve_system(join(matrix, small.request(requires, *hosts, **spec)))
 
 
 def refused(matrix: Matrix, requires: dict[str, str], *hosts: dict[str, Any], **spec: Any) -> Conflict:  # noqa: ANN401 - any key

@@ -32,10 +32,10 @@ TABLE: dict[str, dict[str, list[str] | str]] = {
 
 
 def problem(packages: list[str], locked: Mapping[str, str], *upgraded: str, prefer: Mapping[str, str] | None = None) -> Problem:
-    wish = small.wish({"python": "3.11"}, {}, packages=packages, policy={"prefer": dict(prefer or {})})
+    request = small.request({"python": "3.11"}, {}, packages=packages, policy={"prefer": dict(prefer or {})})
     kept = {name: version for name, version in locked.items() if name not in upgraded}
     named = {name: locked.get(name, "") for name in upgraded}
-    return join(matrix_with_facts(), replace(wish, preferred=kept, upgraded=named))
+    return join(matrix_with_facts(), replace(request, preferred=kept, upgraded=named))
 
 
 def solved(packages: list[str], locked: Mapping[str, str], *upgraded: str, prefer: Mapping[str, str] | None = None) -> Stack:

@@ -15,8 +15,8 @@ from tests.file_shelf import LINUX, FileShelf, Metadata, wheel
 
 def universe(versions: dict[str, int], metadata: Metadata, *packages: str) -> Universe:
     matrix = small.matrix(("python",), {"python": {LINUX.python: {}}}, virtual=())
-    wish = small.wish({"python": LINUX.python}, accelerator="cpu", packages=packages, runs="host")
-    problem = join(matrix, wish)
+    request = small.request({"python": LINUX.python}, accelerator="cpu", packages=packages, runs="host")
+    problem = join(matrix, request)
     files = {name: [wheel(name, str(number)) for number in range(1, count + 1)] for name, count in versions.items()}
     return Universe(problem, PackageWorld(problem, FileShelf(files, metadata, LINUX, ()), LINUX))
 

@@ -122,7 +122,7 @@ def matrix_with_facts() -> Matrix:
 def universe(shelf: Shelf, packages: list[str], *gpus: str, variant: str = "", pytorch: str = "") -> Universe:
     host = {"gpus": [{"compute_capability": gpu} for gpu in gpus], "container_toolkit": "1.17.4"} if gpus else {}
     requires = {"pytorch": pytorch} if pytorch else {}
-    problem = join(matrix_with_facts(), small.wish(requires, host, packages=packages))
+    problem = join(matrix_with_facts(), small.request(requires, host, packages=packages))
     return Universe(problem, PackageWorld(problem, shelf, ENVIRONMENT, variant))
 
 
@@ -270,7 +270,7 @@ def guarded(package: str, *hosts: dict[str, str]) -> tuple[str, ...]:
     """What is unverified of PyTorch 2.1 and NumPy on hosts of which only kernels older than 6 are limited."""
     matrix = replace(matrix_with_facts(), limits=(GUARDED,))
     stated = {"gpus": [{"compute_capability": "7.0"}], "container_toolkit": "1.17.4"}
-    problem = join(matrix, small.wish({"pytorch": "==2.1.0"}, *({**stated, **host} for host in hosts), packages=[package]))
+    problem = join(matrix, small.request({"pytorch": "==2.1.0"}, *({**stated, **host} for host in hosts), packages=[package]))
     found = Universe(problem, PackageWorld(problem, Shelf(NUMPY), ENVIRONMENT))
     pins = decide(found)
     assert pins is not None
@@ -355,7 +355,7 @@ def test_what_is_wrong_with_the_metadata_of_many_versions_is_said_once() -> None
                 f"`{release.file.filename}` cannot be used: `pytz (>dev)` is not a requirement that PEP 508 allows"
             )
 
-    problem = join(small.matrix(("python",), {"python": {"3.11": {}}}), small.wish({"python": "3.11"}, packages=["celery"]))
+    problem = join(small.matrix(("python",), {"python": {"3.11": {}}}), small.request({"python": "3.11"}, packages=["celery"]))
     shelf = Broken({"celery": {"4.4.7": [], "4.4.6": [], "4.4.5": []}})
     found = Universe(problem, PackageWorld(problem, shelf, ENVIRONMENT))
     assert conflict_lines(explain_conflict(found)) == (
@@ -372,8 +372,8 @@ def test_what_has_no_file_is_found_before_anything_is_read_of_what_was_named_fir
         def requirements(self, release: PackageRelease) -> tuple[Requirement, ...]:
             raise AssertionError(f"{release.name} {release.version} was read")
 
-    wish = small.wish({"python": "3.11"}, packages=["alpha", "beta", "gone>=2"])
-    problem = join(small.matrix(("python",), {"python": {"3.11": {}}}), wish)
+    request = small.request({"python": "3.11"}, packages=["alpha", "beta", "gone>=2"])
+    problem = join(small.matrix(("python",), {"python": {"3.11": {}}}), request)
     shelf = Shut({"alpha": {"2": [], "1": []}, "beta": {"1": []}, "gone": {"3": "too new", "2": "too new", "1": []}})
     found = Universe(problem, PackageWorld(problem, shelf, ENVIRONMENT))
     search = pins_or_refutation(found)

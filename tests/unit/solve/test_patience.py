@@ -47,7 +47,7 @@ class Counted(FileShelf):
 
 def problem(*packages: str) -> Problem:
     matrix = small.matrix(("python",), {"python": {LINUX.python: {}}}, virtual=())
-    return join(matrix, small.wish({"python": LINUX.python}, accelerator="cpu", packages=packages, runs="host"))
+    return join(matrix, small.request({"python": LINUX.python}, accelerator="cpu", packages=packages, runs="host"))
 
 
 def conflict(shelf: Counted) -> Conflict:

@@ -21,7 +21,7 @@ from tests import small
 if TYPE_CHECKING:
     from provisioner.matrix.model import Matrix
     from provisioner.solve.stack import Stack
-    from provisioner.solve.target import Wish
+    from provisioner.request import Request
 
 READ = "2026-06-15"
 
@@ -47,17 +47,17 @@ def with_drivers(*branches: DriverBranch, releases: tuple[Release, ...]) -> Matr
     return dated(made, branches=branches)
 
 
-def answer(matrix: Matrix, wish: Wish) -> Stack:
-    return solve_system(join(matrix, wish))
+def answer(matrix: Matrix, request: Request) -> Stack:
+    return solve_system(join(matrix, request))
 
 
 def told(stack: Stack) -> list[str]:
     return [f"{one.name} {one.component}: {one.text}" for one in stack.relaxations]
 
 
-def refusal(matrix: Matrix, wish: Wish) -> tuple[str, ...]:
+def refusal(matrix: Matrix, request: Request) -> tuple[str, ...]:
     with pytest.raises(NoStackError) as caught:
-        answer(matrix, wish)
+        answer(matrix, request)
     return tuple(f"{one.kind} {one.component}: {one.text}" for one in caught.value.conflict.members)
 
 
@@ -94,7 +94,7 @@ def test_a_compact_date_leaves_out_what_is_newer() -> None:
         Release(version=Version.parse(one), released=day) for one, day in (("2", "2026-10-28"), ("1", "2026-01-01"))
     )
     matrix = small.matrix(("cuda",), {}, releases={"cuda": releases}, virtual=())
-    assert answer(matrix, small.wish({"cuda": "*"}, policy={"exclude-newer": "20260901"})).components["cuda"] == "1"
+    assert answer(matrix, small.request({"cuda": "*"}, policy={"exclude-newer": "20260901"})).components["cuda"] == "1"
 
 
 @pytest.mark.parametrize(
@@ -103,15 +103,15 @@ def test_a_compact_date_leaves_out_what_is_newer() -> None:
 def test_what_ends_on_the_day_has_not_ended(end: str, *, is_refused: bool) -> None:
     releases = {"python": (Release(version=Version.parse("3.9"), end_of_life=end, source=("invented",)),)}
     matrix = dated(small.matrix(("python",), {}, releases=releases))
-    wish = small.wish({"python": "*"}, policy={"forbid": ["end-of-life"]}, runs="host")
+    request = small.request({"python": "*"}, policy={"forbid": ["end-of-life"]}, runs="host")
     if is_refused:
-        assert refusal(matrix, wish) == (
+        assert refusal(matrix, request) == (
             "request policy: you forbid end-of-life: nothing past its end of life",
             "request python: you require python *",
             f"rule python: python 3.9 ended {end}",
         )
     else:
-        assert told(answer(matrix, wish)) == []
+        assert told(answer(matrix, request)) == []
 
 
 def test_stable_passes_over_feature_branches_and_unnamed_ones_and_betas() -> None:
@@ -126,15 +126,15 @@ def test_stable_passes_over_feature_branches_and_unnamed_ones_and_betas() -> Non
             *drivers("595.40", "570.9", released="2026-01-01"),
         ),
     )
-    stable = small.wish({"cuda": "*"}, {"gpus": [{"compute_capability": "9.0"}]}, policy={"strategy": "stable"})
-    newest = small.wish({"cuda": "*"}, {"gpus": [{"compute_capability": "9.0"}]})
+    stable = small.request({"cuda": "*"}, {"gpus": [{"compute_capability": "9.0"}]}, policy={"strategy": "stable"})
+    newest = small.request({"cuda": "*"}, {"gpus": [{"compute_capability": "9.0"}]})
     assert answer(matrix, stable).components["driver"] == "595.40"
     assert answer(matrix, newest).components["driver"] == "620.1"
 
 
 def test_a_feature_branch_that_a_host_states_is_a_conflict_under_stable() -> None:
     matrix = with_drivers(branch("535", "12.6", "New Feature Branch"), releases=drivers("535.10"))
-    assert refusal(matrix, small.wish({"cuda": "*"}, HOST, policy={"strategy": "stable"})) == (
+    assert refusal(matrix, small.request({"cuda": "*"}, HOST, policy={"strategy": "stable"})) == (
         "request policy: you ask for strategy stable: drivers of production and long-term branches only",
         "rule driver: driver 535.10 is of branch 535, a New Feature Branch",
         "fact driver: the host has driver 535.10",
@@ -143,17 +143,17 @@ def test_a_feature_branch_that_a_host_states_is_a_conflict_under_stable() -> Non
 
 def test_a_branch_nobody_calls_anything_is_unverified_where_a_host_has_it() -> None:
     matrix = with_drivers(branch("535", "12.6", ""), releases=drivers("535.10", released="2026-01-01"))
-    stack = answer(matrix, small.wish({"cuda": "*"}, HOST, policy={"strategy": "stable"}))
+    stack = answer(matrix, small.request({"cuda": "*"}, HOST, policy={"strategy": "stable"}))
     assert "driver: no source says whether branch 535 is a production branch or a feature branch" in stack.unverified
 
 
 def test_an_ended_branch_is_named_and_under_stable_refused_unless_it_is_allowed() -> None:
     matrix = with_drivers(branch("535", "12.6", end_of_life="2026-05"), releases=drivers("535.10", released="2024-01-01"))
     named = ["end-of-life driver: driver 535.10 is of branch 535, which ended 2026-05"]
-    assert told(answer(matrix, small.wish({"cuda": "*"}, HOST))) == named
+    assert told(answer(matrix, small.request({"cuda": "*"}, HOST))) == named
     allowed = {"strategy": "stable", "allow": ["minor-version", "end-of-life"]}
-    assert told(answer(matrix, small.wish({"cuda": "*"}, HOST, policy=allowed))) == named
-    assert refusal(matrix, small.wish({"cuda": "*"}, HOST, policy={"strategy": "stable"}))[1:] == (
+    assert told(answer(matrix, small.request({"cuda": "*"}, HOST, policy=allowed))) == named
+    assert refusal(matrix, small.request({"cuda": "*"}, HOST, policy={"strategy": "stable"}))[1:] == (
         "rule driver: driver 535.10 is of branch 535, which ended 2026-05",
         "fact driver: the host has driver 535.10",
     )
@@ -165,20 +165,20 @@ def test_a_kernel_with_a_suffix_is_its_distributions_and_one_without_is_of_its_l
     matrix = replace(
         matrix, components={**matrix.components, "kernel": replace(matrix.components["kernel"], releases=(ended,))}
     )
-    assert told(answer(matrix, small.wish({"cuda": "*"}, HOST))) == []
-    assert told(answer(matrix, small.wish({"cuda": "*"}, {**HOST, "kernel": "6.8.12"}))) == [
+    assert told(answer(matrix, small.request({"cuda": "*"}, HOST))) == []
+    assert told(answer(matrix, small.request({"cuda": "*"}, {**HOST, "kernel": "6.8.12"}))) == [
         "end-of-life kernel: kernel 6.8.12 ended 2024-05-30"
     ]
 
 
 def test_minor_version_compatibility_is_named_and_can_be_forbidden() -> None:
     matrix = with_drivers(branch("535", "12.2"), releases=drivers("535.10", released="2024-01-01"))
-    assert told(answer(matrix, small.wish({"cuda": "12.6"}, HOST))) == [
+    assert told(answer(matrix, small.request({"cuda": "12.6"}, HOST))) == [
         "minor-version cuda: driver 535.10 knows CUDA 12.2 itself; cuda 12.6.3 runs on it by minor-version compatibility"
     ]
-    native = answer(matrix, small.wish({"cuda": "*"}, HOST, policy={"forbid": ["minor-version"]}))
+    native = answer(matrix, small.request({"cuda": "*"}, HOST, policy={"forbid": ["minor-version"]}))
     assert (native.components["cuda"], native.basis, told(native)) == ("12.2.2", "native", [])
-    assert refusal(matrix, small.wish({"cuda": "12.6"}, HOST, policy={"forbid": ["minor-version"]}))[1].endswith(
+    assert refusal(matrix, small.request({"cuda": "12.6"}, HOST, policy={"forbid": ["minor-version"]}))[1].endswith(
         "for the spec does not allow minor-version compatibility"
     )
 
@@ -197,16 +197,16 @@ def test_ptx_is_outside_minor_version_compatibility() -> None:
     matrix = dated(small.matrix(order, {}, releases=releases), branches=(branch("570", "12.8"), branch("535", "12.2")))
     policy = {"allow": ["minor-version", "ptx-jit"]}
     newer = {**HOST, "driver": {"version": "570.9"}}
-    assert told(answer(matrix, small.wish({"pytorch": "*"}, newer, policy=policy))) == [
+    assert told(answer(matrix, small.request({"pytorch": "*"}, newer, policy=policy))) == [
         "ptx-jit pytorch: gpu 9.0 runs pytorch 2.6.0+cu126 through its compute_80 PTX, which the driver compiles at start"
     ]
     assert any(
         "only through PTX, so the driver must know CUDA" in line
-        for line in refusal(matrix, small.wish({"pytorch": "*"}, HOST, policy=policy))
+        for line in refusal(matrix, small.request({"pytorch": "*"}, HOST, policy=policy))
     )
-    assert any("compiled for sm_80" in line for line in refusal(matrix, small.wish({"pytorch": "*"}, newer)))
+    assert any("compiled for sm_80" in line for line in refusal(matrix, small.request({"pytorch": "*"}, newer)))
     forbidden = {"allow": ["minor-version"], "forbid": ["ptx-jit"]}
-    assert any("compiled for sm_80" in line for line in refusal(matrix, small.wish({"pytorch": "*"}, newer, policy=forbidden)))
+    assert any("compiled for sm_80" in line for line in refusal(matrix, small.request({"pytorch": "*"}, newer, policy=forbidden)))
 
 
 PATCHED = (PatchedKernels(kernel=Range.parse("==7.0.*"), by="somebody", source=("invented",)),)
@@ -216,25 +216,25 @@ PATCHED = (PatchedKernels(kernel=Range.parse("==7.0.*"), by="somebody", source=(
 def test_a_driver_on_a_patched_kernel_is_for_who_allows_it(allow: list[str]) -> None:
     matrix = with_drivers(branch("535", "12.6"), releases=drivers("535.10", patched=PATCHED, released="2024-01-01"))
     host = {"gpus": [{"compute_capability": "9.0"}], "kernel": "7.0.3"}
-    wish = small.wish({"cuda": "*"}, host, policy={"allow": ["minor-version", *allow]})
+    request = small.request({"cuda": "*"}, host, policy={"allow": ["minor-version", *allow]})
     if allow:
-        stack = answer(matrix, wish)
+        stack = answer(matrix, request)
         (only,) = stack.relaxations
         assert only.text == "driver 535.10 builds on kernel 7.0.3 only with the patches of somebody"
         assert (only.name, only.component, only.where) == ("patched-kernel", "driver", "an invented table")
     else:
-        assert refusal(matrix, wish)[-1] == "fact kernel: the host has kernel 7.0.3"
+        assert refusal(matrix, request)[-1] == "fact kernel: the host has kernel 7.0.3"
 
 
 def test_a_patched_driver_that_runs_already_is_refused_only_where_that_is_forbidden() -> None:
     matrix = with_drivers(branch("535", "12.6"), releases=drivers("535.10", patched=PATCHED, released="2024-01-01"))
     host = {**HOST, "kernel": "7.0.3"}
-    assert refusal(matrix, small.wish({"cuda": "*"}, host, policy={"forbid": ["patched-kernel"]})) == (
+    assert refusal(matrix, small.request({"cuda": "*"}, host, policy={"forbid": ["patched-kernel"]})) == (
         "request policy: you forbid patched-kernel: no driver that builds on its kernel only with patches",
         "rule driver: driver 535.10 builds on kernel 7.0.3 only with the patches of somebody",
         "fact driver: the host has driver 535.10",
     )
-    assert answer(matrix, small.wish({"cuda": "*"}, host)).components["kernel"] == "7.0.3"
+    assert answer(matrix, small.request({"cuda": "*"}, host)).components["kernel"] == "7.0.3"
 
 
 def test_prereleases_are_for_who_allows_names_or_has_them() -> None:
@@ -243,13 +243,13 @@ def test_prereleases_are_for_who_allows_names_or_has_them() -> None:
     matrix = dated(small.matrix(("cuda",), {"cuda": {"2": {}}}, releases={"cuda": (candidate, beta)}, virtual=()))
 
     def chosen(requires: str, **policy: Any) -> tuple[str, list[str]]:  # noqa: ANN401 - any key of a policy
-        stack = answer(matrix, small.wish({"cuda": requires}, policy=policy))
+        stack = answer(matrix, small.request({"cuda": requires}, policy=policy))
         return stack.components["cuda"], told(stack)
 
     assert chosen("*") == ("2", [])
     assert chosen("==3") == ("3", ["prerelease cuda: cuda 3 is a beta"])
     assert chosen("*", allow=["prerelease"]) == ("4rc1", ["prerelease cuda: cuda 4rc1 is a prerelease"])
-    assert refusal(matrix, small.wish({"cuda": "==3"}, policy={"forbid": ["prerelease"]})) == (
+    assert refusal(matrix, small.request({"cuda": "==3"}, policy={"forbid": ["prerelease"]})) == (
         "request policy: you forbid prerelease: no alphas, betas and release candidates",
         "request cuda: you require cuda ==3",
         "rule cuda: cuda 3 is a beta",
@@ -263,15 +263,15 @@ def test_an_image_that_ended_is_passed_over_where_that_is_forbidden() -> None:
     )
     order = ("image", "glibc")
     matrix = dated(small.matrix(order, {"glibc": {"2.36": {}}}), images=images)
-    assert answer(matrix, small.wish({}, accelerator="cpu")).components["image"] == "old"
-    forbidding = small.wish({}, accelerator="cpu", policy={"forbid": ["end-of-life"]})
+    assert answer(matrix, small.request({}, accelerator="cpu")).components["image"] == "old"
+    forbidding = small.request({}, accelerator="cpu", policy={"forbid": ["end-of-life"]})
     assert answer(matrix, forbidding).components["image"] == "new"
 
 
 def versions_in_order(policy: dict[str, Any], preferred: dict[str, str] | None = None) -> list[str]:
     matrix = small.matrix(("cuda",), {"cuda": {str(number): {} for number in range(1, 6)}}, virtual=())
-    wish = replace(small.wish({"cuda": "*"}, policy=policy), preferred=preferred or {})
-    return [one.label for one in join(matrix, wish).domains[Key("cuda")]]
+    request = replace(small.request({"cuda": "*"}, policy=policy), preferred=preferred or {})
+    return [one.label for one in join(matrix, request).domains[Key("cuda")]]
 
 
 def test_the_order_is_what_is_not_avoided_then_what_is_preferred_then_what_is_locked_then_the_strategy() -> None:
@@ -294,9 +294,9 @@ def test_names_are_preferred_by_name() -> None:
     rules = (small.rule("a driver has a module", {"driver": ">=1"}, {"driver_module": ["open", "proprietary"]}),)
     matrix = dated(small.matrix(order, {}, releases=releases, rules=rules), branches=(branch("570", "12.8"),))
     host = {"gpus": [{"compute_capability": "9.0"}]}
-    assert answer(matrix, small.wish({"cuda": "*"}, host)).components["driver_module"] == "open"
-    wish = small.wish({"cuda": "*"}, host, policy={"prefer": {"driver_module": "proprietary"}})
-    assert answer(matrix, wish).components["driver_module"] == "proprietary"
+    assert answer(matrix, small.request({"cuda": "*"}, host)).components["driver_module"] == "open"
+    request = small.request({"cuda": "*"}, host, policy={"prefer": {"driver_module": "proprietary"}})
+    assert answer(matrix, request).components["driver_module"] == "proprietary"
 
 
 def test_a_lock_does_not_hold_a_build_whose_cuda_the_spec_avoids() -> None:
@@ -308,8 +308,8 @@ def test_a_lock_does_not_hold_a_build_whose_cuda_the_spec_avoids() -> None:
     matrix = small.matrix(("pytorch", "cuda"), {"cuda": {"13": {}, "12": {}}}, releases={"pytorch": (release,)})
 
     def order(policy: dict[str, Any]) -> list[str]:
-        wish = replace(small.wish({"pytorch": "*"}, policy=policy), preferred={"pytorch": "2.9.0+cu130"})
-        return [one.label for one in join(matrix, wish).domains[Key("pytorch")]]
+        request = replace(small.request({"pytorch": "*"}, policy=policy), preferred={"pytorch": "2.9.0+cu130"})
+        return [one.label for one in join(matrix, request).domains[Key("pytorch")]]
 
     assert order({}) == ["2.9.0+cu130", "2.9.0+cu126"]
     assert order({"avoid": {"cuda": "13"}}) == ["2.9.0+cu126", "2.9.0+cu130"]
@@ -318,10 +318,10 @@ def test_a_lock_does_not_hold_a_build_whose_cuda_the_spec_avoids() -> None:
 
 
 def test_arranging_keeps_the_given_order_where_the_policy_names_nothing() -> None:
-    wish = small.wish({})
+    request = small.request({})
     matrix = small.matrix(("cuda",), {"cuda": {"2": {}, "1": {}}}, virtual=())
-    given = join(matrix, wish).domains[Key("cuda")]
-    assert arranged(tuple(reversed(given)), wish, "cuda") == tuple(reversed(given))
+    given = join(matrix, request).domains[Key("cuda")]
+    assert arranged(tuple(reversed(given)), request, "cuda") == tuple(reversed(given))
 
 
 def test_packages_of_a_stable_environment_are_a_week_old() -> None:
@@ -334,7 +334,7 @@ def test_packages_of_a_stable_environment_are_a_week_old() -> None:
 
 
 def test_what_nobody_dates_is_unverified_unless_a_newer_one_of_its_series_is_old_enough() -> None:
-    stable = small.wish({"cuda": "*"}, HOST, policy={"strategy": "stable"})
+    stable = small.request({"cuda": "*"}, HOST, policy={"strategy": "stable"})
     followed = (*drivers("535.20", released="2026-01-01"), *drivers("535.10"))
     matrix = with_drivers(branch("535", "12.6"), releases=followed)
     assert not any("535.10" in text for text in answer(matrix, stable).unverified)
@@ -350,15 +350,15 @@ def test_what_nobody_dates_is_unverified_unless_a_newer_one_of_its_series_is_old
 def test_stable_takes_nothing_released_in_the_week_before_its_day(released: str, said: str) -> None:
     release = Release(version=Version.parse("12"), released=released, source=("invented",))
     matrix = dated(small.matrix(("cuda",), {}, releases={"cuda": (release,)}, virtual=()))
-    wish = small.wish({"cuda": "*"}, policy={"strategy": "stable"})
+    request = small.request({"cuda": "*"}, policy={"strategy": "stable"})
     if said:
-        assert refusal(matrix, wish) == (
+        assert refusal(matrix, request) == (
             "request policy: you ask for strategy stable: nothing released in the week before 2026-06-15",
             "request cuda: you require cuda *",
             f"rule cuda: cuda 12 was released {released}, {said}",
         )
     else:
-        assert answer(matrix, wish).components["cuda"] == "12"
+        assert answer(matrix, request).components["cuda"] == "12"
 
 
 def test_a_prerelease_of_a_framework_may_be_named_under_packages() -> None:
@@ -369,7 +369,7 @@ def test_a_prerelease_of_a_framework_may_be_named_under_packages() -> None:
     matrix = dated(small.matrix(("pytorch",), {}, releases={"pytorch": releases}))
 
     def offered(*packages: str) -> list[str]:
-        return [one.label for one in join(matrix, small.wish({}, packages=packages)).domains[Key("pytorch")]]
+        return [one.label for one in join(matrix, small.request({}, packages=packages)).domains[Key("pytorch")]]
 
     assert offered("torch>=2.15", "numpy==2.16.0rc1") == ["2.15.0+cu130"]
     assert offered("torch==2.16.0rc1") == ["2.16.0rc1+cu130", "2.15.0+cu130"]
@@ -402,7 +402,7 @@ def of_branches() -> Matrix:
 def test_an_undated_release_is_not_older_than_where_its_series_began(until: str, driver: str) -> None:
     problem = join(
         of_branches(),
-        small.wish({"cuda": "==12.2.2"}, {"gpus": [{"compute_capability": "8.0"}]}, policy={"exclude-newer": until}),
+        small.request({"cuda": "==12.2.2"}, {"gpus": [{"compute_capability": "8.0"}]}, policy={"exclude-newer": until}),
     )
     assert problem.domains[Key("driver", "host0")][0].label == driver
 
@@ -417,5 +417,5 @@ def test_how_old_a_container_toolkit_is_that_is_there_nobody_asks() -> None:
         order, {}, releases={"cuda": cuda, "container_toolkit": toolkits}, virtual=(*small.VIRTUAL, "container_toolkit")
     )
     host = {"gpus": [{"compute_capability": "8.0"}], "container_toolkit": "1.17.4"}
-    found = answer(dated(made), small.wish({"cuda": "==12.2.2"}, host, policy={"strategy": "stable"}))
+    found = answer(dated(made), small.request({"cuda": "==12.2.2"}, host, policy={"strategy": "stable"}))
     assert found.components["container_toolkit"] == "1.17.4"

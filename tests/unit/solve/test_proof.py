@@ -14,7 +14,7 @@ ORDER = ("alpha", "beta", "gamma")
 
 
 def universe(table: dict[str, dict[str, dict[str, list[str]]]], **requires: str) -> Universe:
-    return Universe(join(small.matrix(ORDER, table, virtual=()), small.wish(requires)))
+    return Universe(join(small.matrix(ORDER, table, virtual=()), small.request(requires)))
 
 
 def test_releases_nobody_can_reach_are_not_told() -> None:

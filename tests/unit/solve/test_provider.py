@@ -29,7 +29,7 @@ SPELLINGS = ("2.0", "2.0.0", "2", "2.0RC1", "2.0rc1", "1!1.0", "2.0+local", "3",
 
 def universe(versions: dict[str, tuple[str, ...]], metadata: Metadata, *packages: str) -> Universe:
     matrix = small.matrix(("python",), {"python": {LINUX.python: {}}}, virtual=())
-    problem = join(matrix, small.wish({"python": LINUX.python}, accelerator="cpu", packages=packages, runs="host"))
+    problem = join(matrix, small.request({"python": LINUX.python}, accelerator="cpu", packages=packages, runs="host"))
     files = {name: [wheel(name, version) for version in listed] for name, listed in versions.items()}
     return Universe(problem, PackageWorld(problem, FileShelf(files, metadata, LINUX, ()), LINUX))
 

@@ -10,7 +10,7 @@ from provisioner.matrix.cache import cached_matrix
 from provisioner.solve.joint import NoStackError, solve_system
 from provisioner.solve.problem import join
 from provisioner.solve.search import complete
-from provisioner.solve.target import TargetHost, Wish
+from provisioner.request import TargetHost, Request
 from provisioner.spec.model import Spec
 
 FACTS = {
@@ -23,18 +23,18 @@ FACTS = {
 }
 
 
-def wish(*drivers: str) -> Wish:
+def request(*drivers: str) -> Request:
     facts = ({**FACTS, "driver": {"version": driver, "module": "proprietary"}} for driver in drivers)
     hosts = tuple(
         TargetHost(label=f"host {number}", host=convert(stated, Host)) for number, stated in enumerate(facts, start=1)
     )
-    return Wish(spec=convert({"requires": {"pytorch": ">=2.8"}}, Spec), hosts=hosts, platform="linux/amd64")
+    return Request(spec=convert({"requires": {"pytorch": ">=2.8"}}, Spec), hosts=hosts, platform="linux/amd64")
 
 
 def test_the_matrix_is_read_without_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(complete, "MAX_READS", 0)
     with pytest.raises(NoStackError) as caught:
-        solve_system(join(cached_matrix(None), wish("470.256.02")))
+        solve_system(join(cached_matrix(None), request("470.256.02")))
     assert "driver" in {member.component for member in caught.value.conflict.members}
 
 
@@ -51,6 +51,6 @@ def test_what_a_host_states_needs_no_search(monkeypatch: pytest.MonkeyPatch) -> 
     counts = []
     for drivers in (("550.54.15", "535.104.05"), ("550.54.15", "535.104.05") * 4):
         asked.clear()
-        solve_system(join(cached_matrix(None), wish(*drivers)))
+        solve_system(join(cached_matrix(None), request(*drivers)))
         counts.append(len(asked))
     assert counts[1] <= counts[0]

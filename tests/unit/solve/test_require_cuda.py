@@ -49,8 +49,8 @@ def emitted(
         rules=rules,
     )
     branches = tuple(DriverBranch(branch=one, native_cuda=Version.parse(level)) for one, level in reversed(BRANCHES.items()))
-    wish = small.wish(requires or {"pytorch": ""}, *hosts, runs="host", accelerator="cuda", **spec)
-    return solve_system(join(replace(matrix, branches=branches), wish)).require_cuda
+    request = small.request(requires or {"pytorch": ""}, *hosts, runs="host", accelerator="cuda", **spec)
+    return solve_system(join(replace(matrix, branches=branches), request)).require_cuda
 
 
 def test_the_family_floor_and_every_major_there_is_code_for() -> None:
@@ -125,5 +125,5 @@ def test_it_is_the_same_for_every_host_the_image_runs_on_and_for_none() -> None:
 @pytest.mark.parametrize("accelerator", ["cpu", "rocm"])
 def test_other_stacks_have_none(accelerator: str) -> None:
     matrix = small.matrix(("python",), {"python": {"3.12": {}}})
-    wish = small.wish({"python": ""}, accelerator=accelerator, runs="host")
-    assert solve_system(join(matrix, wish)).require_cuda == ""
+    request = small.request({"python": ""}, accelerator=accelerator, runs="host")
+    assert solve_system(join(matrix, request)).require_cuda == ""

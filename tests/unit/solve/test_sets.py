@@ -10,36 +10,36 @@ import pytest
 from provisioner.solve.search.sets import Clauses, apart, covers, fewest
 
 
-def wishes_of(pairs_apart: list[tuple[int, int]], count: int) -> tuple[Clauses, list[int]]:
-    """Wishes of which some pairs cannot be met together."""
+def requests_of(pairs_apart: list[tuple[int, int]], count: int) -> tuple[Clauses, list[int]]:
+    """Requests of which some pairs cannot be met together."""
     clauses = Clauses()
-    wishes = [clauses.variable() for _ in range(count)]
+    requests = [clauses.variable() for _ in range(count)]
     for first, second in pairs_apart:
-        clauses.add([-wishes[first], -wishes[second]])
-    return clauses, wishes
+        clauses.add([-requests[first], -requests[second]])
+    return clauses, requests
 
 
 def test_every_maximal_set_is_listed_and_the_clauses_can_be_used_after_it() -> None:
-    clauses, wishes = wishes_of([(0, 1), (1, 2)], 4)
-    found = {frozenset(wishes.index(one) for one in some) for some in clauses.maximal(wishes, most=100)}
+    clauses, requests = requests_of([(0, 1), (1, 2)], 4)
+    found = {frozenset(requests.index(one) for one in some) for some in clauses.maximal(requests, most=100)}
     assert found == {frozenset({0, 2, 3}), frozenset({1, 3})}
-    again = {frozenset(wishes.index(one) for one in some) for some in clauses.maximal(wishes, most=100)}
+    again = {frozenset(requests.index(one) for one in some) for some in clauses.maximal(requests, most=100)}
     assert again == found
-    assert clauses.model([wishes[0], wishes[1]]) is None
-    assert clauses.core() == {wishes[0], wishes[1]}
+    assert clauses.model([requests[0], requests[1]]) is None
+    assert clauses.core() == {requests[0], requests[1]}
     clauses.close()
 
 
 def test_no_more_sets_are_listed_than_asked_for() -> None:
-    clauses, wishes = wishes_of([(0, 1), (1, 2)], 4)
-    assert len(list(clauses.maximal(wishes, most=1))) == 1
+    clauses, requests = requests_of([(0, 1), (1, 2)], 4)
+    assert len(list(clauses.maximal(requests, most=1))) == 1
     clauses.close()
 
 
 def test_a_set_grows_from_what_it_must_hold() -> None:
-    clauses, wishes = wishes_of([(0, 1), (1, 2)], 4)
-    assert clauses.grown([wishes[1]], wishes) == frozenset({wishes[1], wishes[3]})
-    assert clauses.grown([wishes[0], wishes[1]], wishes) is None
+    clauses, requests = requests_of([(0, 1), (1, 2)], 4)
+    assert clauses.grown([requests[1]], requests) == frozenset({requests[1], requests[3]})
+    assert clauses.grown([requests[0], requests[1]], requests) is None
     clauses.close()
 
 

@@ -61,7 +61,7 @@ EXTENSION = {"kind": "extension"}
 
 def solved(host: dict[str, Any], requires: dict[str, str] | None = None, **spec: Any) -> Stack:  # noqa: ANN401 - any key of a spec
     spec = {"build": EXTENSION, **spec}
-    return solve_system(join(MATRIX, small.wish({"pytorch": ">=2", **(requires or {})}, {**HOST, **host}, **spec)))
+    return solve_system(join(MATRIX, small.request({"pytorch": ">=2", **(requires or {})}, {**HOST, **host}, **spec)))
 
 
 def refused(host: dict[str, Any], requires: dict[str, str] | None = None, **spec: Any) -> Conflict:  # noqa: ANN401 - any key of a spec

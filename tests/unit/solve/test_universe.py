@@ -48,7 +48,7 @@ SPECIFIERS = (
 
 
 def universe(requires: dict[str, str]) -> Universe:
-    return Universe(join(MATRIX, small.wish(requires, {"driver": {"version": "450"}})))
+    return Universe(join(MATRIX, small.request(requires, {"driver": {"version": "450"}})))
 
 
 def distribution(version: str) -> Candidate:

@@ -80,7 +80,7 @@ FORWARD: dict[str, Any] = {"policy": {"allow": ["minor-version", "forward-compat
 def solved(*changes: dict[str, Any], requires: dict[str, str] | None = None, **spec: Any) -> Stack:  # noqa: ANN401 - any key
     hosts = ({name: value for name, value in {**KNOWN, **change}.items() if value is not ...} for change in changes)
     wanted = {"pytorch": "2.0.0", **(requires or {})}
-    return solve_system(join(MATRIX, small.wish(wanted, *hosts, **spec)))
+    return solve_system(join(MATRIX, small.request(wanted, *hosts, **spec)))
 
 
 def test_a_host_that_states_everything_leaves_nothing_open() -> None:
@@ -171,16 +171,16 @@ def test_virtualization_is_named_where_a_rule_of_the_stack_turns_on_it() -> None
     host = {**KNOWN, "driver": {"version": "520.61.05"}}
     del host["kernel"]
     wanted = {"nsight_compute": "*"}
-    (text,) = solve_system(join(MATRIX, small.wish(wanted, host))).unverified
+    (text,) = solve_system(join(MATRIX, small.request(wanted, host))).unverified
     assert text == (
         "virtualization: host0 does not state it, so whether rule nsight-on-wsl holds is unknown: nsight-on-wsl says so; "
         "state `virtualization` in its profile (`provision inspect` writes one)"
     )
     for settled in ({"kernel": "6.8.0-45-generic"}, {"virtualization": "vm"}):
-        lines = solve_system(join(MATRIX, small.wish(wanted, {**host, **settled}))).unverified
+        lines = solve_system(join(MATRIX, small.request(wanted, {**host, **settled}))).unverified
         assert not any(line.startswith("virtualization") for line in lines)
     with pytest.raises(NoStackError):
-        solve_system(join(MATRIX, small.wish(wanted, {**host, "kernel": "5.15.153.1-microsoft-standard-WSL2"})))
+        solve_system(join(MATRIX, small.request(wanted, {**host, "kernel": "5.15.153.1-microsoft-standard-WSL2"})))
 
 
 def test_a_kernel_that_was_chosen_is_no_kernel_of_wsl() -> None:
@@ -217,11 +217,11 @@ def test_a_rule_guarded_by_a_driver_binds_the_driver_that_is_chosen() -> None:
         releases={"cuda": (small.release("10.0.130", {}),)},
     )
     host = {"gpus": [{"compute_capability": "7.0"}], "container_toolkit": "1.17"}
-    old = small.wish({"cuda": "*", "driver": "==410.40"}, host)
+    old = small.request({"cuda": "*", "driver": "==410.40"}, host)
     with pytest.raises(NoStackError) as caught:
         solve_system(join(matrix, old))
     assert any("cuda-10.0-floor" in member.where for member in caught.value.conflict.members)
-    oldest = small.wish({"cuda": "*", "driver": "*"}, host, policy={"strategy": "oldest"})
+    oldest = small.request({"cuda": "*", "driver": "*"}, host, policy={"strategy": "oldest"})
     assert solve_system(join(matrix, oldest)).components["driver"] == "410.48"
 
 
@@ -233,5 +233,5 @@ def test_a_key_that_may_or_may_not_be_enrolled_is_named_by_its_own_key() -> None
         releases={"cuda": (small.release("10.0.130", {}),), "secure_boot": small.names("disabled", "enrolled", "enforced")},
     )
     host = {"gpus": [{"compute_capability": "7.0"}], "container_toolkit": "1.17", "secure_boot": {"enabled": True}}
-    (text,) = solve_system(join(matrix, small.wish({"cuda": "*"}, host))).unverified
+    (text,) = solve_system(join(matrix, small.request({"cuda": "*"}, host))).unverified
     assert text.endswith("; state `secure_boot.mok_enrolled` in its profile (`provision inspect` writes one)")

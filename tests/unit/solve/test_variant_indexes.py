@@ -43,8 +43,8 @@ class Cut(Shelf):
 def problem(*packages: str, gpu: str = "", index: str = "") -> Problem:
     indexes = [{"name": index, "url": "https://builds.test/{variant}"}] if index else []
     host = {"gpus": [{"compute_capability": gpu}], "container_toolkit": "1.17.4"} if gpu else {}
-    wish = small.wish({"python": "==3.11"}, host, packages=packages, indexes=indexes)
-    return join(matrix_with_facts(), wish)
+    request = small.request({"python": "==3.11"}, host, packages=packages, indexes=indexes)
+    return join(matrix_with_facts(), request)
 
 
 def test_an_index_that_nobody_named_lists_nothing_and_its_family_is_not_asked_again() -> None:
@@ -120,7 +120,7 @@ def test_no_python_that_the_framework_has_no_build_for_keeps_a_proof_from_being_
     pythons = (*matrix.components["python"].releases, small.release("3.12", {}))
     components = {**matrix.components, "python": replace(matrix.components["python"], releases=pythons)}
     shelf = Cut({**TORCH_OF_NO_USE, "tool": {"1": ["six==8"]}, "app": {"1": ["tool; python_version < '3.12'"]}})
-    asked = join(replace(matrix, components=components), small.wish({}, packages=("torch", "app")))
+    asked = join(replace(matrix, components=components), small.request({}, packages=("torch", "app")))
     opened: list[str] = []
 
     def source(environment: Environment) -> Cut:

@@ -1,4 +1,4 @@
-"""Wishes nobody wrote: random ranges of the shipped matrix's own versions, on the example hosts and on old ones. Seeded."""
+"""Requests nobody wrote: random ranges of the shipped matrix's own versions, on the example hosts and on old ones. Seeded."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from msgspec.json import decode
 from ruamel.yaml import YAML
 
 from provisioner.host.model import Host
-from provisioner.solve.target import TargetHost, Wish
+from provisioner.request import TargetHost, Request
 from provisioner.spec.model import Spec
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ KERNELS = ("4.18.0-553.el8_10.x86_64", "5.15.0-105-generic", "6.8.0-45-generic",
 BASES = ("auto", "auto", "auto", "cuda-runtime", "cuda-devel")
 
 
-def wishes(matrix: Matrix, *, seed: int, count: int) -> Iterator[Wish]:
-    """That many wishes, each with one to four requests on one host, sometimes two; most of them impossible, some not."""
+def requests(matrix: Matrix, *, seed: int, count: int) -> Iterator[Request]:
+    """That many requests, each with one to four requests on one host, sometimes two; most of them impossible, some not."""
     draw = random.Random(seed)
     profiles = {path.stem: YAML(typ="safe").load(path.read_text(encoding="utf-8")) for path in sorted(HOSTS.glob("*.yaml"))}
     for _ in range(count):
@@ -46,7 +46,7 @@ def wishes(matrix: Matrix, *, seed: int, count: int) -> Iterator[Wish]:
             TargetHost(label=f"host {number}", host=decode(json.dumps(facts), type=Host))
             for number, facts in enumerate(hosts, start=1)
         )
-        yield Wish(spec=decode(json.dumps(spec), type=Spec), hosts=targets, platform=platform)
+        yield Request(spec=decode(json.dumps(spec), type=Spec), hosts=targets, platform=platform)
 
 
 def _aged(facts: dict[str, Any], draw: random.Random) -> dict[str, Any]:

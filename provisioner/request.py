@@ -51,7 +51,7 @@ def _one_of(targets: Sequence[TargetHost]) -> TargetHost:
     return replace(first, label=label, names=tuple(target.label for target in targets))
 
 
-class Wish(Struct, frozen=True, kw_only=True):
+class Request(Struct, frozen=True, kw_only=True):
     """The spec, where its keys stand (`requires.cuda` -> `provision.yaml:7`), and the hosts it must run on."""
 
     spec: Spec

@@ -34,9 +34,9 @@ _RUNS = {"container": "in a container", "host": "on the host itself"}
 _MOST_NAMES = 3
 
 
-def wish_findings(lock: Lock, problem: Problem, markers: Markers, *, where: str) -> Iterator[Finding]:
+def request_findings(lock: Lock, problem: Problem, markers: Markers, *, where: str) -> Iterator[Finding]:
     """What of a lock of one platform the spec did not say, or no longer says; `markers` judges those of its environment."""
-    wanted = problem.wish.runs
+    wanted = problem.request.runs
     if lock.runs != wanted:
         text = f"the spec wants to run {_RUNS[wanted]}, the lock is for running {_RUNS[lock.runs]}"
         yield Finding(code="stale-runs", verdict="no", text=text, where=where)
@@ -59,7 +59,7 @@ def _led_to(lock: Lock, problem: Problem) -> set[str]:
     """The packages that requests for distributions and for frameworks lead to, also by what the matrix alone knows of them."""
     packages = {package.name: package for package in lock.packages}
     waiting = [package.name for package in kept(lock, problem)]
-    waiting += [name for component, name in DISTRIBUTION_OF_COMPONENT.items() if component in problem.wish.spec.requires]
+    waiting += [name for component, name in DISTRIBUTION_OF_COMPONENT.items() if component in problem.request.spec.requires]
     known = {one.name: one for one in problem.matrix.distributions if one.name in packages}
     found: set[str] = set()
     while waiting:
@@ -96,7 +96,7 @@ def _other_extras(lock: Lock, problem: Problem, markers: Markers, where: str) ->
             text = f"an earlier version recorded no extras, so {label} may be locked without its {_extras(missing)}: {cause}"
             yield Finding(code="unverified", verdict="unverified", text=text, where=where)
     required = [text for package in lock.packages for text in package.requires]
-    wanted = _extras_of((*problem.wish.spec.packages, *problem.wish.spec.overrides, *required))
+    wanted = _extras_of((*problem.request.spec.packages, *problem.request.spec.overrides, *required))
     for known in sorted(solved.keys() & locked.keys()):
         if rest := sorted(solved[known] - wanted.get(known, set())):
             text = f"{known} {locked[known].version} is locked with its {_extras(rest)}, which nothing asks for any more"
@@ -130,10 +130,10 @@ def _extras_of(requirements: Iterable[str]) -> dict[str, set[NormalizedName]]:
 
 def _other_indexes(lock: Lock, problem: Problem, where: str) -> Iterator[Finding]:
     """Packages from an index that the spec does not have for them; without `indexes:` each machine has its own."""
-    wish = problem.wish
+    request = problem.request
     own = tuple(
         IndexLocation(name=one.name, url=one.url, packages=tuple(map(normalized_pattern, one.packages)))
-        for one in wish.spec.indexes
+        for one in request.spec.indexes
     )
     if not own:
         return
@@ -143,7 +143,7 @@ def _other_indexes(lock: Lock, problem: Problem, where: str) -> Iterator[Finding
         if package.index and package.index not in {DIRECT_PATH, DIRECT_URL} and (why := _index_obstacle(package, settings)):
             found.setdefault(why, []).append(package)
     for why, packages in found.items():
-        text = f"{_names(packages)} come{'s' if len(packages) == 1 else ''} from {why}  ({wish.place('indexes')})"
+        text = f"{_names(packages)} come{'s' if len(packages) == 1 else ''} from {why}  ({request.place('indexes')})"
         yield Finding(code="stale-index", verdict="no", text=text, where=where)
 
 
