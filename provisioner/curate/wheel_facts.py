@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, get_args
 from packaging.specifiers import SpecifierSet
 
 from provisioner.index.pages.tags import glibc_needed, platform_of
-from provisioner.matrix.schema import Platform
+from provisioner.matrix.need import Platform
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from packaging.requirements import Requirement
 
-    from provisioner.curate.shelf import Wheel
+    from provisioner.curate.wheel_index import Wheel
     from provisioner.index.model import IndexFile
+    from provisioner.matrix.need import NeedText
 
 PLATFORMS: tuple[Platform, ...] = get_args(Platform)
 LINUX: tuple[Platform, ...] = ("linux/amd64", "linux/arm64")
@@ -60,7 +61,7 @@ def newest_minor(wheels: Iterable[Wheel]) -> tuple[int, ...]:
     return max((_numbers(minor) for wheel in wheels for minor in minors(wheel)), default=(0,))
 
 
-def pythons(wheels: Sequence[Wheel], *, newest: tuple[int, ...]) -> str | tuple[str, ...]:
+def pythons(wheels: Sequence[Wheel], *, newest: tuple[int, ...]) -> NeedText:
     """The Pythons that have a wheel among these, by tags *and* Requires-Python: a list, or a range for pure Python wheels.
 
     A stable-ABI wheel serves every Python from its own on; the list ends at `newest`, the newest any wheel of the project

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import field, json, to_builtins
 
@@ -27,7 +27,7 @@ class TargetSpec(StrictModel, frozen=True, kw_only=True):
     """Where the environment must run. An inline host is validated where host profiles are, not here."""
 
     platform: Platform | tuple[Platform, ...] = "linux/amd64"
-    host: str | tuple[str, ...] | dict[str, object] | None = None
+    host: str | tuple[str, ...] | dict[str, Any] | None = None
 
 
 class IndexSpec(StrictModel, frozen=True, kw_only=True):

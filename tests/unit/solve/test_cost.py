@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import pytest
 
-from provisioner.matrix.load import load_matrix
 from provisioner.solve.explain.cost import ORDER, cost_of, rank
 from provisioner.solve.rules.facts import FACTS
+from tests.shipped import shipped
 
 STAIRS = ("build", "pytorch", "python", "cuda", "policy", "image", "driver", "kernel", "os", "gpu")
 
@@ -28,7 +28,7 @@ def test_every_fact_a_host_states_has_a_place() -> None:
     assert stated <= known
     assert (
         known - {"build", "pytorch_build", "package", "policy", "arch_list", "left out", "gpu", "target", "accelerator"}
-        <= load_matrix().components.keys()
+        <= shipped().components.keys()
     )
 
 
