@@ -60,13 +60,13 @@ class System(Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         rules = [
-            f"{rule.name}: {rule.when.component} {rule.when} {[f'{g.component} {g}' for g in rule.guards]} -> "
-            f"{[f'{n.component} {n}' for n in rule.needs]}"
+            f"{rule.name}: {rule.when.component} {rule.when} {[f'{g.component} {g}' for g in rule.on]} -> "
+            f"{[f'{n.component} {n}' for n in rule.require]}"
             for rule in self.matrix.rules
         ]
         releases = [
             f"{name} {release.version}{'+' + build.name if build else ''} -> "
-            f"{[f'{n.component} {n}' for n in (*release.needs, *(build.needs if build else ()))]}"
+            f"{[f'{n.component} {n}' for n in (*release.requires, *(build.requires if build else ()))]}"
             for name, component in self.matrix.components.items()
             for release in component.releases
             for build in (release.builds or (None,))

@@ -37,7 +37,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "outputs": frozenset({"errors", "names"}),
     "places": frozenset(),
     "versions": frozenset({"errors", "names"}),
-    "strict_model": frozenset(),
+    "strict_model": frozenset({"names"}),
     "document": BASE,
     "matrix": BASE,
     "host": BASE,
@@ -91,9 +91,6 @@ HOMES = {
     "rich": "cli",
 }
 """Third-party packages that exactly one part of the package knows."""
-
-SCHEMA_NAMES = ("model", "schema", "report", "measurement")
-"""Words in the names of modules that read or write a format, and so may know pydantic."""
 
 PARAMETERS, POSITIONAL = 6, 3
 
@@ -161,7 +158,6 @@ def _wrong_imports(tree: ast.AST, parts: tuple[str, ...]) -> Iterator[str]:
         yield f"`{layer}` has no place in the layers; give it one in tests/test_architecture.py and ARCHITECTURE.md"
         return
     is_inside_containers = parts[:2] == ("validate", "checks")
-    for_types = _lines_for_types(tree)
     for line, name in _imported(tree):
         head, _, rest = name.partition(".")
         part = rest.partition(".")[0]
@@ -173,8 +169,6 @@ def _wrong_imports(tree: ast.AST, parts: tuple[str, ...]) -> Iterator[str]:
             yield f"line {line}: imports {name}; `{layer}` may not import `{part}`"
         elif HOMES.get(head, layer) != layer:
             yield f"line {line}: imports {head}; only `{HOMES[head]}` may"
-        elif head in {"pydantic", "pydantic_core"} and line not in for_types and not _is_schema(parts):
-            yield f"line {line}: imports {head}; only document.py and files named after {', '.join(SCHEMA_NAMES)} may"
         elif name in {"importlib.import_module", "importlib"} and layer not in {"__init__", "cli", "render"}:
             yield f"line {line}: imports by name; only `cli`, `render` and the package itself may"
 
@@ -191,18 +185,6 @@ def _wrong_order(tree: ast.AST, parts: tuple[str, ...]) -> Iterator[str]:
         names = name.split(".")
         if names[:2] == ["provisioner", parts[0]] and order.index(names[2]) > order.index(parts[1]):
             yield f"line {line}: imports {name}, which comes later in READING_ORDER"
-
-
-def _lines_for_types(tree: ast.AST) -> set[int]:
-    """The lines under `if TYPE_CHECKING:`: a signature may speak of a model that its module never touches."""
-    blocks = [node for node in ast.walk(tree) if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
-    return {
-        node.lineno for block in blocks for statement in block.body for node in ast.walk(statement) if hasattr(node, "lineno")
-    }
-
-
-def _is_schema(parts: tuple[str, ...]) -> bool:
-    return parts == ("document",) or any(word in SCHEMA_NAMES for word in parts[-1].split("_"))
 
 
 def _wrong_functions(tree: ast.AST, parts: tuple[str, ...]) -> Iterator[str]:
@@ -261,9 +243,8 @@ def test_a_tree_that_keeps_the_rules_passes(tmp_path: Path) -> None:
         plant(
             tmp_path,
             errors="import dataclasses\n",
-            document="import ruamel.yaml\nimport pydantic\nfrom provisioner.errors import ProvisionError\n",
-            matrix__model="import pydantic\nfrom provisioner import __version__\nfrom provisioner.matrix import load\n",
-            matrix__check="if TYPE_CHECKING:\n    from pydantic import BaseModel\n",
+            document="import ruamel.yaml\nfrom provisioner.errors import ProvisionError\n",
+            matrix__model="from provisioner import __version__\nfrom provisioner.matrix import load\n",
             solve__search="import resolvelib\nfrom provisioner.index.model import File\n",
             cli__solve="import typer\nimport provisioner.validate.engine\nfrom importlib import import_module\n",
         )
@@ -298,14 +279,6 @@ def test_a_tree_that_keeps_the_rules_passes(tmp_path: Path) -> None:
         ("spec__load", "from .model import Spec\n", "spec/load.py: line 1: relative import; write the full path"),
         ("fleet__cover", "import docker.errors\n", "fleet/cover.py: line 1: imports docker; only `validate` may"),
         ("lock__download", "from requests import get\n", "lock/download.py: line 1: imports requests; only `index` may"),
-        (
-            "solve__search",
-            "from pydantic import BaseModel\n",
-            (
-                "solve/search.py: line 1: imports pydantic;"
-                " only document.py and files named after model, schema, report, measurement may"
-            ),
-        ),
         (
             "lock__file",
             "if TYPE_CHECKING:\n    from provisioner.cli.app import main\n",

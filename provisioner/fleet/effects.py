@@ -186,7 +186,7 @@ class _Block:
             self._shared.needs.add(((candidate.key.name, place), target.name, allowed))
             return
         for label, host in self._targets.items():
-            if self._guards.hold(rule.guards, host):
+            if self._guards.hold(rule.on, host):
                 self._locals[label].outer((candidate.key.name, place), target.name, allowed)
 
     def _allowed_here(self, local: Local, requirement: Requirement) -> frozenset[int]:
@@ -208,4 +208,4 @@ _OF_THE_REQUEST = frozenset({"platform", "accelerator", "runs", "build"})
 
 def _reads_host(rule: Rule) -> bool:
     """Whether a rule holds on some hosts of a pool and not on others."""
-    return any(guard.component not in _OF_THE_REQUEST for guard in rule.guards)
+    return any(guard.component not in _OF_THE_REQUEST for guard in rule.on)

@@ -38,7 +38,7 @@ class Explaining:
 
     def __init__(self, matrix: Matrix) -> None:
         self._matrix = matrix
-        self._guards = {rule.name: frozenset(guard.component for guard in rule.guards) for rule in matrix.rules}
+        self._guards = {rule.name: frozenset(guard.component for guard in rule.on) for rule in matrix.rules}
 
     def explain(self, request: Request, classes: Iterable[HostClass]) -> list[Unserved]:
         """One conflict for all classes that the same requests and rules stand against.

@@ -205,7 +205,7 @@ def _other_build(lock: Lock, locked: dict[str, LockedPackage], problem: Problem,
     label = f"{lock.stack.get(PYTORCH.name)}+{lock.stack.get('pytorch_build')}"
     build = next((one for one in problem.domains.get(PYTORCH, ()) if one.label == label), None)
     torch = locked.get(TORCH.name)
-    if torch is None or not isinstance(build, ReleaseCandidate) or build.build is None or build.build.is_compiled:
+    if torch is None or not isinstance(build, ReleaseCandidate) or build.build is None or build.build.compiled:
         return
     wanted = published_version(build)
     # A release that differs was said already.

@@ -135,7 +135,7 @@ class Judge:
         if found is not None or (key.component == "macos" and "+" not in value):
             return found
         component = self.matrix.components.get(key.component)
-        is_named = (component is not None and component.is_named) or value == ABSENT
+        is_named = (component is not None and component.named) or value == ABSENT
         return Candidate(key, Version.named(value) if is_named else Version.parse(value), value)
 
     def unmet(self, machine: Machine, facts: Mapping[str, str], software: Software) -> tuple[Requirement, ...]:
@@ -188,7 +188,7 @@ class Judge:
             return
         if request.runs == "container" and request.accelerator in COMPONENTS[TOOLKIT].accelerators:
             citations = self.matrix.citations
-            cited = Documents(tuple(str(citations[one]) for one in self._toolkit.sources if one in citations))
+            cited = Documents(tuple(str(citations[one]) for one in self._toolkit.source if one in citations))
             relation = Row("failure", TOOLKIT_MISSING)
             ground = Entails(name=TOOLKIT, subject=None, predicate=NoToolkit(), relation=relation, cited=cited)
             yield Requirement(Key(TOOLKIT, machine.label), Within(Range.parse(">=1")), ground)

@@ -120,7 +120,7 @@ class Problem(Struct, frozen=True, kw_only=True):
     def is_virtual(self, name: str) -> bool:
         """Whether the host provides a component, or it is no component at all."""
         component = self.matrix.components.get(name)
-        return component is None or component.is_virtual
+        return component is None or component.virtual
 
     def component_of(self, distribution: str) -> str:
         """The component a distribution is in this problem, "" for an ordinary one."""
@@ -194,7 +194,7 @@ class _Joiner:
         for name, component in self.matrix.components.items():
             if name not in {"gpu", "image"} and is_used(name, request) and is_shared(name, component, request):
                 self.domains.defer(Key(name), partial(candidates_of, component, request))
-        virtual = [name for name, component in self.matrix.components.items() if component.is_virtual]
+        virtual = [name for name, component in self.matrix.components.items() if component.virtual]
         self.domains.update(slot_domains(self.domains, slots_of(self.components, request.spec), [*virtual, *_NAMES]))
         if request.runs == "container" and "image" in self.matrix.order:
             self._image()
@@ -275,7 +275,7 @@ class _Joiner:
         test: Test = Within(Range())
         if name == "os":
             test = OfSystem((text,))
-        elif self.matrix.components[name].is_named or text.startswith("gfx"):
+        elif self.matrix.components[name].named or text.startswith("gfx"):
             test = Labelled(frozenset({text}))
         else:
             test = Within(Range.parse(text))

@@ -12,7 +12,7 @@ from provisioner.words.predicate import predicate_words
 if TYPE_CHECKING:
     from provisioner.grounds.requirement import Ground
 
-ABSENT = "none"
+from provisioner.components import ABSENT
 
 MEANING = {
     "end-of-life": "nothing past its end of life",

@@ -41,7 +41,7 @@ def matrix_of(seed: random.Random, *, is_cyclic: bool) -> Matrix:
         releases[name] = [
             Release(
                 version=Version.parse(version),
-                needs=small.needs(
+                requires=small.needs(
                     {
                         other: seed.sample(versions[other], seed.randint(1, len(versions[other])))
                         for other in others
@@ -51,7 +51,7 @@ def matrix_of(seed: random.Random, *, is_cyclic: bool) -> Matrix:
                 released=seed.choice(DAYS),
                 end_of_life=seed.choice(ENDS),
                 prerelease="beta" if seed.random() < 0.15 else "",
-                sources=("invented",),
+                source=("invented",),
             )
             for version in versions[name]
         ]
@@ -63,7 +63,7 @@ def matrix_of(seed: random.Random, *, is_cyclic: bool) -> Matrix:
 def _read_on(matrix: Matrix, day: str) -> Matrix:
     from msgspec.structs import replace
 
-    return replace(matrix, citations={"invented": Citation(key="invented", title="an invented table", read=day)})
+    return replace(matrix, citations={"invented": Citation(title="an invented table", read=day)})
 
 
 def policy_of(seed: random.Random, matrix: Matrix) -> dict[str, Any]:

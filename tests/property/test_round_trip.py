@@ -92,7 +92,7 @@ def _grown(system: System, seed: random.Random) -> dict[str, Component]:
     """The components of an image with newer releases, which need nothing, so that every one of them is wanted."""
     found = dict(system.matrix.components)
     for name, component in found.items():
-        if not component.is_virtual and seed.random() < 0.7:
+        if not component.virtual and seed.random() < 0.7:
             newer = small.release(str(len(component.releases) + 5), {})
             found[name] = replace(component, releases=(newer, *component.releases))
     return found

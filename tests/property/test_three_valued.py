@@ -20,20 +20,19 @@ from ruamel.yaml import YAML
 
 from provisioner.errors import ProvisionError
 from provisioner.host.facts import stated
-from provisioner.matrix.load import load_matrix
 from provisioner.solve.outcome.answer import answer
 from provisioner.solve.problem import join
 from provisioner.solve.search.resolve import decide
 from provisioner.solve.search.universe import Universe
 from tests import completions
 from tests.completions import Case
+from tests.shipped import shipped
 from tests.strategies import TIMES, System, chosen, examples, systems
 from tests.told import unverified
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from provisioner.matrix.model import Matrix
     from provisioner.request import Request
     from provisioner.solve.requirement import Candidate, Key
     from provisioner.solve.stack import Stack
@@ -43,11 +42,6 @@ pytestmark = pytest.mark.property
 TESTS = Path(__file__).parents[1]
 SAMPLE = 30
 """How many problems with a fact left out are completed in every way."""
-
-
-@cache
-def shipped() -> Matrix:
-    return load_matrix()
 
 
 @cache

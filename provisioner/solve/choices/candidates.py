@@ -46,14 +46,14 @@ def candidates_of(component: Component, request: Request, key: Key | None = None
             # Another accelerator is another request: it is neither chosen nor held against this one.
             if build.accelerator not in {"", accelerator}:
                 continue
-            if build.is_compiled and not (may_compile or _is_named(component, build, request)):
+            if build.compiled and not (may_compile or _is_named(component, build, request)):
                 continue
             version = Version.parse(f"{release.version}+{build.name}")
             label = str(version) if component.name in LABELLED_BUILDS else str(release.version)
             found.append(ReleaseCandidate(key, version, label, release, build))
     found = _of_own_platform(component, found, request.platform)
-    if not component.is_named:
-        is_oldest = request.spec.policy.strategy == "oldest" and not component.is_virtual
+    if not component.named:
+        is_oldest = request.spec.policy.strategy == "oldest" and not component.virtual
         found.sort(key=preference, reverse=True)
         if is_oldest:
             found.sort(key=lambda candidate: candidate.version)
@@ -108,7 +108,7 @@ def _may_compile(component: Component, request: Request) -> bool:
         return True
     accelerator = request.accelerator
     return not any(
-        not build.is_compiled and build.accelerator == accelerator and _serves(release, build, request.platform)
+        not build.compiled and build.accelerator == accelerator and _serves(release, build, request.platform)
         for release in component.releases
         for build in release.builds
     )
@@ -129,4 +129,4 @@ def preference(candidate: ReleaseCandidate) -> tuple[Version, bool, Version]:
     """Newest release first; of its builds the index default first (one index, what everybody tests), then newer CUDA, ROCm."""
     release, build = candidate.release, candidate.build
     number = _NUMBER.search(build.name) if build is not None else None
-    return release.version, build is not None and build.is_default, Version.parse(number[0] if number else "0")
+    return release.version, build is not None and build.default, Version.parse(number[0] if number else "0")

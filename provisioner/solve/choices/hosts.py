@@ -84,7 +84,7 @@ class HostSide:
         """Components whose keys belong to hosts: what a host provides, unless a container image does."""
         for name, component in self._matrix.components.items():
             source = FACTS.get(name)
-            is_of_host = component.is_virtual or (source is not None and source.is_build_tool)
+            is_of_host = component.virtual or (source is not None and source.is_build_tool)
             if is_of_host and name != "gpu" and not is_shared(name, component, self._request):
                 yield name
 
@@ -174,7 +174,7 @@ def is_shared(name: str, component: Component, request: Request) -> bool:
     """Whether all hosts share one choice of a component: whatever an image or an installer brings."""
     source = FACTS.get(name)
     if source is None:
-        return not component.is_virtual
+        return not component.virtual
     return request.runs == "container" and not source.binds("container")
 
 
@@ -182,7 +182,7 @@ def _partners(matrix: Matrix) -> dict[str, list[str]]:
     """Components that must be of the very version of one another: what one host states of one may be chosen for the other."""
     found: dict[str, list[str]] = {}
     for rule in matrix.rules:
-        for need in rule.needs:
+        for need in rule.require:
             if need.is_same:
                 found.setdefault(need.component, []).append(rule.when.component)
                 found.setdefault(rule.when.component, []).append(need.component)
@@ -193,7 +193,7 @@ def _with(candidates: tuple[Candidate, ...], component: Component, key: Key, val
     """The candidates with one a host states among them, which may be one no row of the matrix is about."""
     if any(_is_stated(component.name, candidate, value) for candidate in candidates):
         return candidates
-    version = Version.named(value) if component.is_named or value == ABSENT else Version.parse(value)
+    version = Version.named(value) if component.named or value == ABSENT else Version.parse(value)
     rows = (release_of(one) for one in candidates if component.name == "os" and is_of_system(value, [one.label]))
     release = next((one for one in rows if one is not None), None)
     place = next((i for i, other in enumerate(candidates) if other.version <= version), len(candidates))

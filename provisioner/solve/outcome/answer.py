@@ -187,8 +187,8 @@ def _host_requirements(rules: list[Requirement], problem: Problem) -> dict[str, 
     found: dict[str, dict[str, set[str]]] = {}
     for requirement in rules:
         component, subject = requirement.key.component, requirement.ground.component
-        is_of_host = subject == "image" or (subject in components and components[subject].is_virtual)
-        if is_of_host or component not in components or not components[component].is_virtual:
+        is_of_host = subject == "image" or (subject in components and components[subject].virtual)
+        if is_of_host or component not in components or not components[component].virtual:
             continue
         if component == "driver":
             text = _driver_range(requirement)

@@ -26,9 +26,9 @@ def environment(universe: Universe, pins: Mapping[Key, Candidate]) -> dict[str, 
     found: dict[str, str] = {}
     for row in problem.matrix.variables:
         if _applies(row, universe, pins):
-            found.update(row.variables)
+            found.update(row.set)
     for override in overrides(universe, pins):
-        found.update(override.variables)
+        found.update(override.set)
     return dict(sorted((found | kept_gate(universe, pins)).items()))
 
 
@@ -43,7 +43,7 @@ def overrides(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Gfx
 def _applies(row: Variables, universe: Universe, pins: Mapping[Key, Candidate]) -> bool:
     """Whether something chosen is in the row's range on a host where its guards hold."""
     hosts = universe.problem.request.hosts or (NOBODY,)
-    held = {target.label for target in hosts if universe.problem.needs.guards.hold(row.guards, target)}
+    held = {target.label for target in hosts if universe.problem.needs.guards.hold(row.on, target)}
     return bool(held) and any(
         key.component == row.when.component and (not key.scope or key.scope in held) and row.when.allows(candidate.version)
         for key, candidate in pins.items()

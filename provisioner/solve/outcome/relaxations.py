@@ -151,7 +151,7 @@ def _patched(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Patc
 
 
 def _cited(citations: Mapping[str, Citation], rows: tuple[PatchedKernels, ...]) -> Documents:
-    keys = dict.fromkeys(key for row in rows for key in row.sources)
+    keys = dict.fromkeys(key for row in rows for key in row.source)
     return Documents(tuple(str(citations[key]) for key in keys if key in citations))
 
 
@@ -193,7 +193,7 @@ def _compiled(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Fro
     for name in FRAMEWORKS:
         candidate = pins.get(Key(name))
         build = build_of(candidate)
-        if candidate is not None and build is not None and build.is_compiled:
+        if candidate is not None and build is not None and build.compiled:
             place = place_of(universe.problem.matrix, candidate)
             yield FromSource(component=name, subject=Subject(name, candidate.label), source=place)
 

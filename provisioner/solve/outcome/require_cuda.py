@@ -66,7 +66,7 @@ class _Gate:
         self._problem = problem
         self._matrix = problem.matrix
         self._request = problem.request
-        virtual = {name for name, component in self._matrix.components.items() if component.is_virtual}
+        virtual = {name for name, component in self._matrix.components.items() if component.virtual}
         named = (one for one in pins.values() if one.key.component in self._matrix.components)
         releases = (one for one in named if isinstance(one, ReleaseCandidate))
         self._parts = [one for one in releases if one.key.component not in virtual]
@@ -101,16 +101,16 @@ class _Gate:
     def _all_demands(self) -> Iterator[_Demand]:
         static = Guards(self._matrix, self._request)
         for part in self._parts:
-            for need in (*part.release.needs, *(part.build.needs if part.build is not None else ())):
+            for need in (*part.release.requires, *(part.build.requires if part.build is not None else ())):
                 if need.component in {"gpu", "driver"}:
                     yield _Demand((), need)
             for rule in self._matrix.rules:
-                wanted = [need for need in rule.needs if need.component in {"gpu", "driver"} and not need.is_same]
+                wanted = [need for need in rule.require if need.component in {"gpu", "driver"} and not need.is_same]
                 if not wanted or rule.when.component != part.key.component or not rule.when.allows(part.version):
                     continue
-                own = tuple(guard for guard in rule.guards if guard.component in {"gpu", "driver"})
+                own = tuple(guard for guard in rule.on if guard.component in {"gpu", "driver"})
                 # A guard on anything else a host might state is nothing a gate can see.
-                if static.hold([guard for guard in rule.guards if guard not in own], _NOBODY):
+                if static.hold([guard for guard in rule.on if guard not in own], _NOBODY):
                     yield from (_Demand(own, need) for need in wanted)
 
     def _points(self) -> Iterator[Capability]:
@@ -135,7 +135,7 @@ class _Gate:
                 compiles_for(one, device) for one in _targets(build.ptx or ())
             ):
                 return None
-            cuda = next((need.range for need in build.needs if need.component == "cuda"), None)
+            cuda = next((need.range for need in build.requires if need.component == "cuda"), None)
             levels.extend(clause.version for clause in (cuda.clauses[:1] if cuda else ()))
         return tuple(sorted(set(levels)))
 

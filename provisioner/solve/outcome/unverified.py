@@ -114,7 +114,7 @@ def _compiled(pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
     for name in FRAMEWORKS:
         candidate = pins.get(Key(name))
         build = build_of(candidate)
-        if candidate is not None and build is not None and build.is_compiled:
+        if candidate is not None and build is not None and build.compiled:
             part = "pytorch_build" if name == "pytorch" else name
             yield FromSource(part=part, subject=Subject(name, candidate.label))
 
@@ -125,7 +125,7 @@ def _overridden(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[D
         yield UnsupportedOverride(
             devices=tuple(gfx for gfx in row.gfx if gfx in devices),
             runs_as=row.runs_as,
-            settings=tuple(row.variables),
+            settings=tuple(sorted(row.set.items())),
             because=row.because,
         )
 
@@ -244,7 +244,7 @@ def _limited(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Doub
         if SpecifierSet(row.specifier).contains(chosen.pep440, prereleases=True):
             continue
         for target in problem.request.hosts or (NOBODY,):
-            undecided = problem.needs.guards.open(row.guards, target)
+            undecided = problem.needs.guards.open(row.on, target)
             if undecided and _may_hold(undecided, target.label, universe, pins):
                 fact = undecided[0].component
                 reason = Undecided(table="limit", name=row.name, because=row.because)
@@ -280,7 +280,7 @@ def _flavours(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Dou
     that the driver's release does not have at all, as an unguarded rule says, cannot be what runs.
     """
     rules = universe.problem.matrix.rules
-    never = {Row("rule", rule.name) for rule in rules if rule.when.component == "driver" and not rule.guards}
+    never = {Row("rule", rule.name) for rule in rules if rule.when.component == "driver" and not rule.on}
     for target in universe.problem.request.hosts:
         driver = pins.get(Key("driver", target.label))
         if driver is None or target.host.driver is None or target.host.driver.module is not None:

@@ -40,8 +40,7 @@ if TYPE_CHECKING:
 
     from provisioner.grounds.predicate import Predicate
     from provisioner.index.model import PackageRelease
-    from provisioner.matrix.model import Build, Matrix
-    from provisioner.matrix.model_distributions import Distribution, DistributionLimit, ImpliedNeed
+    from provisioner.matrix.model import Build, Distribution, DistributionLimit, ImpliedNeed, Matrix
     from provisioner.matrix.need import Need
     from provisioner.solve.problem import Problem
 
@@ -209,13 +208,13 @@ class DistributionFacts:
 
     def _implied(self, candidate: Candidate, release: PackageRelease, known: Distribution) -> Iterator[Requirement]:
         served_by = VARIANT_INDEX if self._is_of_variant(release) else DEFAULT
-        for row in known.implied:
+        for row in known.implies:
             if row.served_by in {"", served_by} and SpecifierSet(row.versions).contains(release.version, prereleases=True):
                 place = self._place(f"distribution:{known.name} {row.versions}")
-                for need in row.needs:
+                for need in row.require:
                     keys = self._glibc if need.component == "glibc" else (Key(need.component),)
                     yield from (_need(candidate, row, need, place=place, key=key) for key in keys)
-                yield from (_package(candidate, row, needed, place=place) for needed in row.packages)
+                yield from (_package(candidate, row, needed, place=place) for needed in row.packages.items())
                 if row.cxx11_abi is not None and served_by == DEFAULT and _has_one_abi(release):
                     yield self._of_its_abi(candidate, row, place=place)
                 yield from own_cuda_needs(self._problem, candidate, row, place=place)
@@ -271,7 +270,7 @@ def _entails(candidate: Candidate, predicate: Predicate, relation: Relation | Ro
 def _holds(problem: Problem, row: DistributionLimit) -> bool:
     """Whether a limit is about PyTorch and binds on some host of the target."""
     hosts = problem.request.hosts or (NOBODY,)
-    return row.when.component == PYTORCH.name and any(problem.needs.guards.hold(row.guards, target) for target in hosts)
+    return row.when.component == PYTORCH.name and any(problem.needs.guards.hold(row.on, target) for target in hosts)
 
 
 def _limit(problem: Problem, row: DistributionLimit) -> _Limit:

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from provisioner.grounds.predicate import Predicate
-    from provisioner.matrix.model import Matrix, Release
-    from provisioner.matrix.model_distributions import ImpliedNeed
+    from provisioner.matrix.model import ImpliedNeed, Matrix, Release
     from provisioner.matrix.need import Need
     from provisioner.solve.problem import Problem
 
@@ -55,7 +54,7 @@ def brought(matrix: Matrix, pins: Mapping[Key, Candidate]) -> Iterator[tuple[Can
     """Every chosen distribution that brings a CUDA, with what it brings."""
     for distribution in matrix.distributions:
         chosen = pins.get(Key(distribution.name, PACKAGE))
-        for row in distribution.implied if chosen is not None else ():
+        for row in distribution.implies if chosen is not None else ():
             if chosen is not None and row.brings and _specifier(row.versions).contains(chosen.pep440, prereleases=True):
                 yield from ((chosen, need) for need in row.brings)
 

@@ -225,7 +225,7 @@ class PackageWorld:
         """Return the requirement by which a build of another framework is installed, such as `jax[cuda12]`, at its release."""
         release, build = candidate.release, candidate.build
         name = candidate.key.component
-        if build is not None and build.is_compiled:
+        if build is not None and build.compiled:
             return _unpublished(candidate)
         wanted = install_requirement(name, str(release.version), build)
         extras = f"[{','.join(sorted(wanted.extras))}]" if wanted.extras else ""
@@ -238,7 +238,7 @@ class PackageWorld:
         """Return the requirement of the wheel that a PyTorch build is installed from."""
         build = candidate.build
         assert build is not None, "every release of PyTorch has builds"
-        if build.is_compiled:
+        if build.compiled:
             return _unpublished(candidate)
         ground = _entails(candidate, InstalledFromWheel(), Relation(PYTORCH.name, "its wheel"), Index(build.index))
         return Requirement(TORCH, Labelled(frozenset({candidate.label})), ground)

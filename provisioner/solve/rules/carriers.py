@@ -48,7 +48,7 @@ def unlisted(key: Key, listed: Iterable[Candidate], carrier: Candidate) -> Relea
     like = next((build for one in listed if (build := build_of(one)) is not None and build.name == named), None)
     release, build = Release(version=Version.parse(number)), None
     if like is not None:
-        build = Build(name=named, needs=tuple(need for need in like.needs if need.component == CUDA))
+        build = Build(name=named, requires=tuple(need for need in like.requires if need.component == CUDA))
     return ReleaseCandidate(key, Version.parse(f"{number}+{named}") if build else release.version, number, release, build)
 
 
@@ -102,6 +102,6 @@ def _carrier(component: str, build: Build | None) -> str:
     names = CARRIED[component]
     if len(names) == 1:
         return names[0]
-    cuda = next((need.range for need in (build.needs if build is not None else ()) if need.component == CUDA), None)
+    cuda = next((need.range for need in (build.requires if build is not None else ()) if need.component == CUDA), None)
     major = cuda.clauses[0].version.release[0] if cuda is not None and cuda.clauses else ""
     return next((name for name in names if name.endswith(f"-cu{major}")), "")

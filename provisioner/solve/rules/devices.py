@@ -82,7 +82,7 @@ class Devices:
 
         Source: CUDA Compatibility guide, "Minor Version Compatibility", limitation on PTX.
         """
-        cuda = next((need.range for need in build.needs if need.component == "cuda"), None)
+        cuda = next((need.range for need in build.requires if need.component == "cuda"), None)
         if "ptx-jit" not in self._request.allowed or cuda is None or not cuda.clauses or self._request.system != "linux":
             return
         component = candidate.key.component
@@ -106,7 +106,7 @@ class Devices:
 
 def _works_with(row: GfxOverride, build: Build) -> bool:
     """Whether an override works with the ROCm a build is made for."""
-    runtime = next((need.range for need in build.needs if need.component == "rocm"), None)
+    runtime = next((need.range for need in build.requires if need.component == "rocm"), None)
     if runtime is None or not runtime.clauses:
         return not row.when
     return all(need.allows(runtime.clauses[0].version) for need in row.when)

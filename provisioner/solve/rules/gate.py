@@ -108,7 +108,7 @@ class ImageGate:
         """Return where the requirement of a base is written: the spec's line, or what the matrix cites."""
         if self._request.spec.image.require is not None:
             return self._request.place("image.require")
-        cited = tuple(str(self._matrix.citations[source]) for source in image.sources if source in self._matrix.citations)
+        cited = tuple(str(self._matrix.citations[source]) for source in image.source if source in self._matrix.citations)
         return Documents(cited) if cited else Place("matrices/images.yaml")
 
     def judgements(self, image: ImageFacts, drivers: Mapping[str, str]) -> Iterator[tuple[TargetHost, Judgement]]:

@@ -39,7 +39,7 @@ def override_for(
         return ()
     rows = tuple(overrides)
     for first in rows:
-        same = [row for row in rows if row.variables == first.variables and row.runs_as == first.runs_as]
+        same = [row for row in rows if row.set == first.set and row.runs_as == first.runs_as]
         passing = {gfx for row in same for gfx in row.gfx}
         if runs_on(targets, first.runs_as) and all(device in passing or device == first.runs_as for device in devices):
             return tuple(row for row in same if set(row.gfx) & set(left))

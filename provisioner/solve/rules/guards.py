@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from provisioner.components import ABSENT
 from provisioner.host.facts import stated
-from provisioner.matrix.guards import NAMED_GUARDS
+from provisioner.matrix.need import NAMED_GUARDS
 from provisioner.solve.requirement import is_of_system
 from provisioner.solve.rules.facts import has_driver_of_some_version, interpreter, virtualizations
 from provisioner.versions import Version
@@ -109,7 +109,7 @@ class Guards:
             return is_of_system(value, [str(name) for name in guard.one_of])
         component = self._matrix.components.get(guard.component)
         is_named = guard.component in NAMED_GUARDS or value == ABSENT or value.startswith("gfx")
-        if is_named or (component is not None and component.is_named):
+        if is_named or (component is not None and component.named):
             return Version.named(value) in guard.one_of
         return guard.allows(Version.parse(value))
 

@@ -39,7 +39,7 @@ def image_candidates(matrix: Matrix, request: Request, key: Key) -> tuple[tuple[
     if kind is not None:
         return (), ()
     given = request.spec.image
-    foreign = ImageFacts(reference=base, glibc="", cuda=given.cuda or "", require_cuda=given.require or "")
+    foreign = ImageFacts(reference=base, kind="", glibc="", cuda=given.cuda or "", require_cuda=given.require or "")
     return (_candidate(foreign, key),), (UnknownImage(reference=base),)
 
 
@@ -62,6 +62,6 @@ def _candidate(image: ImageFacts, key: Key) -> Candidate:
     python = image.python or image.apt_python
     if python:
         needs.append(Need(component="python", range=Range(), one_of=(Version.parse(python),)))
-    release = Release(version=Version.named(image.reference), needs=tuple(needs), sources=image.sources)
+    release = Release(version=Version.named(image.reference), requires=tuple(needs), source=image.source)
     build = Build(name=image.reference, platforms=image.platforms)
     return ImageCandidate(key, Version.named(image.reference), image.reference, release, build, image=image)

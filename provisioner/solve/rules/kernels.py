@@ -39,7 +39,7 @@ class KernelSupport:
             (
                 (release.version, need.range)
                 for release in (driver.releases if driver else ())
-                for need in release.needs
+                for need in release.requires
                 if need.component == "kernel" and any(clause.operator in {"<", "<="} for clause in need.range.clauses)
             ),
             key=lambda row: row[0],

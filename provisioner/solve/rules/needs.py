@@ -104,13 +104,13 @@ class Needs:
             return
         release, build = release_of(candidate), build_of(candidate)
         if release is not None and not self._is_virtual(candidate.key.component):
-            for need in (*release.needs, *(build.needs if build is not None else ())):
+            for need in (*release.requires, *(build.requires if build is not None else ())):
                 if need.component not in COMPILERS - {"xcode"}:  # macOS has no other compiler
                     needed_by = NeededBy(needs=need.component, bound=bound_of(need), subject=subject_of(candidate))
                     yield from self._open(candidate, need, self._hosts, needed_by)
         for rule in self._falling_under(candidate):
             hosts = self._where(candidate.key, rule)
-            for need in rule.needs:
+            for need in rule.require:
                 needed_by = NeededBy(needs=need.component, bound=bound_of(need), rule=rule.name)
                 yield from self._open(candidate, need, hosts, needed_by)
             yield from self._undecided(candidate, rule)
@@ -127,7 +127,7 @@ class Needs:
             yield from self._declared(candidate, self._toolchain.needs(candidate, release))
             yield from self._platform(candidate, release.platforms)
         if build is not None:
-            yield from self._declared(candidate, build.needs)
+            yield from self._declared(candidate, build.requires)
             yield from self._platform(candidate, build.platforms)
             yield from self.devices.of(candidate, build, self._place(candidate))
         if isinstance(candidate, ImageCandidate):
@@ -158,7 +158,7 @@ class Needs:
         found = self._held.get((rule.name, subject.scope))
         if found is None:  # whatever the candidate is; of many hosts this is asked for each of hundreds of candidates
             hosts = self._of(subject).items()
-            found = {label: target for label, target in hosts if self.guards.hold(rule.guards, target)}
+            found = {label: target for label, target in hosts if self.guards.hold(rule.on, target)}
             self._held[rule.name, subject.scope] = found
         return found
 
@@ -171,7 +171,7 @@ class Needs:
     def _by_rule(self, candidate: Candidate, rule: Rule) -> Iterator[Requirement]:
         hosts = self._where(candidate.key, rule)
         chosen = self._on_a_choice(candidate.key, rule)
-        for need in rule.needs:
+        for need in rule.require:
             for key in self._reach(candidate.key, need.component):
                 if hosts and (not key.scope or key.scope in hosts):
                     yield self._required(candidate, rule, need, key)
@@ -185,7 +185,7 @@ class Needs:
         if found is None:
             found = {}
             for label, target in self._of(subject).items():
-                undecided = self.guards.open(rule.guards, target)
+                undecided = self.guards.open(rule.on, target)
                 if len(undecided) == 1 and is_chosen(undecided[0].component, self._request):
                     found[Key(undecided[0].component, label)] = undecided[0]
             self._on_choices[rule.name, subject.scope] = found
@@ -193,7 +193,7 @@ class Needs:
 
     def _required(self, candidate: Candidate, rule: Rule, need: Need, key: Key) -> Requirement:
         position = self._matrix.positions.get(f"rule:{rule.name}", "")
-        place = Place.parse(position) if position else cited(self._matrix, rule.sources)
+        place = Place.parse(position) if position else cited(self._matrix, rule.source)
         predicate = NeedsComponent(need.component, (bound_of(need),), rule.because)
         ground = _entails(candidate, predicate, Row("rule", rule.name), MatrixRow("rule", rule.name, place))
         return Requirement(key, _test(need, candidate), ground)
@@ -212,13 +212,13 @@ class Needs:
     def _undecided(self, candidate: Candidate, rule: Rule) -> Iterator[Open]:
         """Yield rules that would bind if a host stated a fact of their guards; whether that matters depends on the answer."""
         for label, target in self._of(candidate.key).items():
-            guards = self.guards.open(rule.guards, target)
+            guards = self.guards.open(rule.on, target)
             if not guards or not all(binds(one.component, self._request) for one in guards):
                 continue
             fact = next((one.component for one in guards if not is_chosen(one.component, self._request)), guards[0].component)
             reason = Undecided(table="rule", name=rule.name, because=rule.because)
             doubt = Unstated(fact=fact, host=label, profile_key=profile_key(fact, target.host), reason=reason)
-            for need in rule.needs:
+            for need in rule.require:
                 keys = [key for key in self._reach(candidate.key, need.component) if key.scope in {"", label}]
                 for key in keys:
                     yield Open(doubt, self._required(candidate, rule, need, key), guards=guards)
@@ -293,7 +293,7 @@ class Needs:
 
     def _is_virtual(self, component: str) -> bool:
         found = self._matrix.components.get(component)
-        return found is not None and found.is_virtual
+        return found is not None and found.virtual
 
     def _place(self, candidate: Candidate) -> Place:
         return place_of(self._matrix, candidate)

@@ -280,7 +280,7 @@ def _rank_of_brought(candidate: Candidate, request: Request) -> tuple[bool, bool
 
 
 def _fixed(release: Release, build: Build | None) -> Iterator[tuple[str, Version]]:
-    for need in (*release.needs, *(build.needs if build is not None else ())):
+    for need in (*release.requires, *(build.requires if build is not None else ())):
         versions = need.one_of or tuple(one.version for one in need.range.clauses if one.operator in {"==", "==="})
         if len(versions) == 1:
             yield resolved(need.component), versions[0]

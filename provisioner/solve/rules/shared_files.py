@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
     from provisioner.grounds.relaxation import Relaxation
     from provisioner.grounds.requirement import Ground
-    from provisioner.matrix.model import Matrix
-    from provisioner.matrix.model_distributions import SharedFile
+    from provisioner.matrix.model import Matrix, SharedFile
     from provisioner.request import Request
 
 FORBIDDEN = "shared-files"
@@ -62,12 +61,12 @@ def shared_file_domains(matrix: Matrix, request: Request) -> Iterator[tuple[Key,
 
 def _binding(matrix: Matrix, request: Request) -> Iterator[SharedFile]:
     is_forbidden = FORBIDDEN in request.spec.policy.forbid
-    return (row for row in matrix.shared_files if row.is_refused or is_forbidden)
+    return (row for row in matrix.shared_files if row.refused or is_forbidden)
 
 
 def _places(row: SharedFile) -> tuple[Candidate, ...]:
     names = [owner.distribution for owner in row.owners]
-    labels = names if row.is_refused else [*names, SEVERAL]
+    labels = names if row.refused else [*names, SEVERAL]
     return tuple(Candidate(key_of(row), Version.named(label), label) for label in labels)
 
 
@@ -124,7 +123,7 @@ def runtime_needs(matrix: Matrix, candidate: Candidate) -> Iterator[Requirement]
     major = candidate.version.release[0] if candidate.version.release else 0
     for row in matrix.shared_files if major >= WHEELS_SINCE else ():
         owner = next((one for one in row.owners if one.distribution == f"nvidia-{row.name}-cu{major}"), None)
-        if row.name in OF_EVERY_FRAMEWORK and owner is not None and row.is_refused:
+        if row.name in OF_EVERY_FRAMEWORK and owner is not None and row.refused:
             ground = Entails(
                 name="cuda",
                 subject=Subject("cuda", candidate.label),
@@ -145,7 +144,7 @@ def _takes(row: SharedFile, name: str, label: str, *, positions: Mapping[str, st
         # The reason is told once, with the place, and not of each owner.
         cited=Hazard(place_of(row, positions), row.because),
     )
-    return Requirement(key_of(row), Labelled(frozenset({name} if row.is_refused else {name, SEVERAL})), ground)
+    return Requirement(key_of(row), Labelled(frozenset({name} if row.refused else {name, SEVERAL})), ground)
 
 
 def place_of(row: SharedFile, positions: Mapping[str, str]) -> Place:
@@ -156,7 +155,7 @@ def place_of(row: SharedFile, positions: Mapping[str, str]) -> Place:
 def shared_file_relaxations(matrix: Matrix, pins: Mapping[Key, Candidate]) -> Iterator[Relaxation]:
     """Files that several chosen distributions write and that no row refuses."""
     for row in matrix.shared_files:
-        if row.is_refused:
+        if row.refused:
             continue
         chosen = [
             candidate

@@ -149,7 +149,7 @@ class Standing:
         image = _image(candidate)
         if image is not None:
             return Documents(
-                tuple(str(self._matrix.citations[key]) for key in image.sources[-1:] if key in self._matrix.citations)
+                tuple(str(self._matrix.citations[key]) for key in image.source[-1:] if key in self._matrix.citations)
             )
         name = candidate.key.component
         release = self._release(candidate)

@@ -39,14 +39,14 @@ class Toolchain:
         only, and one that is chosen the same minor.
         """
         if candidate.key.component != "nvcc":
-            return release.needs
+            return release.requires
         major, minor = (*candidate.version.release, 0)[:2]
         request = self._request
         is_given = "nvcc" in request.spec.requires or (
             request.runs == "host" and any(target.host.nvcc for target in request.hosts)
         )
         cuda = f"=={major}.*" if is_given else f"=={major}.{minor}.*"
-        others = tuple(need for need in release.needs if need.component != "cuda")
+        others = tuple(need for need in release.requires if need.component != "cuda")
         return (Need(component="cuda", range=Range.parse(cuda)), *others)
 
     def targets(self, candidate: Candidate, build: Build, place: Place) -> Iterator[Requirement]:

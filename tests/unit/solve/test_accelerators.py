@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from provisioner.solve.stack import Stack
 
 ORDER = ("pytorch", "cuda", "rocm", "cuda_driver", "webdriver", "amdgpu", "driver", "driver_module", "kernel", "macos", "gpu")
-HSA = (("HSA_OVERRIDE_GFX_VERSION", "10.3.0"),)
+HSA = {"HSA_OVERRIDE_GFX_VERSION": "10.3.0"}
 LINUX, MAC, ARM = "linux/amd64", "macos/x86_64", "macos/arm64"
 ROCM = {"accelerator": "rocm", "sass": None, "ptx": None, "gfx": ("gfx1030", "gfx942")}
 MATRIX = small.matrix(
@@ -52,7 +52,7 @@ MATRIX = small.matrix(
                 "1.4.0",
                 {},
                 builds=(
-                    small.build("cu101", {"cuda": "==10.1.*"}, platforms=(MAC,), sass=("sm_61",), is_compiled=True),
+                    small.build("cu101", {"cuda": "==10.1.*"}, platforms=(MAC,), sass=("sm_61",), compiled=True),
                     small.build("cpu", {}, accelerator="cpu", platforms=(MAC,), sass=None),
                 ),
             ),
@@ -65,15 +65,16 @@ MATRIX = small.matrix(
         "driver_module": small.names("open"),
     },
     gpus=tuple(
-        Gpu(name=gfx, compute_capability="", gfx=gfx, kind="radeon") for gfx in ("gfx942", "gfx1030", "gfx1031", "gfx1100")
+        Gpu(name=gfx, architecture="", compute_capability="", gfx=gfx, kind="radeon")
+        for gfx in ("gfx942", "gfx1030", "gfx1031", "gfx1100")
     ),
-    overrides=(GfxOverride(name="rdna-2", gfx=("gfx1031",), runs_as="gfx1030", variables=HSA, because="one instruction set"),),
+    overrides=(GfxOverride(name="rdna-2", gfx=("gfx1031",), runs_as="gfx1030", set=HSA, because="one instruction set"),),
     variables=(
         Variables(
             name="cuda-home",
             when=small.need("cuda", "*"),
-            guards=small.rule("r", {"cuda": "*"}, {"cuda": "*"}, on={"platform": MAC}).guards,
-            variables=(("DYLD_LIBRARY_PATH", "/usr/local/cuda/lib"), ("CUDA_HOME", "/usr/local/cuda")),
+            on=small.rule("r", {"cuda": "*"}, {"cuda": "*"}, on={"platform": MAC}).on,
+            set={"DYLD_LIBRARY_PATH": "/usr/local/cuda/lib", "CUDA_HOME": "/usr/local/cuda"},
             because="nothing else finds it",
         ),
     ),
@@ -167,8 +168,8 @@ def test_where_binaries_are_published_a_build_nobody_publishes_is_for_those_who_
         {},
         releases={
             "pytorch": (
-                small.release("2.0", {}, builds=(small.build("own", {}, is_compiled=True), small.build("cu1", {}))),
-                small.release("2.1", {}, builds=(small.build("own", {}, is_compiled=True),)),
+                small.release("2.0", {}, builds=(small.build("own", {}, compiled=True), small.build("cu1", {}))),
+                small.release("2.1", {}, builds=(small.build("own", {}, compiled=True),)),
             )
         },
     )

@@ -6,17 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provisioner.matrix.load import load_matrix
 from provisioner.solve.choices.candidates import LABELLED_BUILDS, candidates_of
 from tests import small
 
 if TYPE_CHECKING:
     from provisioner.matrix.model import Matrix
-
-
-@pytest.fixture(scope="module")
-def matrix() -> Matrix:
-    return load_matrix()
 
 
 @pytest.mark.parametrize("platform", ["linux/amd64", "linux/arm64", "macos/x86_64", "macos/arm64"])

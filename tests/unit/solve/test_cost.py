@@ -7,9 +7,9 @@ from itertools import pairwise
 import pytest
 
 from provisioner.components import COMPONENTS, Supplier
-from provisioner.matrix.cache import cached_matrix
 from provisioner.solve.explain.cost import cost_of, rank
 from provisioner.solve.rules.facts import FACTS
+from tests.shipped import shipped
 
 STAIRS = ("build", "pytorch", "python", "cuda", "policy", "image", "driver", "kernel", "os", "gpu")
 
@@ -25,7 +25,7 @@ def test_what_is_no_component_is_a_package() -> None:
 
 def test_every_fact_that_a_conflict_may_name_has_a_cost() -> None:
     costly = {row.name for row in COMPONENTS.values() if row.effort is not None}
-    known = cached_matrix(None).components.keys()
+    known = shipped().components.keys()
     assert {name for name, row in FACTS.items() if row.key and name in known} <= costly
     of_no_matrix = {row.name for row in COMPONENTS.values() if row.supplier is Supplier.SPEC} | {"package"}
     assert costly - of_no_matrix <= known

@@ -8,8 +8,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version as PackageVersion
 
 from provisioner.index.model import IndexFile, PackageRelease
-from provisioner.matrix.model import Release
-from provisioner.matrix.model_distributions import Distribution, ImpliedNeed
+from provisioner.matrix.model import Distribution, ImpliedNeed, Release
 from provisioner.solve.problem import Problem, join
 from provisioner.solve.python.distributions import DistributionFacts, has_abi
 from provisioner.solve.requirement import PACKAGE, PYTORCH, FileCandidate, Key, Requirement
@@ -25,13 +24,13 @@ LINUX = "codec-{}-cp311-cp311-manylinux_2_28_x86_64.whl"
 def problem() -> Problem:
     """A release with builds of both ABIs, and one whose ABI nobody knows."""
     builds = (
-        small.build("cu124", {}, is_default=True, cxx11_abi=False),
+        small.build("cu124", {}, default=True, cxx11_abi=False),
         small.build("cu126", {}, index="pytorch-cu126", local="cu126", cxx11_abi=True),
         small.build("cu118", {}, index="pytorch-cu118", local="cu118"),
     )
-    release = Release(version=Version.parse("2.6.0"), builds=builds, sources=("invented",))
+    release = Release(version=Version.parse("2.6.0"), builds=builds, source=("invented",))
     matrix = small.matrix(("pytorch", "gpu"), {"gpu": {"7.0": {}}}, releases={"pytorch": (release,)})
-    known = (Distribution(name="codec", implied=(OLD, NEW)),)
+    known = (Distribution(name="codec", implies=(OLD, NEW)),)
     return join(replace(matrix, distributions=known), small.request({"pytorch": "==2.6.0"}, packages=["codec"]))
 
 

@@ -173,7 +173,7 @@ def test_one_framework_alone_shares_the_stacks_cuda() -> None:
 
 
 def test_a_build_nobody_publishes_cannot_be_locked_and_says_why() -> None:
-    own = small.build("own", {}, is_compiled=True)
+    own = small.build("own", {}, compiled=True)
     matrix = small.matrix(
         ("pytorch", "python"), {"python": {"3.12": {}}}, releases={"pytorch": (small.release("2.11", {}, builds=(own,)),)}
     )

@@ -33,7 +33,7 @@ IMAGES = (
         cuda="12.6.3",
         kind="cuda-runtime",
         require_cuda=OFFICIAL,
-        sources=("invented",),
+        source=("invented",),
     ),
 )
 
@@ -50,8 +50,8 @@ def gated() -> Matrix:
             "cuda": (small.cuda("12.6.3", "525.60.13", "560.35.05"),),
         },
         gpus=(
-            Gpu(name="GeForce Card", compute_capability="7.5", kind="geforce"),
-            Gpu(name="Tesla T4", compute_capability="7.5", kind="datacenter"),
+            Gpu(name="GeForce Card", architecture="", compute_capability="7.5", kind="geforce"),
+            Gpu(name="Tesla T4", architecture="", compute_capability="7.5", kind="datacenter"),
         ),
         images=IMAGES,
     )

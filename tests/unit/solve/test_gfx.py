@@ -11,7 +11,7 @@ RDNA2 = GfxOverride(
     name="rdna-2",
     gfx=("gfx1031", "gfx1032"),
     runs_as="gfx1030",
-    variables=(("HSA_OVERRIDE_GFX_VERSION", "10.3.0"),),
+    set={"HSA_OVERRIDE_GFX_VERSION": "10.3.0"},
     because="one instruction set",
 )
 

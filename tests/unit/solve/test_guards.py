@@ -14,16 +14,16 @@ MATRIX = small.matrix(
     ("driver", "kernel", "os", "secure_boot", "gpu", "python_arch"),
     {},
     gpus=(
-        Gpu(name="T4", compute_capability="7.5", kind="datacenter"),
-        Gpu(name="RTX 4090", compute_capability="8.9", kind="geforce"),
-        Gpu(name="RX 6700", compute_capability="", gfx="gfx1031", kind="radeon"),
+        Gpu(name="T4", architecture="", compute_capability="7.5", kind="datacenter"),
+        Gpu(name="RTX 4090", architecture="", compute_capability="8.9", kind="geforce"),
+        Gpu(name="RX 6700", architecture="", compute_capability="", gfx="gfx1031", kind="radeon"),
     ),
 )
 
 
 def judged(guards: dict[str, Any], facts: dict[str, Any], **spec: Any) -> str:  # noqa: ANN401 - any key of a spec
     request = small.request({}, facts, **spec)
-    needs = small.rule("r", {"driver": "*"}, {"kernel": "*"}, on=guards).guards
+    needs = small.rule("r", {"driver": "*"}, {"kernel": "*"}, on=guards).on
     found = Guards(MATRIX, request)
     target = request.hosts[0]
     return "yes" if found.hold(needs, target) else found.unknown(needs, target) or "no"

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 def rule(name: str, drivers: str, gpus: str) -> Rule:
-    needs = (small.need("gpu", gpus),)
-    return Rule(name=name, when=small.need("driver", drivers), needs=needs, because="invented", sources=("invented",))
+    needs = small.needs({"gpu": gpus})
+    return Rule(name=name, when=small.need("driver", drivers), require=needs, because="invented", source=("invented",))
 
 
 def test_a_driver_that_nothing_requires_is_changed_to_one_that_goes_with_the_host() -> None:

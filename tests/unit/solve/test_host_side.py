@@ -45,7 +45,7 @@ MATRIX = small.matrix(
         "secure_boot": small.names("disabled", "enrolled", "enforced"),
         "os": small.names("ubuntu 22.04", "rhel 9", "rhel 10"),
     },
-    gpus=(Gpu(name="H100", compute_capability="9.0", kind="datacenter"),),
+    gpus=(Gpu(name="H100", architecture="", compute_capability="9.0", kind="datacenter"),),
 )
 DRIVER = {"version": "580.65.06", "module": "open"}
 KERNEL = "6.8.0-45-generic"

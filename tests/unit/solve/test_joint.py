@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from provisioner.matrix.model import Release, Rule
-from provisioner.matrix.need import Need
 from provisioner.solve.joint import NoStackError, solve_system
 from provisioner.solve.problem import UnknownGpuError, join
-from provisioner.versions import Range, Version
+from provisioner.versions import Version
 from provisioner.words.conflict import member_words
 from tests import small
 from tests.told import changes, unverified
@@ -25,7 +24,7 @@ BRANCHES = {"450": "11.0", "470": "11.4", "525": "12.0", "535": "12.2", "560": "
 
 
 def pytorch(version: str, *builds: Any) -> Release:  # noqa: ANN401 - builds of tests.small
-    return Release(version=Version.parse(version), builds=tuple(builds), sources=("invented",))
+    return Release(version=Version.parse(version), builds=tuple(builds), source=("invented",))
 
 
 def made(**more: Any) -> Matrix:  # noqa: ANN401 - arguments of small.matrix
@@ -33,11 +32,11 @@ def made(**more: Any) -> Matrix:  # noqa: ANN401 - arguments of small.matrix
     older = pytorch(
         "2.0.0",
         small.build("cu118", {"cuda": "==11.8.*"}, sass=("sm_70", "sm_80"), index="pytorch-cu118"),
-        small.build("cu121", {"cuda": "==12.1.*"}, sass=("sm_70", "sm_80", "sm_90"), is_default=True),
+        small.build("cu121", {"cuda": "==12.1.*"}, sass=("sm_70", "sm_80", "sm_90"), default=True),
     )
     newer = pytorch(
         "2.8.0",
-        small.build("cu128", {"cuda": "==12.8.*"}, sass=("sm_80", "sm_90", "sm_100"), ptx=("compute_100",), is_default=True),
+        small.build("cu128", {"cuda": "==12.8.*"}, sass=("sm_80", "sm_90", "sm_100"), ptx=("compute_100",), default=True),
     )
     cuda = (
         small.cuda("11.8.0", "450.80.02", "520.61.05"),
@@ -53,7 +52,7 @@ def made(**more: Any) -> Matrix:  # noqa: ANN401 - arguments of small.matrix
     kernels: dict[str, dict[str, Any]] = {one: {} for one in ("5.15", "6.1", "6.8", "6.12", "6.17", "7.2")}
     gpus: dict[str, dict[str, Any]] = {one: {} for one in ("6.1", "7.0", "7.5", "8.0", "9.0", "10.0", "12.0")}
     table: dict[str, dict[str, Any]] = {"python": {"3.11": {}}, "driver": drivers, "kernel": kernels, "gpu": gpus}
-    flavours = tuple(Release(version=Version.named(name), sources=("invented",)) for name in ("open", "proprietary"))
+    flavours = tuple(Release(version=Version.named(name), source=("invented",)) for name in ("open", "proprietary"))
     releases = {"pytorch": (older, newer), "cuda": cuda, "driver_module": flavours, **more.pop("releases", {})}
     return small.matrix(ORDER, table, branches=BRANCHES, releases=releases, **more)
 
@@ -64,20 +63,18 @@ def flavour_rules() -> tuple[Rule, ...]:
     return (
         Rule(
             name="driver-has-a-flavour",
-            when=Need(component="driver", range=Range()),
-            needs=(
-                Need(component="driver_module", range=Range(), one_of=(Version.named("open"), Version.named("proprietary"))),
-            ),
+            when=small.need("driver", "*"),
+            require=small.needs({"driver_module": ["open", "proprietary"]}),
             because="a driver is loaded as one of two kernel modules",
-            sources=("invented",),
+            source=("invented",),
         ),
         *(
             Rule(
                 name=f"{name}-module",
-                when=Need(component="driver_module", range=Range(), one_of=(Version.named(name),)),
-                needs=(small.need("gpu", gpus),),
+                when=small.need("driver_module", name),
+                require=small.needs({"gpu": gpus}),
                 because=f"the {name} module drives these GPUs only",
-                sources=("invented",),
+                source=("invented",),
             )
             for name, gpus in flavours.items()
         ),

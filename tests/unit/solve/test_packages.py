@@ -14,8 +14,7 @@ from packaging.version import Version as PackageVersion
 from provisioner.index.markers import marker_environment
 from provisioner.index.metadata.core_metadata import unusable
 from provisioner.index.model import Environment, IndexFile, PackageRelease
-from provisioner.matrix.model import Matrix, Release
-from provisioner.matrix.model_distributions import Distribution, DistributionLimit, ImpliedNeed
+from provisioner.matrix.model import Distribution, DistributionLimit, ImpliedNeed, Matrix, Release
 from provisioner.solve.explain.conflict import described, explain_conflict
 from provisioner.solve.outcome.unverified import doubts
 from provisioner.solve.problem import join
@@ -90,13 +89,13 @@ class Shelf:
 
 def matrix_with_variant() -> tuple[Release, ...]:
     builds = (
-        small.build("cu121", {"python": ["3.11"]}, is_default=True),
+        small.build("cu121", {"python": ["3.11"]}, default=True),
         small.build("cu118", {"python": ["3.11"]}, index="pytorch-cu118", local="cu118", sass=("sm_70", "sm_75")),
     )
-    newer = (small.build("cu124", {"python": ["3.11"]}, is_default=True, sass=("sm_80",)),)
+    newer = (small.build("cu124", {"python": ["3.11"]}, default=True, sass=("sm_80",)),)
     return (
-        Release(version=Version.parse("2.4.0"), builds=newer, sources=("invented",)),
-        Release(version=Version.parse("2.1.0"), builds=builds, sources=("invented",)),
+        Release(version=Version.parse("2.4.0"), builds=newer, source=("invented",)),
+        Release(version=Version.parse("2.1.0"), builds=builds, source=("invented",)),
     )
 
 
@@ -105,14 +104,13 @@ DISTRIBUTIONS = (
     Distribution(name="kernels", compiled_against="pytorch", versions=">=2"),
     Distribution(
         name="audio",
-        implied=(ImpliedNeed(versions="==3.*", needs=small.needs({"pytorch": ">=2.4"}), because="it calls new functions"),),
+        implies=(ImpliedNeed(versions="==3.*", require=small.needs({"pytorch": ">=2.4"}), because="it calls new functions"),),
     ),
 )
 LIMIT = DistributionLimit(
     name="numpy-1",
     when=small.need("pytorch", "<2.3"),
-    distribution="numpy",
-    specifier="<2",
+    allow={"numpy": "<2"},
     because="compiled against NumPy 1",
 )
 
@@ -270,7 +268,7 @@ def test_a_limit_asks_an_index_only_for_distributions() -> None:
     assert not [name for name in shelf.asked if name.startswith("limit")]
 
 
-GUARDED = replace(LIMIT, guards=(small.need("kernel", "<6"),))
+GUARDED = replace(LIMIT, on=small.needs({"kernel": "<6"}))
 
 
 def guarded(package: str, *hosts: dict[str, str]) -> tuple[str, ...]:

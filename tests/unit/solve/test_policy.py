@@ -31,7 +31,7 @@ READ = "2026-06-15"
 
 
 def dated(matrix: Matrix, read: str = READ, **more: Any) -> Matrix:  # noqa: ANN401 - any field of a matrix
-    return replace(matrix, citations={"invented": Citation(key="invented", title="an invented table", read=read)}, **more)
+    return replace(matrix, citations={"invented": Citation(title="an invented table", read=read)}, **more)
 
 
 def branch(name: str, cuda: str, designation: str = "Production Branch", end_of_life: str = "") -> DriverBranch:
@@ -40,7 +40,7 @@ def branch(name: str, cuda: str, designation: str = "Production Branch", end_of_
 
 def drivers(*versions: str, **fields: Any) -> tuple[Release, ...]:  # noqa: ANN401 - any field of a release
     needs = small.needs({"kernel": ">=4.15,<7"})
-    return tuple(Release(version=Version.parse(one), needs=needs, sources=("invented",), **fields) for one in versions)
+    return tuple(Release(version=Version.parse(one), requires=needs, source=("invented",), **fields) for one in versions)
 
 
 def with_drivers(*branches: DriverBranch, releases: tuple[Release, ...]) -> Matrix:
@@ -105,7 +105,7 @@ def test_a_compact_date_leaves_out_what_is_newer() -> None:
     ("end", "is_refused"), [("2026-06-15", False), ("2026-06-14", True), ("2026-06", False), ("2026-05", True)]
 )
 def test_what_ends_on_the_day_has_not_ended(end: str, *, is_refused: bool) -> None:
-    releases = {"python": (Release(version=Version.parse("3.9"), end_of_life=end, sources=("invented",)),)}
+    releases = {"python": (Release(version=Version.parse("3.9"), end_of_life=end, source=("invented",)),)}
     matrix = dated(small.matrix(("python",), {}, releases=releases))
     request = small.request({"python": "*"}, policy={"forbid": ["end-of-life"]}, runs="host")
     if is_refused:
@@ -165,7 +165,7 @@ def test_an_ended_branch_is_named_and_under_stable_refused_unless_it_is_allowed(
 
 def test_a_kernel_with_a_suffix_is_its_distributions_and_one_without_is_of_its_listed_series() -> None:
     matrix = with_drivers(branch("535", "12.6"), releases=drivers("535.10", released="2024-01-01"))
-    ended = Release(version=Version.parse("6.8"), end_of_life="2024-05-30", sources=("invented",))
+    ended = Release(version=Version.parse("6.8"), end_of_life="2024-05-30", source=("invented",))
     matrix = replace(
         matrix, components={**matrix.components, "kernel": replace(matrix.components["kernel"], releases=(ended,))}
     )
@@ -192,7 +192,7 @@ def test_ptx_is_outside_minor_version_compatibility() -> None:
     order = ("pytorch", "cuda", "driver", "kernel", "gpu")
     made = small.build("cu126", {"cuda": "==12.6.*"}, sass=("sm_80",), ptx=("compute_80",))
     releases = {
-        "pytorch": (Release(version=Version.parse("2.6.0"), builds=(made,), sources=("invented",)),),
+        "pytorch": (Release(version=Version.parse("2.6.0"), builds=(made,), source=("invented",)),),
         "cuda": (small.cuda("12.6.3", "525.60.13", "560.35.05"),),
         "driver": drivers("570.9", "535.10"),
         "kernel": (small.release("6.8", {}),),
@@ -215,7 +215,7 @@ def test_ptx_is_outside_minor_version_compatibility() -> None:
     )
 
 
-PATCHED = (PatchedKernels(kernel=Range.parse("==7.0.*"), by="somebody", sources=("invented",)),)
+PATCHED = (PatchedKernels(kernel=Range.parse("==7.0.*"), by="somebody", source=("invented",)),)
 
 
 @pytest.mark.parametrize("allow", [[], ["patched-kernel"]])
@@ -244,8 +244,8 @@ def test_a_patched_driver_that_runs_already_is_refused_only_where_that_is_forbid
 
 
 def test_prereleases_are_for_who_allows_names_or_has_them() -> None:
-    beta = Release(version=Version.parse("3"), prerelease="beta", sources=("invented",))
-    candidate = Release(version=Version.parse("4rc1"), sources=("invented",))
+    beta = Release(version=Version.parse("3"), prerelease="beta", source=("invented",))
+    candidate = Release(version=Version.parse("4rc1"), source=("invented",))
     matrix = dated(small.matrix(("cuda",), {"cuda": {"2": {}}}, releases={"cuda": (candidate, beta)}, virtual=()))
 
     def chosen(requires: str, **policy: Any) -> tuple[str, list[str]]:  # noqa: ANN401 - any key of a policy
@@ -264,7 +264,7 @@ def test_prereleases_are_for_who_allows_names_or_has_them() -> None:
 
 def test_an_image_that_ended_is_passed_over_where_that_is_forbidden() -> None:
     images = tuple(
-        ImageFacts(reference=name, glibc="2.36", kind="slim", end_of_life=end, sources=("invented",))
+        ImageFacts(reference=name, glibc="2.36", kind="slim", end_of_life=end, source=("invented",))
         for name, end in (("old", "2026-01-01"), ("new", "2030-01"))
     )
     order = ("image", "glibc")
@@ -307,10 +307,10 @@ def test_names_are_preferred_by_name() -> None:
 
 def test_a_lock_does_not_hold_a_build_whose_cuda_the_spec_avoids() -> None:
     builds = (
-        small.build("cu130", {"cuda": "==13"}, is_default=True),
+        small.build("cu130", {"cuda": "==13"}, default=True),
         small.build("cu126", {"cuda": "==12"}),
     )
-    release = Release(version=Version.parse("2.9.0"), builds=builds, sources=("invented",))
+    release = Release(version=Version.parse("2.9.0"), builds=builds, source=("invented",))
     matrix = small.matrix(("pytorch", "cuda"), {"cuda": {"13": {}, "12": {}}}, releases={"pytorch": (release,)})
 
     def order(policy: dict[str, Any]) -> list[str]:
@@ -354,7 +354,7 @@ def test_what_nobody_dates_is_unverified_unless_a_newer_one_of_its_series_is_old
     [("2026-06-08", ""), ("2026-06-09", "less than a week before 2026-06-15"), ("2026-07-01", "after 2026-06-15")],
 )
 def test_stable_takes_nothing_released_in_the_week_before_its_day(released: str, said: str) -> None:
-    release = Release(version=Version.parse("12"), released=released, sources=("invented",))
+    release = Release(version=Version.parse("12"), released=released, source=("invented",))
     matrix = dated(small.matrix(("cuda",), {}, releases={"cuda": (release,)}, virtual=()))
     request = small.request({"cuda": "*"}, policy={"strategy": "stable"})
     if said:
@@ -368,9 +368,9 @@ def test_stable_takes_nothing_released_in_the_week_before_its_day(released: str,
 
 
 def test_a_prerelease_of_a_framework_may_be_named_under_packages() -> None:
-    builds = (small.build("cu130", {}, is_default=True),)
+    builds = (small.build("cu130", {}, default=True),)
     releases = tuple(
-        Release(version=Version.parse(one), builds=builds, sources=("invented",)) for one in ("2.16.0rc1", "2.15.0")
+        Release(version=Version.parse(one), builds=builds, source=("invented",)) for one in ("2.16.0rc1", "2.15.0")
     )
     matrix = dated(small.matrix(("pytorch",), {}, releases={"pytorch": releases}))
 
@@ -415,7 +415,7 @@ def test_an_undated_release_is_not_older_than_where_its_series_began(until: str,
 
 def test_how_old_a_container_toolkit_is_that_is_there_nobody_asks() -> None:
     toolkits = tuple(
-        Release(version=Version.parse(one), released=day, sources=("invented",)) for one, day in (("1.17.4", "2026-06-14"),)
+        Release(version=Version.parse(one), released=day, source=("invented",)) for one, day in (("1.17.4", "2026-06-14"),)
     )
     order = ("cuda", "container_toolkit", "gpu")
     cuda = (small.cuda("12.2.2", "525.60.13", "535.104.05"),)

@@ -66,8 +66,8 @@ MATRIX = small.matrix(
     },
     virtual=(*small.VIRTUAL, "python_arch"),
     gpus=(
-        Gpu(name="H100", compute_capability="9.0", kind="datacenter"),
-        Gpu(name="RTX 4090", compute_capability="8.9", kind="geforce"),
+        Gpu(name="H100", architecture="", compute_capability="9.0", kind="datacenter"),
+        Gpu(name="RTX 4090", architecture="", compute_capability="8.9", kind="geforce"),
     ),
 )
 KNOWN = {

@@ -7,18 +7,16 @@ What was read is kept by the wheel's hash, so an interrupted run goes on where i
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
 from packaging.utils import canonicalize_name
 
+from provisioner.curate.index_reader import IndexReader
 from provisioner.errors import UnavailableError
-from provisioner.index.cache import Cache
-from provisioner.index.http.transport import Transport
 from provisioner.index.metadata.core_metadata import parse_requirement
 from provisioner.index.metadata.reader import MetadataReader
 from provisioner.index.pages.filename import parse_filename
-from provisioner.index.pages.reader import PageReader
 from provisioner.measure.wheel import RemoteWheel
 
 if TYPE_CHECKING:
@@ -69,37 +67,18 @@ class _Member(Struct, frozen=True, kw_only=True):
     text: str | None
 
 
-class Shelf:
-    """Reads projects of the first configured index that knows them. Use as a context manager.
-
-    `tick` is told the file that is read next, for progress; `fetched` is what came over the network, in bytes.
-    """
+class WheelIndex(IndexReader):
+    """Reads the wheels of projects from the first configured index that knows them, `workers` at once."""
 
     def __init__(
-        self, settings: IndexSettings, *, workers: int = WORKERS, tick: Callable[[str], None] = lambda _: None
+        self, settings: IndexSettings, *, workers: int = WORKERS, progress: Callable[[str], None] = lambda _: None
     ) -> None:
-        self._settings = settings
+        super().__init__(settings, progress)
         self._workers = workers
-        self._tick = tick
-        self._cache = Cache(settings.cache_directory)
-        self._transport = Transport(settings)
-        self._pages = PageReader(settings, self._cache, self._transport)
         self._metadata = MetadataReader(settings, self._cache, self._transport)
         self._wheels: dict[str, tuple[Wheel, ...]] = {}
         self.yanked: dict[str, None] = {}
         """The releases that were left out because they were yanked, as `jax 0.4.32`, in the order met."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._transport.close()
-        self._cache.close()
-
-    @property
-    def fetched(self) -> int:
-        """Bytes that came over the network so far."""
-        return self._transport.received
 
     def wheels(self, project: str) -> tuple[Wheel, ...]:
         """The wheels of a project, pre-releases and yanked ones left out; an unknown project has none.
@@ -107,8 +86,8 @@ class Shelf:
         Of wheels of one version and tag only the one with the highest build number is there: it is what installers take.
         """
         if project not in self._wheels:
-            self._tick(f"{project}: its list of files")
-            self._wheels[project] = self._listed(project)
+            self._progress(f"{project}: its list of files")
+            self._wheels[project] = self._usable(project)
         return self._wheels[project]
 
     def requires(self, wheel: Wheel) -> tuple[Requirement, ...]:
@@ -128,7 +107,7 @@ class Shelf:
 
     def content(self, wheel: Wheel, path: str) -> bytes | None:
         """The bytes of one member of a wheel, which are not kept; None when it has no such member."""
-        self._require_online(wheel, path)
+        self._require_online(wheel.file, _unread(path, wheel))
         with RemoteWheel(wheel.file, self._transport) as remote:
             return remote.read(path) if path in remote.names() else None
 
@@ -137,7 +116,7 @@ class Shelf:
 
         Nothing is found where no member matches.
         """
-        self._require_online(wheel, path.pattern)
+        self._require_online(wheel.file, _unread(path.pattern, wheel))
         with RemoteWheel(wheel.file, self._transport) as remote:
             member = next((name for name in remote.names() if path.fullmatch(name)), None)
             return [] if member is None else read(remote.stream(member))
@@ -148,7 +127,7 @@ class Shelf:
         stored = self._cache.load(key, list[str])
         if stored is not None:
             return stored
-        self._tick(f"{wheel.project}: measuring {wheel.file.filename}")
+        self._progress(f"{wheel.project}: measuring {wheel.file.filename}")
         found = measure()
         self._cache.store(key, found)
         return found
@@ -163,27 +142,22 @@ class Shelf:
     def side_by_side(self, read: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
         """What `read` returns for each item, in their order; raises what the first failing read raises."""
         wanted = list(items)
-        with ThreadPoolExecutor(self._workers, thread_name_prefix="shelf") as pool:
+        with ThreadPoolExecutor(self._workers, thread_name_prefix="wheel-index") as pool:
             try:
                 return list(pool.map(read, wanted))
             except BaseException:
                 pool.shutdown(wait=True, cancel_futures=True)
                 raise
 
-    def _require_online(self, wheel: Wheel, path: str) -> None:
-        if self._settings.offline and not wheel.file.path:
-            text = f"offline: `{path}` of `{wheel.file.filename}` is not in the cache; run once without --offline"
-            raise UnavailableError(text)
-
     def _ahead(self, wheel: Wheel, members: tuple[str, ...]) -> None:
-        self._tick(f"{wheel.project}: {wheel.file.filename}")
+        self._progress(f"{wheel.project}: {wheel.file.filename}")
         self._metadata.metadata(wheel.file)
         for path in members:
             self.member(wheel, path)
 
-    def _listed(self, project: str) -> tuple[Wheel, ...]:
+    def _usable(self, project: str) -> tuple[Wheel, ...]:
         best: dict[tuple[str, str], Wheel] = {}
-        for file in self._files(project):
+        for file in self._listed(project):
             name = parse_filename(file.filename, canonicalize_name(project))
             if name is None or not name.tag:
                 continue
@@ -202,11 +176,6 @@ class Shelf:
                 best[text, name.tag] = wheel
         return tuple(sorted(best.values(), key=lambda wheel: (wheel.version, wheel.file.filename)))
 
-    def _files(self, project: str) -> tuple[IndexFile, ...]:
-        for location in self._settings.indexes:
-            if location.is_template:
-                continue
-            page = self._pages.page(location, canonicalize_name(project))
-            if page is not None:
-                return self._pages.files(page, canonicalize_name(project))
-        return ()
+
+def _unread(path: str, wheel: Wheel) -> str:
+    return f"`{path}` of `{wheel.file.filename}` is not in the cache"
