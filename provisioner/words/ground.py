@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provisioner.grounds import requirement as of
+from provisioner.components import ABSENT
 from provisioner.grounds.predicate import AdmitsHosts, IsExtraOf, NoToolkit, WrittenBySeveral
 from provisioner.words.notation import listed, source_words
 from provisioner.words.predicate import predicate_words
 
 if TYPE_CHECKING:
     from provisioner.grounds.requirement import Ground
-
-from provisioner.components import ABSENT
 
 MEANING = {
     "end-of-life": "nothing past its end of life",
