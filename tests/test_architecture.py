@@ -24,7 +24,7 @@ BASE = frozenset(
 )  # fmt: skip
 INPUTS = frozenset({"matrix", "host", "spec", "index"})
 REASONS = frozenset({"request", "grounds", "words"})
-DOWN_TO_RENDER = BASE | INPUTS | REASONS | {"gate", "solve", "lock", "render"}
+DOWN_TO_RENDER = BASE | INPUTS | REASONS | {"gate", "resolver", "lock", "render"}
 
 MAY_IMPORT: dict[str, frozenset[str]] = {
     "__init__": frozenset({"api"}),
@@ -47,14 +47,14 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "request": BASE | {"host", "spec"},
     "grounds": BASE | {"host", "request"},
     "words": BASE | {"grounds"},
-    "solve": BASE | INPUTS | REASONS | {"gate"},
-    "lock": BASE | INPUTS | REASONS | {"gate", "solve"},
+    "resolver": BASE | INPUTS | REASONS | {"gate"},
+    "lock": BASE | INPUTS | REASONS | {"gate", "resolver"},
     "render": BASE | {"gate", "lock"},
     "validate": BASE | {"gate", "host", "lock", "render"},
     "measure": BASE | {"index"},
     "compare": BASE | {"matrix"},
     "curate": BASE | INPUTS | {"measure"},
-    "browse": BASE | INPUTS | REASONS | {"solve"},
+    "browse": BASE | INPUTS | REASONS | {"resolver"},
     "fleet": DOWN_TO_RENDER,
     "plan": DOWN_TO_RENDER,
     "doctor": DOWN_TO_RENDER,
@@ -71,7 +71,7 @@ READING_ORDER: dict[str, tuple[str, ...]] = {
         *("http", "metadata", "pages", "find_links", "direct_reference", "direct", "dependency_confusion"),
         *("prefetch", "client", "image_registry"),
     ),
-    "solve": (
+    "resolver": (
         *("requirement", "stack"),
         *("rules", "choices", "problem", "python", "search", "outcome", "explain", "joint", "why"),
     ),
@@ -80,8 +80,8 @@ READING_ORDER: dict[str, tuple[str, ...]] = {
 
 HOMES = {
     "ruamel": "document",
-    "resolvelib": "solve",
-    "pysat": "solve",
+    "resolvelib": "resolver",
+    "pysat": "resolver",
     "requests": "index",
     "keyring": "index",
     "docker": "validate",
@@ -226,7 +226,7 @@ def _is_command(node: Function, parts: tuple[str, ...]) -> bool:
 
 
 def plant(root: Path, **files: str) -> list[str]:
-    """Write a source tree, `solve__search="..."` being solve/search.py, and return what is wrong with it."""
+    """Write a source tree, `resolver__search="..."` being resolver/search.py, and return what is wrong with it."""
     for name, text in files.items():
         path = root / (name.replace("__", "/") + ".py")
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -245,7 +245,7 @@ def test_a_tree_that_keeps_the_rules_passes(tmp_path: Path) -> None:
             errors="import dataclasses\n",
             document="import ruamel.yaml\nfrom provisioner.errors import ProvisionError\n",
             matrix__model="from provisioner import __version__\nfrom provisioner.matrix import load\n",
-            solve__search="import resolvelib\nfrom provisioner.index.model import File\n",
+            resolver__search="import resolvelib\nfrom provisioner.index.model import File\n",
             cli__solve="import typer\nimport provisioner.validate.engine\nfrom importlib import import_module\n",
         )
         == []
@@ -262,8 +262,8 @@ def test_a_tree_that_keeps_the_rules_passes(tmp_path: Path) -> None:
         ),
         (
             "render__text",
-            "from provisioner import solve\n",
-            "render/text.py: line 1: imports provisioner.solve; `render` may not import `solve`",
+            "from provisioner import resolver\n",
+            "render/text.py: line 1: imports provisioner.resolver; `render` may not import `resolver`",
         ),
         (
             "host__probe",
@@ -285,9 +285,9 @@ def test_a_tree_that_keeps_the_rules_passes(tmp_path: Path) -> None:
             "lock/file.py: line 2: imports provisioner.cli.app.main; `lock` may not import `cli`",
         ),
         (
-            "solve__search",
+            "resolver__search",
             "from importlib import import_module\n",
-            "solve/search.py: line 1: imports by name; only `cli`, `render` and the package itself may",
+            "resolver/search.py: line 1: imports by name; only `cli`, `render` and the package itself may",
         ),
         (
             "validate__checks__torch_version",
@@ -306,9 +306,12 @@ def test_a_tree_that_keeps_the_rules_passes(tmp_path: Path) -> None:
             ),
         ),
         (
-            "solve__rules__needs",
-            "if TYPE_CHECKING:\n    from provisioner.solve.problem import Problem\n",
-            ("solve/rules/needs.py: line 2: imports provisioner.solve.problem.Problem, which comes later in READING_ORDER"),
+            "resolver__rules__needs",
+            "if TYPE_CHECKING:\n    from provisioner.resolver.problem import Problem\n",
+            (
+                "resolver/rules/needs.py: line 2: imports provisioner.resolver.problem.Problem, "
+                "which comes later in READING_ORDER"
+            ),
         ),
         (
             "index__helpers",
@@ -344,7 +347,7 @@ def test_a_broken_rule_is_named_with_its_line(tmp_path: Path, name: str, text: s
     [
         ("errors", "class Shape:\n    def area(self, a, b, c, *, d, e, f): ...\n"),
         ("errors", "class Shape:\n    @staticmethod\n    def area(a, b, c): ...\n"),
-        ("solve__search", "class Search(Base):\n    def prefer(self, a, b, c, d, e): ...\n"),
+        ("resolver__search", "class Search(Base):\n    def prefer(self, a, b, c, d, e): ...\n"),
         ("cli__solve", "def solve(a, b, c, d, e, f, g): ...\n"),
         ("cli__matrix", "@matrix.command('list')\ndef list_all(a, b, c, d, e, f, g): ...\n"),
     ],

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from provisioner.components import COMPONENTS
 from provisioner.host.facts import stated
 from provisioner.request import Request, TargetHost
-from provisioner.solve.rules.facts import FACTS, binds
+from provisioner.resolver.rules.facts import FACTS, binds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from provisioner.index.markers import Markers
     from provisioner.lock.model import Lock, LockedPackage
     from provisioner.matrix.model import Distribution
-    from provisioner.solve.problem import Problem
+    from provisioner.resolver.problem import Problem
 
 _RECORDED_EXTRAS = re.compile(r"(?:^| and )\[([^\]]*)\]")
 """The extras in what `provisioner.lock.asked` keeps of requirements: `[gpu]>=2; python_version < "3.13" and [more]`."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provisioner.grounds import requirement as of
 from provisioner.components import ABSENT
+from provisioner.grounds import requirement as of
 from provisioner.grounds.predicate import AdmitsHosts, IsExtraOf, NoToolkit, WrittenBySeveral
 from provisioner.words.notation import listed, source_words
 from provisioner.words.predicate import predicate_words

@@ -20,8 +20,8 @@ from provisioner.host.model import Host
 from provisioner.index.client import PackageIndex
 from provisioner.index.settings import IndexLocation, IndexSettings
 from provisioner.request import Request, TargetHost
-from provisioner.solve.joint import NoStackError, solve_joint, solve_system
-from provisioner.solve.problem import join
+from provisioner.resolver.joint import NoStackError, solve_joint, solve_system
+from provisioner.resolver.problem import join
 from provisioner.spec.model import Spec
 from provisioner.words.conflict import conflict_lines
 from provisioner.words.relaxation import relaxation_words
@@ -32,7 +32,7 @@ from tests.standard_lock import assert_selects_its_stacks
 from tests.told import changes, unverified
 
 if TYPE_CHECKING:
-    from provisioner.solve.stack import Stack
+    from provisioner.resolver.stack import Stack
 
 HERE = Path(__file__).parent
 SCENARIOS = sorted(path for path in HERE.rglob("*.yaml"))
