@@ -1,10 +1,10 @@
 """The fewest stacks for the classes of one pool: which classes one stack can serve together, and how few sets hold them all.
 
-Classes with equal demands are one *kind*; a kind whose demands are all among another's rides along with it, so only the
-*chiefs*, whose demands no other kind includes, decide how many stacks there must be. Every maximal set of chiefs that one stack
-can serve is listed (`resolver/search/sets.py`), and the fewest of them that hold every chief are the answer, which is then exact.
-Where there are too many sets to list, what was listed is covered, and a lower bound is proved: chiefs of which no two share a
-stack.
+Classes of hosts with equal constraints have one *signature*. A stack that serves a signature serves every signature whose
+constraints are a subset, so only the *maximal* ones, which are a subset of no other, decide how many stacks there must be: a
+set cover. Every maximal set of them that one stack can serve is listed (`resolver/search/sets.py`), and the fewest of these
+sets that hold every maximal signature are the answer, which is then exact. Where there are too many sets to list, those that
+were listed are covered, and a lower bound is proved: signatures of which no two share a stack.
 """
 
 from __future__ import annotations
@@ -15,19 +15,29 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from provisioner.components import FRAMEWORKS
+from provisioner.fleet.local import (
+    Chosen,
+    Domain,
+    Implies,
+    ImpliesLocal,
+    LocalImplies,
+    LocalImpliesShared,
+    Refuses,
+    Unservable,
+)
 from provisioner.resolver.search.sets import Clauses, Members, apart, covers, fewest
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from provisioner.fleet.effects import Effects
-    from provisioner.fleet.local import Choice, Demand
+    from provisioner.fleet.local import Choice, Constraint
 
-EXACT_CHIEFS = 20
-"""With so many chiefs or fewer every set is listed, whatever their number."""
+EXACT_SIGNATURES = 20
+"""With so many maximal signatures or fewer every set is listed, whatever their number."""
 
 MOST_SETS = 4_000
-"""How many sets are listed for more chiefs."""
+"""How many sets are listed for more of them."""
 
 MOST_COVERS = 60
 """How many covers of the smallest size are compared by what they give."""
@@ -51,22 +61,22 @@ class Coverage:
     def __init__(self, effects: Effects, *, is_joint: bool = False) -> None:
         self._shared = effects.shared
         self.is_joint = is_joint
-        """Whether what a kind demands depends on who else is served, so that no kind stands for another."""
+        """Whether what a signature constraints depends on who else is served, so that no signature stands for another."""
         self._clauses = Clauses()
         self._choices: dict[Choice, int] = {}
-        self._requests: dict[frozenset[Demand], int] = {}
-        self.kinds: tuple[frozenset[Demand], ...] = tuple(dict.fromkeys(effects.demands))
-        """The different sets of demands, in the order of their first classes."""
-        places = {kind: place for place, kind in enumerate(self.kinds)}
-        self.kind_of = tuple(places[one] for one in effects.demands)
-        """For each class, which kind it is."""
+        self._requests: dict[frozenset[Constraint], int] = {}
+        self.signatures: tuple[frozenset[Constraint], ...] = tuple(dict.fromkeys(effects.constraints))
+        """The different sets of constraints, in the order of their first classes."""
+        places = {signature: place for place, signature in enumerate(self.signatures)}
+        self.signature_of = tuple(places[one] for one in effects.constraints)
+        """For each class, which signature it is."""
         for name in sorted(self._shared.sizes):
             self._clauses.at_most_one([self._choice((name, place)) for place in range(self._shared.sizes[name])])
         for name, allowed in sorted(self._shared.roots, key=_sortable):
             self._clauses.add([self._choice((name, place)) for place in allowed])
         for choice, name, allowed in sorted(self._shared.needs, key=_sortable):
             self._clauses.add([-self._choice(choice), *(self._choice((name, place)) for place in allowed)])
-        self._selectors = [self._request(kind) for kind in self.kinds]
+        self._selectors = [self._request(signature) for signature in self.signatures]
 
     def close(self) -> None:
         """Free the solver's memory."""
@@ -74,70 +84,70 @@ class Coverage:
 
     @cached_property
     def served(self) -> tuple[int, ...]:
-        """The kinds that some stack serves."""
+        """The signatures that some stack serves."""
         return tuple(index for index, selector in enumerate(self._selectors) if self._clauses.model((selector,)) is not None)
 
     @cached_property
-    def chiefs(self) -> tuple[int, ...]:
-        """The served kinds whose demands no other served kind includes."""
+    def maximal(self) -> tuple[int, ...]:
+        """The served signatures whose constraints no other served signature includes."""
         return self.outermost(self.served)
 
-    def outermost(self, kinds: Iterable[int]) -> tuple[int, ...]:
-        """Those of some kinds whose demands are not all among another's: a stack that serves these serves all.
+    def outermost(self, signatures: Iterable[int]) -> tuple[int, ...]:
+        """Those of some signatures whose constraints are not all among another's: a stack that serves these serves all.
 
-        Where demands depend on the company, no kind stands for another.
+        Where constraints depend on which other hosts are served, no signature stands for another.
         """
         if self.is_joint:
-            return tuple(sorted(kinds))
-        masks = {kind: self._masks[kind] for kind in kinds}
-        ordered = sorted(masks, key=lambda kind: (-masks[kind].bit_count(), kind))
+            return tuple(sorted(signatures))
+        masks = {signature: self._masks[signature] for signature in signatures}
+        ordered = sorted(masks, key=lambda signature: (-masks[signature].bit_count(), signature))
         kept: list[int] = []
-        for kind in ordered:
-            if not any(masks[kind] & ~masks[other] == 0 for other in kept):
-                kept.append(kind)
+        for signature in ordered:
+            if not any(masks[signature] & ~masks[other] == 0 for other in kept):
+                kept.append(signature)
         return tuple(sorted(kept))
 
     @cached_property
     def _masks(self) -> tuple[int, ...]:
-        bits: dict[Demand, int] = {}
-        return tuple(sum(1 << bits.setdefault(one, len(bits)) for one in kind) for kind in self.kinds)
+        bits: dict[Constraint, int] = {}
+        return tuple(sum(1 << bits.setdefault(one, len(bits)) for one in signature) for signature in self.signatures)
 
-    def refuse(self, kinds: Collection[int]) -> None:
+    def refuse(self, signatures: Collection[int]) -> None:
         """Learn that no stack serves all of these, which solving them together has proved."""
-        self._clauses.add([-self._selectors[kind] for kind in kinds])
+        self._clauses.add([-self._selectors[signature] for signature in signatures])
 
-    def can_share(self, kinds: Iterable[int]) -> bool:
-        """Whether one stack can serve all of these kinds."""
-        return self._clauses.model([self._selectors[kind] for kind in kinds]) is not None
+    def can_share(self, signatures: Iterable[int]) -> bool:
+        """Whether one stack can serve all of these signatures."""
+        return self._clauses.model([self._selectors[signature] for signature in signatures]) is not None
 
-    def serves(self, choices: Iterable[Choice], kind: int) -> bool:
-        """Whether a stack of these choices, and of nothing else, serves a kind."""
+    def serves(self, choices: Iterable[Choice], signature: int) -> bool:
+        """Whether a stack of these choices, and of nothing else, serves a signature."""
         chosen = frozenset(choices)
         open_ones = []
-        for demand in self.kinds[kind]:
-            match demand:
-                case ("no", choice):
+        for constraint in self.signatures[signature]:
+            match constraint:
+                case Refuses(choice):
                     if choice in chosen:
                         return False
-                case ("if", choice, str(name), frozenset() as places):
+                case Implies(choice, name, places):
                     if (choice is None or choice in chosen) and not any((name, place) in chosen for place in places):
                         return False
                 case _:
-                    open_ones.append(demand)
+                    open_ones.append(constraint)
         if not open_ones:
             return True
         present = {name for name, _ in chosen}
         absent = [-literal for (name, _), literal in self._choices.items() if name not in present]
         assumed = [self._choice(one) for one in sorted(chosen)]
-        return self._clauses.model([self._selectors[kind], *assumed, *absent]) is not None
+        return self._clauses.model([self._selectors[signature], *assumed, *absent]) is not None
 
-    def rank(self, kinds: Collection[int], *, at_least: int = 0) -> int | None:
-        """How far from the most wanted the best leading component is that serves these kinds: 0 is the most wanted itself.
+    def rank(self, signatures: Collection[int], *, at_least: int = 0) -> int | None:
+        """How far from the most wanted the best leading component is that serves these signatures: 0 is the most wanted itself.
 
         None when no stack serves them all. `at_least` is what is known already, which is mostly the answer.
         """
         literals = [self._choice((self.lead, place)) for place in range(self._shared.sizes[self.lead])]
-        selectors = [self._selectors[kind] for kind in sorted(kinds)]
+        selectors = [self._selectors[signature] for signature in sorted(signatures)]
 
         def is_within(place: int) -> bool:
             return self._clauses.model([*selectors, *(-literal for literal in literals[place + 1 :])]) is not None
@@ -162,86 +172,85 @@ class Coverage:
         return framework or min(ranked or order, key=lambda name: (order.get(name, -1), name))
 
     def listed(self) -> tuple[list[Members], bool]:
-        """Maximal sets of chiefs that one stack can serve, sorted, and whether these are all there are."""
-        chiefs = self.chiefs
-        most = 2**EXACT_CHIEFS if len(chiefs) <= EXACT_CHIEFS else MOST_SETS
-        by_selector = {self._selectors[kind]: kind for kind in chiefs}
+        """Return the largest sets of maximal signatures that one stack can serve, sorted, and whether these are all of them."""
+        maximal = self.maximal
+        most = 2**EXACT_SIGNATURES if len(maximal) <= EXACT_SIGNATURES else MOST_SETS
+        by_selector = {self._selectors[signature]: signature for signature in maximal}
         found = [
             frozenset(by_selector[selector] for selector in one) for one in self._clauses.maximal(list(by_selector), most=most)
         ]
         is_complete = len(found) < most
-        missing = set(chiefs) - {kind for members in found for kind in members}
+        missing = set(maximal) - {signature for members in found for signature in members}
         while missing:
             first = self._selectors[min(missing)]
             grown = self._clauses.grown((first,), list(by_selector))
-            assert grown is not None, "a kind that is served alone is in some set"
+            assert grown is not None, "a signature that is served alone is in some set"
             found.append(frozenset(by_selector[selector] for selector in grown))
             missing -= found[-1]
         return sorted(found, key=lambda members: (-len(members), sorted(members))), is_complete
 
     def smallest(self) -> tuple[list[list[Members]], Bound]:
         """Covers of the smallest size that was found, and what is proved about it."""
-        if not self.chiefs:
+        if not self.maximal:
             return [[]], Bound(lower=0, found=0)
         sets, is_complete = self.listed()
-        first = fewest(sets, self.chiefs)
+        first = fewest(sets, self.maximal)
         size = len(first)
         lower = size if is_complete else min(size, len(self._apart()))
-        choices = covers(sets, self.chiefs, size=size, most=MOST_COVERS) or [first]
+        choices = covers(sets, self.maximal, size=size, most=MOST_COVERS) or [first]
         return [[sets[index] for index in one] for one in choices], Bound(lower=lower, found=size)
 
     def _apart(self) -> tuple[int, ...]:
-        together = {kind: {kind} for kind in self.chiefs}
-        for place, kind in enumerate(self.chiefs):
-            for other in self.chiefs[place + 1 :]:
-                if self.can_share((kind, other)):
-                    together[kind].add(other)
-                    together[other].add(kind)
-        return apart(self.chiefs, {kind: frozenset(some) for kind, some in together.items()})
+        together = {signature: {signature} for signature in self.maximal}
+        for place, signature in enumerate(self.maximal):
+            for other in self.maximal[place + 1 :]:
+                if self.can_share((signature, other)):
+                    together[signature].add(other)
+                    together[other].add(signature)
+        return apart(self.maximal, {signature: frozenset(some) for signature, some in together.items()})
 
     def _choice(self, choice: Choice) -> int:
         if choice not in self._choices:
             self._choices[choice] = self._clauses.variable()
         return self._choices[choice]
 
-    def _request(self, kind: frozenset[Demand]) -> int:
-        """A literal that, when it holds, makes the stack serve a kind."""
+    def _request(self, signature: frozenset[Constraint]) -> int:
+        """A literal that, when it holds, makes the stack serve a signature."""
         selector = self._clauses.variable()
         own: dict[Choice, int] = {}
-        domains = {demand[1]: demand[2] for demand in kind if demand[0] == "domain"}
-        for name in sorted(domains, key=str):
-            places = sorted(domains[name])  # type: ignore[call-overload]
-            own.update({(str(name), place): self._clauses.variable() for place in places})
-            self._clauses.at_most_one([own[str(name), place] for place in places])
-        for demand in sorted(kind, key=_sortable):
-            clause = self._clause(demand, own)
+        for domain in sorted(constraint for constraint in signature if isinstance(constraint, Domain)):
+            places = sorted(domain.places)
+            own.update({(domain.key, place): self._clauses.variable() for place in places})
+            self._clauses.at_most_one([own[domain.key, place] for place in places])
+        for constraint in sorted(signature, key=lambda one: (type(one).__name__, *_sortable(one))):
+            clause = self._clause(constraint, own)
             if clause is not None:
                 self._clauses.add([-selector, *clause])
         return selector
 
-    def _clause(self, demand: Demand, own: dict[Choice, int]) -> list[int] | None:
-        match demand:
-            case ("no", (str(name), int(place))):
-                return [-self._choice((name, place))]
-            case ("never",):
+    def _clause(self, constraint: Constraint, own: dict[Choice, int]) -> list[int] | None:
+        match constraint:
+            case Refuses(choice):
+                return [-self._choice(choice)]
+            case Unservable():
                 return []
-            case ("if", choice, str(name), frozenset() as places):
-                given = [] if choice is None else [-self._choice(choice)]  # type: ignore[arg-type]
-                return [*given, *(self._choice((name, place)) for place in places)]
-            case ("want", (str(given), int(at)), str(name), frozenset() as places):
-                return [-self._choice((given, at)), *(own[name, place] for place in places)]
-            case ("has", str(name)):
-                return [literal for (key, _), literal in own.items() if key == name]
-            case ("inner", str(given), int(at), str(name), frozenset() as places):
-                return [-own[given, at], *(own[name, place] for place in places)]
-            case ("outward", str(given), int(at), str(name), frozenset() as places):
-                return [-own[given, at], *(self._choice((name, place)) for place in places)]
-        assert demand[0] == "domain", demand
-        return None
+            case Implies(choice, key, places):
+                given = [-self._choice(choice)] if choice is not None else []
+                return [*given, *(self._choice((key, place)) for place in places)]
+            case ImpliesLocal(choice, key, places):
+                return [-self._choice(choice), *(own[key, place] for place in places)]
+            case Chosen(key):
+                return [literal for (name, _), literal in own.items() if name == key]
+            case LocalImplies(one, key, places):
+                return [-own[one], *(own[key, place] for place in places)]
+            case LocalImpliesShared(one, key, places):
+                return [-own[one], *(self._choice((key, place)) for place in places)]
+            case Domain():
+                return None
 
 
 def _sortable(value: object) -> tuple[str, ...]:
-    """An order for demands that does not depend on hashes."""
+    """Return a key to sort constraints by that does not depend on hashes."""
     if isinstance(value, frozenset):
         return tuple(f"{place:06d}" for place in sorted(value))
     if isinstance(value, tuple):

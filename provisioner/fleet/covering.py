@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from provisioner.fleet.classes import pools_of
 from provisioner.fleet.cover import Bound, Coverage
-from provisioner.fleet.effects import depends_on_company, effects_of
+from provisioner.fleet.effects import depends_on_other_hosts, effects_of
 from provisioner.fleet.groups import Grouping
 from provisioner.fleet.model import FleetAnswer
 from provisioner.fleet.stacks import VERIFIED, stack_of
@@ -71,19 +71,19 @@ def _require_known_gpus(matrix: Matrix, listed: Sequence[InventoryHost]) -> None
 
 
 def _cover_pool(matrix: Matrix, pool: Pool, explaining: Explaining) -> tuple[list[FleetStack], list[Unserved], Bound]:
-    is_joint = depends_on_company(matrix, pool)
+    is_joint = depends_on_other_hosts(matrix, pool)
     coverage = Coverage(effects_of(matrix, pool), is_joint=is_joint)
     try:
         served = set(coverage.served)
         groups, bound = Grouping(matrix, pool, coverage).groups()
-        kinds = [(one, kind) for one, kind in zip(pool.classes, coverage.kind_of, strict=True)]
+        signatures = [(one, signature) for one, signature in zip(pool.classes, coverage.signature_of, strict=True)]
     finally:
         coverage.close()
     stacks = []
     for group in groups:
-        classes = [one for one, kind in kinds if kind in group.kinds]
-        deciding = {kind: one for one, kind in reversed(kinds) if kind in group.chiefs}
+        classes = [one for one, signature in signatures if signature in group.signatures]
+        deciding = {signature: one for one, signature in reversed(signatures) if signature in group.maximal}
         found = stack_of(matrix, pool, group, classes=classes, size=len(classes) if is_joint else VERIFIED)
-        stacks.append(replace(found, deciding=tuple(deciding[kind] for kind in sorted(deciding))))
-    left = explaining.explain(pool.request, [one for one, kind in kinds if kind not in served])
+        stacks.append(replace(found, deciding=tuple(deciding[signature] for signature in sorted(deciding))))
+    left = explaining.explain(pool.request, [one for one, signature in signatures if signature not in served])
     return stacks, left, bound

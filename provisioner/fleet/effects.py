@@ -1,9 +1,9 @@
 """What a class of hosts asks of a stack, exactly: the candidates it refuses, and the few choices left on the host itself.
 
-A stack serves several hosts exactly when it serves each, so each class becomes a set of *demands* on the part all hosts share.
-Demands come from the very requirements the solver uses (`Universe`); nothing of the matrix is judged here a second time. Where
-the parts are not independent after all (one environment variable for all AMD GPUs), solving the hosts together has the last
-word: see `cover`.
+A stack serves several hosts exactly when it serves each, so each class becomes a set of *constraints* on the part all hosts
+share. Constraints come from the very requirements the solver uses (`Universe`); nothing of the matrix is judged here a second
+time. Where the parts are not independent after all (one environment variable for all AMD GPUs), solving the hosts together has
+the last word: see `cover`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from provisioner.accelerators import ACCELERATORS
-from provisioner.fleet.local import Choice, Demand, Local, Want
+from provisioner.fleet.local import Choice, Constraint, Local, Unservable, Want
 from provisioner.grounds.requirement import Row
 from provisioner.request import TargetHost
 from provisioner.resolver.problem import join
@@ -32,8 +32,8 @@ BLOCK = 32
 """How many classes are looked at in one problem: the cost of the shared part is paid once for all of them."""
 
 
-NEVER: frozenset[Demand] = frozenset({("never",)})
-"""What a class demands that no stack of its pool serves: it states that it has no GPU, and an accelerator is asked for."""
+NEVER: frozenset[Constraint] = frozenset({Unservable()})
+"""The constraints of a class that no stack of its pool serves: it states that it has no GPU, and an accelerator is asked for."""
 
 
 class Shared(Struct, kw_only=True):
@@ -47,30 +47,30 @@ class Shared(Struct, kw_only=True):
 
 
 class Effects(Struct, frozen=True, kw_only=True):
-    """The shared part of a pool, and the demands of each of its classes."""
+    """The shared part of a pool, and the constraints of each of its classes."""
 
     shared: Shared
-    demands: tuple[frozenset[Demand], ...]
+    constraints: tuple[frozenset[Constraint], ...]
 
 
 def effects_of(matrix: Matrix, pool: Pool) -> Effects:
-    """Read the demands of every class of a pool; raises `UnknownGpuError`."""
+    """Read the constraints of every class of a pool; raises `UnknownGpuError`."""
     shared = Shared()
-    found: dict[int, frozenset[Demand]] = {}
+    found: dict[int, frozenset[Constraint]] = {}
     for index, one in enumerate(pool.classes):
         if one.host.gpus == () and ACCELERATORS[pool.request.accelerator].vendor:
             found[index] = NEVER
     asked = [index for index in range(len(pool.classes)) if index not in found]
-    size = 1 if depends_on_company(matrix, pool) else BLOCK
+    size = 1 if depends_on_other_hosts(matrix, pool) else BLOCK
     for start in range(0, len(asked), size):
         some = asked[start : start + size]
         block = _Block(matrix, pool, [pool.classes[index] for index in some], shared=shared)
-        found.update(zip(some, block.demands(), strict=True))
-    return Effects(shared=shared, demands=tuple(demands for _, demands in sorted(found.items())))
+        found.update(zip(some, block.constraints(), strict=True))
+    return Effects(shared=shared, constraints=tuple(constraints for _, constraints in sorted(found.items())))
 
 
-def depends_on_company(matrix: Matrix, pool: Pool) -> bool:
-    """Whether what a host demands may depend on who else is served: an AMD override is one for all GPUs of an environment."""
+def depends_on_other_hosts(matrix: Matrix, pool: Pool) -> bool:
+    """Whether a host's constraints may depend on which others are served: one AMD override is for all GPUs of an environment."""
     if ACCELERATORS[pool.request.accelerator].target_key != "gfx":
         return False
     passing = {gfx for row in matrix.overrides for gfx in row.gfx}
@@ -99,8 +99,8 @@ class _Block:
             self._roots.setdefault(root.key, []).append(root)
         self._rules: dict[Group, Rule] = {Row("rule", rule.name): rule for rule in matrix.rules if _reads_host(rule)}
 
-    def demands(self) -> Iterator[frozenset[Demand]]:
-        """The demands of each class, in their order."""
+    def constraints(self) -> Iterator[frozenset[Constraint]]:
+        """The constraints of each class, in their order."""
         self._read_roots()
         waiting = [root.key for root in self._problem.roots]
         seen: set[Key] = set()
@@ -114,7 +114,7 @@ class _Block:
                     waiting.append(requirement.key)
                     self._read(candidate, requirement)
         for label in self._targets:
-            yield self._locals[label].demands()
+            yield self._locals[label].constraints()
 
     def _offered(self, key: Key) -> tuple[Candidate, ...]:
         """The candidates in question: of a fact that a host states the stated one, of a shared key those no root refuses."""

@@ -1,4 +1,4 @@
-"""Groups of kinds become stacks: solved together, verified on every class, and each class moved to the best that serves it."""
+"""Groups of signatures become stacks: solved together, verified on every class; each class moves to the best that serves it."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _FIRST = -2
 
 
 class Group(Struct, frozen=True, kw_only=True):
-    """Kinds served by one stack, the chiefs among them, and the stack: the places of what was chosen among the candidates."""
+    """Signatures that one stack serves, the maximal ones of them, and the places of the stack's choices in their candidates."""
 
-    kinds: frozenset[int]
-    chiefs: frozenset[int]
+    signatures: frozenset[int]
+    maximal: frozenset[int]
     choices: frozenset[Choice]
     rank: tuple[tuple[int, str, int], ...]
     """Smaller is more wanted: the places of what was chosen, the leading component's first, then down the order."""
@@ -47,10 +47,10 @@ class Grouping:
         self._pool = pool
         self._coverage = coverage
         self._first: dict[int, HostClass] = {}
-        self._weights = [0] * len(coverage.kinds)
-        for one, kind in zip(pool.classes, coverage.kind_of, strict=True):
-            self._first.setdefault(kind, one)
-            self._weights[kind] += one.nodes
+        self._weights = [0] * len(coverage.signatures)
+        for one, signature in zip(pool.classes, coverage.signature_of, strict=True):
+            self._first.setdefault(signature, one)
+            self._weights[signature] += one.nodes
         self._solved: dict[frozenset[int], Group | None] = {}
 
     def groups(self) -> tuple[list[Group], Bound]:
@@ -66,17 +66,17 @@ class Grouping:
                 return self._settled(solved), bound
             # Solving the hosts together has the last word: what it refused is learnt, and the cover looked for again.
 
-    def _solve(self, kinds: frozenset[int]) -> Group | None:
-        """The most wanted stack for some kinds together; None where there is none, which is learnt then."""
-        if kinds not in self._solved:
-            self._solved[kinds] = self._decided(kinds)
-        if self._solved[kinds] is None:
-            self._coverage.refuse(self._smallest_refused(kinds))
-        return self._solved[kinds]
+    def _solve(self, signatures: frozenset[int]) -> Group | None:
+        """The most wanted stack for some signatures together; None where there is none, which is learnt then."""
+        if signatures not in self._solved:
+            self._solved[signatures] = self._decided(signatures)
+        if self._solved[signatures] is None:
+            self._coverage.refuse(self._smallest_refused(signatures))
+        return self._solved[signatures]
 
-    def _decided(self, kinds: Collection[int]) -> Group | None:
-        chiefs = self._coverage.outermost(kinds)
-        targets = [self._first[kind].target for kind in chiefs]
+    def _decided(self, signatures: Collection[int]) -> Group | None:
+        maximal = self._coverage.outermost(signatures)
+        targets = [self._first[signature].target for signature in maximal]
         universe = Universe(join(self._matrix, self._pool.request_for(targets)))
         pins = decide(universe)
         if pins is None:
@@ -88,41 +88,41 @@ class Grouping:
                 order = universe.problem.order.get(key, -1)
                 chosen.append((_FIRST if key.name == self._coverage.lead else order, key.name, place))
         choices = frozenset((name, place) for _, name, place in chosen)
-        return Group(kinds=frozenset(kinds), chiefs=frozenset(chiefs), choices=choices, rank=tuple(sorted(chosen)))
+        return Group(signatures=frozenset(signatures), maximal=frozenset(maximal), choices=choices, rank=tuple(sorted(chosen)))
 
-    def _smallest_refused(self, kinds: frozenset[int]) -> frozenset[int]:
-        kept = kinds
-        for kind in sorted(kinds):
-            if len(kept) > 1 and self._decided(kept - {kind}) is None:
-                kept -= {kind}
+    def _smallest_refused(self, signatures: frozenset[int]) -> frozenset[int]:
+        kept = signatures
+        for signature in sorted(signatures):
+            if len(kept) > 1 and self._decided(kept - {signature}) is None:
+                kept -= {signature}
         return kept
 
     def _settled(self, groups: list[Group]) -> list[Group]:
-        """Every kind at the most wanted stack that serves it, and every stack the most wanted for its kinds."""
+        """Every signature at the most wanted stack that serves it, and every stack the most wanted for its signatures."""
         served = self._coverage.served
         ordered = sorted(groups, key=_preference)
         if self._coverage.is_joint:
             return ordered
         for _ in range(ROUNDS):
             places: dict[int, list[int]] = {}
-            for kind in served:
-                at = next(at for at, group in enumerate(ordered) if self._coverage.serves(group.choices, kind))
-                places.setdefault(at, []).append(kind)
+            for signature in served:
+                at = next(at for at, group in enumerate(ordered) if self._coverage.serves(group.choices, signature))
+                places.setdefault(at, []).append(signature)
             wanted = [frozenset(places[at]) for at in sorted(places)]
-            if wanted == [group.kinds for group in ordered]:
+            if wanted == [group.signatures for group in ordered]:
                 break
             kept = [group for at, group in enumerate(ordered) if at in places]
-            better = [self._decided(kinds) for kinds in wanted]
+            better = [self._decided(signatures) for signatures in wanted]
             found = [
-                new or replace(old, kinds=kinds, chiefs=frozenset(self._coverage.outermost(kinds)))
-                for new, old, kinds in zip(better, kept, wanted, strict=True)
+                new or replace(old, signatures=signatures, maximal=frozenset(self._coverage.outermost(signatures)))
+                for new, old, signatures in zip(better, kept, wanted, strict=True)
             ]
             ordered = sorted(found, key=_preference)
         return ordered
 
 
 def _preference(group: Group) -> tuple[tuple[tuple[int, str, int], ...], int]:
-    return group.rank, min(group.kinds)
+    return group.rank, min(group.signatures)
 
 
 def _place(candidates: Sequence[Candidate], chosen: Candidate) -> int:

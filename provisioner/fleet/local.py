@@ -10,9 +10,64 @@ if TYPE_CHECKING:
 Choice = tuple[str, int]
 """A candidate of the shared part: the name of its key, and its place among the key's candidates."""
 
-Demand = tuple[object, ...]
-"""`("no", choice)` refuses one; `("if", choice or None, key, places)` asks for one of several where a choice is made; others
-are about the host's own choices."""
+
+class Refuses(NamedTuple):
+    """No stack with this choice serves the host."""
+
+    choice: Choice
+
+
+class Unservable(NamedTuple):
+    """No stack serves the host at all."""
+
+
+class Implies(NamedTuple):
+    """Where a choice of the shared part is made (None: in any stack), one of these places of another shared key is chosen."""
+
+    choice: Choice | None
+    key: str
+    places: frozenset[int]
+
+
+class ImpliesLocal(NamedTuple):
+    """Where a choice of the shared part is made, one of these places of a key of the host is chosen."""
+
+    choice: Choice
+    key: str
+    places: frozenset[int]
+
+
+class Chosen(NamedTuple):
+    """Some place of a key of the host is chosen, whatever the stack is."""
+
+    key: str
+
+
+class Domain(NamedTuple):
+    """The places of a key of the host, of which at most one is chosen."""
+
+    key: str
+    places: frozenset[int]
+
+
+class LocalImplies(NamedTuple):
+    """Where a place of a key of the host is chosen, one of these places of another key of the host is chosen, too."""
+
+    given: Choice
+    key: str
+    places: frozenset[int]
+
+
+class LocalImpliesShared(NamedTuple):
+    """Where a place of a key of the host is chosen, one of these places of a shared key is chosen, too."""
+
+    given: Choice
+    key: str
+    places: frozenset[int]
+
+
+Constraint = Refuses | Unservable | Implies | ImpliesLocal | Chosen | Domain | LocalImplies | LocalImpliesShared
+"""What a host asks of a stack."""
 
 
 class Want(NamedTuple):
@@ -63,29 +118,29 @@ class Local:
         """Because of this host, a choice of the shared part (None: any stack) wants another one of it."""
         self._outer.add((choice, key, allowed))
 
-    def demands(self) -> frozenset[Demand]:
-        """What the host asks of the shared part, in a form in which equal hosts are equal and fewer demands are fewer members.
+    def constraints(self) -> frozenset[Constraint]:
+        """Return what the host asks of the shared part: equal for hosts that ask the same, a subset for one that asks less.
 
         Values that cannot be chosen are taken out; a want that every value left meets says nothing, unless those values want
         something themselves.
         """
         self._propagate()
         free = self._free()
-        found: set[Demand] = {("if", *one) for one in self._outer}
+        found: set[Constraint] = {Implies(*one) for one in self._outer}
         kept: set[str] = set()
         for choice, want in self._wanted:
             domain = self._domains[want.key]
             allowed = want.allowed & domain
             if not allowed:
-                found.add(("no", choice))
+                found.add(Refuses(choice))
             elif len(allowed) < len(domain) or want.key not in free:
-                found.add(("want", choice, want.key, frozenset(allowed)))
+                found.add(ImpliesLocal(choice, want.key, frozenset(allowed)))
                 kept.add(want.key)
         for key in self._required:
             if not self._domains[key]:
-                found.add(("never",))
+                found.add(Unservable())
             elif key not in free:
-                found.add(("has", key))
+                found.add(Chosen(key))
                 kept.add(key)
         found.update(self._described(kept, free))
         return frozenset(found)
@@ -119,7 +174,7 @@ class Local:
         wants = self._inner.get((key, place), ())
         return any(want.key not in free or not want.allowed >= self._domains[want.key] for want in wants)
 
-    def _described(self, kept: set[str], free: set[str]) -> Iterable[Demand]:
+    def _described(self, kept: set[str], free: set[str]) -> Iterable[Constraint]:
         """The domains and inner wants of the keys that matter, and of those they reach."""
         waiting, seen = sorted(kept), set[str]()
         while waiting:
@@ -127,11 +182,11 @@ class Local:
             if key in seen:
                 continue
             seen.add(key)
-            yield ("domain", key, frozenset(self._domains[key]))
+            yield Domain(key, frozenset(self._domains[key]))
             for place in self._domains[key]:
                 for want in self._inner.get((key, place), ()):
                     if want.key not in free or not want.allowed >= self._domains[want.key]:
-                        yield ("inner", key, place, want.key, frozenset(want.allowed & self._domains[want.key]))
+                        yield LocalImplies((key, place), want.key, frozenset(want.allowed & self._domains[want.key]))
                         waiting.append(want.key)
                 for want in self._outward.get((key, place), ()):
-                    yield ("outward", key, place, want.key, want.allowed)
+                    yield LocalImpliesShared((key, place), want.key, want.allowed)

@@ -186,6 +186,6 @@ class _Block:
                 raise UnavailableError(f"the stack of host `{self._hosts[label][1].name}` could not be verified")
             for key, candidate in found.items():
                 if key.scope:
-                    # Company may bring candidates of its own, such as a beta that another host runs.
+                    # Other hosts of the problem may add candidates, such as a beta driver that one of them runs.
                     alike = (one for one in self._universe.candidates(key) if one.label == candidate.label)
                     pins[key] = next(alike, candidate)

@@ -148,7 +148,7 @@ def test_a_fleet_of_no_hosts_needs_no_stack() -> None:
 
 
 def test_where_not_every_set_is_listed_the_bound_says_what_is_proved(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cover, "EXACT_CHIEFS", 0)
+    monkeypatch.setattr(cover, "EXACT_SIGNATURES", 0)
     monkeypatch.setattr(cover, "MOST_SETS", 1)
     versions = [str(number) for number in range(1, 7)]
     matrix = small.matrix(
