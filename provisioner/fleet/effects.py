@@ -33,7 +33,7 @@ BLOCK = 32
 
 
 NEVER: frozenset[Constraint] = frozenset({Unservable()})
-"""The constraints of a class that no stack of its pool serves: it states that it has no GPU, and an accelerator is asked for."""
+"""The constraints of a class that no stack of its pool serves: it states that it has no GPU, and an accelerator is asked."""
 
 
 class Shared(Struct, kw_only=True):
@@ -70,7 +70,7 @@ def effects_of(matrix: Matrix, pool: Pool) -> Effects:
 
 
 def depends_on_other_hosts(matrix: Matrix, pool: Pool) -> bool:
-    """Whether a host's constraints may depend on which others are served: one AMD override is for all GPUs of an environment."""
+    """Whether a host's constraints may depend on which others are served: an AMD override is for all GPUs of an environment."""
     if ACCELERATORS[pool.request.accelerator].target_key != "gfx":
         return False
     passing = {gfx for row in matrix.overrides for gfx in row.gfx}
