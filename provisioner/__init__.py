@@ -1,3 +1,54 @@
-"""Solve, lock, render and validate machine-learning environments, from the kernel up to the Python packages."""
+"""Solve, lock, render and validate machine-learning environments, from the kernel up to the Python packages.
+
+The names below are the public Python API; `provisioner.api` describes them. They are loaded when they are first used, so that
+`import provisioner` alone stays cheap.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from provisioner.api import (
+        Lock,
+        NoStackError,
+        ProvisionError,
+        Report,
+        Solution,
+        Stack,
+        UnavailableError,
+        check,
+        compare_locks,
+        explain,
+        read_lock,
+        render_lock,
+        solve,
+        solve_system,
+    )
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "Lock",
+    "NoStackError",
+    "ProvisionError",
+    "Report",
+    "Solution",
+    "Stack",
+    "UnavailableError",
+    "check",
+    "compare_locks",
+    "explain",
+    "read_lock",
+    "render_lock",
+    "solve",
+    "solve_system",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Return a name of the API."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module("provisioner.api"), name)

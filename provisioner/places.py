@@ -6,7 +6,10 @@ from msgspec import Struct
 
 
 class Place(Struct, frozen=True, order=True):
-    """A line of a file, counted from 1; 0 stands for the file as a whole. `file` is relative to the spec, or `matrices/…`."""
+    """A line of a file, counted from 1; 0 stands for the file as a whole, or for the item that `file` names behind its path.
+
+    `file` is relative to the spec, or `matrices/…`.
+    """
 
     file: str
     line: int = 0

@@ -1,4 +1,4 @@
-"""The extras of a distribution held in memory: those its requirements are guarded by."""
+"""Requirements of distributions held in memory: the extras they are guarded by, and those that apply."""
 
 from __future__ import annotations
 
@@ -7,10 +7,23 @@ from typing import TYPE_CHECKING
 
 from packaging.utils import canonicalize_name
 
+from provisioner.index.markers import Markers, marker_environment
+from provisioner.index.model import Environment
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from packaging.requirements import Requirement
+
+LINUX = Environment(platform="linux/amd64", python="3.11")
+
+
+def applicable(
+    requirements: Iterable[Requirement], extras: tuple[str, ...], environment: Environment = LINUX
+) -> tuple[Requirement, ...]:
+    """The requirements that apply in an environment with one of some extras, as `PackageSource.requirements` has it."""
+    markers = Markers(marker_environment(environment))
+    return tuple(one for one in requirements if markers.hold(one.marker, extras))
 
 
 def extras_named(requirements: Iterable[Requirement]) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from provisioner.solve.python.packages import PackageWorld
 from provisioner.solve.search.resolve import decide
 from provisioner.solve.search.universe import Universe
 from tests import small
-from tests.extras_named import extras_named
+from tests.extras_named import applicable, extras_named
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -55,11 +55,14 @@ class FileShelf:
         selection = Selection(environment=self._environment, allow_prerelease=name in self._prereleases)
         return selection.releases(name, self._files.get(name, ()))
 
-    def requirements(self, release: PackageRelease) -> tuple[Requirement, ...]:
-        return tuple(Requirement(text) for text in self._metadata.get(f"{release.name} {release.version}", ()))
+    def requirements(self, release: PackageRelease, extras: tuple[str, ...] = ("",)) -> tuple[Requirement, ...]:
+        return applicable(self._declared(release), extras, self._environment)
+
+    def _declared(self, release: PackageRelease) -> list[Requirement]:
+        return [Requirement(text) for text in self._metadata.get(f"{release.name} {release.version}", ())]
 
     def extras(self, release: PackageRelease) -> tuple[str, ...]:
-        return extras_named(self.requirements(release))
+        return extras_named(self._declared(release))
 
     def prefetch(self, names: Iterable[NormalizedName]) -> None:
         for name in names:

@@ -23,7 +23,7 @@ from provisioner.solve.python.packages import PackageWorld
 from provisioner.solve.search.universe import Universe
 from provisioner.versions import Version
 from tests import small
-from tests.extras_named import extras_named
+from tests.extras_named import applicable, extras_named
 
 if TYPE_CHECKING:
     import random
@@ -188,15 +188,18 @@ class Shelf:
     def releases(self, name: NormalizedName, *, index: str = "") -> tuple[PackageRelease, ...]:
         return tuple(_release(name, version, entry, index) for version, entry in reversed(list(self._listed(name, index))))
 
-    def requirements(self, release: PackageRelease) -> tuple[Requirement, ...]:
+    def requirements(self, release: PackageRelease, extras: tuple[str, ...] = ("",)) -> tuple[Requirement, ...]:
+        return applicable(self._declared(release), extras, Environment(platform="linux/amd64", python=PYTHON))
+
+    def _declared(self, release: PackageRelease) -> list[Requirement]:
         index = release.file.index if release.file else ""
         entry = next(
             entry for version, entry in self._listed(release.name, index) if PackageVersion(version) == release.version
         )
-        return tuple(Requirement(str(wanted)) for wanted in entry.requires)
+        return [Requirement(str(wanted)) for wanted in entry.requires]
 
     def extras(self, release: PackageRelease) -> tuple[str, ...]:
-        return extras_named(self.requirements(release))
+        return extras_named(self._declared(release))
 
     def prefetch(self, names: Iterable[NormalizedName]) -> None:
         for name in names:

@@ -27,7 +27,7 @@ REASONS = frozenset({"request", "grounds", "words"})
 DOWN_TO_RENDER = BASE | INPUTS | REASONS | {"gate", "solve", "lock", "render"}
 
 MAY_IMPORT: dict[str, frozenset[str]] = {
-    "__init__": frozenset(),
+    "__init__": frozenset({"api"}),
     "caches": frozenset(),
     "errors": frozenset(),
     "platforms": frozenset(),
@@ -60,14 +60,16 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "doctor": DOWN_TO_RENDER,
     "workflow": DOWN_TO_RENDER | {"curate"},
     "cli": DOWN_TO_RENDER | {"validate", "fleet", "plan", "doctor", "measure", "curate", "compare", "browse", "workflow"},
+    "api": DOWN_TO_RENDER | {"workflow"},
     "__main__": frozenset({"cli"}),
 }
 """What each part of the package may import besides itself: the table of ARCHITECTURE.md."""
 
 READING_ORDER: dict[str, tuple[str, ...]] = {
     "index": (
-        *("address", "model", "markers", "memo", "offline", "activity", "reference"),
-        *("store", "http", "routing", "metadata", "pages", "places", "ahead", "client", "registry"),
+        *("address", "model", "markers", "settings", "routing", "once", "activity", "cache", "pruning"),
+        *("http", "metadata", "pages", "find_links", "direct_reference", "direct", "dependency_confusion"),
+        *("prefetch", "client", "image_registry"),
     ),
     "solve": (
         *("requirement", "stack"),
@@ -173,8 +175,8 @@ def _wrong_imports(tree: ast.AST, parts: tuple[str, ...]) -> Iterator[str]:
             yield f"line {line}: imports {head}; only `{HOMES[head]}` may"
         elif head in {"pydantic", "pydantic_core"} and line not in for_types and not _is_schema(parts):
             yield f"line {line}: imports {head}; only document.py and files named after {', '.join(SCHEMA_NAMES)} may"
-        elif name in {"importlib.import_module", "importlib"} and layer not in {"cli", "render"}:
-            yield f"line {line}: imports by name; only `cli` and `render` may"
+        elif name in {"importlib.import_module", "importlib"} and layer not in {"__init__", "cli", "render"}:
+            yield f"line {line}: imports by name; only `cli`, `render` and the package itself may"
 
 
 def _wrong_order(tree: ast.AST, parts: tuple[str, ...]) -> Iterator[str]:
@@ -205,8 +207,8 @@ def _is_schema(parts: tuple[str, ...]) -> bool:
 
 def _wrong_functions(tree: ast.AST, parts: tuple[str, ...]) -> Iterator[str]:
     for node, owner in _functions(tree, None):
-        if parts[0] == "cli" and _is_command(node, parts):
-            continue  # its parameters are the options of a command line
+        if parts == ("api",) or (parts[0] == "cli" and _is_command(node, parts)):
+            continue  # its parameters are what a user may ask for
         positional = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
         if owner is not None and positional and not _is_static(node):
             positional = positional[1:]
@@ -312,7 +314,7 @@ def test_a_tree_that_keeps_the_rules_passes(tmp_path: Path) -> None:
         (
             "solve__search",
             "from importlib import import_module\n",
-            "solve/search.py: line 1: imports by name; only `cli` and `render` may",
+            "solve/search.py: line 1: imports by name; only `cli`, `render` and the package itself may",
         ),
         (
             "validate__checks__torch_version",

@@ -10,7 +10,7 @@ import typer
 from provisioner.cli.options import FormatOption, OutputFormat
 
 if TYPE_CHECKING:
-    from provisioner.index.store.pruning import Pruned
+    from provisioner.index.pruning import Pruned
 
 
 class Action(StrEnum):
@@ -46,14 +46,14 @@ def cache(
     Nothing is lost but time: what an index said is asked for again. Runs prune by themselves, once a day, what nobody has used
     for 90 days; runs with --offline never do. Other runs may go on meanwhile.
     """
+    from provisioner.caches import cache_directory
     from provisioner.cli.display import data, json_data, warn
     from provisioner.errors import UsageError
-    from provisioner.index.http.settings import default_cache_directory
-    from provisioner.index.store.pruning import DAYS, clean, prune, size_of
+    from provisioner.index.pruning import DAYS, clean, prune, size_of
 
     if days is not None and action is not Action.PRUNE:
         raise UsageError(f"--days belongs to `provision cache prune`, not to `{action}`")
-    directory = default_cache_directory()
+    directory = cache_directory()
     if action is Action.DIR and format is OutputFormat.TEXT:
         data(str(directory))
         return 0

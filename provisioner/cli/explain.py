@@ -65,12 +65,13 @@ def explain(
     from provisioner.cli import report
     from provisioner.cli.display import failure, json_data
     from provisioner.solve.joint import NoStackError
+    from provisioner.workflow.explaining import platform_of
     from provisioner.workflow.inputs import read_inputs
 
     if component is None and spec != DEFAULT_SPEC and not spec.exists() and DEFAULT_SPEC.exists() and not spec.suffix:
         spec, component = DEFAULT_SPEC, str(spec)  # `provision explain pytorch`: both are optional
     inputs = read_inputs(spec, hosts=host, matrix=matrix, target=target)
-    on = _platform(inputs, platform)
+    on = platform_of(inputs, platform)
     try:
         if stack_only or not inputs.spec.packages:
             return _answer_system(inputs, on, component, format)
@@ -80,19 +81,6 @@ def explain(
             json_data(report.no_stack(error.conflict))
         failure(error)
         return error.exit_code
-
-
-def _platform(inputs: Inputs, wanted: str | None) -> str:
-    from provisioner.errors import UsageError
-
-    if wanted is None:
-        return inputs.platforms[0]
-    if wanted not in inputs.platforms:
-        raise UsageError(
-            f"--platform `{wanted}` is not a platform of {inputs.document.file}",
-            hints=(f"it has {', '.join(inputs.platforms)}",),
-        )
-    return wanted
 
 
 def _answer_system(inputs: Inputs, platform: str, component: str | None, format: OutputFormat) -> int:  # noqa: A002
@@ -120,7 +108,7 @@ def _answer_joint(
     from provisioner.workflow.session import Session
     from provisioner.workflow.solving import job_of
 
-    job = job_of(inputs, inputs.path.parent, is_offline=is_offline)
+    job = job_of(inputs, inputs.path.parent / inputs.target, is_offline=is_offline)
     progress = Progress()
     session = Session(inputs, job.settings, progress)
     try:

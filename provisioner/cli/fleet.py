@@ -106,4 +106,4 @@ def _listed(inputs: Inputs, paths: Sequence[Path]) -> Sequence[InventoryHost]:
             f"no hosts are given: `{inputs.path}` names none, and --hosts is missing",
             hints=("give a folder of profiles, a .csv, or what `kubectl get nodes -o json` printed, with --hosts",),
         )
-    return [InventoryHost(name=one.label, host=one.host, where=str(one.place("").place)) for one in hosts_of(inputs)]
+    return [InventoryHost(name=one.label, host=one.host, place=one.place("").place) for one in hosts_of(inputs)]

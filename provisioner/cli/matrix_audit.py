@@ -52,7 +52,7 @@ def matrix_audit(
     from provisioner.cli.display import json_data
     from provisioner.curate.artefacts import Artefacts
     from provisioner.curate.audit import unnamed
-    from provisioner.index.http.settings import settings_from_pip
+    from provisioner.index.settings import settings_from_pip
     from provisioner.matrix.cache import cached_matrix
 
     loaded = cached_matrix(matrix)

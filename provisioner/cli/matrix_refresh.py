@@ -49,7 +49,7 @@ def matrix_refresh(
     from provisioner.curate.refresh import refresh
     from provisioner.curate.shelf import Shelf
     from provisioner.document import write_together
-    from provisioner.index.http.settings import settings_from_pip
+    from provisioner.index.settings import settings_from_pip
     from provisioner.matrix.location import default_directory
 
     directory = matrix if matrix is not None else default_directory()

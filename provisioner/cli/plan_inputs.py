@@ -180,7 +180,7 @@ def read_hosts(inputs: Inputs, paths: Sequence[Path] | None) -> tuple[tuple[Targ
         raise UsageError(f"there is no host in {', '.join(str(path) for path in paths)}")
     for note in notes(listed):
         warn(note)
-    targets = tuple(TargetHost(label=one.name, host=one.host, places={"": Place.parse(one.where)}) for one in listed)
+    targets = tuple(TargetHost(label=one.name, host=one.host, places={"": one.place} if one.place else {}) for one in listed)
     return targets, tuple(one.count for one in listed)
 
 

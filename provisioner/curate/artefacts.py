@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Self
 from packaging.utils import canonicalize_name
 
 from provisioner.errors import UnavailableError
+from provisioner.index.cache import Cache
+from provisioner.index.find_links import FindLinks
 from provisioner.index.http.transport import Transport
 from provisioner.index.pages.filename import parse_filename
 from provisioner.index.pages.reader import PageReader
-from provisioner.index.places.find_links import FindLinks
-from provisioner.index.store.cache import Cache
-from provisioner.measure.artefact import VERSION, Measurement, decoded, encoded, measure
+from provisioner.measure.artefact import VERSION, Measurement, measure
 from provisioner.measure.error import UnreadableArtefactError
 from provisioner.measure.wheel import RemoteWheel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from provisioner.index.http.settings import IndexSettings
     from provisioner.index.model import IndexFile
+    from provisioner.index.settings import IndexSettings
 
 
 class Artefacts:
@@ -90,7 +90,7 @@ class Artefacts:
     def measured(self, file: IndexFile) -> Measurement:
         """What a file holds, from the cache or from the file; raises `UnavailableError` and `UnreadableArtefactError`."""
         for depth in ("full",) if self._is_full else ("full", "sample"):
-            kept = decoded(self._cache.record(self._key(file, depth))) if file.sha256 else None
+            kept = self._cache.load(self._key(file, depth), Measurement) if file.sha256 else None
             if kept is not None:
                 return kept
         if self._settings.offline and not file.path:
@@ -103,15 +103,15 @@ class Artefacts:
             finally:
                 self._open.discard(wheel)
         if file.sha256:
-            self._cache.store_record(self._key(file, "full" if found.is_whole else "sample"), encoded(found))
+            self._cache.store(self._key(file, "full" if found.is_whole else "sample"), found)
         return found
 
     def record(self, file: IndexFile) -> str:
         """The RECORD of a wheel, read by ranges and kept; raises `UnavailableError` and `UnreadableArtefactError`."""
         key = f"record:{file.sha256}"
-        kept = self._cache.record(key) if file.sha256 else None
-        if isinstance(kept, dict) and isinstance(kept.get("text"), str):
-            return str(kept["text"])
+        kept = self._cache.load(key, str) if file.sha256 else None
+        if kept is not None:
+            return kept
         if self._settings.offline and not file.path:
             text = f"offline: the RECORD of `{file.filename}` was not read before; run once without --offline"
             raise UnavailableError(text)
@@ -121,7 +121,7 @@ class Artefacts:
                 raise UnreadableArtefactError(f"`{file.filename}` cannot be measured: it has no RECORD")
             text = wheel.read(named[0]).decode("utf-8", errors="replace")
         if file.sha256:
-            self._cache.store_record(key, {"text": text})
+            self._cache.store(key, text)
         return text
 
     def _key(self, file: IndexFile, depth: str) -> str:

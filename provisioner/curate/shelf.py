@@ -7,18 +7,18 @@ What was read is kept by the wheel's hash, so an interrupted run goes on where i
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from msgspec import Struct
 from packaging.utils import canonicalize_name
 
 from provisioner.errors import UnavailableError
+from provisioner.index.cache import Cache
 from provisioner.index.http.transport import Transport
-from provisioner.index.metadata.core_metadata import parsed_requirement
-from provisioner.index.metadata.metadata import MetadataReader
+from provisioner.index.metadata.core_metadata import parse_requirement
+from provisioner.index.metadata.reader import MetadataReader
 from provisioner.index.pages.filename import parse_filename
 from provisioner.index.pages.reader import PageReader
-from provisioner.index.store.cache import Cache
 from provisioner.measure.wheel import RemoteWheel
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from packaging.requirements import Requirement
     from packaging.version import Version
 
-    from provisioner.index.http.settings import IndexSettings
     from provisioner.index.model import IndexFile
+    from provisioner.index.settings import IndexSettings
 
 WORKERS = 8
 
@@ -61,6 +61,12 @@ class Wheel(Struct, frozen=True, kw_only=True):
     def platform_tags(self) -> tuple[str, ...]:
         """`manylinux_2_27_x86_64` and the like."""
         return tuple(self.tag.split("-")[2].split("."))
+
+
+class _Member(Struct, frozen=True, kw_only=True):
+    """The text of one member of a wheel; None where the wheel has no such member."""
+
+    text: str | None
 
 
 class Shelf:
@@ -107,17 +113,17 @@ class Shelf:
 
     def requires(self, wheel: Wheel) -> tuple[Requirement, ...]:
         """What a wheel requires, markers not evaluated."""
-        return tuple(parsed_requirement(text) for text in self._metadata.requires(wheel.file))
+        return tuple(parse_requirement(text) for text in self._metadata.metadata(wheel.file).requires)
 
     def member(self, wheel: Wheel, path: str) -> str | None:
         """The text of one small member of a wheel; None when it has no such member."""
         key = f"member:{wheel.file.sha256 or wheel.file.url}:{path}"
-        stored = self._cache.record(key)
-        if isinstance(stored, dict):
-            return cast("str | None", stored["text"])
+        stored = self._cache.load(key, _Member)
+        if stored is not None:
+            return stored.text
         content = self.content(wheel, path)
         text = None if content is None else content.decode("utf-8", errors="replace")
-        self._cache.store_record(key, {"text": text})
+        self._cache.store(key, _Member(text=text))
         return text
 
     def content(self, wheel: Wheel, path: str) -> bytes | None:
@@ -139,12 +145,12 @@ class Shelf:
     def remembered(self, wheel: Wheel, what: str, measure: Callable[[], list[str]]) -> list[str]:
         """What was measured in a wheel before, or else is now; kept for ever, because the wheel cannot change."""
         key = f"measured:{wheel.file.sha256 or wheel.file.url}:{what}"
-        stored = self._cache.record(key)
-        if isinstance(stored, list):
-            return [str(one) for one in stored]
+        stored = self._cache.load(key, list[str])
+        if stored is not None:
+            return stored
         self._tick(f"{wheel.project}: measuring {wheel.file.filename}")
         found = measure()
-        self._cache.store_record(key, found)
+        self._cache.store(key, found)
         return found
 
     def read_ahead(self, wheels: Iterable[Wheel], *, members: tuple[str, ...] = ()) -> None:
@@ -171,7 +177,7 @@ class Shelf:
 
     def _ahead(self, wheel: Wheel, members: tuple[str, ...]) -> None:
         self._tick(f"{wheel.project}: {wheel.file.filename}")
-        self._metadata.requires(wheel.file)
+        self._metadata.metadata(wheel.file)
         for path in members:
             self.member(wheel, path)
 

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from provisioner.components import COMPONENTS
 from provisioner.host.facts import stated
-from provisioner.places import Place
 from provisioner.request import Request, TargetHost
 from provisioner.solve.rules.facts import FACTS, binds
 
@@ -44,9 +43,9 @@ class HostClass(Struct, frozen=True, kw_only=True):
     @property
     def target(self) -> TargetHost:
         """The class as the target of a request, under the name of its first host."""
-        where = self.members[0].where
+        place = self.members[0].place
         keys = (*(row.key for row in COMPONENTS.values() if row.key), *(f"gpus.{index}" for index in range(_GPUS)))
-        return TargetHost(label=self.name, host=self.host, places=dict.fromkeys(keys, Place.parse(where)) if where else {})
+        return TargetHost(label=self.name, host=self.host, places=dict.fromkeys(keys, place) if place is not None else {})
 
 
 class Pool(Struct, frozen=True, kw_only=True):

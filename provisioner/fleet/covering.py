@@ -55,7 +55,7 @@ def _require_known_gpus(matrix: Matrix, listed: Sequence[InventoryHost]) -> None
     for one in listed:
         for gpu in one.host.gpus or ():
             if gpu.name and gpu.name not in known and gpu.target is None:
-                strange.setdefault(gpu.name, []).append(one.where or one.name)
+                strange.setdefault(gpu.name, []).append(str(one.place or one.name))
     if not strange:
         return
     causes = []

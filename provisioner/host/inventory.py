@@ -18,6 +18,7 @@ from provisioner.host.inventory_csv import KIND as KIND_OF_TABLE
 from provisioner.host.inventory_csv import read_table
 from provisioner.host.kubernetes import NodeReader, Products, is_kubernetes
 from provisioner.host.profile import KIND, host_from_document
+from provisioner.places import Place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -35,14 +36,14 @@ _MOST_MISTAKES = 20
 class InventoryHost(Struct, frozen=True, kw_only=True):
     """One host of an inventory, or `count` identical ones. `labels` are its Kubernetes labels, none elsewhere.
 
-    `where` is its place: a file, with the line or the item. Hosts that state the same share one `Host`, and nodes labelled
-    alike one mapping. `notes` are for a person, beside the facts: a node that is cordoned, GPUs that no label describes.
+    `place` is where it is listed: a file, with the line or the item. Hosts that state the same share one `Host`, and nodes
+    labelled alike one mapping. `notes` are for a person, beside the facts: a node that is cordoned, GPUs that no label describes.
     """
 
     name: str
     host: Host
     labels: Mapping[str, str] = field(default_factory=dict)
-    where: str = ""
+    place: Place | None = None
     count: int = 1
     notes: tuple[str, ...] = ()
 
@@ -89,7 +90,7 @@ class _Reader:
         for one in self._found:
             other = seen.setdefault(one.name, one)
             if other is not one:
-                places = (f"{other.name}  ({other.where})", f"{one.name}  ({one.where})")
+                places = (f"{other.name}  ({other.place})", f"{one.name}  ({one.place})")
                 raise UsageError(
                     f"two hosts are called `{one.name}`", causes=places, hints=("give each host a name of its own",)
                 )
@@ -107,7 +108,7 @@ class _Reader:
         file = "stdin" if path == STDIN else str(path)
         if form == "csv":
             for row in read_table(text, file=file):
-                yield InventoryHost(name=row.name, host=self._shared(row.host), where=f"{file}:{row.line}", count=row.count)
+                yield InventoryHost(name=row.name, host=self._shared(row.host), place=Place(file, row.line), count=row.count)
         elif form == "json":
             yield from self._listed(_Json(text, file), name)
         else:
@@ -115,15 +116,15 @@ class _Reader:
             if is_kubernetes(document.data):
                 yield from self._kubernetes(document.data, file, lambda: document)
             else:
-                yield InventoryHost(name=name, host=self._shared(host_from_document(document)), where=file)
+                yield InventoryHost(name=name, host=self._shared(host_from_document(document)), place=Place(file))
 
     def _shared(self, host: Host) -> Host:
         return self._hosts.setdefault(host, host)
 
     def _kubernetes(self, data: Mapping[str, Any], file: str, places: Callable[[], Document]) -> Iterator[InventoryHost]:
         for path, node in self._nodes.read(data):
-            where = f"{file}: {dotted(path)}" if path else file
-            yield InventoryHost(name=node.name, host=self._shared(node.host), labels=node.labels, where=where, notes=node.notes)
+            place = Place(f"{file}: {dotted(path)}" if path else file)
+            yield InventoryHost(name=node.name, host=self._shared(node.host), labels=node.labels, place=place, notes=node.notes)
         if self._nodes.mistakes:
             document = places()
             found = tuple(document.mistake(path, text) for path, text in self._nodes.mistakes[:_MOST_MISTAKES])
@@ -134,7 +135,7 @@ class _Reader:
         if is_kubernetes(source.data):
             yield from self._kubernetes(source.data, source.file, source.places)
         elif isinstance(source.data, Mapping):
-            yield InventoryHost(name=name, host=self._shared(source.host(())), where=source.file)
+            yield InventoryHost(name=name, host=self._shared(source.host(())), place=Place(source.file))
         elif isinstance(source.data, Sequence) and not isinstance(source.data, str):
             yield from self._items(source, name)
         else:
@@ -148,8 +149,8 @@ class _Reader:
             try:
                 host = self._shared(source.host((index, "host") if is_named else (index,)))
                 own = source.heading(index) if is_named else {}
-                where = f"{source.file}[{index}]"
-                yield InventoryHost(name=own.get("name", f"{name}[{index}]"), host=host, where=where, count=own.get("count", 1))
+                place = Place(f"{source.file}[{index}]")
+                yield InventoryHost(name=own.get("name", f"{name}[{index}]"), host=host, place=place, count=own.get("count", 1))
             except InvalidDocumentError as error:
                 mistakes += error.mistakes
                 if len(mistakes) >= _MOST_MISTAKES:

@@ -1,4 +1,4 @@
-"""What an index client is doing, for whoever shows progress: it is written by many threads and read by one, now and then."""
+"""Progress of an index client: counts of what was read, and the requests under way; many threads write it, one reads it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Activity:
         """Bytes of bodies that came over the network."""
 
     def count(self, *, projects: int = 0, metadata: int = 0, received: int = 0) -> None:
-        """Add to what was read."""
+        """Add to the counts."""
         with self._lock:
             self.projects += projects
             self.metadata += metadata
@@ -35,7 +35,7 @@ class Activity:
 
     @contextmanager
     def waiting_for(self, url: str) -> Iterator[None]:
-        """Say that an answer is waited for as long as the block runs."""
+        """Record that a request to an address is under way as long as the block runs."""
         token = object()
         with self._lock:
             self._open[token] = url
@@ -47,34 +47,34 @@ class Activity:
 
     @property
     def waiting(self) -> str:
-        """The address that is waited for the longest, "" for none."""
+        """The address of the request that has been under way for the longest, "" for none."""
         with self._lock:
             return next(iter(self._open.values()), "")
 
 
-def in_words(activities: Iterable[Activity]) -> str:
-    """One line for several clients: `42 projects, metadata of 31 files, 12.3 MB; waiting for numpy from pypi.org`."""
+def progress_line(activities: Iterable[Activity]) -> str:
+    """Return the progress of several clients: `42 projects, metadata of 31 files, 12.3 MB; waiting for numpy from pypi.org`."""
     known = tuple(activities)
     projects, metadata = sum(one.projects for one in known), sum(one.metadata for one in known)
     received = sum(one.received for one in known)
-    parts = [_many(projects, "project"), f"metadata of {_many(metadata, 'file')}"]
-    parts += [size_in_words(received)] if received else []
+    parts = [_counted(projects, "project"), f"metadata of {_counted(metadata, 'file')}"]
+    parts += [readable_size(received)] if received else []
     waiting = next((one.waiting for one in known if one.waiting), "")
-    return ", ".join(parts) + (f"; waiting for {_place(waiting)}" if waiting else "")
+    return ", ".join(parts) + (f"; waiting for {_shown(waiting)}" if waiting else "")
 
 
-def size_in_words(size: int) -> str:
-    """Bytes as people read them, in powers of a thousand."""
+def readable_size(size: int) -> str:
+    """Return a number of bytes in powers of a thousand."""
     for factor, unit in _UNITS:
         if size >= factor:
             return f"{size / factor:.1f} {unit}"
-    return _many(size, "byte")
+    return _counted(size, "byte")
 
 
-def _many(number: int, noun: str) -> str:
+def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _place(url: str) -> str:
+def _shown(url: str) -> str:
     parts = urlsplit(url)
     return f"{unquote(parts.path.rstrip('/').rpartition('/')[2])} from {parts.netloc.rpartition('@')[2]}"

@@ -13,14 +13,14 @@ _END_OF_HOST = re.compile(r"[/?#]")
 
 
 class AddressError(ProvisionError):
-    """What somebody wrote as an address cannot be read as one, or not without a doubt where its login ends."""
+    """An address cannot be read, or it is ambiguous where its login ends."""
 
     code = "bad-address"
     exit_code = 2
 
 
 def public_url(url: str) -> str:
-    """The URL without the user name and password it may carry, for messages, cache keys and artefacts."""
+    """Return the URL without the user name and password it may carry, for messages, cache keys and artefacts."""
     if "@" not in url:
         return url
     parts = urlsplit(url)
@@ -28,7 +28,7 @@ def public_url(url: str) -> str:
 
 
 def credentials_in(url: str) -> tuple[str, str] | None:
-    """The user name and password a URL carries, unquoted; None when it carries none."""
+    """Return the user name and password a URL carries, unquoted; None when it carries none."""
     netloc = urlsplit(url).netloc
     if "@" not in netloc:
         return None
@@ -37,7 +37,7 @@ def credentials_in(url: str) -> tuple[str, str] | None:
 
 
 def origin(url: str) -> tuple[str, str]:
-    """Scheme and host with port: what credentials belong to."""
+    """Return scheme and host with port: what credentials belong to."""
     parts = urlsplit(url)
     return parts.scheme.lower(), parts.netloc.rpartition("@")[2].lower()
 
@@ -51,7 +51,7 @@ def hides_login(url: str) -> bool:
     """Whether an `@` after the host may be the end of a login with a `/`, `?` or `#` in it, which ends a host.
 
     `https://ada:12/3@host/simple` reads as port 12 of host `ada`. An `@` in a path is nothing rare (`…/wheels@1.0/…`), so it
-    counts only after what is no host in full: one with a port, or without a dot.
+    counts only after a host that is not complete: one with a port, or without a dot.
     """
     scheme, separator, rest = url.partition("://")
     host, after = _END_OF_HOST.split(rest, maxsplit=1) if _END_OF_HOST.search(rest) else (rest, "")
@@ -62,7 +62,7 @@ def hides_login(url: str) -> bool:
 
 
 def require_clear_login(url: str, where: str) -> None:
-    """Raise `AddressError` for an address of which nobody can tell where its login ends, without telling what may be one.
+    """Raise `AddressError` for an address that `hides_login`; the message does not repeat what may be the login.
 
     `where` says where it was written. An address without a scheme, as proxies have, is one of HTTP.
     """
@@ -75,9 +75,9 @@ def require_clear_login(url: str, where: str) -> None:
 
 
 def as_url(text: str) -> str:
-    """What a user wrote for an index or a find-links place, as a URL: paths become `file:` URLs, `~` is expanded.
+    """Return the URL of an index or find-links place as a user wrote it: paths become `file:` URLs, `~` is expanded.
 
-    Raises `AddressError` for an address of another kind: as a path it would be told with the login it may carry.
+    Raises `AddressError` for an address of another kind: as a path it would be shown with the login it may carry.
     """
     try:
         parts = urlsplit(text)
@@ -98,11 +98,11 @@ def as_url(text: str) -> str:
 
 
 def local_path(url: str) -> Path | None:
-    """The path a `file:` URL names; None for any other URL."""
+    """Return the path a `file:` URL names; None for any other URL."""
     parts = urlsplit(url)
     return Path(unquote(parts.path)) if parts.scheme.lower() == "file" else None
 
 
 def project_url(index_url: str, name: str) -> str:
-    """Where an index keeps the page of a project: PEP 503 asks for the normalized name and a trailing slash."""
+    """Return the URL of a project page: PEP 503 asks for the normalized name and a trailing slash."""
     return f"{index_url.rstrip('/')}/{name}/"

@@ -10,29 +10,28 @@ import threading
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
+from msgspec import Struct
 from msgspec.structs import replace
+from packaging.utils import canonicalize_name
 
 from provisioner.errors import ProvisionError, UnavailableError
 from provisioner.index.address import public_url
-from provisioner.index.ahead import ReadAhead
+from provisioner.index.cache import Cache, NotCachedError, all_missing
+from provisioner.index.dependency_confusion import PageComparison, confusion_warnings, unpinned
+from provisioner.index.direct import DirectReader
+from provisioner.index.find_links import FindLinks
 from provisioner.index.http.transport import Transport
-from provisioner.index.memo import Memo
-from provisioner.index.metadata.core_metadata import UnusableMetadataError, parsed_requirement
+from provisioner.index.markers import Markers, marker_environment
+from provisioner.index.metadata.core_metadata import UnusableMetadataError, parse_requirement, unusable
 from provisioner.index.metadata.details import DetailReader
-from provisioner.index.metadata.metadata import MetadataReader
-from provisioner.index.model import EARLY, FIND_LINKS
-from provisioner.index.offline import NotCachedError, all_missing
-from provisioner.index.pages.listing import Listing
+from provisioner.index.metadata.reader import MetadataReader
+from provisioner.index.model import EXPLICIT_ONLY, FIND_LINKS, PackageRelease
+from provisioner.index.once import OnceMap
 from provisioner.index.pages.reader import PageReader
-from provisioner.index.pages.selection import Selection, takes_python
-from provisioner.index.places.direct import DirectReader
-from provisioner.index.places.find_links import FindLinks
-from provisioner.index.places.rivals import Rivals
-from provisioner.index.places.shared_names import doubts, unclaimed
+from provisioner.index.pages.selection import Listing, Selection, takes_python
+from provisioner.index.prefetch import Prefetcher
+from provisioner.index.pruning import prune_if_due
 from provisioner.index.routing import locate, route
-from provisioner.index.store.cache import Cache
-from provisioner.index.store.compact import FORMAT, decode_releases, encode_releases
-from provisioner.index.store.pruning import prune_if_due
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -41,47 +40,51 @@ if TYPE_CHECKING:
     from packaging.utils import NormalizedName
 
     from provisioner.index.activity import Activity
-    from provisioner.index.http.settings import IndexLocation, IndexSettings
     from provisioner.index.metadata.details import FileDetails
-    from provisioner.index.model import Environment, IndexFile, PackageRelease
-    from provisioner.index.pages.reader import Page
+    from provisioner.index.model import Environment, IndexFile
+    from provisioner.index.pages.reader import ProjectPage
     from provisioner.index.routing import Route
+    from provisioner.index.settings import IndexLocation, IndexSettings
+
+
+class SelectedReleases(Struct, frozen=True, kw_only=True):
+    """The releases that were selected from a project page; `page` is the hash of its body."""
+
+    page: str
+    releases: tuple[PackageRelease, ...]
 
 
 class PackageIndex:
-    """Satisfies `PackageSource`. Use as a context manager, or `close` it: reading ahead is then given up at once.
+    """Satisfies `PackageSource`, `PrereleaseSource` and `FileSource` for one environment.
 
-    `notes` grows with what a user should hear though it is no error.
+    Use as a context manager, or `close` it: reading ahead is then given up at once.
     """
 
     def __init__(self, settings: IndexSettings, environment: Environment) -> None:
         self._settings = settings
         self._environment = environment
+        self._markers = Markers(marker_environment(environment))
         self._cache = Cache(settings.cache_directory)
         self._transport = Transport(settings)
         self._pages = PageReader(settings, self._cache, self._transport)
         self._metadata = MetadataReader(settings, self._cache, self._transport)
         self._details = DetailReader(settings, self._cache, self._transport, self._metadata)
         self._find_links = FindLinks(settings, self._transport)
-        self._releases: Memo[tuple[PackageRelease, ...]] = Memo()
-        self._early: Memo[tuple[PackageRelease, ...]] = Memo()
-        self._requirements: Memo[tuple[Requirement, ...]] = Memo()
-        self._direct: Memo[PackageRelease] = Memo()
         self._direct_files = DirectReader(
             settings, environment, cache=self._cache, transport=self._transport, metadata=self._metadata
         )
-        self._selecting = threading.Lock()
-        self._ahead = ReadAhead(
-            environment,
-            releases=self._listed,
-            requirements=self._stated,
-            is_at_hand=self._is_at_hand,
-            at_once=lambda: self._transport.pace.at_once,
-        )
+        self._prefetcher = Prefetcher(releases=self._listed, requirements=self._applicable, is_at_hand=self._is_at_hand)
+        self._releases: OnceMap[tuple[PackageRelease, ...]] = OnceMap()
+        self._prereleases: OnceMap[tuple[PackageRelease, ...]] = OnceMap()
+        self._direct: OnceMap[PackageRelease] = OnceMap()
+        self._requires: OnceMap[tuple[str, ...]] = OnceMap()
+        self._requirements: OnceMap[tuple[Requirement, ...]] = OnceMap()
+        # One page at a time is parsed: more threads would not be faster, and a parsed page has several times its size.
+        self._parsing = threading.Lock()
+        self._pages_found: dict[tuple[NormalizedName, str], ProjectPage] = {}
         self._notes: dict[str, None] = {}
-        self._found: dict[tuple[NormalizedName, str], Page] = {}
         self.passed_over: list[UnavailableError] = []
-        """Indexes out of reach in whose place find-links were taken: nothing is proved impossible without them."""
+        """Errors of indexes out of reach in whose place find-links were taken: without them nothing is proved impossible."""
 
     def __enter__(self) -> Self:
         return self
@@ -90,8 +93,8 @@ class PackageIndex:
         self.close()
 
     def close(self) -> None:
-        """Give up reading ahead, close connections and the cache, and take from it what nobody has used for long."""
-        self._ahead.close()
+        """Give up reading ahead, close connections and the cache, and prune the cache when that is due."""
+        self._prefetcher.close()
         self._transport.close()
         self._cache.close()
         if not self._settings.offline:
@@ -99,29 +102,25 @@ class PackageIndex:
 
     @property
     def environment(self) -> Environment:
-        """What files are chosen for."""
+        """The environment that files are selected for."""
         return self._environment
 
     @property
     def activity(self) -> Activity:
-        """What was read so far, and what is waited for."""
+        """The progress of this client."""
         return self._transport.activity
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was passed over, one line each."""
+        """Messages for the user about indexes that were passed over, one line each."""
         return tuple(self._notes)
 
     def url_of(self, index: str) -> str:
-        """The base URL of an index without credentials, as a lock file states it; "" for find-links."""
+        """Return the base URL of an index without credentials, as a lock file states it; "" for find-links."""
         return public_url(locate(index, self._settings).locations[0].url) if index != FIND_LINKS else ""
 
-    def hash_and_size(self, file: IndexFile) -> tuple[str, int | None]:
-        """The sha256 of a file and its size in bytes, read from the file itself when its index does not say."""
-        return self._metadata.hash_and_size(file)
-
     def releases(self, name: NormalizedName, *, index: str = "") -> tuple[PackageRelease, ...]:
-        """Every version, newest first, usable or not; an unknown project is an empty tuple.
+        """Return every version, newest first, usable or not; nothing for an unknown project.
 
         `index` names one index (`pytorch-cu126` fills a template); otherwise the first that knows the project is used, with
         find-links files in front. Raises `UnavailableError`, or `ProvisionError` for an index that is not configured.
@@ -131,20 +130,26 @@ class PackageIndex:
         except NotCachedError as error:
             raise self._with_others(error) from None
 
-    def _listed(self, name: NormalizedName, index: str = "") -> tuple[PackageRelease, ...]:
-        return self._releases.get(
-            (name, index), lambda: self._read(name, route(name, index, self._settings), self._selection(name))
-        )
-
-    def early(self, name: NormalizedName) -> tuple[PackageRelease, ...]:
-        """The pre-releases with a file that `releases` leaves out, newest first, for the reason `EARLY`; raises the same."""
+    def prereleases(self, name: NormalizedName) -> tuple[PackageRelease, ...]:
+        """Return the pre-releases with a file that `releases` leaves out, newest first; raises the same."""
         known = {one.version for one in self.releases(name)}
         selection = replace(self._selection(name), allow_prerelease=True)
-        found = self._early.get((name, ""), lambda: self._read(name, route(name, "", self._settings), selection))
-        return tuple(replace(one, why_not=EARLY) for one in found if one.is_usable and one.version not in known)
+        found = self._prereleases.get(name, lambda: self._read(name, route(name, "", self._settings), selection))
+        return tuple(
+            replace(one, why_not=EXPLICIT_ONLY, is_explicit_only=True)
+            for one in found
+            if one.is_usable and one.version not in known
+        )
 
-    def named(self, name: NormalizedName, filenames: Collection[str], *, index: str = "") -> tuple[IndexFile, ...]:
-        """The files with these names that are listed of a project, whatever they are for; raises what `releases` raises."""
+    def direct(self, name: NormalizedName, url: str) -> PackageRelease:
+        """Return the release that a requirement names by URL or path (`name @ url`); `why_not` says what rules it out.
+
+        Raises `DirectReferenceError`, `UnavailableError`, `UnusableMetadataError` or `HashMismatchError`.
+        """
+        return self._direct.get((name, url), lambda: self._direct_files.release(name, url))
+
+    def named_files(self, name: NormalizedName, filenames: Collection[str], *, index: str = "") -> tuple[IndexFile, ...]:
+        """Return the files of a project with these names, whatever they are for; raises as `releases` does."""
         found = route(name, index, self._settings)
         local = self._find_links.files(name, local_label=found.local_label) if found.takes_find_links else ()
         page = self._first_page(name, found, has_local=bool(local))
@@ -152,114 +157,112 @@ class PackageIndex:
         listed = (listing.finish(file) for file in listing.files if file.filename in filenames)
         return (*(file for file in local if file.filename in filenames), *listed)
 
-    def details(self, files: Sequence[IndexFile], *, is_refreshed: bool = False) -> tuple[FileDetails, ...]:
-        """What a lock states of each file beside what its page says, in their order; raises `UnavailableError` for a hash.
+    def requirements(self, release: PackageRelease, extras: tuple[str, ...] = ("",)) -> tuple[Requirement, ...]:
+        """Return what the release's file requires in the environment with one of some extras ("": with none).
 
-        `is_refreshed` asks again who attests the files.
+        Nothing for a release without a file. Raises `UnavailableError`, `HashMismatchError`, or `UnusableMetadataError` for a
+        file that cannot be chosen.
+        """
+        try:
+            found = self._applicable(release, extras)
+        except NotCachedError as error:
+            raise self._with_others(error) from None
+        self._prefetcher.record(release, has_sent=self._transport.has_sent)
+        return found
+
+    def extras(self, release: PackageRelease) -> tuple[str, ...]:
+        """Return the extras the release's file names, normalized; none for a release without a file. Raises the same."""
+        if release.file is None:
+            return ()
+        return tuple(canonicalize_name(name) for name in self._metadata.metadata(release.file).provides_extra)
+
+    def is_built(self, file: IndexFile) -> bool:
+        """Whether the requirements of a file were found by building it, on this machine."""
+        return self._metadata.is_built(file)
+
+    def hash_and_size(self, file: IndexFile) -> tuple[str, int | None]:
+        """Return the sha256 of a file and its size in bytes, read from the file itself when its index does not state them."""
+        return self._metadata.hash_and_size(file)
+
+    def details(self, files: Sequence[IndexFile], *, is_refreshed: bool = False) -> tuple[FileDetails, ...]:
+        """Return what a lock states of each file beside what its page has, in their order.
+
+        `is_refreshed` requests attestations again. Raises `UnavailableError` for a hash.
         """
         known = [self._details.stored(file, is_refreshed=is_refreshed) for file in files]
         absent = [file for file, found in zip(files, known, strict=True) if found is None]
         read = partial(self._details.read, is_refreshed=is_refreshed)
-        rest = iter(self._ahead.workers().map(read, absent) if len(absent) > 1 else map(read, absent))
+        rest = iter(self._prefetcher.workers().map(read, absent) if len(absent) > 1 else map(read, absent))
         return tuple(next(rest) if found is None else found for found in known)
-
-    def unclaimed(self, files: Mapping[NormalizedName, IndexFile]) -> dict[NormalizedName, IndexLocation]:
-        """Of files by their projects, the indexes of those that came from where they are by the order of the indexes alone."""
-        named = {name for name, file in files.items() if (name, file.index) in self._releases}
-        return unclaimed({name: file.index for name, file in files.items() if name not in named}, self._settings)
-
-    def doubts(self, chosen: Mapping[NormalizedName, IndexLocation], *, told: Collection[str] = ()) -> tuple[str, ...]:
-        """What a user should hear of where unclaimed projects came from, one line each; asks indexes that were not asked.
-
-        Where those that were `told` before come from is no news.
-        """
-        rivals = Rivals(self._pages, self._cache, self._selecting)
-
-        def has_others(index: IndexLocation, name: NormalizedName) -> bool:
-            return rivals.has_others(index, name, self._found[name, chosen[name].name])
-
-        return doubts(chosen, self._settings, has_others, workers=self._ahead.workers, told=told)
-
-    def direct(self, name: NormalizedName, url: str) -> PackageRelease:
-        """The release that a requirement names by URL or path (`name @ url`); `why_not` says what is in the way on the target.
-
-        Raises `DirectReferenceError`, `UnavailableError`, `UnusableMetadataError` or `HashMismatchError`.
-        """
-        return self._direct.get((name, url), lambda: self._direct_files.release(name, url))
-
-    def is_built(self, file: IndexFile) -> bool:
-        """Whether what a file requires was found by building it, on this machine."""
-        return self._metadata.is_built(file)
-
-    def requirements(self, release: PackageRelease) -> tuple[Requirement, ...]:
-        """The Requires-Dist of the release's file, markers not evaluated; none for a release without a file.
-
-        Raises `UnavailableError`, `HashMismatchError`, or `UnusableMetadataError` (this file cannot be chosen).
-        """
-        try:
-            found = self._stated(release)
-        except NotCachedError as error:
-            raise self._with_others(error) from None
-        self._ahead.look(release, found, was_asked=self._transport.was_asked)
-        return found
-
-    def _stated(self, release: PackageRelease) -> tuple[Requirement, ...]:
-        file = release.file
-        if file is None:
-            return ()
-        return self._requirements.get(file.path or file.url, lambda: self._required(file))
 
     def expect(self, requirements: Iterable[Requirement]) -> None:
         """Take note of requirements that hold whatever is chosen, so that the right releases are read ahead."""
-        self._ahead.expect(requirements)
-
-    def extras(self, release: PackageRelease) -> tuple[str, ...]:
-        """The extras the release's file names, normalized; none for a release without a file. Raises as `requirements` does."""
-        return self._metadata.extras(release.file) if release.file is not None else ()
+        self._prefetcher.expect(one for one in requirements if self._markers.hold(one.marker))
 
     def prefetch(self, names: Iterable[NormalizedName]) -> None:
         """Read these projects, their likely releases and what these require, in the background; never raises."""
         if self._settings.offline:
-            self._ahead.note(names)
+            self._prefetcher.postpone(names)
         else:
-            self._ahead.start(names)
+            self._prefetcher.start(names)
 
-    def _with_others(self, error: NotCachedError) -> UnavailableError:
-        """The error for something that is missing, with everything else that is known to be missing."""
-        others = [other for other in self._ahead.missing() if other.what != error.what]
-        return all_missing([error, *others])
+    def unpinned(self, files: Mapping[NormalizedName, IndexFile]) -> dict[NormalizedName, IndexLocation]:
+        """Return the projects whose files came from their index by the order of the indexes alone, with that index."""
+        requested = {name for name, file in files.items() if (name, file.index) in self._releases}
+        return unpinned({name: file.index for name, file in files.items() if name not in requested}, self._settings)
 
-    def _is_at_hand(self, name: NormalizedName) -> bool:
-        try:
-            locations = route(name, "", self._settings).locations
-        except ProvisionError:  # whoever needs the project meets it
-            return True
-        for location in locations[:-1]:
-            if not self._pages.is_at_hand(location, name):
-                return False
-            if self._settings.offline or self._pages.is_kept(location, name):
-                return True
-        return all(self._pages.is_at_hand(location, name) for location in locations[-1:])
+    def confusion_warnings(
+        self, chosen: Mapping[NormalizedName, IndexLocation], *, reported: Collection[str] = ()
+    ) -> tuple[str, ...]:
+        """Return the warnings about unpinned projects and their indexes, one line each; requests pages of the other indexes.
+
+        `reported` are the projects whose index was reported before.
+        """
+        comparison = PageComparison(self._pages, self._cache, self._parsing)
+
+        def has_other_files(index: IndexLocation, name: NormalizedName) -> bool:
+            return comparison.has_other_files(index, name, self._pages_found[name, chosen[name].name])
+
+        workers = self._prefetcher.workers
+        return confusion_warnings(chosen, self._settings, has_other_files, workers=workers, reported=reported)
+
+    def _listed(self, name: NormalizedName, index: str = "") -> tuple[PackageRelease, ...]:
+        return self._releases.get(
+            (name, index), lambda: self._read(name, route(name, index, self._settings), self._selection(name))
+        )
+
+    def _selection(self, name: NormalizedName) -> Selection:
+        return Selection(
+            environment=self._environment,
+            exclude_newer=self._settings.exclude_newer,
+            accepts_undated=self._settings.accepts_undated,
+            allow_prerelease=self._settings.allow_prerelease or name in self._settings.prerelease_names,
+            allow_sdist=self._settings.allow_sdist,
+        )
 
     def _read(self, name: NormalizedName, route: Route, selection: Selection) -> tuple[PackageRelease, ...]:
+        """Select the releases of a project, or return what was selected from the same page before."""
         local = self._find_links.files(name, local_label=route.local_label) if route.takes_find_links else ()
         page = self._first_page(name, route, has_local=bool(local))
         self.activity.count(projects=1)
-        if page is None:
-            return selection.releases(name, local)
-        if local or page.stored is None:
-            return selection.releases(name, (*local, *self._pages.files(page, name)))
-        wish = f"{FORMAT} {page.location.name} {selection!r}"
-        found = decode_releases(self._cache.selection(page.stored, wish))
-        if found is None:
-            # One at a time: more threads would not be faster, and each page takes several times its size while it is read.
-            with self._selecting:
-                listing = self._pages.listing(page, name)
-                found = selection.releases(name, listing.files, listing.finish)
-            self._cache.store_selection(page.stored, wish, encode_releases(found))
+        if local or page is None or page.cached is None:
+            listed = self._pages.files(page, name) if page is not None else ()
+            return selection.releases(name, (*local, *listed))
+        key = f"releases:{page.cached.url} {page.location.name} {selection!r}"
+        kept = self._cache.load(key, SelectedReleases)
+        if kept is not None and kept.page == page.cached.sha256:
+            return kept.releases
+        with self._parsing:
+            listing = self._pages.listing(page, name)
+            found = selection.releases(name, listing.files, listing.finish)
+        self._cache.store(key, SelectedReleases(page=page.cached.sha256, releases=found))
         return found
 
-    def _first_page(self, name: NormalizedName, route: Route, *, has_local: bool) -> Page | None:
+    def _first_page(self, name: NormalizedName, route: Route, *, has_local: bool) -> ProjectPage | None:
+        """Return the page of the first index that knows a project; None where none does.
+
+        `has_local`: find-links have files of it, so that the files of the page are needed, too.
+        """
         for location in route.locations:
             try:
                 page = self._pages.page(location, name)
@@ -273,28 +276,60 @@ class PackageIndex:
                 self.passed_over.append(error)
                 return None
             if page is not None:
-                self._found[name, location.name] = replace(page, answer=None)  # an answer is as long as its page
+                self._pages_found[name, location.name] = replace(page, answer=None)  # an answer is as long as its page
                 return page
         return None
 
-    def _selection(self, name: NormalizedName) -> Selection:
-        return Selection(
-            environment=self._environment,
-            exclude_newer=self._settings.exclude_newer,
-            accepts_undated=self._settings.accepts_undated,
-            allow_prerelease=self._settings.allow_prerelease or name in self._settings.prerelease_names,
-            allow_sdist=self._settings.allow_sdist,
-        )
+    def _applicable(self, release: PackageRelease, extras: tuple[str, ...]) -> tuple[Requirement, ...]:
+        file = release.file
+        if file is None:
+            return ()
+        identity = file.path or file.url
+        requires = self._requires.get(identity, lambda: self._usable_requires(file))
+        return self._requirements.get((identity, extras), lambda: self._parsed(requires, extras))
 
-    def _required(self, file: IndexFile) -> tuple[Requirement, ...]:
-        try:
-            found = tuple(parsed_requirement(text) for text in self._metadata.requires(file))
-        except UnusableMetadataError as error:
-            if file.filename in error.message:
-                raise
-            raise UnusableMetadataError(f"`{file.filename}` cannot be used: {error.message}", hints=error.hints) from None
-        python = self._metadata.python(file)
+    def _usable_requires(self, file: IndexFile) -> tuple[str, ...]:
+        """Return the Requires-Dist of a file; raises `UnusableMetadataError` for an invalid one, or for the wrong Python."""
+        metadata = self._metadata.metadata(file)
+        if metadata.invalid:
+            try:
+                parse_requirement(metadata.invalid)
+            except UnusableMetadataError as error:
+                raise unusable(file.filename, f"cannot be used: {error.message}") from None
+        # PEP 503: a page may state the Python that a file needs, and need not.
+        python = metadata.requires_python if file.requires_python is None else ""
         if not takes_python(python, self._environment.python):
-            raise UnusableMetadataError(f"`{file.filename}` cannot be used: it needs python {python}")
+            raise unusable(file.filename, f"cannot be used: it needs python {python}")
         self.activity.count(metadata=1)
-        return found
+        return metadata.requires
+
+    def _parsed(self, requires: tuple[str, ...], extras: tuple[str, ...]) -> tuple[Requirement, ...]:
+        """Parse the requirements that apply with one of some extras; most are for extras that nobody requests."""
+        found = []
+        for text in requires:
+            head, _, marker = text.partition(";")
+            if "@" in head:  # a URL may have semicolons of its own
+                applies = self._markers.hold(parse_requirement(text).marker, extras)
+            else:
+                applies = self._markers.hold_text(marker.strip(), extras)
+            if applies:
+                found.append(parse_requirement(text))
+        return tuple(found)
+
+    def _with_others(self, error: NotCachedError) -> UnavailableError:
+        """Return the error about something that the cache lacks, with everything else it is known to lack."""
+        others = [other for other in self._prefetcher.missing() if other.what != error.what]
+        return all_missing([error, *others])
+
+    def _is_at_hand(self, name: NormalizedName) -> bool:
+        """Whether the releases of a project can be read without a request."""
+        try:
+            locations = route(name, "", self._settings).locations
+        except ProvisionError:  # the solver gets the error when it needs the project
+            return True
+        for location in locations[:-1]:
+            if not self._pages.is_at_hand(location, name):
+                return False
+            if self._settings.offline or self._pages.is_cached(location, name):
+                return True
+        return all(self._pages.is_at_hand(location, name) for location in locations[-1:])

@@ -1,4 +1,4 @@
-"""The nouns of a package index: files, the releases they make up, and the environment they are chosen for."""
+"""The nouns of a package index: files, the releases they make up, the environment they are selected for, their sources."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ FIND_LINKS = "find-links"
 
 DIRECT_URL, DIRECT_PATH = "url", "path"
 """The index names of files that a requirement names itself (`name @ https://…`, `name @ file:./name-1.0.whl`)."""
+
+EXPLICIT_ONLY = "a pre-release, for requirements that name one"
+"""Why an explicit-only pre-release is not usable for every requirement."""
 
 
 class Environment(Struct, frozen=True, kw_only=True):
@@ -56,18 +59,14 @@ class IndexFile(Struct, frozen=True, kw_only=True, array_like=True, gc=False):
     provenance: str = ""
 
 
-EARLY = "a pre-release, for requirements that name one"
-"""Why a pre-release that `EarlySource` tells of is not for everybody."""
-
-
 class PackageRelease(Struct, frozen=True, kw_only=True, array_like=True, gc=False):
     """One version of one project with the file an installer would pick for the environment (None: nothing fits, and why).
 
     `why_not` is one reason in words: no wheel for cp314 on linux/amd64 (has cp310, cp311); only a source distribution; needs
-    python >=3.10,<3.13; yanked. A yanked release keeps its `file` beside its reason, for PEP 592 lets an exact pin have it, and
-    so does a pre-release that is for who names one; in every other case one of the two is empty. `blocked_by` is the part of
-    the environment that is in the way: `python`, `glibc`, `platform`, or "" when the file itself is (yanked, a source
-    distribution).
+    python >=3.10,<3.13; yanked. A yanked release keeps its `file` beside its reason, for PEP 592 lets an exact pin select it,
+    and so does one that is `is_explicit_only`; in every other case one of the two is empty. `blocked_by` is the part of the
+    environment that rules the release out: `python`, `glibc`, `platform`, or "" when the file itself does (yanked, a source
+    distribution). `is_explicit_only`: a pre-release of a project that has final versions, for requirements that name one.
     """
 
     name: NormalizedName
@@ -76,51 +75,50 @@ class PackageRelease(Struct, frozen=True, kw_only=True, array_like=True, gc=Fals
     why_not: str = ""
     blocked_by: str = ""
     requires_python: str = ""
+    is_explicit_only: bool = False
 
     @property
     def is_usable(self) -> bool:
         """Whether an installer would take this release without being told to."""
         return self.file is not None and not self.why_not
 
-    @property
-    def is_early(self) -> bool:
-        """Whether this is a pre-release of a project that has final versions: for requirements that name one."""
-        return self.why_not == EARLY
-
 
 class PackageSource(Protocol):
-    """What the solver asks of an index; `provisioner.index.client.PackageIndex` is the real one."""
+    """What the solver requests of an index; `provisioner.index.client.PackageIndex` is the real one."""
 
     def releases(self, name: NormalizedName, *, index: str = "") -> tuple[PackageRelease, ...]:
-        """Every version, newest first, usable or not. `index` names one index; otherwise the configured routing decides.
+        """Return every version, newest first, usable or not. `index` names one index; otherwise the routing decides.
 
         An unknown project is an empty tuple. Raises `UnavailableError` when the index cannot be reached or offline lacks it.
         """
 
-    def requirements(self, release: PackageRelease) -> tuple[Requirement, ...]:
-        """The Requires-Dist of the release's file, markers not evaluated; raises `UnavailableError`."""
+    def requirements(self, release: PackageRelease, extras: tuple[str, ...] = ("",)) -> tuple[Requirement, ...]:
+        """Return what the release's file requires in the environment with one of some extras ("": with none).
+
+        Raises `UnavailableError`, or `UnusableMetadataError` for a file that cannot be chosen.
+        """
 
     def extras(self, release: PackageRelease) -> tuple[str, ...]:
-        """The extras the release's metadata names (Provides-Extra), normalized; raises `UnavailableError`."""
+        """Return the extras the release's metadata names (Provides-Extra), normalized; raises `UnavailableError`."""
 
     def prefetch(self, names: Iterable[NormalizedName]) -> None:
         """Start reading these projects in the background; never raises."""
 
 
 @runtime_checkable
-class EarlySource(Protocol):
-    """What the solver asks of an index about pre-releases of projects that have final versions too."""
+class PrereleaseSource(Protocol):
+    """What the solver requests of an index about pre-releases of projects that have final versions too."""
 
-    def early(self, name: NormalizedName) -> tuple[PackageRelease, ...]:
-        """The pre-releases with a file that `releases` leaves out, newest first, with `EARLY` as their reason."""
+    def prereleases(self, name: NormalizedName) -> tuple[PackageRelease, ...]:
+        """Return the pre-releases with a file that `releases` leaves out, newest first, each `is_explicit_only`."""
 
 
 @runtime_checkable
 class FileSource(Protocol):
-    """What the solver asks of an index about single files, beyond what indexes list."""
+    """What the solver requests of an index about single files, beyond what indexes list."""
 
     def direct(self, name: NormalizedName, url: str) -> PackageRelease:
-        """The release that a requirement names by URL or path; raises `ProvisionError` for a file that is not to be had."""
+        """Return the release that a requirement names by URL or path; raises `ProvisionError` for a file out of reach."""
 
     def is_built(self, file: IndexFile) -> bool:
-        """Whether what a file requires was found by building it, which another machine might not confirm."""
+        """Whether the requirements of a file were found by building it, which another machine might not confirm."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provisioner.index.address import public_url
-from provisioner.index.places.shared_names import names, place
+from provisioner.index.dependency_confusion import shown_index, shown_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from packaging.utils import NormalizedName
 
-    from provisioner.index.http.settings import IndexLocation
+    from provisioner.index.settings import IndexLocation
     from provisioner.lock.model import Lock
 
 
@@ -26,9 +26,9 @@ def moved_to_another(chosen: Mapping[NormalizedName, IndexLocation], earlier: Lo
     for name, index in chosen.items():
         old, url = before.get(name, ("", ""))
         if old and not _is_same(index, old, url):
-            moved.setdefault((f"`{old}` ({url})" if url else f"`{old}`", place(index)), []).append(name)
+            moved.setdefault((f"`{old}` ({url})" if url else f"`{old}`", shown_index(index)), []).append(name)
     return tuple(
-        f"from another index than in the earlier lock: {names(found)} from {new}, before from {old}"
+        f"from another index than in the earlier lock: {shown_names(found)} from {new}, before from {old}"
         for (old, new), found in moved.items()
     )
 

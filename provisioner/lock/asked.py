@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from provisioner.index.places.direct_reference import shown_url
+from provisioner.index.direct_reference import shown_url
 from provisioner.lock.artifact import shared_url
 from provisioner.strict_model import without_defaults
 

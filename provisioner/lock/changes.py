@@ -15,7 +15,6 @@ from packaging.version import InvalidVersion
 from packaging.version import Version as PackageVersion
 
 from provisioner.errors import ProvisionError
-from provisioner.index.markers import marker_environment
 from provisioner.lock.artifact import upload_moment
 from provisioner.lock.compare import compare
 from provisioner.lock.comparison import Cause
@@ -42,7 +41,7 @@ class Releases(Protocol):
         """Every version, newest first, usable or not."""
 
     def requirements(self, release: PackageRelease) -> tuple[Pep508, ...]:
-        """What a release requires, markers not evaluated."""
+        """What a release requires in the environment of the answer."""
 
 
 class Held(Struct, frozen=True, kw_only=True):
@@ -214,10 +213,8 @@ def _own_needs(newest: PackageRelease, answered: _Answered) -> Iterator[Cause]:
     except ProvisionError as error:
         yield Cause(kind="index", text=f"{newest.name} {newest.version} cannot be taken: {error.message}")
         return
-    markers = marker_environment(answered.environment)
     for requirement in requirements:
-        if requirement.marker is None or requirement.marker.evaluate({**markers, "extra": ""}):
-            yield from _unmet(newest, requirement, answered.side)
+        yield from _unmet(newest, requirement, answered.side)
 
 
 def _unmet(newest: PackageRelease, requirement: Pep508, side: Side) -> Iterator[Cause]:

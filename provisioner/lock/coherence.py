@@ -16,7 +16,7 @@ from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel
 from packaging.version import Version as PackageVersion
 
 from provisioner.index.markers import marker_environment
-from provisioner.index.metadata.core_metadata import parsed_requirement
+from provisioner.index.metadata.core_metadata import parse_requirement
 from provisioner.index.model import Environment
 from provisioner.lock.artifact import fits
 from provisioner.lock.finding import Finding
@@ -187,7 +187,7 @@ def _of_names(lock: Lock) -> Iterator[Contradiction]:
             seen[package.name, platform] = package.version
     names = {package.name for package in lock.packages}
     for number, package in enumerate(lock.packages):
-        required = {canonicalize_name(parsed_requirement(text).name) for text in package.requires}  # told as not being locked
+        required = {canonicalize_name(parse_requirement(text).name) for text in package.requires}  # told as not being locked
         for at, name in enumerate(package.dependencies):
             if name not in names | required:
                 text = f"{package.name} {package.version} depends on {name}, which is not locked"

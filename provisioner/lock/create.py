@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
-from packaging.requirements import InvalidRequirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 from packaging.version import InvalidVersion
@@ -19,7 +18,7 @@ from provisioner.errors import ProvisionError
 from provisioner.grounds.fields import fields_of
 from provisioner.grounds.requirement import Entails, RequiresComponent
 from provisioner.grounds.source import Hazard, MatrixRow
-from provisioner.index.metadata.requirement_text import read_requirement
+from provisioner.index.metadata.core_metadata import UnusableMetadataError, parse_requirement
 from provisioner.index.model import DIRECT_PATH, DIRECT_URL
 from provisioner.lock.artifact import fits, local_path, lock_file, nameless, public_url
 from provisioner.lock.model import Installer, Lock, LockedPackage, LockedPin, LockedStack, Reason
@@ -141,10 +140,10 @@ def _entry(package: PackagePin, known: frozenset[str]) -> LockedPackage:
     """What must be equal for two platforms to share an entry."""
     try:
         version = str(PackageVersion(package.version))
-        requires = tuple(sorted({str(read_requirement(text)) for text in package.requires}))
-    except (InvalidVersion, InvalidRequirement) as error:
+        requires = tuple(sorted({str(parse_requirement(text)) for text in package.requires}))
+    except (InvalidVersion, UnusableMetadataError) as error:
         raise InconsistentStackError(f"package `{package.name}` cannot be locked: {error}") from None
-    named = package.dependencies or tuple(read_requirement(text).name for text in requires)
+    named = package.dependencies or tuple(parse_requirement(text).name for text in requires)
     dependencies = {canonicalize_name(dependency) for dependency in named} & known
     return LockedPackage(
         name=canonicalize_name(package.name),

@@ -221,9 +221,9 @@ def _is_version(text: str) -> bool:
 
 
 def _is_requirement(text: str) -> bool:
-    from provisioner.index.metadata.core_metadata import UnusableMetadataError, parsed_requirement
+    from provisioner.index.metadata.core_metadata import UnusableMetadataError, parse_requirement
 
     try:
-        return bool(parsed_requirement(text).name)
+        return bool(parse_requirement(text).name)
     except UnusableMetadataError:
         return False

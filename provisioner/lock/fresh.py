@@ -11,9 +11,9 @@ from packaging.version import Version as PackageVersion
 
 from provisioner.document import FileError
 from provisioner.grounds.requirement import LockHas
-from provisioner.index.markers import marker_environment
-from provisioner.index.metadata.core_metadata import parsed_requirement
-from provisioner.index.places.direct_reference import direct_reference
+from provisioner.index.direct_reference import direct_reference
+from provisioner.index.markers import Markers, marker_environment
+from provisioner.index.metadata.core_metadata import parse_requirement
 from provisioner.lock.finding import Finding
 from provisioner.lock.fresh_bounds import bound_findings
 from provisioner.lock.fresh_files import file_findings
@@ -22,7 +22,6 @@ from provisioner.lock.kept import chosen
 from provisioner.names import COMPONENT_OF_DISTRIBUTION
 from provisioner.places import Place
 from provisioner.solve.choices.frameworks import published_version
-from provisioner.solve.choices.markers import Markers
 from provisioner.solve.joint import NoStackError, choose
 from provisioner.solve.outcome.answer import answer
 from provisioner.solve.outcome.require_cuda import require_cuda
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
 
     from packaging.requirements import Requirement as Pep508
 
-    from provisioner.index.places.direct_reference import DirectReference
+    from provisioner.index.direct_reference import DirectReference
     from provisioner.lock.model import Lock, LockedPackage
     from provisioner.solve.problem import Problem
     from provisioner.solve.stack import Stack
@@ -140,7 +139,7 @@ def package_findings(lock: Lock, problem: Problem, *, where: str) -> Iterator[Fi
             unmet.extend(_unmet(requirement, locked, say_with_source(ground), where))
     for package in lock.packages:
         for text in package.requires:
-            required = parsed_requirement(text)
+            required = parse_requirement(text)
             if not problem.overrides.of(canonicalize_name(required.name)):
                 unmet.extend(_unmet(required, locked, f"{package.name} {package.version} needs {text}", where))
     yield from unmet

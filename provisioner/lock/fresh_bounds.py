@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from packaging.utils import canonicalize_name
 from packaging.version import Version as PackageVersion
 
-from provisioner.index.metadata.core_metadata import parsed_requirement
+from provisioner.index.metadata.core_metadata import parse_requirement
 from provisioner.lock.finding import Finding
 from provisioner.words.ground import say_with_source
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from packaging.requirements import Requirement as Pep508
 
+    from provisioner.index.markers import Markers
     from provisioner.lock.model import Lock
-    from provisioner.solve.choices.markers import Markers
     from provisioner.solve.problem import Problem
 
 
@@ -41,7 +41,7 @@ def bound_findings(lock: Lock, problem: Problem, markers: Markers, *, where: str
 def _by_override(lock: Lock, problem: Problem, markers: Markers, where: str) -> Iterator[Finding]:
     """What an override puts in the place of requirements must be met, wherever there were any."""
     locked = {package.name: package for package in lock.packages}
-    replaced = {canonicalize_name(parsed_requirement(text).name) for package in lock.packages for text in package.requires}
+    replaced = {canonicalize_name(parse_requirement(text).name) for package in lock.packages for text in package.requires}
     for name in sorted(replaced):
         for override, ground in problem.overrides.of(name):
             if not markers.hold(override.marker):

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provisioner.grounds.requirement import HostFact
-from provisioner.index.pages.obstacle import wheel_obstacle
-from provisioner.index.pages.tags import filename_ranks, glibc_needed
+from provisioner.index.pages.tags import filename_ranks, glibc_needed, wheel_incompatibility
 from provisioner.lock.artifact import fits
 from provisioner.lock.finding import Finding
 from provisioner.solve.joint import Attempt, environment_of, known_glibc
@@ -63,4 +62,4 @@ def _glibc(filename: str, environment: Environment, universe: Universe) -> str:
 
 
 def _tags(tag: str, environment: Environment) -> str:
-    return f"does not install where the spec wants it: {wheel_obstacle(frozenset({tag}), environment).text}"
+    return f"does not install where the spec wants it: {wheel_incompatibility(frozenset({tag}), environment).text}"

@@ -9,9 +9,9 @@ from packaging.requirements import Requirement as Pep508
 from packaging.utils import canonicalize_name
 
 from provisioner.errors import ProvisionError
-from provisioner.index.http.settings import IndexLocation, IndexSettings
 from provisioner.index.model import DIRECT_PATH, DIRECT_URL
 from provisioner.index.routing import normalized_pattern, route
+from provisioner.index.settings import IndexLocation, IndexSettings
 from provisioner.lock.artifact import public_url
 from provisioner.lock.finding import Finding
 from provisioner.lock.kept import kept
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     from packaging.utils import NormalizedName
 
+    from provisioner.index.markers import Markers
     from provisioner.lock.model import Lock, LockedPackage
     from provisioner.matrix.model_distributions import Distribution
-    from provisioner.solve.choices.markers import Markers
     from provisioner.solve.problem import Problem
 
 _RECORDED_EXTRAS = re.compile(r"(?:^| and )\[([^\]]*)\]")
@@ -159,7 +159,7 @@ def _index_obstacle(package: LockedPackage, settings: IndexSettings) -> str:
     (index,) = locations
     if index.name != package.index:
         return f"index {package.index}, and the spec has index {index.name} alone for {'it' if index.packages else 'them'}"
-    if index.packages and not index.claims(package.name):
+    if index.packages and not index.pins(package.name):
         return f"index {index.name}, which the spec has for {', '.join(index.packages)} alone"
     url = public_url(index.url).rstrip("/")
     if package.index_url and package.index_url.rstrip("/") != url:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping  # noqa: TC003 - msgspec reads the annotation at run time
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct, field, to_builtins
+from msgspec import Struct, field
 
 from provisioner.index.metadata.core_metadata import parse_metadata
 from provisioner.measure import texts
@@ -14,7 +15,7 @@ from provisioner.measure.host_config import declares_rsqrt_noexcept, host_compil
 from provisioner.measure.offload import OffloadReader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
 
     from provisioner.measure.wheel import RemoteWheel
 
@@ -215,24 +216,6 @@ def _targets(reader: FatBinaryReader, bundles: OffloadReader) -> dict[str, Any]:
         "gfx": dict(bundles.targets),
         "packed_bundles": bundles.unread,
     }
-
-
-def encoded(measurement: Measurement) -> dict[str, Any]:
-    """A measurement as plain data, to be kept."""
-    return {"version": VERSION, **to_builtins(measurement)}
-
-
-def decoded(content: object) -> Measurement | None:
-    """A measurement that was kept; None for one of another version of this module, or damaged."""
-    if not isinstance(content, dict) or content.get("version") != VERSION:
-        return None
-    try:
-        values = {one: content[one] for one in Measurement.__struct_fields__}
-        libraries = tuple(Library(**{**one, "needed": tuple(one["needed"])}) for one in values["libraries"])
-        listed = {key: tuple(values[key]) for key in ("arch_flags", "requires")}
-        return Measurement(**{**values, **listed, "libraries": libraries})
-    except (KeyError, TypeError):
-        return None
 
 
 def all_targets(libraries: Iterable[Library], kind: str) -> Mapping[str, int]:

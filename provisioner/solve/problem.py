@@ -24,7 +24,8 @@ from provisioner.grounds.requirement import (
     RequiresPython,
     TargetPlatform,
 )
-from provisioner.index.places.direct_reference import shown_url
+from provisioner.index.direct_reference import shown_url
+from provisioner.index.markers import holds_for
 from provisioner.names import COMPONENT_OF_DISTRIBUTION
 from provisioner.platforms import PLATFORMS
 from provisioner.solve.choices.bounds import ForPython, constraints_of
@@ -32,7 +33,6 @@ from provisioner.solve.choices.candidates import candidates_of
 from provisioner.solve.choices.domains import Domains
 from provisioner.solve.choices.frameworks import builds_of_file, components_of, slot_domains, slots_of
 from provisioner.solve.choices.hosts import HostSide, UnknownGpuError, is_shared
-from provisioner.solve.choices.markers import holds_for
 from provisioner.solve.choices.overrides import Overrides
 from provisioner.solve.requirement import (
     PACKAGE,

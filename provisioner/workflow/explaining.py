@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provisioner.errors import UnavailableError
+from provisioner.errors import UnavailableError, UsageError
 from provisioner.solve.joint import solve_joint, solve_system
 from provisioner.solve.problem import join
 from provisioner.solve.why import why
@@ -16,6 +16,17 @@ if TYPE_CHECKING:
     from provisioner.workflow.inputs import Inputs
     from provisioner.workflow.session import Session
     from provisioner.workflow.solving import Job
+
+
+def platform_of(inputs: Inputs, wanted: str | None) -> str:
+    """Return the platform to explain, by default the first of the spec; raises `UsageError` for one that the spec has not."""
+    if wanted is None:
+        return inputs.platforms[0]
+    if wanted not in inputs.platforms:
+        raise UsageError(
+            f"`{wanted}` is not a platform of {inputs.document.file}", hints=(f"it has {', '.join(inputs.platforms)}",)
+        )
+    return wanted
 
 
 def explain_stack(inputs: Inputs, platform: str) -> Stack:

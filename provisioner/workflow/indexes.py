@@ -14,16 +14,16 @@ from packaging.utils import canonicalize_name
 
 from provisioner.errors import InvalidDocumentError
 from provisioner.index.address import public_url
-from provisioner.index.http.settings import IndexLocation, settings_from_pip
-from provisioner.index.places.direct_reference import DirectReferenceError, direct_reference, shown_url
+from provisioner.index.direct_reference import DirectReferenceError, direct_reference, require_file, shown_url
 from provisioner.index.routing import normalized_pattern
+from provisioner.index.settings import IndexLocation, settings_from_pip
 from provisioner.solve.rules.policy import uploads_until
 from provisioner.spec.gather import elsewhere_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from provisioner.index.http.settings import IndexSettings
+    from provisioner.index.settings import IndexSettings
     from provisioner.spec.other_sources import OtherSource
     from provisioner.workflow.inputs import Inputs
 
@@ -85,11 +85,9 @@ def _require_file(requirement: Requirement, folder: Path) -> None:
             hints=("put the login of the host into ~/.netrc or the keyring",),
         )
     reference = direct_reference(requirement.name, requirement.url, folder)
-    if reference.path and not reference.is_file:
-        raise DirectReferenceError(
-            f"`{requirement.name} @ {shown_url(requirement.url)}` {reference.what_is_there}",
-            hints=("a relative path starts from the folder of the spec",),
-        )
+    if reference.path:
+        shown = f"{requirement.name} @ {shown_url(requirement.url)}"
+        require_file(reference, shown, hints=("a relative path starts from the folder of the spec",))
 
 
 def other_sources(inputs: Inputs, indexes: Sequence[IndexLocation]) -> tuple[tuple[OtherSource, ...], ...]:
@@ -103,8 +101,8 @@ def other_sources(inputs: Inputs, indexes: Sequence[IndexLocation]) -> tuple[tup
     settled = {canonicalize_name(one.name) for one in wanted if one.url}
     together: dict[tuple[str, ...], list[OtherSource]] = {}
     for source in elsewhere_in(inputs.document):
-        is_claimed = any(index.claims(source.name) for index in indexes)
-        if source.name not in settled and not is_claimed and not _is_asked(source, indexes):
+        is_pinned = any(index.pins(source.name) for index in indexes)
+        if source.name not in settled and not is_pinned and not _is_asked(source, indexes):
             key = (source.table, source.kind, source.place, source.index)
             together.setdefault(key if source.kind in {"index", "workspace"} else (*key, source.name), []).append(source)
     return tuple(map(tuple, together.values()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provisioner.index.activity import in_words
+from provisioner.index.activity import progress_line
 
 if TYPE_CHECKING:
     from provisioner.index.client import PackageIndex
@@ -22,4 +22,4 @@ class Progress:
 
     def __str__(self) -> str:
         """Return what was read so far, and what is waited for; "" before anything is read."""
-        return in_words(source.activity for source in tuple(self._sources)) if self._sources else ""
+        return progress_line(source.activity for source in tuple(self._sources)) if self._sources else ""

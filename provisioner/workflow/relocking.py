@@ -156,7 +156,7 @@ def _offers(lock: Lock, session: Session) -> tuple[Offer, ...]:
     source = session.open(Environment(platform=lock.platform, python=lock.stack.get("python", "")))
 
     def named(name: NormalizedName, index: str, filenames: Collection[str]) -> tuple[IndexFile, ...]:
-        return source.named(name, filenames, index=by_url.get(index.rstrip("/"), index))
+        return source.named_files(name, filenames, index=by_url.get(index.rstrip("/"), index))
 
     return tuple(offers(lock, named))
 

@@ -13,8 +13,8 @@ from provisioner.workflow.progress import Progress
 if TYPE_CHECKING:
     from provisioner.errors import UnavailableError
     from provisioner.grounds.notice import Notice
-    from provisioner.index.http.settings import IndexSettings
     from provisioner.index.model import Environment
+    from provisioner.index.settings import IndexSettings
     from provisioner.workflow.inputs import Inputs
 
 

@@ -17,9 +17,8 @@ from provisioner.grounds.choice import Notice as Caution
 from provisioner.grounds.doubt import UnpinnedImage
 from provisioner.grounds.notice import MissingDetails, NoDigest, Told, UnknownUpgrade, UnusedPreference
 from provisioner.index.address import public_url
+from provisioner.index.image_registry import ImageReference, resolve_digest
 from provisioner.index.model import DIRECT_PATH, DIRECT_URL, FIND_LINKS, Environment
-from provisioner.index.reference import ImageReference
-from provisioner.index.registry import resolve_digest
 from provisioner.lock.another_index import as_before, moved_to_another
 from provisioner.lock.asked import asked
 from provisioner.lock.create import create_lock, local_files
@@ -41,8 +40,8 @@ if TYPE_CHECKING:
 
     from provisioner.grounds.notice import Notice
     from provisioner.index.client import PackageIndex
-    from provisioner.index.http.settings import IndexSettings
     from provisioner.index.model import IndexFile
+    from provisioner.index.settings import IndexSettings
     from provisioner.lock.model import Lock
     from provisioner.lock.origin import Identities
     from provisioner.solve.problem import Problem
@@ -93,19 +92,28 @@ class Completed(Struct, frozen=True, kw_only=True):
 
 
 class Solution(Struct, frozen=True, kw_only=True):
-    """A locked target: its stacks, one a platform, the lock, and the files to write, by their paths from `folder`.
+    """A locked target: its stacks, one a platform, the lock, and the files to write, by their paths from the folder of the job.
 
     `texts` are the lock and what is rendered from it; `wheels` are files of this machine that the lock refers to, and where
     they lie now. `notices` are what a user should hear although the work went on.
     """
 
+    job: Job
     stacks: tuple[Stack, ...]
     lock: Lock
-    folder: Path
     texts: Mapping[Path, bytes]
     wheels: Mapping[Path, Path]
-    target: str = ""
     notices: tuple[Notice, ...] = ()
+
+    @property
+    def target(self) -> str:
+        """The name of the target; "" of a spec with one."""
+        return self.job.inputs.target
+
+    @property
+    def verdict(self) -> str:
+        """`yes`, or `unverified` where that of any platform's stack is."""
+        return "unverified" if any(stack.doubts for stack in self.stacks) else "yes"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -114,9 +122,11 @@ class Solution(Struct, frozen=True, kw_only=True):
         return tuple(f"{self.target}/{path}" if self.target else path for path in paths)
 
     def write(self) -> tuple[Path, ...]:
-        """Write every file, all or none, and return their paths; raises `FileError`."""
-        wheels = {self.folder / path: source.read_bytes() for path, source in self.wheels.items()}
-        contents = {**wheels, **{self.folder / path: text for path, text in self.texts.items()}}
+        """Write every file, all or none, and return their paths; raises `FileError`, and `UsageError` over files of others."""
+        require_place(self.job)
+        folder = self.job.folder
+        wheels = {folder / path: source.read_bytes() for path, source in self.wheels.items()}
+        contents = {**wheels, **{folder / path: text for path, text in self.texts.items()}}
         write_together(contents)
         return tuple(contents)
 
@@ -157,12 +167,11 @@ def solve_job(job: Job, session: Session) -> Solution:
     lock = assemble(job, completed)
     wheels = {Path(path): source for path, source in local_files(list(stacks), installer=_installers(completed)).items()}
     return Solution(
+        job=job,
         stacks=stacks,
         lock=lock,
-        folder=job.folder,
         texts=_texts(job, lock),
         wheels=wheels,
-        target=job.inputs.target,
         notices=(*job.notices, *session.notices),
     )
 
@@ -270,18 +279,19 @@ def _installer(job: Job, stack: Stack, session: Session) -> IndexFile:
     locked = earlier.version if earlier is not None and not job.earlier.may_move(INSTALLER) else ""
     release = next((one for one in usable if str(one.version) == locked), usable[0])
     assert release.file is not None, "a usable release has a file"
-    told = {INSTALLER} if earlier is not None and earlier.file.url == public_url(release.file.url) else ()
-    session.tell(*map(Told, source.doubts(source.unclaimed({release.name: release.file}), told=told)))
+    reported = {INSTALLER} if earlier is not None and earlier.file.url == public_url(release.file.url) else ()
+    chosen = source.unpinned({release.name: release.file})
+    session.tell(*map(Told, source.confusion_warnings(chosen, reported=reported)))
     return release.file
 
 
 def _of_indexes(job: Job, stack: Stack, source: PackageIndex) -> Iterator[str]:
     """Yield what to say of where packages come from: other tools, another index than before, the order of the indexes alone."""
     files = {canonicalize_name(package.name): package.file for package in stack.packages}
-    chosen = source.unclaimed(files)
+    chosen = source.unpinned(files)
     yield from _told_of_other_sources(job)
     yield from moved_to_another(chosen, job.earlier.lock, stack.platform)
-    yield from source.doubts(chosen, told=as_before(chosen, job.earlier.lock, stack.platform))
+    yield from source.confusion_warnings(chosen, reported=as_before(chosen, job.earlier.lock, stack.platform))
 
 
 def _told_of_other_sources(job: Job) -> Iterator[str]:

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from provisioner.curate.artefacts import Artefacts
 from provisioner.curate.overlaps import overlaps
 from provisioner.errors import ProvisionError
-from provisioner.index.http.settings import settings_from_pip
 from provisioner.index.model import IndexFile
+from provisioner.index.settings import settings_from_pip
 from provisioner.lock.finding import Finding
 
 if TYPE_CHECKING:

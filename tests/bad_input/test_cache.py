@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provisioner.index.store.cache import FILE, PAGES
+from provisioner.index.cache import FILE, PAGES
 from provisioner.matrix.cache import cached_matrix
 from tests.project import LOCK
 

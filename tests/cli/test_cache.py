@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provisioner.index.http.settings import default_cache_directory
-from provisioner.index.store.cache import FILE, PAGES, Cache, StoredPage
+from provisioner.caches import cache_directory
+from provisioner.index.cache import FILE, PAGES, Cache, today
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The cache of these tests alone."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home of caches"))
-    return default_cache_directory()
+    return cache_directory()
 
 
 def test_where_it_is(project: Project, directory: Path) -> None:
@@ -61,10 +61,11 @@ def test_clean_takes_everything_of_ours_and_a_run_goes_on_without(project: Proje
 
 def test_prune_takes_what_is_old(project: Project, directory: Path) -> None:
     with closing(Cache(directory)) as cache:
-        cache.store_page(StoredPage(url="old", sha256="a" * 64, fetched=time.time() - 40 * 86400))
-        cache.store_page(StoredPage(url="new", sha256="a" * 64, fetched=time.time()))
         for name in ("old", "new"):
-            cache.bodies.store(name, b"x" * 2048)
+            cache.store(f"page:{name}", name)
+            cache.store_body(name, b"x" * 2048)
+    with closing(sqlite3.connect(directory / FILE)) as connection, connection:
+        connection.execute("UPDATE entry SET used = ? WHERE key = 'page:old'", (today() - 40,))
     for body in (directory / PAGES).iterdir():
         os.utime(body, (time.time() - 40 * 86400,) * 2)
     outcome = project.run("cache", "prune")
@@ -73,8 +74,8 @@ def test_prune_takes_what_is_old(project: Project, directory: Path) -> None:
     assert (outcome.code, outcome.out.splitlines()[0]) == (0, "removed 2.0 KiB (rows of tables: 1, files: 1)")
     assert (directory / FILE).exists()
     with closing(Cache(directory)) as cache:
-        assert cache.page("new") is not None
-        assert cache.page("old") is None
+        assert cache.load("page:new", str) == "new"
+        assert cache.load("page:old", str) is None
 
 
 def test_tables_in_use_are_told(project: Project, directory: Path) -> None:

@@ -165,8 +165,7 @@ def test_of_several_platforms_one_is_explained_and_named(project: Project) -> No
     refused = project.run("explain", "--platform", "macos/arm64")
     assert refused.code == 2
     assert refused.err == (
-        "error: --platform `macos/arm64` is not a platform of provision.yaml  [bad-usage]\n\n"
-        "hint: it has linux/amd64, linux/arm64\n"
+        "error: `macos/arm64` is not a platform of provision.yaml  [bad-usage]\n\nhint: it has linux/amd64, linux/arm64\n"
     )
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sqlite3
 import time
 import tomllib
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from provisioner.caches import cache_directory
+from provisioner.index.cache import FILE
 from provisioner.lock.file import read_lock
 from tests.project import LOCK, UV_TAG, changed
 from tests.standard_lock import selected
@@ -83,21 +87,21 @@ class TestOffline:
         assert (outcome.code, project.read(LOCK)) == (0, online)
         assert "goes without" not in outcome.err
 
-    def test_what_no_cache_has_is_kept_from_the_lock_before(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_what_no_cache_has_is_kept_from_the_lock_before(self, project: Project) -> None:
         place = attested(project)
         assert project.run("solve").code == 0
         online = project.read(LOCK)
-        self.forget(project, monkeypatch)
+        self.forget(project)
         project.index.statuses[place] = 500
         outcome = project.run("solve", "--offline")
         assert (outcome.code, project.read(LOCK)) == (0, online)
         assert "goes without" not in outcome.err
 
-    def test_what_nobody_knows_is_left_out_and_told(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_what_nobody_knows_is_left_out_and_told(self, project: Project) -> None:
         attested(project)
         assert project.run("solve").code == 0
         (project.folder / LOCK).unlink()
-        self.forget(project, monkeypatch)
+        self.forget(project)
         outcome = project.run("solve", "--offline")
         assert outcome.code == 0
         assert [line for line in outcome.err.splitlines() if "goes without" in line] == [
@@ -106,16 +110,10 @@ class TestOffline:
         ]
         assert "attestation-identities" not in packages(project)["alpha"]
 
-    def forget(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    def forget(self, project: Project) -> None:
         """Another machine's cache, which has the pages and the metadata and nothing else."""
-        from provisioner.index.store.cache import Cache
-
-        known = Cache.record
-
-        def record(cache: Cache, key: str) -> object:
-            return None if key.startswith(("size:", "provenance:")) else known(cache, key)
-
-        monkeypatch.setattr(Cache, "record", record)
+        with closing(sqlite3.connect(cache_directory() / FILE)) as connection, connection:
+            connection.execute("DELETE FROM entry WHERE key GLOB 'size:*' OR key GLOB 'provenance:*'")
         project.index.requests.clear()
 
 

@@ -21,8 +21,8 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 from uv import find_uv_bin
 
-from provisioner.index.http.settings import settings_from_pip
 from provisioner.index.model import DIRECT_PATH, DIRECT_URL, IndexFile
+from provisioner.index.settings import settings_from_pip
 from provisioner.lock.create import create_lock, local_files
 from provisioner.lock.file import read_lock, write_lock
 from provisioner.lock.model import LockedFile

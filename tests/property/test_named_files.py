@@ -22,6 +22,7 @@ from provisioner.index.model import DIRECT_URL, IndexFile, PackageRelease
 from provisioner.solve.joint import NoStackError, solve_joint
 from provisioner.solve.problem import join
 from tests import small
+from tests.extras_named import applicable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -69,10 +70,10 @@ class Source:
             raise ProvisionError(f"`{url}` is not there")
         return self._release(name, version, DIRECT_URL)
 
-    def requirements(self, release: PackageRelease) -> tuple[Requirement, ...]:
+    def requirements(self, release: PackageRelease, extras: tuple[str, ...] = ("",)) -> tuple[Requirement, ...]:
         assert release.file is not None
         table = self.world.files if release.file.index == DIRECT_URL else self.world.listed
-        return tuple(Requirement(text) for text in table[release.name, str(release.version)])
+        return applicable((Requirement(text) for text in table[release.name, str(release.version)]), extras)
 
     def extras(self, release: PackageRelease) -> tuple[str, ...]:
         del release

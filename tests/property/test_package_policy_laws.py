@@ -21,7 +21,7 @@ from provisioner.solve.search.complete import CompleteSearch
 from provisioner.solve.search.resolve import decide
 from provisioner.solve.search.universe import Universe
 from tests import small
-from tests.extras_named import extras_named
+from tests.extras_named import applicable, extras_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -56,11 +56,14 @@ class Shelf:
             for text in reversed(self._versions[name])
         )
 
-    def requirements(self, release: PackageRelease) -> tuple[Requirement, ...]:
-        return tuple(Requirement(text) for text in self._needs[release.name, str(release.version)])
+    def requirements(self, release: PackageRelease, extras: tuple[str, ...] = ("",)) -> tuple[Requirement, ...]:
+        return applicable(self._declared(release), extras)
+
+    def _declared(self, release: PackageRelease) -> list[Requirement]:
+        return [Requirement(text) for text in self._needs[release.name, str(release.version)]]
 
     def extras(self, release: PackageRelease) -> tuple[str, ...]:
-        return extras_named(self.requirements(release))
+        return extras_named(self._declared(release))
 
     def prefetch(self, names: Iterable[NormalizedName]) -> None:
         del names

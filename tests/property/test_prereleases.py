@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from packaging.requirements import Requirement
 from packaging.version import Version
 
-from provisioner.index.model import EARLY, Environment, IndexFile, PackageRelease
+from provisioner.index.model import EXPLICIT_ONLY, Environment, IndexFile, PackageRelease
 from provisioner.solve.joint import NoStackError, solve_joint
 from provisioner.solve.problem import join
 from provisioner.solve.python.named_files import MetFiles
@@ -24,6 +24,7 @@ from provisioner.solve.python.packages import PackageWorld
 from provisioner.solve.search.complete import CompleteSearch
 from provisioner.solve.search.universe import Universe
 from tests import small
+from tests.extras_named import applicable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -56,7 +57,7 @@ class World:
 
 
 class Source:
-    """The `PackageSource` and `EarlySource` of a world, in memory."""
+    """The `PackageSource` and `PrereleaseSource` of a world, in memory."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -67,12 +68,12 @@ class Source:
             self._release(name, one) for one in reversed(self.world.versions(name)) if not self.world.is_early(name, one)
         )
 
-    def early(self, name: NormalizedName) -> tuple[PackageRelease, ...]:
+    def prereleases(self, name: NormalizedName) -> tuple[PackageRelease, ...]:
         listed = reversed(self.world.versions(name))
-        return tuple(self._release(name, one, EARLY) for one in listed if self.world.is_early(name, one))
+        return tuple(self._release(name, one, is_explicit_only=True) for one in listed if self.world.is_early(name, one))
 
-    def requirements(self, release: PackageRelease) -> tuple[Requirement, ...]:
-        return tuple(Requirement(text) for text in self.world.listed[release.name, str(release.version)])
+    def requirements(self, release: PackageRelease, extras: tuple[str, ...] = ("",)) -> tuple[Requirement, ...]:
+        return applicable((Requirement(text) for text in self.world.listed[release.name, str(release.version)]), extras)
 
     def extras(self, release: PackageRelease) -> tuple[str, ...]:
         del release
@@ -81,11 +82,14 @@ class Source:
     def prefetch(self, names: Iterable[NormalizedName]) -> None:
         """Everything is at hand."""
 
-    def _release(self, name: NormalizedName, version: str, why_not: str = "") -> PackageRelease:
+    def _release(self, name: NormalizedName, version: str, *, is_explicit_only: bool = False) -> PackageRelease:
         file = IndexFile(
             filename=f"{name}-{version}-py3-none-any.whl", url=f"https://files.test/{name}-{version}", index="pypi"
         )
-        return PackageRelease(name=name, version=Version(version), file=file, why_not=why_not)
+        why_not = EXPLICIT_ONLY if is_explicit_only else ""
+        return PackageRelease(
+            name=name, version=Version(version), file=file, why_not=why_not, is_explicit_only=is_explicit_only
+        )
 
 
 EARLY_WISHES = (">=2a1", "==2a1", ">=3a1", "==3a2", "<3,>=2a1")

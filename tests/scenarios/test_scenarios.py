@@ -19,7 +19,7 @@ from ruamel.yaml import YAML
 from provisioner.grounds.conflict import Conflict
 from provisioner.host.model import Host
 from provisioner.index.client import PackageIndex
-from provisioner.index.http.settings import IndexLocation, IndexSettings
+from provisioner.index.settings import IndexLocation, IndexSettings
 from provisioner.matrix.load import load_matrix
 from provisioner.request import Request, TargetHost
 from provisioner.solve.joint import NoStackError, solve_joint, solve_system

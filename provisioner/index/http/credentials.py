@@ -1,7 +1,7 @@
-"""Whom an index may be told we are: from its address, the environment, netrc or the keyring; each kept to its own index.
+"""Credentials for an index: from its URL, the environment, netrc or the keyring, in pip's order; each kept to its own index.
 
-The order is pip's: what an address carries, netrc, and, only after an index has refused, the keyring. The environment comes
-between the first two, by the name of the index. Source: pip documentation, "Authentication"; pip 26.3, `network/auth.py`.
+The order is that of pip: the URL, netrc, and, only after an index has refused, the keyring. The environment comes between the
+first two, by the name of the index. Source: pip documentation, "Authentication"; pip 26.3, `network/auth.py`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import shutil
 import threading
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -16,20 +17,19 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from provisioner.index.address import credentials_in, is_remote, origin, public_url
-from provisioner.index.http.logins import variable_prefix
+from provisioner.index.settings import variable_prefix
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from provisioner.index.http.logins import Login
-    from provisioner.index.http.settings import IndexSettings
+    from provisioner.index.settings import IndexSettings, Login
 
 KEYRING_SECONDS = 30.0
-"""A keyring may have to be unlocked by hand, which nobody is there for in a build."""
+"""A keyring may have to be unlocked by hand, and in a CI build nobody is there to do it."""
 
 
 class _Place(Struct, frozen=True, kw_only=True):
-    """An address that credentials belong to, and what is known of them without asking anybody."""
+    """An address with its credentials, as far as URL and environment state them; `name` is that of the index, "" for others."""
 
     name: str
     url: str
@@ -37,7 +37,7 @@ class _Place(Struct, frozen=True, kw_only=True):
     password: str
 
     def covers(self, url: str) -> int:
-        """How many characters of a path lie below this place; -1 for another host."""
+        """Return how many characters of the path of a URL lie within this place; -1 for another host."""
         if origin(url) != origin(self.url):
             return -1
         own, other = urlsplit(self.url).path.rstrip("/"), urlsplit(url).path
@@ -45,66 +45,73 @@ class _Place(Struct, frozen=True, kw_only=True):
 
 
 class Credentials:
-    """Answers for the addresses of one run; threads share it.
+    """The credentials of one run; threads share it.
 
-    Of several indexes of one host the one whose path a request lies below is meant, as in pip; files often lie elsewhere on
-    the host, and are asked for with what the first index of that host is asked with.
+    Of several indexes on one host a request has the credentials of the one whose path it lies within, as in pip; files often
+    lie elsewhere on the host, and have those of the first index there.
     """
 
     def __init__(self, settings: IndexSettings) -> None:
         self._provider = settings.keyring_provider
         self._places = tuple(_places(settings))
         self._lock = threading.Lock()
-        self._kept: dict[str, Login | None] = {}
-        self._stated: dict[tuple[str, str], Login | None] = {}
+        self._from_keyring: dict[str, Login | None] = {}
+        self._from_netrc: dict[tuple[str, str], Login | None] = {}
 
     def for_url(self, url: str) -> Login | None:
-        """What to send along at once, None for nothing; the keyring has been asked only where the index had refused."""
+        """Return the login to send at once, None for none; the keyring's only where the index has refused before."""
         place = self._place(url)
-        kept = self._kept.get(_key(place, url))
+        kept = self._from_keyring.get(_key(place, url))
         if kept is not None:
             return kept
         if place is not None and place.password:
             return place.user, place.password
         host = origin(url)
-        if host not in self._stated:
-            self._stated[host] = _netrc_login(url)
-        stated = self._stated[host]
-        if stated is None and place is not None and place.user:
-            # Many indexes take a token as the user, and nothing as the password.
-            return place.user, ""
-        return stated
+        if host not in self._from_netrc:
+            self._from_netrc[host] = _netrc_login(url)
+        found = self._from_netrc[host]
+        if found is None and place is not None and place.user:
+            return place.user, ""  # many indexes take a token as the user, and no password
+        return found
 
     def after_refusal(self, url: str) -> Login | None:
-        """What the keyring has for an address that refused what `for_url` gave; it is asked once for each place."""
+        """Return the keyring's login for an address that refused the one of `for_url`; it is asked once for each place."""
         place = self._place(url)
         if place is not None and place.password:
             return None
         key = _key(place, url)
         with self._lock:
-            if key not in self._kept:
+            if key not in self._from_keyring:
                 services = (*((place.url,) if place is not None else ()), origin(url)[1])
-                self._kept[key] = _from_keyring(self._provider, services, place.user if place is not None else "")
-            return self._kept[key]
+                user = place.user if place is not None else ""
+                self._from_keyring[key] = _keyring_login(self._provider, services, user)
+            return self._from_keyring[key]
 
     def looked_at(self, url: str) -> tuple[str, ...]:
-        """Where credentials for an address were looked for, and what was found, in words that hold none."""
+        """Return where credentials for an address were looked for and whether there were any, without showing one."""
         place = self._place(url)
-        name = place.name if place is not None else ""
-        has_password = place is not None and bool(place.password)
-        prefix = variable_prefix(name) if name else ""
-        words = [f"its URL and {prefix}_PASSWORD" if prefix else "its URL"]
-        if has_password:
-            return (f"{words[0]}: a password, which it does not take",)
+        sources = f"its URL and {variable_prefix(place.name)}_PASSWORD" if place is not None and place.name else "its URL"
+        if place is not None and place.password:
+            return (f"{sources}: a password, which it does not take",)
         host = origin(url)[1].partition(":")[0]
-        words[0] += ": no password"
-        words.append(f"netrc: {'a login' if _netrc_login(url) else 'no login'} for {host}")
-        words.append(f"keyring: {_keyring_state(self._provider, found=self._kept.get(_key(place, url)) is not None)}")
-        return tuple(words)
+        return (
+            f"{sources}: no password",
+            f"netrc: {'a login' if _netrc_login(url) else 'no login'} for {host}",
+            f"keyring: {self._keyring_state(has_login=self._from_keyring.get(_key(place, url)) is not None)}",
+        )
 
     def _place(self, url: str) -> _Place | None:
         found = max(self._places, key=lambda place: place.covers(url), default=None)
         return found if found is not None and found.covers(url) >= 0 else None
+
+    def _keyring_state(self, *, has_login: bool) -> str:
+        if self._provider == "disabled":
+            return "disabled"
+        if has_login:
+            return "a login, which it does not take"
+        is_importable = importlib.util.find_spec("keyring") is not None and self._provider in {"auto", "import"}
+        has_program = shutil.which("keyring") is not None and self._provider in {"auto", "subprocess"}
+        return "no login" if is_importable or has_program else "not installed"
 
 
 def _places(settings: IndexSettings) -> Iterator[_Place]:
@@ -117,7 +124,7 @@ def _places(settings: IndexSettings) -> Iterator[_Place]:
                 user, password = stated[0] or user, stated[1]
             yield _Place(name=location.name, url=public_url(url), user=user, password=password)
     for url in (*settings.find_links, *settings.direct_urls):
-        # One without a login has that of the index above it, or of the index on its host.
+        # One without a login has that of the index it lies within, or of the index on its host.
         found = credentials_in(url) if is_remote(url) else None
         if found is not None:
             yield _Place(name="", url=public_url(url), user=found[0], password=found[1])
@@ -128,24 +135,24 @@ def _key(place: _Place | None, url: str) -> str:
 
 
 def _netrc_login(url: str) -> Login | None:
-    """The login of the netrc file that NETRC names, or of the user's own; a broken file states none."""
+    """Return the login of the netrc file that NETRC names, or of the user's own; a broken file has none."""
     from requests.utils import get_netrc_auth
 
     return get_netrc_auth(url)
 
 
-def _from_keyring(provider: str, services: tuple[str, ...], user: str) -> Login | None:
-    """The first login a keyring has; one that fails or is not there has none, as in pip."""
+def _keyring_login(provider: str, services: tuple[str, ...], user: str) -> Login | None:
+    """Return the first login a keyring has; one that fails or is not there has none, as in pip."""
     for service in services:
-        found = _imported(service, user) if provider in {"auto", "import"} else None
+        found = _imported_login(service, user) if provider in {"auto", "import"} else None
         if found is None and provider in {"auto", "subprocess"}:
-            found = _asked_of_program(service, user)
+            found = _program_login(service, user)
         if found is not None:
             return found
     return None
 
 
-def _imported(service: str, user: str) -> Login | None:
+def _imported_login(service: str, user: str) -> Login | None:
     try:
         import keyring  # type: ignore[import-not-found,unused-ignore]
     except ImportError:
@@ -157,10 +164,8 @@ def _imported(service: str, user: str) -> Login | None:
     return (found.username, found.password) if found is not None else None
 
 
-def _asked_of_program(service: str, user: str) -> Login | None:
-    """The `keyring` program of another environment; before 25.2.1 it answers for a known user only."""
-    import shutil
-
+def _program_login(service: str, user: str) -> Login | None:
+    """Ask the `keyring` program of another environment; before 25.2.1 it answers for a known user only."""
     program = shutil.which("keyring")
     if program is None:
         return None
@@ -191,15 +196,3 @@ def _output(command: list[str]) -> str:
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.decode("utf-8", errors="replace") if done.returncode == 0 else ""
-
-
-def _keyring_state(provider: str, *, found: bool) -> str:
-    if provider == "disabled":
-        return "disabled"
-    if found:
-        return "a login, which it does not take"
-    import shutil
-
-    is_here = importlib.util.find_spec("keyring") is not None and provider in {"auto", "import"}
-    has_program = shutil.which("keyring") is not None and provider in {"auto", "subprocess"}
-    return "no login" if is_here or has_program else "not installed"

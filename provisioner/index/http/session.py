@@ -1,108 +1,240 @@
-"""The pooled session behind `transport`: proxies, retries and certificates decided once, and kept to the hosts they are for.
+"""The HTTP session of an index client: proxies, retries, certificates, and the slowest answer that is waited for.
 
-Its own module because importing requests takes a tenth of a second, which a run that finds everything in its cache need not
-spend.
+A module of its own because importing requests takes a tenth of a second, which a run that finds everything in its cache saves.
 """
 
 from __future__ import annotations
 
+import io
+import ssl
+import time
 import warnings
+from contextlib import contextmanager, suppress
+from http.client import HTTPResponse
 from http.cookiejar import DefaultCookiePolicy
+from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
+from urllib.request import getproxies_environment
 
 from requests import PreparedRequest, Session
-from requests import Response as RequestsResponse
-from requests.utils import get_environ_proxies, get_netrc_auth
+from requests.adapters import HTTPAdapter
+from requests.utils import DEFAULT_CA_BUNDLE_PATH
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.exceptions import InsecureRequestWarning, InvalidHeader
+from urllib3.poolmanager import pool_classes_by_scheme
 from urllib3.util import Retry
+from urllib3.util.ssl_ import create_urllib3_context
 
 from provisioner import __version__
-from provisioner.index.address import origin, require_clear_login
-from provisioner.index.http.allocator import give_back_large_blocks
-from provisioner.index.http.connection import PacedAdapter
+from provisioner.index.address import require_clear_login
+from provisioner.index.settings import InstallerConfigurationError
 
 if TYPE_CHECKING:
-    from urllib3 import BaseHTTPResponse
+    import socket
+    from collections.abc import Iterator
 
-    from provisioner.index.http.settings import IndexSettings
+    from _typeshed import WriteableBuffer
+    from urllib3 import BaseHTTPResponse, PoolManager
 
-POOL = 40
-"""Connections kept open to one host; more than there are threads, so that none is opened twice."""
+    from provisioner.index.settings import IndexSettings
 
-RETRIED = (429, 500, 502, 503, 504)
+RETRIED_STATUSES = (429, 500, 502, 503, 504)
+
 BACKOFF_SECONDS = 0.25
-"""The first retry comes at once, the second after twice this, and so on. Without chance, so that a run can be repeated."""
+"""Pause factor: no pause before the first retry, twice this before the second, doubling. Not random, so runs are repeatable."""
 
-LONGEST_WAIT_SECONDS = 30.0
-"""What a server may ask for with Retry-After. Longer, and a person should decide whether to wait."""
+LONGEST_PAUSE_SECONDS = 30.0
+"""Upper bound on a server's Retry-After."""
+
+SLOWEST = 1000
+"""Bytes a second that an answer must bring on average, as curl's `--speed-limit`; a slower one is given up."""
+
+SPEED_WINDOW_SECONDS = 15.0
+"""Seconds of waiting over which the speed is averaged where a connection has no timeout of its own."""
 
 
-class PatientRetry(Retry):
-    """Waits as long as a server asks for, within bounds; a header that cannot be read asks for nothing."""
+_MMAP_THRESHOLD = -3
+"""The option M_MMAP_THRESHOLD of mallopt(3), as <malloc.h> of glibc has it."""
+
+
+class TooSlowError(TimeoutError):
+    """An answer comes at less than `SLOWEST` bytes a second."""
+
+
+class _SpeedCheckedStream(io.RawIOBase):
+    """The bytes a socket receives. Only time spent waiting counts, so that a caller may pause between two reads.
+
+    The timeout of a socket begins anew with every byte: a server that sends one every ten seconds would keep a run forever.
+    """
+
+    def __init__(self, received: io.RawIOBase, window: float) -> None:
+        super().__init__()
+        self._received = received
+        self._window = window
+        self._waited = 0.0
+        self._count = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int | None:
+        """Receive once; raise `TooSlowError` at the end of a window in which too few bytes came."""
+        begun = time.perf_counter()
+        count: int | None = self._received.readinto(buffer)
+        self._waited += time.perf_counter() - begun
+        self._count += count or 0
+        if self._waited >= self._window:
+            if count and self._count < SLOWEST * self._waited:
+                raise TooSlowError
+            self._waited, self._count = 0.0, 0
+        return count
+
+    def close(self) -> None:
+        self._received.close()  # the socket counts its readers
+        super().close()
+
+
+class _SpeedCheckedResponse(HTTPResponse):
+    def __init__(self, sock: socket.socket, *args: Any, **options: Any) -> None:  # noqa: ANN401 - as in the base class
+        super().__init__(sock, *args, **options)
+        stream = _SpeedCheckedStream(self.fp.detach(), sock.gettimeout() or SPEED_WINDOW_SECONDS)
+        self.fp = io.BufferedReader(stream)
+
+
+class _Connection(HTTPConnection):
+    response_class = _SpeedCheckedResponse
+
+
+class _TlsConnection(HTTPSConnection):
+    response_class = _SpeedCheckedResponse
+
+
+class _Pool(HTTPConnectionPool):
+    ConnectionCls = _Connection
+
+
+class _TlsPool(HTTPSConnectionPool):
+    ConnectionCls = _TlsConnection
+
+
+class IndexAdapter(HTTPAdapter):
+    """Connections that share one TLS context and give up on answers slower than `SLOWEST`.
+
+    One context, because OpenSSL takes 20 ms to read a bundle of certificates, and urllib3 would read it for each connection.
+    """
+
+    def __init__(self, settings: IndexSettings, *, connections: int, is_verifying: bool = True) -> None:
+        self._settings = settings
+        self._is_verifying = is_verifying
+        self._lock = Lock()
+        self._context: ssl.SSLContext | None = None
+        super().__init__(pool_connections=connections, pool_maxsize=connections, max_retries=retries(settings))
+
+    def init_poolmanager(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - as in the base class
+        """Make the pools of hosts."""
+        super().init_poolmanager(*args, **options)
+        _check_speed(self.poolmanager)
+
+    def proxy_manager_for(self, proxy: str, **options: Any) -> PoolManager:  # noqa: ANN401 - as in the base class
+        """Return the pools behind a proxy; a proxy that speaks TLS is verified as servers are."""
+        if proxy.lower().startswith("https:"):
+            options["proxy_ssl_context"] = self._tls_context()
+        manager: PoolManager = super().proxy_manager_for(proxy, **options)
+        _check_speed(manager)
+        return manager
+
+    def build_connection_pool_key_attributes(self, request: PreparedRequest, verify: Any, cert: Any = None) -> Any:  # noqa: ANN401 - as in the base class
+        """Return where to connect to, and the shared context in place of paths of certificates."""
+        place, _ = super().build_connection_pool_key_attributes(request, verify, cert)
+        return place, {"ssl_context": self._tls_context()} if place["scheme"] == "https" else {}
+
+    def cert_verify(self, conn: Any, url: Any, verify: Any, cert: Any) -> None:  # noqa: ANN401 - as in the base class
+        """Leave the pool as it is: its context has all certificates."""
+
+    def _tls_context(self) -> ssl.SSLContext:
+        with self._lock:
+            if self._context is None:
+                self._context = _tls_context(self._settings, is_verifying=self._is_verifying)
+            return self._context
+
+
+def _check_speed(manager: PoolManager) -> None:
+    # The pools of a SOCKS proxy are of another kind, and these would go round it.
+    if manager.pool_classes_by_scheme is pool_classes_by_scheme:
+        manager.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
+
+
+def _tls_context(settings: IndexSettings, *, is_verifying: bool) -> ssl.SSLContext:
+    """Load the certificates that the settings name; raise `InstallerConfigurationError` for a file that holds none."""
+    context = create_urllib3_context(cert_reqs=ssl.CERT_REQUIRED if is_verifying else ssl.CERT_NONE)
+    if is_verifying:
+        bundle = settings.ca_bundle or DEFAULT_CA_BUNDLE_PATH
+        with _naming(bundle, settings.ca_bundle_from):
+            is_folder = Path(bundle).is_dir()
+            context.load_verify_locations(None if is_folder else bundle, bundle if is_folder else None)
+    if settings.client_certificate:
+        with _naming(settings.client_certificate, settings.client_certificate_from):
+            context.load_cert_chain(settings.client_certificate)
+    return context
+
+
+@contextmanager
+def _naming(path: str, configured_by: str) -> Iterator[None]:
+    """Turn an error about a certificate file into one that names the file and the setting it is from."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, ssl.SSLError):
+            reason = "there is no certificate in it that can be read"
+        else:
+            reason = "it does not exist" if isinstance(error, FileNotFoundError) else str(error.strerror).lower()
+        by = f" ({configured_by})" if configured_by else ""
+        raise InstallerConfigurationError(
+            f"the certificate file `{path}`{by} cannot be used: {reason}",
+            hints=(f"correct {configured_by}" if configured_by else "name another file",),
+        ) from None
+
+
+class _IndexRetry(Retry):
+    """Retries that obey Retry-After within bounds and ignore one that cannot be read."""
 
     def get_retry_after(self, response: BaseHTTPResponse) -> float | None:
-        """The seconds to wait, None where the server does not say."""
+        """Return the seconds to wait; None where the server states none."""
         try:
             wanted = super().get_retry_after(response)
         except (InvalidHeader, ValueError, OverflowError):
             return None
-        return None if wanted is None else min(wanted, LONGEST_WAIT_SECONDS)
+        return None if wanted is None else min(wanted, LONGEST_PAUSE_SECONDS)
 
 
-class TrustingAdapter(PacedAdapter):
-    """For the hosts of pip's `trusted-host`: their certificates are not checked. A redirect elsewhere leaves it."""
-
-    def send(self, request: PreparedRequest, *args: Any, **options: Any) -> RequestsResponse:  # noqa: ANN401 - as in the base class
-        """Send without a check."""
-        return super().send(request, *args, **{**options, "verify": False})
-
-
-class IndexSession(Session):
-    """A session that reads the environment once for each host and not for each request."""
-
-    def __init__(self, proxy: str) -> None:
-        super().__init__()
-        self.trust_env = False
-        self._proxy = proxy
-        self._proxies: dict[tuple[str, str], dict[str, str]] = {}
-
-    def proxies_for(self, url: str) -> dict[str, str]:
-        """The proxies for an address: those of the installer's configuration, else those of the environment (`NO_PROXY`)."""
-        if self._proxy:
-            return {"http": self._proxy, "https": self._proxy}
-        place = origin(url)
-        if place not in self._proxies:
-            self._proxies[place] = get_environ_proxies(url)
-            for scheme, proxy in self._proxies[place].items():
-                require_clear_login(proxy, f"{scheme.upper()}_PROXY")
-        return self._proxies[place]
-
-    def rebuild_proxies(self, prepared_request: PreparedRequest, proxies: dict[str, str] | None) -> dict[str, str]:
-        """Follow a redirect through the proxy of where it leads."""
-        del proxies
-        wanted: dict[str, str] = super().rebuild_proxies(  # type: ignore[no-untyped-call]
-            prepared_request, self.proxies_for(str(prepared_request.url))
-        )
-        return wanted
-
-    def rebuild_auth(self, prepared_request: PreparedRequest, response: RequestsResponse) -> None:
-        """Follow a redirect without the login of where it came from, and with that of netrc for where it leads."""
-        super().rebuild_auth(prepared_request, response)  # type: ignore[no-untyped-call]
-        url = str(prepared_request.url)
-        if origin(url) != origin(str(response.request.url)):
-            login = get_netrc_auth(url)
-            if login is not None:
-                prepared_request.prepare_auth(login)
+def retries(settings: IndexSettings) -> Retry:
+    """Return the retries of one request: connections that fail or stall, and answers of a busy server."""
+    return _IndexRetry(
+        total=settings.retries,
+        backoff_factor=BACKOFF_SECONDS,
+        status_forcelist=RETRIED_STATUSES,
+        allowed_methods=("GET", "HEAD"),
+        raise_on_status=False,
+    )
 
 
-def new_session(settings: IndexSettings) -> IndexSession:
-    """A session as the installer's configuration wants it; the process is made ready for large answers."""
-    give_back_large_blocks()
-    session = IndexSession(settings.proxy)
+def new_session(settings: IndexSettings, *, connections: int) -> Session:
+    """Open a session as the installer's configuration wants it, which keeps so many connections to one host open.
+
+    Proxies and the logins of netrc come from the environment, as requests reads it. Raises `AddressError` for a proxy whose
+    login cannot be told from its host.
+    """
+    _return_large_blocks()
+    for scheme, proxy in getproxies_environment().items():
+        if scheme != "no":
+            require_clear_login(proxy, f"{scheme.upper()}_PROXY")
+    session = Session()
     for scheme in ("https://", "http://"):
-        session.mount(scheme, PacedAdapter(pool_connections=POOL, pool_maxsize=POOL, max_retries=retries(settings)))
+        session.mount(scheme, IndexAdapter(settings, connections=connections))
+    trusting = IndexAdapter(settings, connections=connections, is_verifying=False)
     for host in settings.trusted_hosts:
-        trusting = TrustingAdapter(pool_connections=POOL, pool_maxsize=POOL, max_retries=retries(settings))
         for ending in ("/",) if ":" in host else ("/", ":"):
             session.mount(f"https://{host.lower()}{ending}", trusting)
     if settings.trusted_hosts:
@@ -111,16 +243,17 @@ def new_session(settings: IndexSettings) -> IndexSession:
     session.headers["User-Agent"] = f"provision/{__version__}"
     session.headers["Accept-Encoding"] = "gzip"
     session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
-    session.cert = settings.client_certificate or None
     return session
 
 
-def retries(settings: IndexSettings) -> PatientRetry:
-    """What is tried again: connections that fail or stall, and answers that a busy server gives."""
-    return PatientRetry(
-        total=settings.retries,
-        backoff_factor=BACKOFF_SECONDS,
-        status_forcelist=RETRIED,
-        allowed_methods=("GET", "HEAD"),
-        raise_on_status=False,
-    )
+def _return_large_blocks() -> None:
+    """Have the C library give blocks of 128 KiB and more back to the system as soon as they are freed.
+
+    That is how glibc begins, but it raises the bound to the largest block freed so far (mallopt(3), "dynamic mmap threshold"):
+    project pages would be cut from the heaps of `THREADS` threads and leave holes there, 200 MiB in place of 141 where 380
+    packages are resolved (docs/speed.md, "Memory"). Where there is no such call, nothing changes.
+    """
+    with suppress(ImportError, OSError, AttributeError):
+        import ctypes
+
+        ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, 128 * 1024)

@@ -1,13 +1,10 @@
-"""HTTP for indexes and registries: one pooled session, retries, credentials kept to their host, every failure in words.
-
-Requests are bounded by the threads that send them (`pace.MOST` and the caller's own), to all hosts together.
-"""
+"""HTTP for package indexes and image registries: one session, retries, credentials kept to their host, failures in words."""
 
 from __future__ import annotations
 
 import threading
 import time
-from itertools import count
+import zlib
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -16,25 +13,31 @@ from provisioner.errors import ProvisionError, UnavailableError
 from provisioner.index.activity import Activity
 from provisioner.index.address import origin, public_url
 from provisioner.index.http.credentials import Credentials
-from provisioner.index.http.pace import Pace
-from provisioner.index.store.bodies import LARGEST, unpacked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from requests import RequestException
+    from requests import RequestException, Session
     from requests import Response as RequestsResponse
     from urllib3.exceptions import HTTPError
 
-    from provisioner.index.http.session import IndexSession
-    from provisioner.index.http.settings import IndexSettings
+    from provisioner.index.settings import IndexSettings
+
+THREADS = 16
+"""Requests under way at once, beside that of the caller."""
 
 DENIED = frozenset({401, 403, 407})
 """Unauthorized, Forbidden, Proxy Authentication Required."""
 
+LARGEST = 256 * 1024 * 1024
+"""Bytes of an answer, packed or not. No page comes near it; more would be sent to exhaust memory."""
+
 CHUNK = 1 << 18
 _DIGITS = 18
 """Of a length in bytes; Python refuses to read numbers of thousands of digits."""
+
+_MEMBERS = 64
+"""Of a gzip body: several are allowed, and hardly a server makes use of that."""
 
 
 class Response(Struct, frozen=True, kw_only=True):
@@ -53,7 +56,7 @@ class Response(Struct, frozen=True, kw_only=True):
 
     @property
     def body(self) -> bytes:
-        """What was sent, without its compression; raises `UnavailableError` for an answer that is cut off or damaged."""
+        """The body without its compression; raises `UnavailableError` for one that is cut off or damaged."""
         found = unpacked(self.content, self.encoding)
         if found is None:
             raise UnavailableError("an answer cannot be unpacked", causes=(self.url,))
@@ -61,17 +64,16 @@ class Response(Struct, frozen=True, kw_only=True):
 
 
 class Transport:
-    """Sends requests for one run; threads share it. The session is made when it is first needed: importing it takes time."""
+    """Sends the requests of one run; threads share it. The session is opened by the first request: its import takes time."""
 
     def __init__(self, settings: IndexSettings) -> None:
         self._settings = settings
         self._lock = threading.Lock()
-        self._session: IndexSession | None = None
-        self.activity = Activity()
-        self.pace = Pace()
-        self.was_asked = False
-        """Whether anything was requested so far."""
+        self._session: Session | None = None
         self._credentials = Credentials(settings)
+        self.activity = Activity()
+        self.has_sent = False
+        """Whether a request was sent so far."""
 
     def request(
         self, url: str, *, source: str, method: str = "GET", headers: Mapping[str, str] | None = None, limit: int | None = None
@@ -86,7 +88,7 @@ class Transport:
 
         from provisioner.index.http.session import BACKOFF_SECONDS
 
-        for attempt in count():
+        for attempt in range(self._settings.retries + 1):
             try:
                 with self.activity.waiting_for(url), self._send(url, method, headers or {}) as answer:
                     content, encoding = self._content(answer, limit, source)
@@ -99,16 +101,79 @@ class Transport:
                         looked_at=self._looked_at(answer.status_code, url),
                     )
             except (RequestException, HTTPError) as error:
-                # What fails before an answer begins was tried again already; one that breaks off is for whoever reads it.
-                if attempt >= self._settings.retries or not _broke_off(error):
+                # What fails before an answer begins was retried by the session already.
+                if attempt == self._settings.retries or not _broke_off(error):
                     raise self._unavailable(error, url, source) from None
                 time.sleep(BACKOFF_SECONDS * 2**attempt)
-            except OSError as error:
-                raise self._unusable_file(error) from None
-        raise AssertionError("the attempts end by an answer or an error")
+        raise AssertionError("the last attempt returns or raises")
+
+    def chunks(self, url: str, *, source: str) -> Iterator[bytes]:
+        """Yield the body of a file in pieces; raises `UnavailableError` when it does not come or comes with another status."""
+        from requests import RequestException
+
+        try:
+            with self.activity.waiting_for(url), self._send(url, "GET", {"Accept-Encoding": "identity"}) as answer:
+                if answer.status_code != 200:
+                    looked_at = self._looked_at(answer.status_code, url)
+                    raise refusal(answer.status_code, url, source=source, looked_at=looked_at)
+                for chunk in answer.iter_content(CHUNK):
+                    self.activity.count(received=len(chunk))
+                    yield chunk
+        except RequestException as error:
+            raise self._unavailable(error, url, source) from None
+
+    @property
+    def received(self) -> int:
+        """Bytes of bodies that came so far."""
+        return self.activity.received
+
+    def close(self) -> None:
+        """Close every connection; a later request opens new ones."""
+        with self._lock:
+            if self._session is not None:
+                self._session.close()
+                self._session = None
+
+    def login_for(self, url: str) -> tuple[str, str] | None:
+        """Return what an address is asked with, the keyring's login included once that was needed in this run."""
+        return self._credentials.for_url(url)
+
+    def _looked_at(self, status: int, url: str) -> tuple[str, ...]:
+        return self._credentials.looked_at(url) if status in DENIED else ()
+
+    def _send(self, url: str, method: str, headers: Mapping[str, str]) -> RequestsResponse:
+        """Send with the login that is known at once; where the index refuses that, again with the keyring's, if it has one."""
+        answer = self._sent(url, method, headers, self._credentials.for_url(url))
+        if answer.status_code == 401 and origin(answer.url) == origin(url) and not _wants_token(answer):
+            login = self._credentials.after_refusal(url)
+            if login is not None:
+                answer.close()
+                answer = self._sent(url, method, headers, login)
+        return answer
+
+    def _sent(self, url: str, method: str, headers: Mapping[str, str], login: tuple[str, str] | None) -> RequestsResponse:
+        self.has_sent = True
+        proxy = self._settings.proxy
+        return self._open().request(
+            method,
+            public_url(url),
+            headers=dict(headers),
+            auth=login,
+            timeout=self._settings.timeout,
+            proxies={"http": proxy, "https": proxy} if proxy else None,
+            stream=True,
+        )
+
+    def _open(self) -> Session:
+        from provisioner.index.http.session import new_session
+
+        with self._lock:
+            if self._session is None:
+                self._session = new_session(self._settings, connections=THREADS + 1)
+            return self._session
 
     def _content(self, answer: RequestsResponse, limit: int | None, source: str) -> tuple[bytes, str]:
-        """The body as it was sent and its compression; a compression other than gzip is undone.
+        """Return the body as it was sent and its compression; a compression other than gzip is undone.
 
         Raises `UnavailableError` for one that is longer than anything an index has to say, or has no end.
         """
@@ -130,113 +195,48 @@ class Transport:
         self.activity.count(received=len(content))
         return content, "gzip" if is_kept and not is_plain and content else ""
 
-    def chunks(self, url: str, *, source: str) -> Iterator[bytes]:
-        """The body of a file, piece by piece; raises `UnavailableError` when it does not come or comes with another status."""
-        from requests import RequestException
-
-        try:
-            with self.activity.waiting_for(url), self._send(url, "GET", {"Accept-Encoding": "identity"}) as answer:
-                if answer.status_code != 200:
-                    looked_at = self._looked_at(answer.status_code, url)
-                    raise refusal(answer.status_code, url, source=source, looked_at=looked_at)
-                for chunk in answer.iter_content(CHUNK):
-                    self.activity.count(received=len(chunk))
-                    yield chunk
-        except RequestException as error:
-            raise self._unavailable(error, url, source) from None
-        except OSError as error:
-            raise self._unusable_file(error) from None
-
-    @property
-    def received(self) -> int:
-        """Bytes of bodies that came so far."""
-        return self.activity.received
-
-    def close(self) -> None:
-        """Close every connection; a later request opens new ones."""
-        with self._lock:
-            if self._session is not None:
-                self._session.close()
-                self._session = None
-
-    def login_for(self, url: str) -> tuple[str, str] | None:
-        """What an address is asked with: the keyring's login too, once that was needed in this run."""
-        return self._credentials.for_url(url)
-
-    def _looked_at(self, status: int, url: str) -> tuple[str, ...]:
-        return self._credentials.looked_at(url) if status in DENIED else ()
-
-    def _send(self, url: str, method: str, headers: Mapping[str, str]) -> RequestsResponse:
-        """Send with what is known at once; an index that refuses that is asked again with what the keyring has, if anything."""
-        answer = self._sent(url, method, headers, self._credentials.for_url(url))
-        if answer.status_code == 401 and origin(answer.url) == origin(url) and not _wants_token(answer):
-            login = self._credentials.after_refusal(url)
-            if login is not None:
-                answer.close()
-                answer = self._sent(url, method, headers, login)
-        return answer
-
-    def _sent(self, url: str, method: str, headers: Mapping[str, str], login: tuple[str, str] | None) -> RequestsResponse:
-        self.was_asked = True
-        session = self._open()
-        with self.pace.measured(origin(url)):
-            return session.request(
-                method,
-                public_url(url),
-                headers=dict(headers),
-                auth=login,
-                timeout=self._settings.timeout,
-                proxies=session.proxies_for(url),
-                verify=self._settings.ca_bundle or True,
-                allow_redirects=True,
-                stream=True,
-            )
-
-    def _open(self) -> IndexSession:
-        from provisioner.index.http.session import new_session
-
-        with self._lock:
-            if self._session is None:
-                self._session = new_session(self._settings)
-            return self._session
-
     def _unavailable(self, error: RequestException | HTTPError, url: str, source: str) -> ProvisionError:
         from requests.exceptions import SSLError
 
-        trusted = ""
-        if isinstance(error, SSLError):
-            from provisioner.index.http.certificates import unusable
-
-            fault = unusable(self._settings)
-            if fault is not None:
-                return fault
-            trusted = self._settings.ca_bundle
-        named = f" ({self._settings.ca_bundle_from})" if self._settings.ca_bundle_from else ""
+        bundle = self._settings.ca_bundle if isinstance(error, SSLError) else ""
+        configured_by = f" ({self._settings.ca_bundle_from})" if self._settings.ca_bundle_from else ""
         return UnavailableError(
             f"{source} cannot be reached: {_reason(error, self._settings)}",
-            causes=(public_url(url), *((f"trusted is who `{trusted}`{named} names",) if trusted else ())),
+            causes=(public_url(url), *((f"trusted is who `{bundle}`{configured_by} names",) if bundle else ())),
             hints=("check the network, the proxy and the installer's configuration; --offline uses what is cached",),
         )
 
-    def _unusable_file(self, error: OSError) -> ProvisionError:
-        from provisioner.index.http.certificates import unusable
-
-        return unusable(self._settings) or ProvisionError(f"a file of certificates cannot be used: {error.strerror or error}")
-
 
 def length_in(headers: Mapping[str, str]) -> int | None:
-    """The Content-Length of an answer in bytes; None for none, and for what is no length."""
+    """Return the Content-Length of an answer in bytes; None where it is absent or malformed."""
     stated = headers.get("Content-Length", "")
     return int(stated) if stated.isascii() and stated.isdigit() and len(stated) <= _DIGITS else None
 
 
-def _wants_token(answer: RequestsResponse) -> bool:
-    """Whether a registry asks for a token of its own token service, which no keyring has."""
-    return answer.headers.get("WWW-Authenticate", "").lower().startswith("bearer")
+def unpacked(content: bytes, encoding: str) -> bytes | None:
+    """Return a body without the compression it was sent with (`gzip`, or "" for none).
+
+    None for one that is cut off or damaged, or that grows beyond all bounds.
+    """
+    if not encoding:
+        return content
+    body = b""
+    for _ in range(_MEMBERS):
+        if not content:
+            break
+        inflate = zlib.decompressobj(16 + zlib.MAX_WBITS)
+        try:
+            body += inflate.decompress(content, LARGEST + 1 - len(body))
+        except zlib.error:
+            return None
+        if not inflate.eof or len(body) > LARGEST:
+            return None
+        content = inflate.unused_data
+    return None if content else body
 
 
 def refusal(status: int, url: str, *, source: str, looked_at: tuple[str, ...] = ()) -> UnavailableError:
-    """The error for an answer that is neither the thing asked for nor a plain `there is none`.
+    """Return the error for an answer that is neither the thing asked for nor a plain 404.
 
     `looked_at` says where credentials were looked for (`Response.looked_at`).
     """
@@ -251,6 +251,11 @@ def refusal(status: int, url: str, *, source: str, looked_at: tuple[str, ...] = 
     )
 
 
+def _wants_token(answer: RequestsResponse) -> bool:
+    """Whether a registry asks for a token of its own token service, which no keyring has."""
+    return answer.headers.get("WWW-Authenticate", "").lower().startswith("bearer")
+
+
 def _broke_off(error: BaseException) -> bool:
     """Whether an answer had begun when the connection was lost or fell silent."""
     from requests.exceptions import ChunkedEncodingError
@@ -260,11 +265,11 @@ def _broke_off(error: BaseException) -> bool:
 
 
 def _reason(error: RequestException | HTTPError, settings: IndexSettings) -> str:
-    """What went wrong, without the exception's own text: that may hold credentials and object addresses."""
+    """Return what went wrong, without the exception's own text: that may hold credentials and object addresses."""
     from requests import exceptions
     from urllib3.exceptions import NameResolutionError, ReadTimeoutError
 
-    from provisioner.index.http.connection import SLOWEST, TooSlowError
+    from provisioner.index.http.session import SLOWEST, TooSlowError
 
     chain = tuple(_chain(error))
     if any(isinstance(found, TooSlowError) for found in chain):
@@ -273,7 +278,7 @@ def _reason(error: RequestException | HTTPError, settings: IndexSettings) -> str
     if isinstance(error, exceptions.Timeout) or any(isinstance(found, ReadTimeoutError) for found in chain):
         return f"no answer within {settings.timeout:g} s"
     if isinstance(error, exceptions.SSLError):
-        return f"its TLS certificate is not accepted ({_deepest(error)})"
+        return f"its TLS certificate is not accepted ({_deepest(chain)})"
     if isinstance(error, exceptions.ProxyError):
         return "the proxy does not let the request through"
     if isinstance(error, exceptions.InvalidURL | exceptions.MissingSchema | exceptions.InvalidSchema):
@@ -282,10 +287,11 @@ def _reason(error: RequestException | HTTPError, settings: IndexSettings) -> str
         return "it redirects in a circle"
     if any(isinstance(found, NameResolutionError) for found in chain):
         return "its host name cannot be resolved"
-    return _deepest(error)
+    return _deepest(chain)
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error and the errors it came from, the outermost first."""
     found: BaseException | None = error
     seen: set[int] = set()
     while found is not None and id(found) not in seen:
@@ -296,7 +302,8 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         found = found if isinstance(found, BaseException) else None
 
 
-def _deepest(error: BaseException) -> str:
-    reasons = [found.strerror for found in _chain(error) if isinstance(found, OSError) and found.strerror]
-    verification = next((text for found in _chain(error) if (text := getattr(found, "verify_message", ""))), "")
+def _deepest(chain: tuple[BaseException, ...]) -> str:
+    """Return the verdict on a certificate, else the system's own words for the first cause."""
+    reasons = [found.strerror for found in chain if isinstance(found, OSError) and found.strerror]
+    verification = next((text for found in chain if (text := getattr(found, "verify_message", ""))), "")
     return str(verification or (reasons[-1].lower() if reasons else "the connection broke"))

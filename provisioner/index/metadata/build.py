@@ -22,18 +22,17 @@ from typing import IO, TYPE_CHECKING
 
 from provisioner.errors import ProvisionError, UnavailableError
 from provisioner.index.address import credentials_in, public_url
-from provisioner.index.http.logins import variable_prefix
-from provisioner.index.metadata.core_metadata import CoreMetadata, UnusableMetadataError
+from provisioner.index.metadata.core_metadata import CoreMetadata, UnusableMetadataError, first_invalid, unusable
 from provisioner.index.routing import default_index
+from provisioner.index.settings import variable_prefix
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from subprocess import Popen
 
-    from provisioner.index.http.logins import Login
-    from provisioner.index.http.settings import IndexLocation, IndexSettings
+    from provisioner.index.cache import Cache
     from provisioner.index.model import IndexFile
-    from provisioner.index.store.cache import Cache
+    from provisioner.index.settings import IndexLocation, IndexSettings, Login
 
 SCRIPT = Path(__file__).parent / "scripts" / "build_metadata.py"
 """What runs `build`, a process of its own."""
@@ -59,38 +58,25 @@ class BuildToolError(ProvisionError):
 
 
 class MetadataBuilder:
-    """Builds metadata, once for each source distribution, Python and machine; what came out is kept by the file's hash."""
+    """Builds metadata, once for each source distribution, Python and machine; the result is kept in the cache by file hash."""
 
     def __init__(
         self, settings: IndexSettings, cache: Cache, *, login_for: Callable[[str], Login | None] | None = None
     ) -> None:
         self._settings = settings
-        self._login_for = login_for
         self._cache = cache
-        self._built: set[str] = set()
+        self._login_for = login_for
         self._failed: Counter[str] = Counter()
         self._lock = threading.Lock()
 
     def kept(self, file: IndexFile) -> CoreMetadata | None:
-        """What an earlier build of this file said; None where there was none, or policy does not allow builds."""
+        """Return the result of an earlier build of this file; None where there was none, or policy does not allow builds."""
         if not (self._settings.allow_build and file.sha256):
             return None
-        found = CoreMetadata.of_record(self._cache.record(_key(file)))
-        if found is None:
-            return None
-        self.mark(file)
-        return found
-
-    def mark(self, file: IndexFile) -> None:
-        """Remember that the metadata of a file is from a build."""
-        self._built.add(file.filename)
-
-    def has_built(self, file: IndexFile) -> bool:
-        """Whether this run took the metadata of a file from a build, of now or of earlier."""
-        return file.filename in self._built
+        return self._cache.load(_key(file), CoreMetadata)
 
     def metadata(self, file: IndexFile, content: bytes) -> CoreMetadata:
-        """Build a source distribution for its metadata, or recall an earlier build.
+        """Build a source distribution for its metadata, or return the result of an earlier build.
 
         Raises `UnusableMetadataError` with the last lines of a build that fails, `UnavailableError` when it must not be built
         now (offline), `BuildToolError` when PyPA `build` is not installed.
@@ -111,16 +97,14 @@ class MetadataBuilder:
         with self._lock:  # one at a time: a build may use every core there is
             found = self._limited(file, content)
         if file.sha256:
-            self._cache.store_record(_key(file), found.record())
-        self.mark(file)
+            self._cache.store(_key(file), found)
         return found
 
     def _limited(self, file: IndexFile, content: bytes) -> CoreMetadata:
+        """Build unless too many builds of the project have failed."""
         project = file.filename.partition("-")[0].lower()
         if self._failed[project] >= FAILURES:
-            raise UnusableMetadataError(
-                f"`{file.filename}` was not built: {FAILURES} builds of other versions of it failed before"
-            )
+            raise unusable(file.filename, f"was not built: {FAILURES} builds of other versions of it failed before")
         try:
             return self._build(file, content)
         except UnusableMetadataError:
@@ -235,10 +219,10 @@ def _unpacked(content: bytes, filename: str, folder: Path) -> Path:
             with tarfile.open(fileobj=io.BytesIO(content), mode="r:*") as archive:
                 archive.extractall(folder, filter="data")
     except (tarfile.TarError, zipfile.BadZipFile, OSError, EOFError, RuntimeError) as error:
-        raise UnusableMetadataError(f"`{filename}` cannot be unpacked: {error}") from None
+        raise unusable(filename, f"cannot be unpacked: {error}") from None
     tops = sorted(folder.iterdir())
     if len(tops) != 1 or not tops[0].is_dir():
-        raise UnusableMetadataError(f"`{filename}` does not hold one folder, as a source distribution does")
+        raise unusable(filename, "does not hold one folder, as a source distribution does")
     return tops[0]
 
 
@@ -311,6 +295,7 @@ def _metadata(text: str, filename: str) -> CoreMetadata:
             version=str(found["version"]),
             requires_python=str(found.get("requires_python", "")),
             requires=requires,
+            invalid=first_invalid(requires),
             is_built=True,
         )
     except (ValueError, KeyError, AttributeError, TypeError):

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import io
 from functools import lru_cache
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, TYPE_CHECKING, cast
 
 from msgspec import Struct
-from packaging.markers import InvalidMarker, Marker, UndefinedComparison, UndefinedEnvironmentName
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.markers import UndefinedEnvironmentName
+from packaging.requirements import Requirement
 from packaging.utils import (
     InvalidSdistFilename,
     InvalidWheelFilename,
@@ -23,9 +23,9 @@ from packaging.utils import (
 from packaging.version import InvalidVersion, Version
 
 from provisioner.errors import RefusedError
-from provisioner.index.metadata.requirement_text import ExtraMarker, read_marker, read_requirement
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from io import RawIOBase
 
 LARGEST = 16 * 1024 * 1024
@@ -39,20 +39,38 @@ LONGEST = 2000
 
 
 class UnusableMetadataError(RefusedError):
-    """A distribution's metadata cannot be read without building it, or not at all: this file cannot be chosen."""
+    """A distribution's metadata cannot be read without building it, or not at all: this file cannot be chosen.
+
+    `reason` is the message without the name of the file, so that several versions can share it.
+    """
 
     code = "unusable-metadata"
 
     def __init__(
-        self, message: str, *, causes: tuple[str, ...] = (), hints: tuple[str, ...] = (), is_build_needed: bool = False
+        self,
+        message: str,
+        *,
+        reason: str = "",
+        causes: tuple[str, ...] = (),
+        hints: tuple[str, ...] = (),
+        is_build_needed: bool = False,
     ) -> None:
         super().__init__(message, causes=causes, hints=hints)
+        self.reason = reason or message
         self.is_build_needed = is_build_needed
 
 
-class CoreMetadata(Struct, frozen=True, kw_only=True):
+def unusable(
+    filename: str, reason: str, *, verb: str = "", causes: tuple[str, ...] = (), hints: tuple[str, ...] = ()
+) -> UnusableMetadataError:
+    """Return the error about one file; `verb` ("is ") stands between its name and the reason."""
+    return UnusableMetadataError(f"`{filename}` {verb}{reason}", reason=reason, causes=causes, hints=hints)
+
+
+class CoreMetadata(Struct, frozen=True, kw_only=True, array_like=True):
     """What one distribution says of itself, as it spells it. `dynamic` are lower-case field names.
 
+    `invalid` is the first of `requires` that PEP 508 does not allow, "" for none: such a file cannot be chosen.
     `is_built`: a build on this machine said so, and on another machine it may say something else.
     """
 
@@ -63,29 +81,15 @@ class CoreMetadata(Struct, frozen=True, kw_only=True):
     requires: tuple[str, ...] = ()
     provides_extra: tuple[str, ...] = ()
     dynamic: tuple[str, ...] = ()
+    invalid: str = ""
     is_built: bool = False
-
-    def record(self) -> list[Any]:
-        """What a cache keeps: plain lists and texts."""
-        return [self.name, self.version, self.requires_python, list(self.requires), int(self.is_built)]
-
-    @classmethod
-    def of_record(cls, record: object) -> CoreMetadata | None:
-        """The metadata of a record; None for anything that `record` does not give."""
-        if not (isinstance(record, list) and len(record) == 5 and isinstance(record[3], list)):
-            return None
-        name, version, requires_python, requires, is_built = record
-        if not all(isinstance(text, str) for text in (name, version, requires_python, *requires)):
-            return None
-        return cls(
-            name=name, version=version, requires_python=requires_python, requires=tuple(requires), is_built=bool(is_built)
-        )
 
 
 def parse_metadata(content: bytes) -> CoreMetadata:
-    """Read the header of a METADATA or PKG-INFO file; the description below it is not looked at.
+    """Read the header of a METADATA or PKG-INFO file; a field that is continued on indented lines is joined (RFC 822).
 
-    A field that is continued on indented lines is joined, as RFC 822 has it.
+    A line that is no field is passed over, where `email`, and so `packaging.metadata.parse_email`, ends the header: the
+    unindented licence texts of old distributions would hide the requirements below them.
     """
     fields: dict[str, list[str]] = {}
     values: list[str] = []
@@ -100,49 +104,58 @@ def parse_metadata(content: bytes) -> CoreMetadata:
         if colon:
             values = fields.setdefault(key.strip().lower(), [])
             values.append(value.strip())
+    requires = tuple(fields.get("requires-dist", ()))
     return CoreMetadata(
-        name=_first(fields, "name"),
-        version=_first(fields, "version"),
-        metadata_version=_first(fields, "metadata-version"),
-        requires_python=_first(fields, "requires-python"),
-        requires=tuple(fields.get("requires-dist", ())),
+        name=fields.get("name", [""])[0],
+        version=fields.get("version", [""])[0],
+        metadata_version=fields.get("metadata-version", [""])[0],
+        requires_python=fields.get("requires-python", [""])[0],
+        requires=requires,
         provides_extra=tuple(fields.get("provides-extra", ())),
         dynamic=tuple(value.lower() for value in fields.get("dynamic", ())),
+        invalid=first_invalid(requires),
     )
 
 
-def _first(fields: dict[str, list[str]], key: str) -> str:
-    return fields.get(key, [""])[0]
+def first_invalid(requires: Iterable[str]) -> str:
+    """Return the first text that is not a requirement, "" for none."""
+    for text in requires:
+        try:
+            parse_requirement(text)
+        except UnusableMetadataError:
+            return text
+    return ""
 
 
-def require_same_release(filename: str, metadata: CoreMetadata, *, is_named: bool = False) -> None:
-    """Raise `UnusableMetadataError` for a file that says it is another project or version than its name does.
+def require_same_release(filename: str, metadata: CoreMetadata, *, is_direct: bool = False) -> None:
+    """Raise `UnusableMetadataError` for a file whose metadata is of another project or version than its name.
 
     pip discards such a candidate of an index, and uv fails while it installs, when half of the environment is there already.
-    Of a file that a requirement names itself (`is_named`) more is taken: a wheel that was renamed after its build
+    Of a file that a requirement names by URL or path (`is_direct`) more is accepted: a wheel that was renamed after its build
     (`flash_attn-2.7+cu12torch2.6-…` says that it is 2.7), and a source archive, which may be called after its tag.
     Source: pip 26.3, `LinkCandidate`; uv, `uv-install-wheel`; read 2026-11-22.
     """
     is_wheel = filename.endswith(".whl")
-    if is_named and not is_wheel:
+    if is_direct and not is_wheel:
         return
     try:
-        name, version = parse_wheel_filename(filename)[:2] if is_wheel else _of_source_name(filename, metadata.name)
+        name, version = parse_wheel_filename(filename)[:2] if is_wheel else _sdist_release(filename, metadata.name)
         own_version = Version(metadata.version) if metadata.version else version
     except (InvalidWheelFilename, InvalidSdistFilename, InvalidVersion):
         return
     own_name = canonicalize_name(metadata.name) if metadata.name else name
     is_renamed = is_wheel and own_name == name and str(own_version) == version.public
-    if (own_name, own_version) != (name, version) and not (is_named and is_renamed):
+    if (own_name, own_version) != (name, version) and not (is_direct and is_renamed):
         who = "pip refuses of what an index lists" if is_renamed else "installers refuse"
-        raise UnusableMetadataError(
-            f"`{filename}` says in its metadata that it is {own_name} {own_version}, which {who}",
+        raise unusable(
+            filename,
+            f"says in its metadata that it is {own_name} {own_version}, which {who}",
             hints=("tell its maker: a file must be named after what is in it",),
         )
 
 
-def _of_source_name(filename: str, own_name: str) -> tuple[NormalizedName, Version]:
-    """Name and version of a source distribution. Old ones have hyphens in both: then where its own name ends settles it."""
+def _sdist_release(filename: str, own_name: str) -> tuple[NormalizedName, Version]:
+    """Return name and version of a source distribution; in old names with hyphens in both, its own name tells them apart."""
     name, version = parse_sdist_filename(filename)
     stem = filename.removesuffix(".zip").removesuffix(".tar.gz")
     for position in (place for place, character in enumerate(stem) if character == "-"):
@@ -151,8 +164,8 @@ def _of_source_name(filename: str, own_name: str) -> tuple[NormalizedName, Versi
     return name, version
 
 
-def wheel_metadata(stream: IO[bytes] | RawIOBase, filename: str) -> bytes:
-    """The METADATA member of a wheel; only the parts of `stream` that are needed are read.
+def wheel_metadata(stream: IO[bytes] | RawIOBase, filename: str) -> CoreMetadata:
+    """Read the METADATA member of a wheel; only the parts of `stream` that are needed are read.
 
     Raises `UnusableMetadataError` for an archive that is damaged or has none.
     """
@@ -164,15 +177,16 @@ def wheel_metadata(stream: IO[bytes] | RawIOBase, filename: str) -> bytes:
         with zipfile.ZipFile(cast("IO[bytes]", stream)) as archive:
             members = [info for info in archive.infolist() if _is_metadata(info.filename)]
             if len(members) != 1:
-                raise UnusableMetadataError(f"`{filename}` has {len(members)} METADATA files where a wheel has one")
+                raise unusable(filename, f"has {len(members)} METADATA files where a wheel has one")
             if members[0].file_size > LARGEST:
-                raise UnusableMetadataError(f"`{filename}` has a METADATA file of {members[0].file_size} bytes")
+                raise unusable(filename, f"has a METADATA file of {members[0].file_size} bytes")
             if members[0].compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
                 # Others are unpacked in one go, to gigabytes if that is what they hold, before their size is looked at.
-                raise UnusableMetadataError(f"`{filename}` has a METADATA file that is neither stored nor deflated")
-            return archive.read(members[0])
+                raise unusable(filename, "has a METADATA file that is neither stored nor deflated")
+            content = archive.read(members[0])
     except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, RuntimeError, EOFError) as error:
-        raise UnusableMetadataError(f"`{filename}` is not a wheel: {error}") from None
+        raise unusable(filename, f"not a wheel: {error}", verb="is ") from None
+    return parse_metadata(content)
 
 
 def _is_metadata(path: str) -> bool:
@@ -180,16 +194,20 @@ def _is_metadata(path: str) -> bool:
     return name == "METADATA" and directory.endswith(".dist-info")
 
 
-def sdist_requires(content: bytes, filename: str) -> CoreMetadata:
-    """The metadata of a source distribution whose dependencies are fixed before it is built.
+def sdist_metadata(content: bytes, filename: str) -> CoreMetadata:
+    """Read the metadata of a source distribution whose dependencies are fixed before it is built.
 
-    Raises `UnusableMetadataError` for any other: nothing is ever built here to find out. Source: PEP 643.
+    Raises `UnusableMetadataError` for any other: nothing is built here to find out. Source: PEP 643.
     """
     metadata = parse_metadata(_package_info(content, filename))
     if not _is_static(metadata):
+        reason = (
+            "a source distribution whose dependencies are decided when it is built; "
+            "policy `allow: [build]` would build it to find out"
+        )
         raise UnusableMetadataError(
-            f"`{filename}` is a source distribution whose dependencies are decided when it is built; "
-            "policy `allow: [build]` would build it to find out",
+            f"`{filename}` is {reason}",
+            reason=reason,
             causes=(
                 f"Metadata-Version {metadata.metadata_version or 'missing'}, Dynamic: {', '.join(metadata.dynamic) or 'none'}",
             ),
@@ -206,6 +224,7 @@ def _is_static(metadata: CoreMetadata) -> bool:
 
 
 def _package_info(content: bytes, filename: str) -> bytes:
+    """Return the PKG-INFO file of a source distribution."""
     import lzma
     import tarfile
     import zipfile
@@ -214,9 +233,10 @@ def _package_info(content: bytes, filename: str) -> bytes:
     try:
         found = _zip_info(content) if filename.endswith(".zip") else _tar_info(content)
     except (tarfile.TarError, zipfile.BadZipFile, OSError, EOFError, zlib.error, lzma.LZMAError, RuntimeError) as error:
-        raise UnusableMetadataError(f"`{filename}` is not a source distribution: {error}") from None
+        raise unusable(filename, f"not a source distribution: {error}", verb="is ") from None
     if found is None:
-        raise UnusableMetadataError(f"`{filename}` has no PKG-INFO file", is_build_needed=True)
+        reason = "has no PKG-INFO file"
+        raise UnusableMetadataError(f"`{filename}` {reason}", reason=reason, is_build_needed=True)
     return found
 
 
@@ -250,27 +270,15 @@ def _is_package_info(path: str) -> bool:
 
 
 @lru_cache(maxsize=65536)
-def parsed_requirement(text: str) -> Requirement:
-    """One Requires-Dist, parsed once per process; raises `UnusableMetadataError` naming the text.
-
-    Markers repeat (`extra == "dev"` forty times in one project) and take most of the time, so each is parsed once.
-    """
-    head, _, tail = text.partition(";")
+def parse_requirement(text: str) -> Requirement:
+    """Parse one requirement, each text once per process; raises `UnusableMetadataError` naming the text."""
+    head = text.partition(";")[0]
     if len(head) > LONGEST:
         raise UnusableMetadataError(f"`{head[:40]}…` is {len(head)} characters long; no requirement is")
     try:
-        if not tail or "@" in head:
-            return read_requirement(text)
-        requirement = read_requirement(head)
-        requirement.marker = _marker(tail.strip())
-    except (InvalidRequirement, InvalidMarker, UndefinedComparison, UndefinedEnvironmentName, RecursionError):
+        requirement = Requirement(text)
+        if requirement.marker is not None:  # `os_name ~= "posix"` is defined nowhere, whatever the target
+            requirement.marker.evaluate({"extra": ""})
+    except (ValueError, UndefinedEnvironmentName, RecursionError):
         raise UnusableMetadataError(f"`{text[:LONGEST]}` is not a requirement that PEP 508 allows") from None
     return requirement
-
-
-@lru_cache(maxsize=16384)
-def _marker(text: str) -> Marker:
-    marker = read_marker(text)
-    if not isinstance(marker, ExtraMarker):  # `os_name ~= "posix"` is defined nowhere, whatever the target
-        marker.evaluate({"extra": ""})
-    return marker

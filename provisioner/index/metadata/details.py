@@ -16,16 +16,16 @@ from msgspec import Struct
 
 from provisioner.errors import UnavailableError
 from provisioner.index.http.transport import length_in
-from provisioner.index.metadata.local_wheel import with_python
+from provisioner.index.metadata.reader import with_python
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from provisioner.index.http.settings import IndexSettings
+    from provisioner.index.cache import Cache
     from provisioner.index.http.transport import Transport
-    from provisioner.index.metadata.metadata import MetadataReader
+    from provisioner.index.metadata.reader import MetadataReader
     from provisioner.index.model import IndexFile
-    from provisioner.index.store.cache import Cache
+    from provisioner.index.settings import IndexSettings
 
 PROVENANCE_TYPES = "application/vnd.pypi.integrity.v1+json, application/json;q=0.9"
 LARGEST_PROVENANCE = 8 * 1024 * 1024
@@ -50,6 +50,13 @@ class FileDetails(Struct, frozen=True, kw_only=True):
     missing: tuple[str, ...] = ()
 
 
+class _Attestations(Struct, frozen=True, kw_only=True):
+    """Who attested a file when its index was last asked; `asked` is a POSIX time."""
+
+    asked: float
+    identities: tuple[dict[str, Any], ...]
+
+
 class DetailReader:
     """Reads details through one cache and one transport; threads may share it."""
 
@@ -60,7 +67,7 @@ class DetailReader:
         self._metadata = metadata
 
     def stored(self, file: IndexFile, *, is_refreshed: bool = False) -> FileDetails | None:
-        """The details of a file if no request is needed for them; None otherwise."""
+        """Return the details of a file if no request is needed for them; None otherwise."""
         if not file.sha256:
             return None
         size = self._stored_size(file)
@@ -72,15 +79,21 @@ class DetailReader:
         )
 
     def read(self, file: IndexFile, *, is_refreshed: bool = False) -> FileDetails:
-        """The details of a file, whatever they take; `is_refreshed` asks again who attests it, for that may change.
+        """Return the details of a file, with requests where needed; `is_refreshed` requests its attestations again.
 
-        Raises `UnavailableError` only for a hash that is not to be had. A missing size or attestation is told in `missing`.
+        Raises `UnavailableError` only for a hash that is not to be had. A missing size or attestation is named in `missing`.
         """
         sha256, size = self._metadata.hash_and_size(file)
-        missing: list[str] = []
-        if size is None:
-            size = self._size(file, missing)
-        identities = self._identities(file, missing, is_refreshed=is_refreshed)
+        missing = []
+        if size is None and not file.path:
+            size = self._size(file)
+            missing += ["size"] if size is None else []
+        identities = self._stored_identities(file, is_refreshed=is_refreshed)
+        if identities is None:
+            identities = self._requested_identities(file)
+            missing += ["attestations"] if identities is None else []
+        if identities is None:
+            identities = self._stored_identities(file) or ()
         return FileDetails(
             sha256=sha256,
             size=size,
@@ -92,57 +105,43 @@ class DetailReader:
     def _stored_size(self, file: IndexFile) -> int | None:
         if file.size is not None or file.path:
             return file.size
-        found = self._cache.record(f"size:{file.sha256 or file.url}")
-        return found if isinstance(found, int) else None
+        return self._cache.load(f"size:{file.sha256 or file.url}", int)
 
-    def _size(self, file: IndexFile, missing: list[str]) -> int | None:
-        """What the server says that a GET would send; a server that does not say so is no reason to give up."""
+    def _size(self, file: IndexFile) -> int | None:
+        """Return the Content-Length that a GET would have; None where the server does not say, or must not be asked."""
         known = self._stored_size(file)
-        if known is not None or file.path:
+        if known is not None or self._settings.offline:
             return known
-        if self._settings.offline:
-            missing.append("size")
-            return None
         try:
             answer = self._transport.request(
                 file.url, source=f"index `{file.index}`", method="HEAD", headers={"Accept-Encoding": "identity"}
             )
         except UnavailableError:
-            missing.append("size")
             return None
         length = length_in(answer.headers)
         is_whole = answer.headers.get("Content-Encoding", "identity") == "identity"
         # Some servers answer HEAD with a length of 0; no wheel has it, and installers refuse a file of another size.
         if answer.status != 200 or not is_whole or not length:
-            missing.append("size")
             return None
-        self._cache.store_record(f"size:{file.sha256 or file.url}", length)
+        self._cache.store(f"size:{file.sha256 or file.url}", length)
         return length
 
-    def _stored_identities(self, file: IndexFile, *, is_refreshed: bool) -> tuple[Identity, ...] | None:
-        """What is known; where it is to be asked again, only as long as a project page is taken for what it is today."""
+    def _stored_identities(self, file: IndexFile, *, is_refreshed: bool = False) -> tuple[Identity, ...] | None:
+        """Return the cached identities, where `is_refreshed` as long as project pages are fresh; None for none."""
         if not file.provenance:
             return ()
-        stored = self._cache.record(f"provenance:{file.provenance}")
-        if not isinstance(stored, dict) or not isinstance(stored.get("identities"), list):
+        stored = self._cache.load(f"provenance:{file.provenance}", _Attestations)
+        if stored is None:
             return None
-        is_old = not 0 <= time.time() - stored.get("asked", 0) < self._settings.fresh_seconds
+        is_old = not 0 <= time.time() - stored.asked < self._settings.fresh_seconds
         if is_refreshed and is_old and not self._settings.offline:
             return None
-        return tuple(_frozen(one) for one in stored["identities"])
+        return tuple(_frozen(identity) for identity in stored.identities)
 
-    def _identities(self, file: IndexFile, missing: list[str], *, is_refreshed: bool) -> tuple[Identity, ...]:
-        known = self._stored_identities(file, is_refreshed=is_refreshed)
-        if known is not None:
-            return known
-        found = None if self._settings.offline else self._asked(file)
-        if found is None:
-            missing.append("attestations")
-            return self._stored_identities(file, is_refreshed=False) or ()
-        self._cache.store_record(f"provenance:{file.provenance}", {"asked": time.time(), "identities": list(found)})
-        return found
-
-    def _asked(self, file: IndexFile) -> tuple[Identity, ...] | None:
+    def _requested_identities(self, file: IndexFile) -> tuple[Identity, ...] | None:
+        """Request the provenance object of a file; None where it is not to be had."""
+        if self._settings.offline:
+            return None
         try:
             answer = self._transport.request(
                 file.provenance, source=f"index `{file.index}`", headers={"Accept": PROVENANCE_TYPES}
@@ -151,7 +150,11 @@ class DetailReader:
             return None
         if answer.status != 200 or len(answer.body) > LARGEST_PROVENANCE:
             return None
-        return identities_in(answer.body)
+        found = identities_in(answer.body)
+        if found is not None:
+            kept = _Attestations(asked=time.time(), identities=tuple(map(dict, found)))
+            self._cache.store(f"provenance:{file.provenance}", kept)
+        return found
 
 
 def identities_in(body: bytes) -> tuple[Identity, ...] | None:

@@ -1,4 +1,4 @@
-"""Project pages of one index or another: from the cache while fresh, else asked for again, conditionally."""
+"""Project pages of any index: from the cache while they are fresh, else requested again, conditionally."""
 
 from __future__ import annotations
 
@@ -12,20 +12,18 @@ from msgspec.structs import replace
 
 from provisioner.errors import UnavailableError
 from provisioner.index.address import is_remote, local_path, origin, project_url, public_url
-from provisioner.index.http.transport import refusal
-from provisioner.index.metadata.local_wheel import with_python
+from provisioner.index.cache import NotCachedError
+from provisioner.index.http.transport import refusal, unpacked
+from provisioner.index.metadata.reader import with_python
 from provisioner.index.model import IndexFile
-from provisioner.index.offline import NotCachedError
-from provisioner.index.pages.listing import Listing
-from provisioner.index.store.bodies import unpacked
-from provisioner.index.store.cache import StoredPage
+from provisioner.index.pages.selection import Listing
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from provisioner.index.http.settings import IndexLocation, IndexSettings
+    from provisioner.index.cache import Cache
     from provisioner.index.http.transport import Response, Transport
-    from provisioner.index.store.cache import Cache
+    from provisioner.index.settings import IndexLocation, IndexSettings
 
 ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.01"
 """Source: PEP 691, "Content Negotiation"."""
@@ -36,14 +34,36 @@ FORBIDDEN_MEANS_ABSENT = frozenset({"download.pytorch.org"})
 _MAX_AGE = re.compile(r"(?:^|[\s,])(?:s-maxage|max-age)=(\d+)", re.IGNORECASE)
 
 
-class Page(Struct, frozen=True, kw_only=True):
-    """A project page that exists: what it lists, the answer that was not read yet, or else where the cache keeps it.
+class CachedPage(Struct, frozen=True, kw_only=True):
+    """What the cache knows of one URL: the hash of its body as it was sent ("" when there is no such page) and its validators.
 
-    An answer is read when somebody needs what it lists, for read it takes several times its size.
+    `fetched` is a POSIX time, `fresh` the seconds from then in which no request is needed. `final_url` is where redirects
+    ended, `encoding` the compression of the body that is kept.
+    """
+
+    url: str
+    sha256: str
+    etag: str = ""
+    last_modified: str = ""
+    fetched: float = 0.0
+    fresh: float = 0.0
+    content_type: str = ""
+    final_url: str = ""
+    encoding: str = ""
+
+    def is_fresh(self, now: float) -> bool:
+        """Whether it may be used without a request; a clock set back makes it stale, not immortal."""
+        return 0 <= now - self.fetched < self.fresh
+
+
+class ProjectPage(Struct, frozen=True, kw_only=True):
+    """A project page that exists: its listing, or an answer that was not parsed yet, or else what the cache knows of it.
+
+    An answer is parsed when its files are needed, for it then takes several times its size.
     """
 
     location: IndexLocation
-    stored: StoredPage | None = None
+    cached: CachedPage | None = None
     listing: Listing | None = None
     answer: Response | None = None
 
@@ -56,108 +76,108 @@ class PageReader:
         self._cache = cache
         self._transport = transport
 
-    def page(self, location: IndexLocation, name: str) -> Page | None:
-        """The page of a project in one index; None when that index does not know it.
+    def page(self, location: IndexLocation, name: str) -> ProjectPage | None:
+        """Return the page of a project in one index; None when that index does not know it.
 
-        Raises `UnavailableError` when the index cannot be asked, or when it must not be (offline) and nothing is stored.
+        Raises `UnavailableError` when the index cannot be reached, or when it must not be (offline) and nothing is cached.
         """
         url = project_url(location.url, name)
         if not is_remote(url):
             return local_page(location, name)
-        stored = self._cache.page(public_url(url))
-        if stored is not None and (self._settings.offline or stored.is_fresh(time.time())):
-            return _known(stored, location)
+        cached = self._cached(url)
+        if cached is not None and (self._settings.offline or cached.is_fresh(time.time())):
+            return ProjectPage(location=location, cached=cached) if cached.sha256 else None
         self._refuse_offline(location, name)
-        return self._ask(location, name, stored)
+        return self._request(location, name, cached)
 
     def is_at_hand(self, location: IndexLocation, name: str) -> bool:
-        """Whether reading the page would send nothing."""
+        """Whether `page` would send no request."""
         url = project_url(location.url, name)
         if self._settings.offline or not is_remote(url):
             return True
-        stored = self._cache.page(public_url(url))
-        return stored is not None and stored.is_fresh(time.time())
+        cached = self._cached(url)
+        return cached is not None and cached.is_fresh(time.time())
 
-    def is_kept(self, location: IndexLocation, name: str) -> bool:
+    def is_cached(self, location: IndexLocation, name: str) -> bool:
         """Whether the cache has a page of the project, and not that there is none."""
-        stored = self._cache.page(public_url(project_url(location.url, name)))
-        return stored is not None and bool(stored.sha256)
+        cached = self._cached(project_url(location.url, name))
+        return cached is not None and bool(cached.sha256)
 
-    def listing(self, page: Page, name: str) -> Listing:
-        """What a page lists, read again from the index when the cache has lost it.
+    def files(self, page: ProjectPage, name: str) -> tuple[IndexFile, ...]:
+        """Return the files a page lists; `listing` is for a choice among them. Raises the same."""
+        return self.listing(page, name).finished()
+
+    def listing(self, page: ProjectPage, name: str) -> Listing:
+        """Return what a page lists; it is requested again when the cache has lost it.
 
         Raises `UnavailableError` for an answer that is no project page, which the cache does not keep.
         """
         if page.listing is not None:
             return page.listing
-        if page.answer is not None and page.stored is not None:
-            return self._read(page.answer, page.stored, page.location)
-        kept = self._kept(page.stored, page.location) if page.stored is not None else None
+        assert page.cached is not None, "a page without a listing is known to the cache"
+        if page.answer is not None:
+            found = self._parsed(page.answer.body, page.cached, page.location)
+            self._cache.store_body(page.cached.url, page.answer.content)
+            self._store(page.cached)
+            return found
+        kept = self._kept_body(page.cached)
         if kept is not None:
-            return kept
+            return self._parsed(kept, page.cached, page.location)
         self._refuse_offline(page.location, name)
-        again = self._ask(page.location, name, None)
+        again = self._request(page.location, name, None)
         return self.listing(again, name) if again is not None else Listing(files=())
 
-    def files(self, page: Page, name: str) -> tuple[IndexFile, ...]:
-        """The files a page lists, each read to its end; `listing` is for choosing among them."""
-        return self.listing(page, name).finished()
+    def _parsed(self, body: bytes, page: CachedPage, location: IndexLocation) -> Listing:
+        # A run that finds everything in its cache need not load the parser.
+        from provisioner.index.pages.project_page import parse_project_page
 
-    def _kept(self, stored: StoredPage, location: IndexLocation) -> Listing | None:
-        """What the cache has of a page; None where that is not, or not whole, what was answered."""
-        content = self._cache.bodies.read(stored.url)
-        if content is None or _digest(stored.content_type, stored.answered, content) != stored.sha256:
-            return None
-        body = unpacked(content, stored.encoding)
-        if body is None:
-            return None
-        from provisioner.index.pages.page import read_page
+        return parse_project_page(body, content_type=page.content_type, url=page.final_url, index=location.name)
 
-        return read_page(body, content_type=stored.content_type, url=stored.answered, index=location.name)
+    def _kept_body(self, page: CachedPage) -> bytes | None:
+        """Return the body of a page from the cache; None where it is not, or not whole, what was answered."""
+        content = self._cache.body(page.url)
+        if content is None or _digest(page.content_type, page.final_url, content) != page.sha256:
+            return None
+        return unpacked(content, page.encoding)
+
+    def _cached(self, url: str) -> CachedPage | None:
+        return self._cache.load(f"page:{public_url(url)}", CachedPage)
+
+    def _store(self, page: CachedPage) -> None:
+        self._cache.store(f"page:{page.url}", page)
 
     def _refuse_offline(self, location: IndexLocation, name: str) -> None:
         if self._settings.offline:
             raise NotCachedError(f"`{name}` of index {location.name}")
 
-    def _ask(self, location: IndexLocation, name: str, stored: StoredPage | None) -> Page | None:
+    def _request(self, location: IndexLocation, name: str, cached: CachedPage | None) -> ProjectPage | None:
         url = project_url(location.url, name)
         source = f"index `{location.name}`"
-        answer = self._transport.request(url, source=source, headers=_conditions(stored))
-        fetched = StoredPage(
+        answer = self._transport.request(url, source=source, headers=_conditions(cached))
+        fetched = CachedPage(
             url=public_url(url),
             sha256="",
             etag=answer.headers.get("ETag", ""),
-            modified=answer.headers.get("Last-Modified", ""),
+            last_modified=answer.headers.get("Last-Modified", ""),
             fetched=time.time(),
             fresh=self._freshness(answer),
         )
-        if answer.status == 304 and stored is not None:
-            kept = replace(stored, fetched=fetched.fetched, fresh=fetched.fresh)
-            self._cache.store_page(kept)
-            return _known(kept, location)
+        if answer.status == 304 and cached is not None:
+            kept = replace(cached, fetched=fetched.fetched, fresh=fetched.fresh)
+            self._store(kept)
+            return ProjectPage(location=location, cached=kept) if kept.sha256 else None
         if answer.status in {404, 410} or (answer.status == 403 and origin(url)[1] in FORBIDDEN_MEANS_ABSENT):
-            self._cache.store_page(fetched)
+            self._store(fetched)
             return None
         if answer.status != 200:
             raise refusal(answer.status, url, source=source, looked_at=answer.looked_at)
-        return self._store(answer, location, fetched, stored)
-
-    def _store(self, answer: Response, location: IndexLocation, fetched: StoredPage, stored: StoredPage | None) -> Page:
         content_type = answer.headers.get("Content-Type", "")
         digest = _digest(content_type, answer.url, answer.content)
-        page = replace(fetched, sha256=digest, content_type=content_type, answered=answer.url, encoding=answer.encoding)
-        if stored is not None and stored.sha256 == digest:
-            self._cache.store_page(page)
-            return Page(location=location, stored=page)
-        return Page(location=location, stored=page, answer=answer)
-
-    def _read(self, answer: Response, page: StoredPage, location: IndexLocation) -> Listing:
-        from provisioner.index.pages.page import read_page
-
-        listing = read_page(answer.body, content_type=page.content_type, url=answer.url, index=location.name)
-        self._cache.bodies.store(page.url, answer.content)
-        self._cache.store_page(page)
-        return listing
+        page = replace(fetched, sha256=digest, content_type=content_type, final_url=answer.url, encoding=answer.encoding)
+        if cached is not None and cached.sha256 == digest:
+            self._store(page)
+            return ProjectPage(location=location, cached=page)
+        return ProjectPage(location=location, cached=page, answer=answer)
 
     def _freshness(self, answer: Response) -> float:
         control = answer.headers.get("Cache-Control", "").lower()
@@ -168,27 +188,23 @@ class PageReader:
 
 
 def _digest(content_type: str, url: str, content: bytes) -> str:
-    """What a page is known by: the same bytes mean other files at another address or as another type."""
+    """Return what identifies a page: the same bytes mean other files at another address or as another type."""
     digest = hashlib.sha256(b"\0".join((content_type.encode(), url.encode(), b"")))
     digest.update(content)
     return digest.hexdigest()
 
 
-def _known(stored: StoredPage, location: IndexLocation) -> Page | None:
-    return Page(location=location, stored=stored) if stored.sha256 else None
-
-
-def _conditions(stored: StoredPage | None) -> dict[str, str]:
+def _conditions(cached: CachedPage | None) -> dict[str, str]:
     headers = {"Accept": ACCEPT}
-    if stored is not None and stored.etag:
-        headers["If-None-Match"] = stored.etag
-    if stored is not None and stored.modified:
-        headers["If-Modified-Since"] = stored.modified
+    if cached is not None and cached.etag:
+        headers["If-None-Match"] = cached.etag
+    if cached is not None and cached.last_modified:
+        headers["If-Modified-Since"] = cached.last_modified
     return headers
 
 
 def local_root(location: IndexLocation) -> Path:
-    """The directory that an index on this machine is; raises `UnavailableError` where there is none."""
+    """Return the directory that an index on this machine is; raises `UnavailableError` where there is none."""
     root = local_path(location.url)
     if root is None or not root.is_dir():
         raise UnavailableError(
@@ -198,27 +214,28 @@ def local_root(location: IndexLocation) -> Path:
     return root
 
 
-def local_page(location: IndexLocation, name: str) -> Page | None:
-    """The page of a project in a directory: its index.html, or else the files that lie there."""
+def local_page(location: IndexLocation, name: str) -> ProjectPage | None:
+    """Return the page of a project in a directory: its index.html, or else the files that lie there."""
     directory = local_root(location) / name
     if not directory.is_dir():
         return None
-    files = tuple(with_python(file) for file in directory_files(directory, location.name))
-    return Page(location=location, listing=Listing(files=files))
+    files = map(with_python, directory_files(directory, location.name).finished())
+    return ProjectPage(location=location, listing=Listing(files=tuple(files)))
 
 
-def directory_files(directory: Path, index: str) -> tuple[IndexFile, ...]:
-    """What a directory offers: what its index.html lists, or else the files that lie in it, by name."""
-    from provisioner.index.pages.page import parse_page
+def directory_files(directory: Path, index: str) -> Listing:
+    """Return the files of a directory: those its index.html lists, or else those that lie in it, by name."""
+    from provisioner.index.pages.project_page import parse_project_page
 
-    listing = directory / "index.html"
+    page = directory / "index.html"
     try:
-        if listing.is_file():
-            return parse_page(listing.read_bytes(), content_type="text/html", url=listing.absolute().as_uri(), index=index)
+        if page.is_file():
+            return parse_project_page(page.read_bytes(), content_type="text/html", url=page.absolute().as_uri(), index=index)
         found = sorted(path for path in directory.iterdir() if path.is_file())
     except OSError as error:
         raise UnavailableError(f"index `{index}` cannot be read: `{directory}`: {error.strerror}") from None
-    return tuple(
+    files = (
         IndexFile(filename=path.name, url="", index=index, path=str(path.absolute()), size=path.stat().st_size)
         for path in found
     )
+    return Listing(files=tuple(files))

@@ -1,4 +1,4 @@
-"""Which wheels an environment takes, best first, from the tags in their filenames; pure.
+"""Wheel tags: which wheels an environment takes, best first, and why it takes none of some; pure.
 
 The platform tags are those of the *target*: packaging's own functions describe the machine they run on, so only its
 generators that take explicit platforms are used.
@@ -9,6 +9,10 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from provisioner.index.pages.filename import is_variant
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -23,23 +27,24 @@ LEGACY = {17: "manylinux2014", 12: "manylinux2010", 5: "manylinux1"}
 """Source: PEP 600, "Legacy manylinux tags"."""
 
 ANY_GLIBC = (2, 99)
-"""Stands for an unknown glibc: nothing is ruled out, and what a choice needs is told by `glibc_needed`."""
+"""Stands for an unknown glibc: nothing is ruled out, and `glibc_needed` tells what a choice needs."""
 
 ANY_MACOS = (99, 0)
 """Stands for an unknown deployment target, likewise."""
 
 _MANYLINUX = re.compile(r"manylinux_(\d+)_(\d+)_(\w+)|manylinux(1|2010|2014)_(\w+)")
 _LEGACY_GLIBC = {"1": (2, 5), "2010": (2, 12), "2014": (2, 17)}
+_MACOS = re.compile(r"macosx_(\d+)_(\d+)_\w+")
 
 
 def python_release(environment: Environment) -> tuple[int, int]:
-    """Major and minor number of the target's Python."""
+    """Return major and minor number of the target's Python."""
     major, minor, *_ = environment.python.split(".")
     return int(major), int(minor)
 
 
 def platform_tags(environment: Environment) -> tuple[str, ...]:
-    """The platform tags the target accepts, best first."""
+    """Return the platform tags the target accepts, best first."""
     system, _, machine = environment.platform.partition("/")
     if system == "linux":
         return tuple(_linux_tags(MACHINES.get(machine, machine), environment.glibc or ANY_GLIBC))
@@ -58,7 +63,7 @@ def _linux_tags(machine: str, glibc: tuple[int, int]) -> Iterable[str]:
 
 @lru_cache(maxsize=16)
 def tag_ranks(environment: Environment) -> Mapping[str, int]:
-    """Every tag (`cp312-cp312-manylinux_2_17_x86_64`) the target accepts -> its rank, 0 the best."""
+    """Return the rank, 0 the best, of every tag (`cp312-cp312-manylinux_2_17_x86_64`) the target accepts."""
     from packaging.tags import compatible_tags, cpython_tags
 
     platforms = platform_tags(environment)
@@ -73,7 +78,7 @@ def tag_ranks(environment: Environment) -> Mapping[str, int]:
 
 
 class TagRanks(dict[str, int | None]):
-    """The rank of each (compressed) tag a filename may state, worked out when it is first asked for; None: not accepted."""
+    """The rank of each (compressed) tag a filename may have, computed when it is first looked up; None: not accepted."""
 
     def __init__(self, environment: Environment) -> None:
         super().__init__()
@@ -86,13 +91,13 @@ class TagRanks(dict[str, int | None]):
 
 @lru_cache(maxsize=16)
 def filename_ranks(environment: Environment) -> TagRanks:
-    """One table for all projects of an environment: their files state the same few hundred tags over and over."""
+    """Return one table for all projects of an environment: their files have the same few hundred tags over and over."""
     return TagRanks(environment)
 
 
 @lru_cache(maxsize=65536)
 def expanded(tag: str) -> tuple[str, ...]:
-    """Every single tag of a compressed one: `py2.py3-none-any` -> `py2-none-any`, `py3-none-any`."""
+    """Return every single tag of a compressed one: `py2.py3-none-any` -> `py2-none-any`, `py3-none-any`."""
     parts = tag.lower().split("-")
     if len(parts) != 3:
         return ()
@@ -101,12 +106,12 @@ def expanded(tag: str) -> tuple[str, ...]:
 
 
 def best_rank(tag: str, ranks: Mapping[str, int]) -> int | None:
-    """The rank of the best single tag of a wheel's tag; None when the target accepts none of them."""
+    """Return the rank of the best single tag of a wheel's tag; None when the target accepts none of them."""
     return min((ranks[one] for one in expanded(tag) if one in ranks), default=None)
 
 
 def glibc_needed(filename: str) -> tuple[int, int] | None:
-    """The oldest glibc a manylinux wheel promises to run on; None for files that are not manylinux wheels."""
+    """Return the oldest glibc a manylinux wheel promises to run on; None for files that are not manylinux wheels."""
     if not filename.endswith(".whl"):
         return None
     found = [glibc_of(platform) for platform in filename.removesuffix(".whl").rpartition("-")[2].split(".")]
@@ -114,7 +119,7 @@ def glibc_needed(filename: str) -> tuple[int, int] | None:
 
 
 def glibc_of(platform: str) -> tuple[int, int] | None:
-    """The glibc of one manylinux platform tag; None for any other tag."""
+    """Return the glibc of one manylinux platform tag; None for any other tag."""
     match = _MANYLINUX.fullmatch(platform)
     if match is None:
         return None
@@ -123,7 +128,7 @@ def glibc_of(platform: str) -> tuple[int, int] | None:
 
 @lru_cache(maxsize=4096)
 def platform_of(tag: str) -> str:
-    """The platform a platform tag is for, as specs name it: `linux/amd64`, `macos/arm64`, `windows`, `any`, or the tag."""
+    """Return what a platform tag is for, as specs name it: `linux/amd64`, `macos/arm64`, `windows`, `any`, or the tag."""
     machine = next((name for name in ("x86_64", "aarch64", "arm64", "universal2") if tag.endswith(name)), "")
     named = {"x86_64": "amd64", "aarch64": "arm64"}.get(machine, machine)
     if tag.startswith(("manylinux", "linux_")):
@@ -133,3 +138,80 @@ def platform_of(tag: str) -> str:
     if tag.startswith("macosx"):
         return f"macos/{machine or tag.rpartition('_')[2]}"
     return "windows" if tag.startswith("win") else tag
+
+
+class _Accepted(Struct, frozen=True):
+    """The parts of the tags a target accepts; `names` are those of the platforms whose wheels are for its machine."""
+
+    pythons: frozenset[str]
+    platforms: frozenset[str]
+    names: frozenset[str]
+
+
+@lru_cache(maxsize=16)
+def _accepted(environment: Environment) -> _Accepted:
+    tags = [tag.rpartition("-") for tag in tag_ranks(environment)]
+    return _Accepted(
+        pythons=frozenset(python for python, _, _ in tags),
+        platforms=frozenset(platform for _, _, platform in tags),
+        names=frozenset({environment.platform, *(platform_of(tag) for tag in platform_tags(environment))}),
+    )
+
+
+class Incompatibility(Struct, frozen=True):
+    """Why no file of a release is installed on the target, in words.
+
+    `component` is the part of the target that would have to change: `python`, `glibc`, `platform`, or "" for the file itself.
+    """
+
+    text: str
+    component: str = ""
+
+
+@lru_cache(maxsize=1024)
+def wheel_incompatibility(tags: frozenset[str], environment: Environment) -> Incompatibility:
+    """Return why the target takes no wheel with any of these tags, of which there is at least one and none is accepted.
+
+    Cached because most versions of a project have wheels with the tags of the version before.
+    """
+    singles = [single.split("-") for tag in tags for single in expanded(tag)]
+    labels = sorted({tag.split("-")[3] for tag in tags if is_variant(tag)})
+    if labels and not singles:
+        return Incompatibility(
+            f"only wheel variants ({', '.join(labels)}), which no installer chooses among yet (draft PEP 825)"
+        )
+    platforms = _accepted(environment).platforms
+    here = [parts for parts in singles if parts[2] in platforms]
+    if here:
+        interpreters = sorted({parts[0] if parts[1] in {"none", "abi3"} else parts[1] for parts in here}, key=_natural)
+        major, minor = python_release(environment)
+        return Incompatibility(
+            f"no wheel for cp{major}{minor} on {environment.platform} (has {', '.join(interpreters)})", "python"
+        )
+    return _platform_incompatibility(singles, environment)
+
+
+def _platform_incompatibility(singles: list[list[str]], environment: Environment) -> Incompatibility:
+    """Tell a glibc or macOS that is too old from another platform."""
+    accepted = _accepted(environment)
+    alike = [parts for parts in singles if platform_of(parts[2]) in accepted.names]
+    usable = [parts[2] for parts in alike if "-".join(parts[:2]) in accepted.pythons] or [parts[2] for parts in alike]
+    newer = min((glibc for glibc in map(glibc_of, usable) if glibc is not None), default=None)
+    if newer is not None and environment.platform.startswith("linux"):
+        glibc = environment.glibc or ANY_GLIBC
+        return Incompatibility(
+            f"no wheel for glibc {glibc[0]}.{glibc[1]} on {environment.platform} (needs glibc {newer[0]}.{newer[1]})", "glibc"
+        )
+    targets = [(int(match[1]), int(match[2])) for match in map(_MACOS.fullmatch, usable) if match]
+    if targets and environment.macos is not None:
+        oldest, macos = min(targets), environment.macos
+        return Incompatibility(f"no wheel for macOS {macos[0]}.{macos[1]} (needs macOS {oldest[0]}.{oldest[1]})", "platform")
+    platforms = sorted({platform_of(parts[2]) for parts in singles})
+    return Incompatibility(f"no wheel for {environment.platform} (has {', '.join(platforms)})", "platform")
+
+
+@lru_cache(maxsize=1024)
+def _natural(text: str) -> list[tuple[int, str]]:
+    """Sort cp39 before cp310: the digits after the major number are one number."""
+    match = re.fullmatch(r"(\D+)(\d)(\d*)(.*)", text)
+    return [(0, match[1]), (int(match[2]), ""), (int(match[3] or 0), match[4])] if match else [(1, text)]

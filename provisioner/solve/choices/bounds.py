@@ -12,8 +12,8 @@ from msgspec import Struct
 from packaging.utils import canonicalize_name
 
 from provisioner.grounds.requirement import Constrains, GivesHashes
+from provisioner.index.markers import NEWEST_PATCH, holds_for
 from provisioner.names import DISTRIBUTION_OF_COMPONENT
-from provisioner.solve.choices.markers import NEWEST_PATCH, holds_for
 from provisioner.solve.requirement import Candidate, FileCandidate, Matching, Requirement, Test
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from packaging.specifiers import SpecifierSet
 
     from provisioner.grounds.requirement import Ground, Group
+    from provisioner.index.markers import Markers
     from provisioner.request import Request
-    from provisioner.solve.choices.markers import Markers
     from provisioner.solve.requirement import Key
 
 

@@ -9,7 +9,7 @@ from packaging.requirements import Requirement as Pep508
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 from packaging.version import Version as PackageVersion
 
-from provisioner.index.places.direct_reference import direct_reference
+from provisioner.index.direct_reference import direct_reference
 from provisioner.names import COMPONENT_OF_DISTRIBUTION, DISTRIBUTION_OF_COMPONENT
 from provisioner.solve.requirement import SLOTS, Candidate, Key, Labelled, ReleaseCandidate, with_key
 

@@ -11,7 +11,7 @@ from provisioner.grounds.doubt import BuiltMetadata
 from provisioner.grounds.relaxation import BuiltHere, CpuOnly, DirectUrl, Overridden
 from provisioner.grounds.requirement import Subject
 from provisioner.grounds.source import Index, Metadata
-from provisioner.index.places.direct_reference import shown_url
+from provisioner.index.direct_reference import shown_url
 from provisioner.places import Place
 from provisioner.solve.python.named_files import NamedFileCandidate
 from provisioner.solve.requirement import PACKAGE, Candidate, FileCandidate, Key

@@ -27,7 +27,7 @@ from provisioner.grounds.doubt import (
 from provisioner.grounds.requirement import Constrains, Row, Subject
 from provisioner.host import parse
 from provisioner.host.facts import stated
-from provisioner.solve.choices.markers import holds_for
+from provisioner.index.markers import holds_for
 from provisioner.solve.outcome.environment import overrides
 from provisioner.solve.outcome.gate_answer import gate_doubts
 from provisioner.solve.requirement import PACKAGE, PYTORCH, SLOTS, Key, Matching, build_of

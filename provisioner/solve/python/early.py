@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provisioner.index.model import EarlySource
+from provisioner.index.model import PrereleaseSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -46,7 +46,7 @@ class EarlyVersions:
 
     def releases(self, name: NormalizedName) -> tuple[PackageRelease, ...]:
         """The pre-releases of a project that some metadata asks for, newest first; raises `UnavailableError`."""
-        return self._source.early(name) if name in self._met.early and isinstance(self._source, EarlySource) else ()
+        return self._source.prereleases(name) if name in self._met.early and isinstance(self._source, PrereleaseSource) else ()
 
     def is_final_only(self, name: NormalizedName, specifier: SpecifierSet) -> bool:
         """Whether a requirement takes final versions alone although others ask for a pre-release of the same distribution."""
@@ -54,9 +54,9 @@ class EarlyVersions:
 
     def look(self, name: NormalizedName, specifier: SpecifierSet, listed: Callable[[], Iterable[Candidate]]) -> None:
         """Remember a requirement of metadata that a pre-release alone meets; raises `UnavailableError`."""
-        if name in self._met.early or not names_prerelease(specifier) or not isinstance(self._source, EarlySource):
+        if name in self._met.early or not names_prerelease(specifier) or not isinstance(self._source, PrereleaseSource):
             return
         if is_met_without(specifier, listed()):
             return
-        if any(specifier.contains(one.version, prereleases=True) for one in self._source.early(name)):
+        if any(specifier.contains(one.version, prereleases=True) for one in self._source.prereleases(name)):
             self._met.meet_early(name)

@@ -16,8 +16,8 @@ from packaging.utils import NormalizedName, canonicalize_name
 from provisioner.errors import ProvisionError, UnavailableError
 from provisioner.grounds.predicate import IsForHolders, NamesFile, RequiresFile
 from provisioner.grounds.requirement import Entails, Relation, Subject
+from provisioner.index.direct_reference import DirectReferenceError, direct_reference, shown_url
 from provisioner.index.model import FileSource
-from provisioner.index.places.direct_reference import DirectReferenceError, direct_reference, shown_url
 from provisioner.solve.python.distributions import NO_VERSION
 from provisioner.solve.requirement import (
     PACKAGE,

@@ -23,12 +23,11 @@ from provisioner.grounds.predicate import (
 )
 from provisioner.grounds.requirement import Entails, Relation, SameChoice, Subject
 from provisioner.grounds.source import Index, Metadata
-from provisioner.index.markers import marker_environment
+from provisioner.index.direct_reference import shown_url
+from provisioner.index.markers import Markers, marker_environment
 from provisioner.index.metadata.core_metadata import UnusableMetadataError
-from provisioner.index.places.direct_reference import shown_url
 from provisioner.names import DISTRIBUTION_OF_COMPONENT
 from provisioner.solve.choices.frameworks import install_requirement
-from provisioner.solve.choices.markers import Markers
 from provisioner.solve.problem import package_key
 from provisioner.solve.python.distributions import DistributionFacts
 from provisioner.solve.python.early import EarlyVersions
@@ -187,8 +186,9 @@ class PackageWorld:
         try:
             return self._declared(candidate)
         except UnusableMetadataError as error:
-            # Told of many versions at once, in a conflict: whose files they are stands before it.
-            ground = _entails(candidate, _unusable(error, release.file.filename), Relation(release.name, "files"))
+            # Told of many versions at once, in a conflict: whose files they are stands before the reason.
+            allowance = "build" if error.is_build_needed else ""
+            ground = _entails(candidate, NoFile(error.reason, allowance=allowance), Relation(release.name, "files"))
             return (Requirement(Key("platform"), Labelled(frozenset()), ground),)
 
     def _declared(self, candidate: FileCandidate) -> tuple[Requirement, ...]:
@@ -277,7 +277,7 @@ class PackageWorld:
         return next((one for one in listed if one.version == wanted), None)
 
     def _applicable(self, release: PackageRelease, extras: tuple[str, ...]) -> list[Pep508]:
-        return [needed for needed in self._source.requirements(release) if self.markers.hold(needed.marker, extras)]
+        return list(self._source.requirements(release, extras))
 
     def release_of(self, candidate: Candidate) -> PackageRelease:
         """The index's release behind a chosen distribution; the framework's wheel for the framework."""
@@ -300,10 +300,8 @@ class PackageWorld:
 
     def brings(self, release: PackageRelease, extra: str) -> bool:
         """Whether an extra of a release brings anything along in this environment."""
-        return any(
-            self.markers.hold(needed.marker, (extra,)) and not self.markers.hold(needed.marker)
-            for needed in self._source.requirements(release)
-        )
+        plain = self._applicable(release, ("",))
+        return any(needed not in plain for needed in self._applicable(release, (extra,)))
 
     def extras(self, release: PackageRelease) -> tuple[str, ...]:
         """The extras that the metadata of a release names, normalized; raises `UnavailableError`."""
@@ -362,12 +360,6 @@ class PackageWorld:
         predicate = NoFile(release.why_not, release.blocked_by, "sdist" if "allow: [sdist]" in release.why_not else "")
         ground = _entails(candidate, predicate, Relation(release.name, "files"), Index())
         return Requirement(key, Labelled(frozenset(others)), ground)
-
-
-def _unusable(error: UnusableMetadataError, filename: str) -> NoFile:
-    """Return the problem with a file's metadata; it is told of many versions at once, so without the name of each file."""
-    problem = error.message.removeprefix(f"`{filename}` is ").removeprefix(f"`{filename}` ")
-    return NoFile(problem, allowance="build" if "allow: [build]" in problem else "")
 
 
 def _unpublished(candidate: Candidate) -> Requirement:

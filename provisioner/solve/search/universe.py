@@ -179,7 +179,7 @@ class Universe:
         A pre-release beside final versions is for a requirement that names one where no final version meets it.
         """
         assert isinstance(candidate, FileCandidate), "only a version that an index has is withheld"
-        if candidate.release.is_early:
+        if candidate.release.is_explicit_only:
             return self._takes_early(requirement)
         name = candidate.release.name
         pins = (root for root in self.roots if root.key.distribution == name and is_exact(root.test))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from provisioner.index.client import PackageIndex
-from provisioner.index.http.settings import IndexLocation, IndexSettings
+from provisioner.index.settings import IndexLocation, IndexSettings
 from provisioner.matrix.load import load_matrix
 from provisioner.solve.joint import NoStackError, solve_joint
 from provisioner.solve.problem import join

@@ -9,7 +9,7 @@ import pytest
 
 from provisioner.curate.artefacts import Artefacts
 from provisioner.curate.audit import audited, rows, unnamed
-from provisioner.index.http.settings import IndexLocation, IndexSettings
+from provisioner.index.settings import IndexLocation, IndexSettings
 from provisioner.matrix.load import load_matrix
 from tests.built_artefacts import fat_binary, serve, shared_library, zipped
 from tests.loopback_index import LoopbackIndex

@@ -11,7 +11,7 @@ from provisioner.curate.keep import with_kept_facts
 from provisioner.curate.refresh import DERIVERS
 from provisioner.curate.shelf import Shelf
 from provisioner.errors import UnavailableError
-from provisioner.index.http.settings import IndexLocation, IndexSettings
+from provisioner.index.settings import IndexLocation, IndexSettings
 from provisioner.matrix.schema import ComponentFile
 from tests.built_artefacts import fat_binary
 from tests.loopback_index import LoopbackIndex

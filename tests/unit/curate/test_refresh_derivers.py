@@ -9,7 +9,7 @@ import pytest
 from provisioner.curate.derive import Sitting
 from provisioner.curate.refresh import DERIVERS
 from provisioner.curate.shelf import Shelf
-from provisioner.index.http.settings import IndexLocation, IndexSettings
+from provisioner.index.settings import IndexLocation, IndexSettings
 from provisioner.matrix.schema import ComponentFile
 from tests.loopback_index import LoopbackIndex
 from tests.served_wheels import serve

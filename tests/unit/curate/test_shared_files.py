@@ -12,7 +12,7 @@ from provisioner.curate.artefacts import Artefacts
 from provisioner.curate.audit import audited, rows
 from provisioner.curate.audit_shared_files import recorded_hash
 from provisioner.curate.overlaps import overlaps
-from provisioner.index.http.settings import IndexLocation, IndexSettings
+from provisioner.index.settings import IndexLocation, IndexSettings
 from provisioner.matrix.model_distributions import FileOwner, SharedFile
 from tests import small
 from tests.built_artefacts import serve, zipped

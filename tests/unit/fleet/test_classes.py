@@ -12,6 +12,7 @@ from msgspec.json import decode
 from provisioner.fleet.classes import HostClass, fold, indistinguishable, natural, pools_of
 from provisioner.host.inventory import InventoryHost
 from provisioner.host.model import Host
+from provisioner.places import Place
 from tests import small
 
 CUDA = {"gpus": [{"name": "T4", "compute_capability": "7.5"}]}
@@ -47,7 +48,10 @@ def test_hosts_that_state_the_same_are_one_class_in_any_order() -> None:
 def test_a_class_counts_machines_and_goes_by_its_first_name() -> None:
     same = host(kernel="6.8")
     (one,) = fold(
-        [InventoryHost(name="b", host=same, count=40, where="x.csv:3"), InventoryHost(name="a", host=same, where="x.csv:2")]
+        [
+            InventoryHost(name="b", host=same, count=40, place=Place("x.csv", 3)),
+            InventoryHost(name="a", host=same, place=Place("x.csv", 2)),
+        ]
     )
     assert (one.name, one.nodes) == ("a", 41)
     assert one.target.label == "a"

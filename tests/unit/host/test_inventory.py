@@ -39,7 +39,7 @@ def test_a_directory_is_every_file_in_it_and_below_it(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert found[0].host is found[1].host
     assert found[1].host is found[2].host
-    assert [one.where.removeprefix(f"{tmp_path}/") for one in found] == ["a.yml", "b.yaml", "fleet.csv:2", "rack1/b.yaml"]
+    assert [str(one.place).removeprefix(f"{tmp_path}/") for one in found] == ["a.yml", "b.yaml", "fleet.csv:2", "rack1/b.yaml"]
 
 
 def test_a_json_list_holds_profiles_with_names_and_without(tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_a_json_list_holds_profiles_with_names_and_without(tmp_path: Path) -> No
     items = [{"kernel": "6.8.0"}, {"name": "gpu-7", "host": {"kernel": "6.8.0", "loaded_modules": ["nouveau"]}, "count": 40}]
     path.write_text(json.dumps(items), encoding="utf-8")
     first, second = read_inventory((path,))
-    assert (first.name, first.count, first.where) == ("fleet[0]", 1, f"{path}[0]")
+    assert (first.name, first.count, str(first.place)) == ("fleet[0]", 1, f"{path}[0]")
     assert (second.name, second.count, second.host.loaded_modules) == ("gpu-7", 40, ("nouveau",))
 
 

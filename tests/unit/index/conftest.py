@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from provisioner.index.client import PackageIndex
-from provisioner.index.http.settings import IndexLocation, IndexSettings
 from provisioner.index.model import Environment
+from provisioner.index.settings import IndexLocation, IndexSettings
 from tests.loopback_index import LoopbackIndex
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ import pytest
 from packaging.utils import canonicalize_name
 
 from provisioner.errors import UnavailableError
-from provisioner.index.http.settings import IndexLocation, IndexSettings
 from provisioner.index.metadata import build
 from provisioner.index.metadata.build import BuildToolError, environment
 from provisioner.index.metadata.core_metadata import UnusableMetadataError
+from provisioner.index.settings import IndexLocation, IndexSettings
 from tests.loopback_index import ServedFile
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 pytest.importorskip("build", reason="PyPA build is not installed")
 
 DEMO = canonicalize_name("demo")
+EXTRAS = ("", "more")
 
 NOTE = "pathlib.Path({!r}).write_text(str(found.pid))"
 
@@ -101,7 +102,7 @@ def test_a_build_finds_the_requirements_and_is_remembered(
     (release,) = client.releases(DEMO)
     assert release.file is not None
     assert not client.is_built(release.file)
-    assert [str(one) for one in client.requirements(release)] == ["found-by-building>=2", 'on-linux; extra == "more"']
+    assert [str(one) for one in client.requirements(release, EXTRAS)] == ["found-by-building>=2", 'on-linux; extra == "more"']
     assert client.is_built(release.file)
 
     def never(*_: object) -> tuple[int, str, str]:
@@ -140,7 +141,7 @@ def test_what_a_build_requires_comes_from_the_first_index_for_any_name(
     served.add_wheel("helper", "1.0")
     add_sdist(served, requires='"helper==1.0"', body="import helper")
     client = open_index(allow_sdist=True, allow_build=True)
-    assert len(client.requirements(client.releases(DEMO)[0])) == 2
+    assert len(client.requirements(client.releases(DEMO)[0], EXTRAS)) == 2
     assert served.requests["/simple/helper/"] >= 1
 
 
@@ -337,7 +338,7 @@ def test_what_a_distribution_runs_sees_no_token_no_login_and_no_home(
     served.add_wheel("helper", "1.0")
     add_sdist(served, requires='"helper==1.0"', body=f"import helper; {SEEN.format(place=str(tmp_path / 'seen'))}")
     client = open_index(allow_sdist=True, allow_build=True)
-    assert len(client.requirements(client.releases(DEMO)[0])) == 2
+    assert len(client.requirements(client.releases(DEMO)[0], EXTRAS)) == 2
     text = (tmp_path / "seen").read_text()
     variables, words, said, folder = json.loads(text)
     assert "s3cret" not in text

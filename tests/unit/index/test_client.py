@@ -12,16 +12,16 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from provisioner.errors import ProvisionError, UnavailableError
+from provisioner.index.cache import FILE
 from provisioner.index.metadata.core_metadata import UnusableMetadataError
-from provisioner.index.metadata.metadata import HashMismatchError
-from provisioner.index.store.cache import FILE
+from provisioner.index.metadata.reader import HashMismatchError
 from tests.loopback_index import LoopbackIndex
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from provisioner.index.client import PackageIndex
-    from provisioner.index.http.settings import IndexSettings
+    from provisioner.index.settings import IndexSettings
     from tests.unit.index.conftest import OpenIndex
 
 DEMO = canonicalize_name("demo")
@@ -52,7 +52,8 @@ def test_releases_and_requirements_are_read_from_both_kinds_of_page(
     assert first.file is not None
     assert first.file.url == f"{served.root}{WHEEL}"
     assert first.file.sha256 == served.files[WHEEL].sha256
-    assert [str(one) for one in client.requirements(first)] == ["other>=2", 'extra-thing; extra == "more"']
+    assert [str(one) for one in client.requirements(first)] == ["other>=2"]
+    assert [str(one) for one in client.requirements(first, ("", "more"))] == ["other>=2", 'extra-thing; extra == "more"']
 
 
 def test_an_unknown_project_is_no_releases(open_index: OpenIndex) -> None:

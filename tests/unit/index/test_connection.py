@@ -14,8 +14,8 @@ import pytest
 from msgspec.structs import replace
 
 from provisioner.errors import ProvisionError, UnavailableError
-from provisioner.index.http.settings import IndexSettings, settings_from_pip
 from provisioner.index.http.transport import Transport
+from provisioner.index.settings import IndexSettings, settings_from_pip
 from tests.scripted_server import Answer, ScriptedServer
 
 if TYPE_CHECKING:
@@ -129,6 +129,15 @@ def test_through_a_proxy_a_certificate_is_checked_as_without_one(server: Scripte
         with pytest.raises(UnavailableError, match="its TLS certificate is not accepted"):
             asked(replace(settings, proxy=tunnel.url, ca_bundle=""), server.url("/a"))
         assert tunnel.asked == [server.host.encode()] * 2
+
+
+def test_a_proxy_that_speaks_tls_is_checked_against_the_same_bundle(settings: IndexSettings) -> None:
+    with ScriptedServer({"http://index.example/a": [Answer(body=b"content")]}, certificate=SERVER) as proxy:
+        through = replace(settings, proxy=proxy.url(""))
+        assert asked(through, "http://index.example/a") == b"content"
+        with pytest.raises(UnavailableError):
+            asked(replace(through, ca_bundle=""), "http://index.example/a")
+        assert proxy.paths() == ["http://index.example/a"]
 
 
 def test_a_directory_of_certificates_is_a_bundle_too(server: ScriptedServer, settings: IndexSettings, tmp_path: Path) -> None:

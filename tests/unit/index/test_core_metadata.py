@@ -13,8 +13,8 @@ from provisioner.index.metadata.core_metadata import (
     CoreMetadata,
     UnusableMetadataError,
     parse_metadata,
-    parsed_requirement,
-    sdist_requires,
+    parse_requirement,
+    sdist_metadata,
     wheel_metadata,
 )
 from tests.built_files import build_sdist, build_wheel, metadata_text
@@ -53,12 +53,23 @@ def test_what_is_no_metadata_says_nothing(content: bytes) -> None:
 
 
 def test_windows_line_ends_are_line_ends() -> None:
-    assert parse_metadata(HEADER.replace(b"\n", b"\r\n") + b"\r\nRequires-Dist: description\r\n") == parse_metadata(HEADER)
+    windows = HEADER.replace(b"\n", b"\r\n") + b"\r\nRequires-Dist: description\r\n"
+    assert parse_metadata(windows).requires == parse_metadata(HEADER).requires
 
 
 def test_a_wheel_gives_its_own_metadata() -> None:
     filename, content = build_wheel("demo", "1.0", metadata=metadata_text("demo", "1.0", ["other"]))
-    assert parse_metadata(wheel_metadata(io.BytesIO(content), filename)).requires == ("other",)
+    assert wheel_metadata(io.BytesIO(content), filename).requires == ("other",)
+
+
+def test_a_line_that_is_no_field_hides_no_requirement_below_it() -> None:
+    """As in wheels of old tools, whose licence texts are not indented."""
+    header = b"Metadata-Version: 2.1\nLicense: MIT\nCopyright (c) 2011\nPermission is granted.\nRequires-Dist: other\n"
+    assert parse_metadata(header).requires == ("other",)
+
+
+def test_the_first_requirement_that_is_none_is_kept() -> None:
+    assert parse_metadata(b"Metadata-Version: 2.1\nRequires-Dist: fine\nRequires-Dist: a b\n").invalid == "a b"
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 not a zip", b"<html></html>"])
@@ -89,7 +100,7 @@ def test_a_wheel_has_exactly_one_metadata_file(members: list[str]) -> None:
 
 def test_a_source_distribution_of_metadata_2_2_has_fixed_dependencies() -> None:
     filename, content = build_sdist("demo", "1.0", metadata=metadata_text("demo", "1.0", ["other"]))
-    assert sdist_requires(content, filename).requires == ("other",)
+    assert sdist_metadata(content, filename).requires == ("other",)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +114,7 @@ def test_a_source_distribution_of_metadata_2_2_has_fixed_dependencies() -> None:
 def test_any_other_is_refused_with_the_reason(old: str, new: str, cause: str) -> None:
     filename, content = build_sdist("demo", "1.0", metadata=metadata_text("demo", "1.0").replace(old, new))
     with pytest.raises(UnusableMetadataError) as caught:
-        sdist_requires(content, filename)
+        sdist_metadata(content, filename)
     assert caught.value.causes == (cause,)
     assert caught.value.exit_code == 1
 
@@ -111,7 +122,7 @@ def test_any_other_is_refused_with_the_reason(old: str, new: str, cause: str) ->
 @pytest.mark.parametrize("filename", ["demo-1.0.tar.gz", "demo-1.0.zip"])
 def test_a_source_distribution_that_is_none_is_named(filename: str) -> None:
     with pytest.raises(UnusableMetadataError, match="is not a source distribution"):
-        sdist_requires(b"nothing of the kind", filename)
+        sdist_metadata(b"nothing of the kind", filename)
 
 
 def test_a_zipped_source_distribution_is_read_too() -> None:
@@ -119,7 +130,7 @@ def test_a_zipped_source_distribution_is_read_too() -> None:
     with zipfile.ZipFile(stream, "w") as archive:
         archive.writestr("demo-1.0/src/demo.egg-info/PKG-INFO", "Metadata-Version: 1.0\n")
         archive.writestr("demo-1.0/PKG-INFO", metadata_text("demo", "1.0", ["other"]))
-    assert sdist_requires(stream.getvalue(), "demo-1.0.zip").requires == ("other",)
+    assert sdist_metadata(stream.getvalue(), "demo-1.0.zip").requires == ("other",)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +145,7 @@ def test_a_zipped_source_distribution_is_read_too() -> None:
     ],
 )
 def test_requirements_equal_those_packaging_parses_in_one_piece(text: str) -> None:
-    ours, whole = parsed_requirement(text), Requirement(text)
+    ours, whole = parse_requirement(text), Requirement(text)
     assert (ours, str(ours), hash(ours)) == (whole, str(whole), hash(whole))
 
 
@@ -153,5 +164,5 @@ def test_requirements_equal_those_packaging_parses_in_one_piece(text: str) -> No
 )
 def test_a_requirement_that_is_none_is_named(text: str) -> None:
     with pytest.raises(UnusableMetadataError) as caught:
-        parsed_requirement(text)
+        parse_requirement(text)
     assert caught.value.message == f"`{text}` is not a requirement that PEP 508 allows"

@@ -13,8 +13,14 @@ from packaging.utils import canonicalize_name
 
 from provisioner.errors import UnavailableError
 from provisioner.index.http.credentials import Credentials
-from provisioner.index.http.logins import logins_from, variable_prefix
-from provisioner.index.http.settings import IndexLocation, IndexSettings, InstallerConfigurationError, settings_from_pip
+from provisioner.index.settings import (
+    IndexLocation,
+    IndexSettings,
+    InstallerConfigurationError,
+    logins_from,
+    settings_from_pip,
+    variable_prefix,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,9 +10,9 @@ import pytest
 from packaging.utils import canonicalize_name
 
 from provisioner.errors import ProvisionError, UnavailableError
+from provisioner.index.direct_reference import DirectReferenceError, direct_reference, shown_url
 from provisioner.index.metadata.core_metadata import UnusableMetadataError
-from provisioner.index.metadata.metadata import HashMismatchError
-from provisioner.index.places.direct_reference import DirectReferenceError, direct_reference, shown_url
+from provisioner.index.metadata.reader import HashMismatchError
 
 if TYPE_CHECKING:
     from tests.loopback_index import LoopbackIndex

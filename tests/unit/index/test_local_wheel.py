@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from packaging.utils import canonicalize_name
 
-from provisioner.index.metadata.local_wheel import with_python
+from provisioner.index.metadata.reader import with_python
 from provisioner.index.model import IndexFile
 from tests.built_files import build_wheel, metadata_text
 

@@ -6,24 +6,24 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from provisioner.errors import UnavailableError
 from provisioner.index.model import IndexFile
-from provisioner.index.pages import json_page
-from provisioner.index.pages import page as page_module
-from provisioner.index.pages.page import parse_page
+from provisioner.index.pages.project_page import parse_project_page
 
 URL = "https://index.example/simple/demo/"
 SHA = "a" * 64
+JSON = "application/vnd.pypi.simple.v1+json"
 
 
 def html(text: str, url: str = URL) -> tuple[IndexFile, ...]:
-    return parse_page(text.encode(), content_type="text/html", url=url, index="main")
+    return parse_project_page(text.encode(), content_type="text/html", url=url, index="main").finished()
 
 
 def from_json(*files: Any, version: str = "1.1") -> tuple[IndexFile, ...]:  # noqa: ANN401 - malformed entries on purpose
     page = {"meta": {"api-version": version}, "name": "demo", "files": list(files)}
-    return parse_page(json.dumps(page).encode(), content_type="application/vnd.pypi.simple.v1+json", url=URL, index="main")
+    return parse_project_page(json.dumps(page).encode(), content_type=JSON, url=URL, index="main").finished()
 
 
 def test_an_anchor_gives_everything_the_simple_api_knows() -> None:
@@ -138,11 +138,11 @@ def test_broken_json_entries_are_skipped() -> None:
     assert (file.filename, file.sha256, file.size, file.yanked) == ("demo-1.0.tar.gz", "", None, None)
 
 
-def test_half_a_character_does_not_reach_what_is_kept() -> None:
-    halved = {"requires-python": ">=3\ud800", "upload-time": "\ud800", "yanked": "broken\udfff"}
-    entry = {"filename": "demo-1-py3-none-any.whl", "url": "demo-1-py3-none-any.whl", "hashes": {}, **halved}
-    (file,) = from_json(entry)
-    assert (file.requires_python, file.upload_time, file.yanked) == (">=3?", "?", "broken?")
+@pytest.mark.parametrize("body", [b'{"yanked": "broken\\udfff"}', b'{"yanked": "broken\xff"}', b'{"yanked": "a\nb"}'])
+def test_text_that_is_none_makes_a_page_that_is_none(body: bytes) -> None:
+    page = b'{"meta": {"api-version": "1.0"}, "files": [%s]}' % body
+    with pytest.raises(UnavailableError, match="not a project page"):
+        parse_project_page(page, content_type="application/json", url=URL, index="main")
 
 
 def test_an_unknown_version_of_the_api_is_named() -> None:
@@ -154,7 +154,7 @@ def test_an_unknown_version_of_the_api_is_named() -> None:
 @pytest.mark.parametrize("body", [b"{", b"[]", b"null", b'{"meta": {}, "files": []}', b'{"meta": {"api-version": "1.0"}}'])
 def test_json_that_is_no_project_page_is_named(body: bytes) -> None:
     with pytest.raises(UnavailableError) as caught:
-        parse_page(body, content_type="application/json", url="https://me:pw@index.example/simple/demo/", index="main")
+        parse_project_page(body, content_type="application/json", url="https://me:pw@index.example/simple/demo/", index="main")
     assert caught.value.message == f"index `main` answers with something that is not a project page: {URL}"
 
 
@@ -163,81 +163,96 @@ def test_a_page_without_links_lists_nothing() -> None:
     assert html("") == ()
 
 
-ENTRY = {"filename": "demo-1.0-py3-none-any.whl", "url": "https://files.example/demo-1.0-py3-none-any.whl", "hashes": {}}
+FILES = "https://files.example/"
+WHEEL = "demo-1.0-py3-none-any.whl"
+ENTRY = {"filename": WHEEL, "url": f"{FILES}{WHEEL}", "hashes": {}}
+PLAIN = IndexFile(filename=WHEEL, url=f"{FILES}{WHEEL}", index="main")
 
 
 @pytest.mark.parametrize(
-    "changes",
+    ("changes", "fields"),
     [
-        {},
-        {"hashes": {"sha256": "A" * 64, "md5": "1" * 32}},
-        {"hashes": {"md5": "1" * 32}},
-        {"hashes": {"sha256": "not hexadecimal"}},
-        {"hashes": None},
-        {"size": 7, "requires-python": ">=3.9", "upload-time": "2026-01-01T00:00:00.000001Z"},
-        {"size": None, "requires-python": None, "upload-time": None, "yanked": None},
-        {"requires-python": ""},
-        {"yanked": True},
-        {"yanked": False},
-        {"yanked": ""},
-        {"yanked": "broken"},
-        {"core-metadata": True},
-        {"core-metadata": False, "dist-info-metadata": True},
-        {"core-metadata": None, "dist-info-metadata": True},
-        {"core-metadata": {"sha256": "b" * 64}},
-        {"core-metadata": {}},
-        {"dist-info-metadata": {"sha256": "b" * 64}},
-        {"data-dist-info-metadata": True},
-        {"provenance": "https://index.example/integrity/demo/provenance"},
-        {"provenance": "/integrity/demo/provenance"},
-        {"provenance": None},
-        {"url": "/files/demo-1.0-py3-none-any.whl"},
-        {"url": "//files.example/demo-1.0-py3-none-any.whl"},
-        {"url": "/a/../demo-1.0-py3-none-any.whl"},
-        {"url": "../../files/demo-1.0-py3-none-any.whl"},
-        {"url": "demo-1.0-py3-none-any.whl"},
-        {"url": "http://files.example/demo-1.0%2Bcu126-py3-none-any.whl"},
-        {"url": "https://me:pw@files.example/demo-1.0-py3-none-any.whl"},
-        {"url": "https://files.example/demo-1.0-py3-none-any.whl?token=1#sha256=no"},
-        {"url": "https://files.example/directory/"},
-        {"url": "https://files.example"},
-        {"url": "//files.example"},
-        {"url": "https:///demo-1.0-py3-none-any.whl"},
-        {"url": "ftp://files.example/demo-1.0-py3-none-any.whl"},
-        {"url": "http://[bad/demo-1.0-py3-none-any.whl"},
-        {"url": "file:///etc/passwd"},
-        {"url": "https://files.example/%00.whl"},
-        {"url": ""},
-        {"url": None},
-        {"filename": ""},
-        {"filename": None},
-        {"size": "large"},
-        {"size": True},
-        {"size": -1},
-        {"gpg-sig": True, "something": {"new": [1, 2]}},
+        ({}, {}),
+        ({"hashes": {"sha256": "A" * 64, "md5": "1" * 32}}, {"sha256": "a" * 64}),
+        ({"hashes": {"md5": "1" * 32}}, {}),
+        ({"hashes": {"sha256": "not hexadecimal"}}, {}),
+        ({"hashes": {"sha256": "g" * 64}}, {}),
+        ({"hashes": {"sha256": " " * 2 + "a" * 62}}, {}),
+        ({"hashes": {"sha256": 7}}, {}),
+        ({"hashes": None}, {}),
+        ({"hashes": "a" * 64}, {}),
+        (
+            {"size": 7, "requires-python": ">=3.9", "upload-time": "2026-01-01T00:00:00.000001Z"},
+            {"size": 7, "requires_python": ">=3.9", "upload_time": "2026-01-01T00:00:00.000001Z"},
+        ),
+        ({"size": None, "requires-python": None, "upload-time": None, "yanked": None}, {}),
+        ({"requires-python": ""}, {}),
+        ({"requires-python": [">=3"], "upload-time": 7}, {}),
+        ({"yanked": True}, {"yanked": ""}),
+        ({"yanked": False}, {}),
+        ({"yanked": ""}, {"yanked": ""}),
+        ({"yanked": "broken"}, {"yanked": "broken"}),
+        ({"yanked": ["broken"]}, {}),
+        ({"core-metadata": True}, {"has_metadata": True}),
+        ({"core-metadata": False, "dist-info-metadata": True}, {}),
+        ({"core-metadata": None, "dist-info-metadata": True}, {"has_metadata": True}),
+        ({"core-metadata": {"sha256": "b" * 64}}, {"has_metadata": True, "metadata_sha256": "b" * 64}),
+        ({"core-metadata": {}}, {"has_metadata": True}),
+        ({"dist-info-metadata": {"sha256": "b" * 64}}, {"has_metadata": True, "metadata_sha256": "b" * 64}),
+        ({"data-dist-info-metadata": True}, {}),
+        ({"provenance": "https://index.example/i/p"}, {"provenance": "https://index.example/i/p"}),
+        ({"provenance": "/i/p"}, {"provenance": "https://index.example/i/p"}),
+        ({"provenance": "https://me:pw@index.example/i/p"}, {"provenance": "https://index.example/i/p"}),
+        ({"provenance": None}, {}),
+        ({"provenance": "javascript:alert(1)"}, {}),
+        ({"url": f"/files/{WHEEL}"}, {"url": f"https://index.example/files/{WHEEL}"}),
+        ({"url": f"//files.example/{WHEEL}"}, {}),
+        ({"url": f"/a/../{WHEEL}"}, {"url": f"https://index.example/{WHEEL}"}),
+        ({"url": f"../../files/{WHEEL}"}, {"url": f"https://index.example/files/{WHEEL}"}),
+        ({"url": WHEEL}, {"url": f"{URL}{WHEEL}"}),
+        ({"url": f"http://files.example/{WHEEL}"}, {"url": f"http://files.example/{WHEEL}"}),
+        ({"url": f"{FILES}a%2Bb/{WHEEL}"}, {"url": f"{FILES}a%2Bb/{WHEEL}"}),
+        ({"url": f"https://me:pw@files.example/{WHEEL}"}, {}),
+        ({"url": f"{FILES}{WHEEL}?token=1#sha256=no"}, {"url": f"{FILES}{WHEEL}?token=1#sha256=no"}),
+        ({"url": f" {FILES}a b/{WHEEL} "}, {"url": f"{FILES}a%20b/{WHEEL}"}),
+        ({"url": f"{FILES}directory/"}, None),
+        ({"url": "https://files.example"}, None),
+        ({"url": "//files.example"}, None),
+        ({"url": f"https:///{WHEEL}"}, {"url": f"https://index.example/{WHEEL}"}),
+        ({"url": f"http:///a/{WHEEL}"}, None),
+        ({"url": f"ftp://files.example/{WHEEL}"}, None),
+        ({"url": f"http://[bad/{WHEEL}"}, None),
+        ({"url": "file:///etc/passwd"}, None),
+        ({"url": f"{FILES}%00.whl"}, None),
+        ({"url": f"{FILES}\x7f.whl"}, None),
+        ({"url": f"{FILES}\u202e.whl"}, None),
+        ({"url": ""}, None),
+        ({"url": None}, None),
+        ({"url": 7}, None),
+        ({"filename": "", "url": f"{FILES}demo-1.0%2Bcpu-py3-none-any.whl"}, "demo-1.0+cpu-py3-none-any.whl"),
+        ({"filename": None}, {}),
+        ({"size": "large"}, {}),
+        ({"size": True}, {}),
+        ({"size": -1}, {}),
+        ({"size": 2**63 - 1}, {"size": 2**63 - 1}),
+        ({"size": 2**63}, {}),
+        ({"gpg-sig": True, "something": {"new": [1, 2]}}, {}),
     ],
     ids=str,
 )
-def test_json_is_read_alike_quickly_and_with_patience(changes: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
-    entries = [{**ENTRY, "filename": "demo-0.9-py3-none-any.whl"}, {**ENTRY, **changes}]
-    quick = from_json(*entries, version="1.4")
-    monkeypatch.setattr(json_page, "listing", lambda *_, **__: None)
-    assert from_json(*entries, version="1.4") == quick
-    assert quick[0].filename == "demo-0.9-py3-none-any.whl"
+def test_an_entry_of_json_gives_what_is_right_in_it(changes: dict[str, object], fields: dict[str, Any] | str | None) -> None:
+    before, *found = from_json({**ENTRY, "filename": "demo-0.9-py3-none-any.whl"}, {**ENTRY, **changes}, version="1.4")
+    assert before == replace(PLAIN, filename="demo-0.9-py3-none-any.whl")
+    if isinstance(fields, str):
+        assert [file.filename for file in found] == [fields]
+    else:
+        assert found == ([] if fields is None else [replace(PLAIN, **fields)])
 
 
-def test_an_ordinary_page_of_json_is_read_the_quick_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object, **__: object) -> None:
-        raise AssertionError("the slow way was taken")
-
-    monkeypatch.setattr(page_module, "_json_files", refuse)
-    extras = {
-        "meta": {"api-version": "1.4", "project-status": "active", "_last-serial": 1},
-        "versions": ["1.0"],
-    }
-    body = json.dumps({**extras, "files": [{**ENTRY, "provenance": "/integrity/demo/provenance"}]}).encode()
-    (found,) = parse_page(body, content_type="application/vnd.pypi.simple.v1+json", url=URL, index="main")
-    assert found.provenance == "https://index.example/integrity/demo/provenance"
+def test_everything_else_on_a_page_of_json_is_passed_over() -> None:
+    extras = {"meta": {"api-version": "1.4", "project-status": "active", "_last-serial": 1}, "versions": ["1.0"]}
+    body = json.dumps({**extras, "files": [ENTRY]}).encode()
+    assert parse_project_page(body, content_type=JSON, url=URL, index="main").finished() == (PLAIN,)
 
 
 def test_an_anchor_names_where_its_provenance_is() -> None:

@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 from packaging.utils import canonicalize_name
 
-from provisioner.index.store import pruning
-from provisioner.index.store.bodies import body_name
-from provisioner.index.store.cache import FILE, PAGES, Cache, StoredPage, julian_day
-from provisioner.index.store.pruning import STAMP, Pruned, prune, prune_if_due
+from provisioner.index.cache import FILE, PAGES, Cache, body_name, today
+from provisioner.index.pruning import STAMP, Pruned, prune, prune_if_due
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,19 +26,14 @@ DAY = 86400.0
 DEMO = canonicalize_name("demo")
 
 
-def page(url: str) -> StoredPage:
-    return StoredPage(url=url, sha256="a" * 64, fetched=time.time())
-
-
 @pytest.fixture
 def filled(tmp_path: Path) -> Path:
-    """A cache with two pages, each with a body, a selection and a record."""
+    """A cache with two pages, each with a body and another entry."""
     with closing(Cache(tmp_path)) as cache:
         for name in ("old", "new"):
-            cache.store_page(page(name))
-            cache.bodies.store(name, b"body of " + name.encode())
-            cache.store_selection(page(name), "wish", name.encode())
-            cache.store_record(name, name)
+            cache.store(f"page:{name}", name)
+            cache.store_body(name, b"body of " + name.encode())
+            cache.store(f"metadata:{name}", name)
     return tmp_path
 
 
@@ -49,19 +42,16 @@ def found(directory: Path) -> list[str]:
         return [
             name
             for name in ("old", "new")
-            if cache.page(name) and cache.bodies.read(name) and cache.selection(page(name), "wish") and cache.record(name)
+            if cache.load(f"page:{name}", str) and cache.body(name) and cache.load(f"metadata:{name}", str)
         ]
 
 
-def age(directory: Path, name: str, days: float) -> None:
+def age(directory: Path, name: str, days: int) -> None:
     """Let everything of one name have been used so many days ago for the last time."""
     body = directory / PAGES / body_name(name)
     os.utime(body, (time.time() - days * DAY,) * 2)
     with closing(sqlite3.connect(directory / FILE)) as connection, connection:
-        connection.execute("UPDATE page SET fetched = fetched - ? WHERE url = ?", (days * DAY, name))
-        day = julian_day(time.time() - days * DAY)
-        connection.execute("REPLACE INTO used_selection VALUES (?, 'wish', ?)", (name, day))
-        connection.execute("REPLACE INTO used_record VALUES (?, ?)", (name, day))
+        connection.execute(f"UPDATE entry SET used = {today() - days} WHERE key GLOB '*:{name}'")
 
 
 def test_what_was_used_within_three_months_stays(filled: Path) -> None:
@@ -72,7 +62,7 @@ def test_what_was_used_within_three_months_stays(filled: Path) -> None:
 def test_what_was_not_goes_with_its_body(filled: Path) -> None:
     age(filled, "old", 92)
     gone = prune(filled)
-    assert (gone.rows, gone.files) == (3, 1)
+    assert (gone.rows, gone.files) == (2, 1)
     assert gone.size >= len(b"body of old")
     assert found(filled) == ["new"]
     assert sorted(path.name for path in (filled / PAGES).iterdir()) == [body_name("new")]
@@ -83,18 +73,10 @@ def test_reading_counts_as_use(filled: Path) -> None:
     for name in ("old", "new"):
         age(filled, name, 80)
     with closing(Cache(filled)) as cache:
-        assert cache.selection(page("new"), "wish") == b"new"
-        assert cache.record("new") == "new"
+        for kind in ("page", "metadata"):
+            assert cache.load(f"{kind}:new", str) == "new"
     prune(filled, now=time.time() + 20 * DAY)
-    assert found(filled) == ["new"]  # with its page, though nobody asked for that again
-
-
-def test_what_was_never_read_counts_from_the_day_it_is_first_seen(filled: Path) -> None:
-    assert prune(filled, now=time.time() + 1000 * DAY) == Pruned()
-    assert prune(filled, now=time.time() + 1089 * DAY) == Pruned()
-    with closing(sqlite3.connect(filled / FILE)) as connection:
-        assert connection.execute("SELECT count(*) FROM used_record").fetchone() == (2,)
-    assert prune(filled, now=time.time() + 1091 * DAY).rows == 6
+    assert found(filled) == ["new"]
 
 
 def test_once_a_day_and_not_the_first_time(filled: Path) -> None:
@@ -102,7 +84,7 @@ def test_once_a_day_and_not_the_first_time(filled: Path) -> None:
     assert prune_if_due(filled, now=now + 500 * DAY) is None
     assert (filled / STAMP).exists()
     assert prune_if_due(filled, now=now + 0.9 * DAY) is None
-    for days, gone in ((2, 0), (91, 0), (93, 6)):
+    for days, gone in ((2, 0), (89, 0), (92, 4)):
         pruned = prune_if_due(filled, now=now + days * DAY)
         assert pruned is not None
         assert pruned.rows == gone
@@ -165,65 +147,54 @@ def test_while_somebody_writes_nothing_is_waited_for_or_lost(filled: Path) -> No
         assert prune(filled) == Pruned(is_complete=False)
         assert time.monotonic() - began < 2
         other.execute("ROLLBACK")
-    assert prune(filled).rows == 3
+    assert prune(filled).rows == 2
 
 
 KILLED = """
 import os, sqlite3, sys, signal
 from pathlib import Path
-from provisioner.index.store import pruning
-statements = pruning._FORGET
 def stop(*_): os.kill(os.getpid(), signal.SIGKILL)
 if sys.argv[2] == "files":
     Path.unlink = stop
 else:
-    pruning._FORGET = (*statements[: int(sys.argv[2])], "SELECT stop()")
     connect = sqlite3.connect
     def connected(*words, **options):
         made = connect(*words, **options)
-        made.create_function("stop", 0, stop)
+        made.set_trace_callback(lambda statement: stop() if statement.startswith(sys.argv[2]) else None)
         return made
     sqlite3.connect = connected
+from provisioner.index import pruning
 pruning.prune(Path(sys.argv[1]))
 """
 
 
-@pytest.mark.parametrize("where", ["1", "3", "5", "7", "files"])
+@pytest.mark.parametrize("where", ["DELETE", "SELECT", "COMMIT", "files"])
 def test_a_run_that_is_killed_leaves_a_cache_that_works(filled: Path, where: str) -> None:
     age(filled, "old", 92)
     killed = subprocess.run([sys.executable, "-c", KILLED, str(filled), where], check=False, capture_output=True)
     assert killed.returncode == -9, killed.stderr
     with closing(sqlite3.connect(filled / FILE)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        counts = {connection.execute(f"SELECT count(*) FROM {table}").fetchone() for table in ("page", "selection", "record")}
-    assert counts == ({(2,)} if where != "files" else {(1,)})  # all of it or nothing
+        count = connection.execute("SELECT count(*) FROM entry").fetchone()
+    assert count == ((4,) if where != "files" else (2,))  # all of it or nothing
     prune(filled)
     assert found(filled) == ["new"]
     assert sorted(path.name for path in (filled / PAGES).iterdir()) == [body_name("new")]
 
 
-def test_a_body_that_is_written_again_meanwhile_stays(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_body_that_was_written_again_stays_though_its_page_is_gone(filled: Path) -> None:
     age(filled, "old", 92)
-    from provisioner.index.store import pruning
-
-    unused = pruning._unused
-
-    def meanwhile(*words: object) -> object:
-        yield from list(unused(*words))  # type: ignore[arg-type]
-        with closing(Cache(filled)) as cache:
-            cache.bodies.store("old", b"again")
-            cache.store_page(page("old"))
-
-    monkeypatch.setattr(pruning, "_unused", meanwhile)
-    prune(filled)
     with closing(Cache(filled)) as cache:
-        assert cache.bodies.read("old") == b"again"
+        cache.store_body("old", b"again")
+    assert prune(filled).rows == 2
+    with closing(Cache(filled)) as cache:
+        assert cache.body("old") == b"again"
 
 
 def test_much_room_is_given_back(tmp_path: Path) -> None:
     with closing(Cache(tmp_path)) as cache:
         for number in range(600):
-            cache.store_record(str(number), "x" * 20_000)
+            cache.store(str(number), "x" * 20_000)
     before = sum(path.stat().st_size for path in tmp_path.glob(f"{FILE}*"))
     assert prune(tmp_path) == Pruned()
     assert prune(tmp_path, now=time.time() + 91 * DAY).rows == 600
@@ -241,8 +212,7 @@ class TestInARun:
             client.requirements(client.releases(DEMO)[0])
         prune(cache)
         with closing(sqlite3.connect(cache / FILE)) as connection, connection:
-            for table in ("used_selection", "used_record"):
-                connection.execute(f"UPDATE {table} SET day = day - 95")
+            connection.execute("UPDATE entry SET used = used - 95")
             assert connection.total_changes
         os.utime(cache / STAMP, (time.time() - 2 * DAY,) * 2)
         with open_index() as client:
@@ -261,52 +231,3 @@ class TestInARun:
         with open_index(offline=True) as client:
             client.releases(DEMO)
         assert stamp.stat().st_mtime == before
-
-
-def test_a_cache_of_an_older_program_is_used_and_shared(filled: Path) -> None:
-    with closing(sqlite3.connect(filled / FILE)) as connection, connection:
-        for table in ("used_selection", "used_record"):
-            connection.execute(f"DROP TABLE {table}")
-    assert found(filled) == ["old", "new"]
-    with closing(sqlite3.connect(filled / FILE)) as connection, connection:
-        connection.execute("REPLACE INTO record VALUES ('of an older program', x'00')")
-        connection.execute("REPLACE INTO selection VALUES ('u', 'w', 's', x'00')")
-    assert prune(filled, now=time.time() + 1 * DAY) == Pruned()
-    assert prune(filled, now=time.time() + 93 * DAY).rows == 8
-
-
-def test_a_cache_that_only_an_older_program_used_is_pruned(filled: Path) -> None:
-    with closing(sqlite3.connect(filled / FILE)) as connection, connection:
-        for table in ("used_selection", "used_record"):
-            connection.execute(f"DROP TABLE {table}")
-    assert prune(filled) == Pruned()
-    assert prune(filled, now=time.time() + 91 * DAY).rows == 6
-
-
-def test_where_room_cannot_be_given_back_what_went_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with closing(Cache(tmp_path)) as cache:
-        for number in range(600):
-            cache.store_record(str(number), "x" * 20_000)
-    assert prune(tmp_path) == Pruned()
-
-    def full(connection: sqlite3.Connection) -> None:
-        raise sqlite3.OperationalError("database or disk is full")
-
-    monkeypatch.setattr(pruning, "_shrink", full)
-    assert prune(tmp_path, now=time.time() + 91 * DAY) == Pruned(rows=600)
-
-
-def test_a_read_only_cache_of_an_older_program_is_read(filled: Path) -> None:
-    with closing(sqlite3.connect(filled / FILE)) as connection, connection:
-        for table in ("used_selection", "used_record"):
-            connection.execute(f"DROP TABLE {table}")
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    from provisioner.index.store import cache as module
-
-    with closing(Cache(filled)) as kept:
-        kept._connection.close()
-        found_again = module._read_only(filled / FILE)
-        assert found_again is not None
-        kept._connection, kept._is_writable = found_again, False
-        assert kept.record("old") == "old"
-        assert kept.selection(page("new"), "wish") == b"new"

@@ -15,7 +15,7 @@ from provisioner.index.metadata.ranged import SMALL, STEP, TAIL, RangedFile
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from provisioner.index.http.settings import IndexSettings
+    from provisioner.index.settings import IndexSettings
     from tests.loopback_index import LoopbackIndex
 
 PATH = "/files/demo-1.0-py3-none-any.whl"

@@ -11,8 +11,8 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from provisioner.index.client import PackageIndex
-from provisioner.index.http.settings import settings_from_pip
 from provisioner.index.model import Environment
+from provisioner.index.settings import settings_from_pip
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,8 +11,8 @@ from packaging.utils import canonicalize_name
 
 from provisioner.errors import ProvisionError, UnavailableError
 from provisioner.index.client import PackageIndex
-from provisioner.index.http.settings import IndexLocation, IndexSettings, settings_from_pip
 from provisioner.index.routing import default_index, normalized_pattern, open_indexes, route
+from provisioner.index.settings import IndexLocation, IndexSettings, settings_from_pip
 from tests.loopback_index import LoopbackIndex
 from tests.unit.index.conftest import TARGET
 

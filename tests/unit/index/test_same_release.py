@@ -33,7 +33,7 @@ def test_the_same_however_it_is_spelled(filename: str, name: str, version: str) 
     ],
 )
 def test_of_a_file_that_is_named_installers_take_more(filename: str, name: str, version: str) -> None:
-    require_same_release(filename, CoreMetadata(name=name, version=version), is_named=True)
+    require_same_release(filename, CoreMetadata(name=name, version=version), is_direct=True)
     with pytest.raises(UnusableMetadataError):
         require_same_release(filename, CoreMetadata(name=name, version=version))
 
@@ -41,7 +41,7 @@ def test_of_a_file_that_is_named_installers_take_more(filename: str, name: str, 
 @pytest.mark.parametrize(("name", "version"), [("acme-tool", "1.0"), ("acme-tools", "1.1"), ("acme-tools", "1.0+cu11")])
 def test_a_wheel_that_is_named_and_is_something_else(name: str, version: str) -> None:
     with pytest.raises(UnusableMetadataError):
-        require_same_release("acme_tools-1.0+cu12-py3-none-any.whl", CoreMetadata(name=name, version=version), is_named=True)
+        require_same_release("acme_tools-1.0+cu12-py3-none-any.whl", CoreMetadata(name=name, version=version), is_direct=True)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from provisioner.index.address import as_url, credentials_in, local_path, project_url, public_url
-from provisioner.index.http.settings import PYPI, IndexLocation, InstallerConfigurationError, named_locations, settings_from_pip
+from provisioner.index.settings import PYPI, IndexLocation, InstallerConfigurationError, named_locations, settings_from_pip
 
 if TYPE_CHECKING:
     from pathlib import Path

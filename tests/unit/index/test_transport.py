@@ -10,13 +10,12 @@ import pytest
 from msgspec.structs import replace
 
 from provisioner.errors import UnavailableError
-from provisioner.index.activity import Activity, in_words, size_in_words
+from provisioner.index.activity import Activity, progress_line, readable_size
 from provisioner.index.client import PackageIndex
 from provisioner.index.http import session
-from provisioner.index.http.pace import MOST
-from provisioner.index.http.settings import IndexLocation, IndexSettings
-from provisioner.index.http.transport import Transport
+from provisioner.index.http.transport import THREADS, Transport
 from provisioner.index.model import Environment
+from provisioner.index.settings import IndexLocation, IndexSettings
 from tests.scripted_server import Answer, ScriptedServer
 
 if TYPE_CHECKING:
@@ -88,7 +87,7 @@ def test_retry_after_is_waited_for(opened: Callable[..., Transport]) -> None:
 
 @pytest.mark.parametrize("wanted", ["86400", "Fri, 31 Dec 2100 23:59:59 GMT"])
 def test_retry_after_is_bounded(opened: Callable[..., Transport], monkeypatch: pytest.MonkeyPatch, wanted: str) -> None:
-    monkeypatch.setattr(session, "LONGEST_WAIT_SECONDS", 0.2)
+    monkeypatch.setattr(session, "LONGEST_PAUSE_SECONDS", 0.2)
     busy = Answer(status=503, headers={"Retry-After": wanted})
     with ScriptedServer({"/a": [busy, Answer(body=b"now")]}) as server:
         started = time.monotonic()
@@ -242,20 +241,20 @@ def test_proxies_of_the_environment_are_used_and_no_proxy_is_honoured(
 
 
 def test_certificates_are_left_unchecked_for_trusted_hosts_alone(settings: IndexSettings) -> None:
-    made = session.new_session(replace(settings, trusted_hosts=("index.example", "files.example:8443")))
+    made = session.new_session(replace(settings, trusted_hosts=("index.example", "files.example:8443")), connections=1)
+    ordinary = made.get_adapter("https://pypi.org/simple/")
     trusting = {
-        url: isinstance(made.get_adapter(url), session.TrustingAdapter)
+        url: made.get_adapter(url) is not ordinary
         for url in (
             "https://index.example/simple/",
             "https://index.example:444/simple/",
             "https://index.example.evil/simple/",
             "https://files.example:8443/a",
             "https://files.example/a",
-            "https://pypi.org/simple/",
         )
     }
     made.close()
-    assert list(trusting.values()) == [True, True, False, True, False, False]
+    assert list(trusting.values()) == [True, True, False, True, False]
 
 
 def test_what_is_sent_packed_is_kept_packed(opened: Callable[..., Transport]) -> None:
@@ -267,7 +266,9 @@ def test_what_is_sent_packed_is_kept_packed(opened: Callable[..., Transport]) ->
         assert (answer.body, answer.content, answer.encoding) == (body, packed.body, "gzip")
 
 
-@pytest.mark.parametrize("content", [b"not packed at all", gzip.compress(b"a page " * 1000)[:-9]], ids=["plain", "cut off"])
+@pytest.mark.parametrize(
+    "content", [b"not packed at all", gzip.compress(b"a page " * 1000, mtime=0)[:-9]], ids=["plain", "cut off"]
+)
 def test_what_cannot_be_unpacked_is_no_answer(opened: Callable[..., Transport], content: bytes) -> None:
     with ScriptedServer({"/a": [Answer(body=content, headers={"Content-Encoding": "gzip"})]}) as server:
         answer = opened().request(server.url("/a"), source=SOURCE)
@@ -297,19 +298,19 @@ def test_requests_at_once_are_bounded_by_the_threads(settings: IndexSettings) ->
         for one in names:
             assert client.releases(name(one)) == ()
         assert sorted(server.paths()) == sorted(script)
-        assert 4 < server.at_once <= MOST + 1
+        assert THREADS // 2 < server.at_once <= THREADS + 1
 
 
 def test_activity_says_what_was_read_and_what_is_waited_for() -> None:
     activity, other = Activity(), Activity()
-    assert in_words([activity, other]) == "0 projects, metadata of 0 files"
+    assert progress_line([activity, other]) == "0 projects, metadata of 0 files"
     activity.count(projects=1, metadata=2, received=12_345_678)
     other.count(projects=2, received=4)
     with other.waiting_for("https://me:s3cret@index.example/simple/num%2Bpy/"), other.waiting_for("https://y.example/b"):
-        words = in_words([activity, other])
+        words = progress_line([activity, other])
     assert words == "3 projects, metadata of 2 files, 12.3 MB; waiting for num+py from index.example"
-    assert in_words([activity]) == "1 project, metadata of 2 files, 12.3 MB"
-    assert [size_in_words(size) for size in (1, 999, 1000, 2_500_000_000)] == ["1 byte", "999 bytes", "1.0 kB", "2.5 GB"]
+    assert progress_line([activity]) == "1 project, metadata of 2 files, 12.3 MB"
+    assert [readable_size(size) for size in (1, 999, 1000, 2_500_000_000)] == ["1 byte", "999 bytes", "1.0 kB", "2.5 GB"]
 
 
 def name(text: str) -> NormalizedName:

@@ -15,6 +15,7 @@ from provisioner.index.model import Environment, PackageRelease
 from provisioner.lock.changes import held_back, successor_changes
 from provisioner.lock.comparison import Cause
 from provisioner.lock.offered import Offer
+from tests.extras_named import applicable
 from tests.lock_examples import DATEUTIL, PACKAGES, SIX, cpu_stack, lock_of
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class Shelf:
     def requirements(self, release: PackageRelease) -> tuple[Requirement, ...]:
         if self.is_lost:
             raise UnavailableError(f"no metadata of {release.name}")
-        return tuple(Requirement(text) for text in self.requires)
+        return applicable((Requirement(text) for text in self.requires), ("",))
 
 
 def test_a_change_that_the_index_explains_has_its_words_first() -> None:

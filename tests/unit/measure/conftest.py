@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
-from provisioner.index.http.settings import IndexLocation, IndexSettings
 from provisioner.index.http.transport import Transport
 from provisioner.index.model import IndexFile
+from provisioner.index.settings import IndexLocation, IndexSettings
 from provisioner.measure.wheel import RemoteWheel
 from tests.built_artefacts import serve
 from tests.loopback_index import LoopbackIndex

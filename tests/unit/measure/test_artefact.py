@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import random
+from contextlib import closing
 from typing import TYPE_CHECKING
 
-import pytest
-
-from provisioner.measure import artefact
-from provisioner.measure.artefact import QUIET, SMALL, decoded, encoded, measure
+from provisioner.index.cache import Cache
+from provisioner.measure.artefact import QUIET, SMALL, Measurement, measure
 from tests.built_artefacts import fat_binary, shared_library, zipped
 
 if TYPE_CHECKING:
@@ -39,7 +37,9 @@ def test_everything_a_wheel_tells(opened: OpenWheel, tmp_path: Path) -> None:
     assert found.requires == ("nvidia-cudnn-cu12==9.10.2.21",)
     assert found.glibc.startswith("2.")
     assert found.is_whole
-    assert decoded(json.loads(json.dumps(encoded(found)))) == found
+    with closing(Cache(tmp_path)) as cache:
+        cache.store("measured", found)
+        assert cache.load("measured", Measurement) == found
 
 
 def test_a_sample_of_a_large_library_stops_when_nothing_new_comes(opened: OpenWheel, tmp_path: Path) -> None:
@@ -54,8 +54,3 @@ def test_a_sample_of_a_large_library_stops_when_nothing_new_comes(opened: OpenWh
     assert full.libraries[0].sass == {"sm_80": 1, "sm_90": 1}
     assert full.is_whole
     assert full.glibc == sample.glibc != ""
-
-
-@pytest.mark.parametrize("content", [None, [], {"version": artefact.VERSION}, {"version": 0, "filename": "x"}, "text"])
-def test_what_was_not_kept_by_this_version_is_measured_again(content: object) -> None:
-    assert decoded(content) is None

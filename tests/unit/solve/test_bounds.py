@@ -195,9 +195,9 @@ def test_a_project_runs_on_a_series_of_which_it_takes_the_newest_patch() -> None
 
 def test_a_constraint_is_decided_without_reading_what_it_rules_out() -> None:
     class Counting(Shelf):
-        def requirements(self, release: PackageRelease) -> Any:  # noqa: ANN401
+        def requirements(self, release: PackageRelease, extras: tuple[str, ...] = ("",)) -> Any:  # noqa: ANN401
             assert (release.name, str(release.version)) != ("core", "3"), "ruled out beforehand"
-            return super().requirements(release)
+            return super().requirements(release, extras)
 
     request = small.request({"python": "3.11"}, {}, packages=["app"])
     request = replace(request, spec=replace(request.spec, constraints=("core<3",)))

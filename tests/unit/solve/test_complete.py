@@ -17,7 +17,7 @@ from provisioner.solve.search.complete import CompleteSearch
 from provisioner.solve.search.resolve import decide
 from provisioner.solve.search.universe import Universe
 from tests import small
-from tests.extras_named import extras_named
+from tests.extras_named import applicable, extras_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -49,12 +49,15 @@ class Shelf:
             for number in numbers
         )
 
-    def requirements(self, release: PackageRelease) -> tuple[Requirement, ...]:
+    def requirements(self, release: PackageRelease, extras: tuple[str, ...] = ("",)) -> tuple[Requirement, ...]:
         self.read.append(f"{release.name} {release.version}")
-        return tuple(Requirement(text) for text in self._table[release.name][int(str(release.version))])
+        return applicable(self._declared(release), extras)
+
+    def _declared(self, release: PackageRelease) -> list[Requirement]:
+        return [Requirement(text) for text in self._table[release.name][int(str(release.version))]]
 
     def extras(self, release: PackageRelease) -> tuple[str, ...]:
-        return extras_named(self.requirements(release))
+        return extras_named(self._declared(release))
 
     def prefetch(self, names: Iterable[NormalizedName]) -> None:
         del names
@@ -150,10 +153,10 @@ def test_what_an_index_did_not_say_is_asked_again_and_never_taken_for_nothing(se
     class Halting(Shelf):
         is_open = False
 
-        def requirements(self, release: PackageRelease) -> tuple[Requirement, ...]:
+        def requirements(self, release: PackageRelease, extras: tuple[str, ...] = ("",)) -> tuple[Requirement, ...]:
             if not self.is_open and release.name == "beta":
                 raise UnavailableError("no route")
-            return super().requirements(release)
+            return super().requirements(release, extras)
 
     shelf = Halting({"alpha": {1: ("beta",)}, "beta": {1: ("gamma",)}, "gamma": {1: ("alpha<1",)}})
     search = CompleteSearch(made(shelf, "alpha"))

@@ -8,8 +8,8 @@ import pytest
 from packaging.specifiers import SpecifierSet
 
 from provisioner.index.client import PackageIndex
-from provisioner.index.http.settings import IndexLocation, IndexSettings
-from provisioner.index.model import EARLY, Environment
+from provisioner.index.model import EXPLICIT_ONLY, Environment
+from provisioner.index.settings import IndexLocation, IndexSettings
 from provisioner.solve.joint import NoStackError, solve_joint
 from provisioner.solve.problem import join
 from provisioner.solve.python.early import names_prerelease
@@ -131,10 +131,10 @@ def test_the_index_tells_of_them_apart(index: LoopbackIndex, tmp_path: Path) -> 
     settings = IndexSettings(indexes=(IndexLocation(name="pypi", url=index.url),), cache_directory=tmp_path)
     with PackageIndex(settings, Environment(platform="linux/amd64", python="3.12")) as source:
         assert [str(one.version) for one in source.releases("parser")] == ["1.0"]  # type: ignore[arg-type]
-        early = source.early("parser")  # type: ignore[arg-type]
-        assert [(str(one.version), one.why_not, one.is_early) for one in early] == [
-            ("2.0a2", EARLY, True),
-            ("2.0a1", EARLY, True),
+        early = source.prereleases("parser")  # type: ignore[arg-type]
+        assert [(str(one.version), one.why_not, one.is_explicit_only) for one in early] == [
+            ("2.0a2", EXPLICIT_ONLY, True),
+            ("2.0a1", EXPLICIT_ONLY, True),
         ]
         assert [one.is_usable for one in source.releases("young")] == [True]  # type: ignore[arg-type]
-        assert source.early("young") == ()  # type: ignore[arg-type]
+        assert source.prereleases("young") == ()  # type: ignore[arg-type]

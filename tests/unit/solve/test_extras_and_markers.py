@@ -6,10 +6,9 @@ import pytest
 from msgspec.structs import replace
 from packaging.markers import Marker
 
-from provisioner.index.markers import darwin, marker_environment
+from provisioner.index.markers import Markers, darwin, holds_for, marker_environment
 from provisioner.index.model import Environment
 from provisioner.places import Place
-from provisioner.solve.choices.markers import Markers, holds_for
 from provisioner.solve.joint import solve_joint
 from provisioner.solve.problem import join
 from provisioner.words.choice import caution_words

@@ -12,7 +12,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version as PackageVersion
 
 from provisioner.index.markers import marker_environment
-from provisioner.index.metadata.core_metadata import UnusableMetadataError
+from provisioner.index.metadata.core_metadata import unusable
 from provisioner.index.model import Environment, IndexFile, PackageRelease
 from provisioner.matrix.model import Matrix, Release
 from provisioner.matrix.model_distributions import Distribution, DistributionLimit, ImpliedNeed
@@ -28,7 +28,7 @@ from provisioner.versions import Version
 from provisioner.words.conflict import conflict_lines
 from provisioner.words.doubt import doubt_words
 from tests import small
-from tests.extras_named import extras_named
+from tests.extras_named import applicable, extras_named
 from tests.told import changes
 
 if TYPE_CHECKING:
@@ -72,14 +72,17 @@ class Shelf:
             )
         return tuple(sorted(found, key=lambda release: release.version, reverse=True))
 
-    def requirements(self, release: PackageRelease) -> tuple[Requirement, ...]:
+    def requirements(self, release: PackageRelease, extras: tuple[str, ...] = ("",)) -> tuple[Requirement, ...]:
+        return applicable(self._declared(release), extras)
+
+    def _declared(self, release: PackageRelease) -> list[Requirement]:
         assert release.file is not None
         where = release.file.index
         table = self._table[release.name] if where == "pypi" else self._variants[f"{release.name}@{where}"]
-        return tuple(Requirement(text) for text in table[str(release.version)])
+        return [Requirement(text) for text in table[str(release.version)]]
 
     def extras(self, release: PackageRelease) -> tuple[str, ...]:
-        return extras_named(self.requirements(release))
+        return extras_named(self._declared(release))
 
     def prefetch(self, names: Iterable[NormalizedName]) -> None:
         del names
@@ -353,11 +356,10 @@ def test_what_is_wrong_with_the_metadata_of_many_versions_is_said_once() -> None
     """As of celery 4.4.0 … 4.4.7, which all ask for `pytz (>dev)`: the files' names would keep the versions apart."""
 
     class Broken(Shelf):
-        def requirements(self, release: PackageRelease) -> tuple[Requirement, ...]:
+        def requirements(self, release: PackageRelease, extras: tuple[str, ...] = ("",)) -> tuple[Requirement, ...]:
+            del extras
             assert release.file is not None
-            raise UnusableMetadataError(
-                f"`{release.file.filename}` cannot be used: `pytz (>dev)` is not a requirement that PEP 508 allows"
-            )
+            raise unusable(release.file.filename, "cannot be used: `pytz (>dev)` is not a requirement that PEP 508 allows")
 
     problem = join(small.matrix(("python",), {"python": {"3.11": {}}}), small.request({"python": "3.11"}, packages=["celery"]))
     shelf = Broken({"celery": {"4.4.7": [], "4.4.6": [], "4.4.5": []}})
@@ -373,8 +375,8 @@ def test_what_has_no_file_is_found_before_anything_is_read_of_what_was_named_fir
     """As of sagemaker, of which there once were source distributions alone, behind boto3, awscli and s3fs: a thousand files."""
 
     class Shut(Shelf):
-        def requirements(self, release: PackageRelease) -> tuple[Requirement, ...]:
-            raise AssertionError(f"{release.name} {release.version} was read")
+        def requirements(self, release: PackageRelease, extras: tuple[str, ...] = ("",)) -> tuple[Requirement, ...]:
+            raise AssertionError(f"{release.name} {release.version} was read with {extras}")
 
     request = small.request({"python": "3.11"}, packages=["alpha", "beta", "gone>=2"])
     problem = join(small.matrix(("python",), {"python": {"3.11": {}}}), request)

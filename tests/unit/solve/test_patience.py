@@ -41,9 +41,9 @@ class Counted(FileShelf):
         super().__init__(files, metadata, LINUX, ())
         self.read: set[str] = set()
 
-    def requirements(self, release: PackageRelease) -> tuple[Requirement, ...]:
+    def requirements(self, release: PackageRelease, extras: tuple[str, ...] = ("",)) -> tuple[Requirement, ...]:
         self.read.add(f"{release.name} {release.version}")
-        return super().requirements(release)
+        return super().requirements(release, extras)
 
 
 def problem(*packages: str) -> Problem:

@@ -1,4 +1,4 @@
-"""What a requirement says after its `@` (`demo @ https://…/demo-1.0-py3-none-any.whl`): read, or refused in words; pure.
+"""Direct references, the part of a requirement after its `@` (`demo @ https://…/demo-1.0-py3-none-any.whl`); parsed only.
 
 Source: PEP 508, "Grammar" (`urlspec`); PyPA specifications, "Direct URL Data Structure" (hashes in fragments), read 2026-11-21.
 """
@@ -21,7 +21,7 @@ _ENDINGS = (".whl", ".tar.gz", ".zip")
 
 
 class DirectReferenceError(ProvisionError):
-    """A requirement names a file that nobody can lock: of another kind, of another project, or not there."""
+    """A requirement names a file that cannot be locked: of another kind, of another project, or not there."""
 
     code = "direct-reference"
     exit_code = 2
@@ -30,7 +30,7 @@ class DirectReferenceError(ProvisionError):
 class DirectReference(Struct, frozen=True, kw_only=True):
     """One file as a requirement names it. `url` has neither credentials nor fragment; `path` is set for a file of this machine.
 
-    `sha256` is what the fragment says the file must have, "" for nothing.
+    `sha256` is the hash that the fragment states, "" for none.
     """
 
     url: str
@@ -42,23 +42,11 @@ class DirectReference(Struct, frozen=True, kw_only=True):
         """The last part of the address, as a file would be called."""
         return Path(self.path).name if self.path else unquote(urlsplit(self.url).path.rpartition("/")[2])
 
-    @property
-    def is_file(self) -> bool:
-        """Whether a local reference names a file that is there."""
-        return Path(self.path).is_file()
-
-    @property
-    def what_is_there(self) -> str:
-        """Why a local reference that is no file is none, as the rest of a sentence."""
-        if Path(self.path).is_dir():
-            return "is a directory of sources; build a wheel of it (`pip wheel --no-deps DIRECTORY`) and name that"
-        return "does not exist"
-
 
 def direct_reference(name: str, url: str, folder: Path) -> DirectReference:
-    """Read what follows the `@` of a requirement; a relative path starts from `folder`.
+    """Parse the direct reference of a requirement; a relative path starts from `folder`.
 
-    Raises `DirectReferenceError` for what cannot be locked: version control, a directory, a part of an archive, hashes that
+    Raises `DirectReferenceError` for one that cannot be locked: version control, a directory, a part of an archive, hashes that
     are not sha256, other kinds of files.
     """
     shown = f"{name} @ {shown_url(url)}"
@@ -82,8 +70,21 @@ def direct_reference(name: str, url: str, folder: Path) -> DirectReference:
     return reference
 
 
+def require_file(reference: DirectReference, requirement: str, *, hints: tuple[str, ...] = ()) -> None:
+    """Raise `DirectReferenceError` for a local reference of a requirement that names no file."""
+    path = Path(reference.path)
+    if path.is_file():
+        return
+    raise DirectReferenceError(
+        f"`{requirement}` is a directory of sources; build a wheel of it (`pip wheel --no-deps DIRECTORY`) and name that"
+        if path.is_dir()
+        else f"`{requirement}` does not exist",
+        hints=hints,
+    )
+
+
 def shown_url(url: str) -> str:
-    """A direct address for messages and locks: without credentials and fragment, and of an absolute path only the name."""
+    """Return a direct address for messages and locks: without credentials and fragment, and of an absolute path the name."""
     parts = urlsplit(url)
     if hides_login(url):
         return f"{parts.scheme}://…"
@@ -96,13 +97,14 @@ def _local(url: str, folder: Path) -> DirectReference:
     parts = urlsplit(url)
     path = Path(unquote(parts.path))
     if parts.netloc not in {"", "localhost"}:
-        # `file://name.whl` reads `name.whl` as a host; what is meant is the path.
+        # `file://name.whl` has `name.whl` as its host; the path is meant.
         path = Path(unquote(f"{parts.netloc}{parts.path}"))
     whole = path if path.is_absolute() else folder / path
     return DirectReference(url=f"file://{quote(str(whole.absolute()))}", path=str(whole))
 
 
 def _sha256(fragment: str, shown: str) -> str:
+    """Return the sha256 a fragment states, "" for none."""
     found = dict(parse_qsl(fragment, keep_blank_values=True))
     if found.get("subdirectory"):
         raise DirectReferenceError(

@@ -1,7 +1,8 @@
-"""What an index client needs to know, and the installer's own configuration of it: the same indexes pip would read."""
+"""The settings of an index client, and the installer's own configuration of them: the same indexes pip would read."""
 
 from __future__ import annotations
 
+import re
 import sys
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -12,7 +13,6 @@ from msgspec import Struct, field
 from provisioner.caches import cache_directory
 from provisioner.errors import ProvisionError
 from provisioner.index.address import as_url, origin, require_clear_login
-from provisioner.index.http.logins import logins_from
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -29,6 +29,11 @@ _BUNDLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE")
 
 _TRUE = frozenset({"1", "true", "yes", "on", "y", "t"})
 
+_LOGIN_VARIABLE = re.compile(r"PROVISION_INDEX_(\w+)_(USERNAME|PASSWORD)")
+
+Login = tuple[str, str]
+"""A user name and a password."""
+
 
 class InstallerConfigurationError(ProvisionError):
     """The installer's configuration cannot be read."""
@@ -40,15 +45,15 @@ class InstallerConfigurationError(ProvisionError):
 class IndexLocation(Struct, frozen=True, kw_only=True):
     """One package index. A URL with `{variant}` stands for one index per framework build: `pytorch-cu126` and so on.
 
-    With `packages`, normalized names or globs (`nvidia-*`), these projects come from this index alone, and it offers no other.
+    `packages` are normalized names or globs (`nvidia-*`) that are pinned to this index; it then offers no others.
     """
 
     name: str
     url: str
     packages: tuple[str, ...] = ()
 
-    def claims(self, name: str) -> bool:
-        """Whether a project is to come from this index and no other."""
+    def pins(self, name: str) -> bool:
+        """Whether a project is pinned to this index: it comes from here and from no other."""
         return any(fnmatchcase(name, pattern) for pattern in self.packages)
 
     @property
@@ -57,24 +62,18 @@ class IndexLocation(Struct, frozen=True, kw_only=True):
         return "{variant}" in self.url
 
 
-def default_cache_directory() -> Path:
-    """The user's cache directory for this program (`XDG_CACHE_HOME` decides on Linux)."""
-    return cache_directory()
-
-
 class IndexSettings(Struct, frozen=True, kw_only=True):
-    """Where packages are looked up, and how; `routing` says in which order.
+    """Where packages are looked up, and how; `routing` has the order.
 
     `exclude_newer` is a day (`2026-09-01`, that day included, UTC) or an RFC 3339 time (excluded); with `accepts_undated` files
-    of which the index does not say when they were uploaded are taken all the same. `fresh_seconds` is how
-    long a page without Cache-Control is used without asking again. `timeout` is in seconds. `prerelease_names` are the
-    projects whose pre-releases are wanted though `allow_prerelease` is not set: their requirement names one.
-    `main_index` is the name of the one that pip's configuration calls `index-url`, where these indexes are pip's.
-    `allow_build` is whether a source distribution may be built, in isolation, to find out what it requires.
+    without an upload time are accepted all the same. `fresh_seconds` is how long a page without Cache-Control is used without
+    a request. `timeout` is in seconds. `prerelease_names` are the projects whose pre-releases are allowed though
+    `allow_prerelease` is not set: their requirement names one. `main_index` is the name of pip's `index-url`, where these
+    indexes are pip's. `allow_build` is whether a source distribution may be built, in isolation, for its requirements.
     `direct_urls` are the addresses of files that requirements name, as written, `direct_folder` is what relative ones are
     relative to. `logins` are those of the environment (`PROVISION_INDEX_<NAME>_USERNAME`, `_PASSWORD`), `keyring_provider` is
-    pip's `auto`, `disabled`, `import` or `subprocess`. `ca_bundle_from` and `client_certificate_from` say what
-    named these files.
+    pip's `auto`, `disabled`, `import` or `subprocess`. `ca_bundle_from` and `client_certificate_from` name the setting that
+    these files are from.
     """
 
     indexes: tuple[IndexLocation, ...] = (IndexLocation(name="pypi", url=PYPI),)
@@ -97,14 +96,29 @@ class IndexSettings(Struct, frozen=True, kw_only=True):
     allow_build: bool = False
     direct_urls: tuple[str, ...] = ()
     direct_folder: Path = Path()
-    logins: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    logins: Mapping[str, Login] = field(default_factory=dict)
     keyring_provider: str = "auto"
     fresh_seconds: int = 600
-    cache_directory: Path = field(default_factory=default_cache_directory)
+    cache_directory: Path = field(default_factory=cache_directory)
 
     def __repr__(self) -> str:
-        # addresses and logins may hold secrets, and what is printed of a value ends in logs
+        # Addresses and logins may hold secrets, and the representation of a value ends up in logs.
         return f"{type(self).__name__}(indexes={[one.name for one in self.indexes]})"
+
+
+def variable_prefix(name: str) -> str:
+    """Return how the variables of an index begin: `PROVISION_INDEX_MY_INDEX` for `my-index`."""
+    return f"PROVISION_INDEX_{re.sub(r'[^A-Za-z0-9]', '_', name).upper()}"
+
+
+def logins_from(environ: Mapping[str, str]) -> dict[str, Login]:
+    """Return the logins in `PROVISION_INDEX_<NAME>_USERNAME` and `_PASSWORD`, by `variable_prefix`."""
+    found: dict[str, dict[str, str]] = {}
+    for key, value in environ.items():
+        match = _LOGIN_VARIABLE.fullmatch(key)
+        if match is not None and value:
+            found.setdefault(f"PROVISION_INDEX_{match[1]}", {})[match[2]] = value
+    return {prefix: (parts.get("USERNAME", ""), parts.get("PASSWORD", "")) for prefix, parts in found.items()}
 
 
 def settings_from_pip(environ: Mapping[str, str]) -> IndexSettings:
@@ -126,7 +140,7 @@ def settings_from_pip(environ: Mapping[str, str]) -> IndexSettings:
         ca_bundle=bundle,
         ca_bundle_from=bundle_from,
         client_certificate=options.get("client-cert", ""),
-        client_certificate_from=_named_by("client-cert", environ),
+        client_certificate_from=_setting("client-cert", environ),
         proxy=options.get("proxy", ""),
         trusted_hosts=tuple(options.get("trusted-host", "").split()),
         timeout=_number(options, "timeout", 15.0),
@@ -137,40 +151,8 @@ def settings_from_pip(environ: Mapping[str, str]) -> IndexSettings:
     )
 
 
-def _bundle(options: Mapping[str, str], environ: Mapping[str, str]) -> tuple[str, str]:
-    """The bundle of certificates to trust and what names it; "" and "" where nothing does."""
-    if options.get("cert"):
-        return options["cert"], _named_by("cert", environ)
-    return next(((environ[name], name) for name in _BUNDLES if environ.get(name)), ("", ""))
-
-
-def _named_by(option: str, environ: Mapping[str, str]) -> str:
-    """What states an option of pip: its variable, else a file."""
-    variable = f"PIP_{option.upper().replace('-', '_')}"
-    return variable if environ.get(variable) else f"`{option}` in pip.conf"
-
-
-def _keyring_provider(options: Mapping[str, str]) -> str:
-    """`auto` may have to ask somebody, so `no-input` switches it off; a provider that is named stays."""
-    stated = options.get("keyring-provider", "auto")
-    if stated not in KEYRING_PROVIDERS:
-        raise InstallerConfigurationError(
-            f"pip's `keyring-provider` is `{stated}`; it is one of {', '.join(KEYRING_PROVIDERS)}",
-            hints=("correct PIP_KEYRING_PROVIDER or pip.conf",),
-        )
-    return "disabled" if stated == "auto" and _is_true(options.get("no-input", "")) else stated
-
-
-def _indexes(options: Mapping[str, str]) -> tuple[IndexLocation, ...]:
-    urls = [options.get("index-url", PYPI), *options.get("extra-index-url", "").split()]
-    apart: dict[str, str] = {}
-    for url in urls:
-        apart.setdefault(url.rstrip("/"), url)
-    return named_locations(as_url(url) for url in apart.values())
-
-
 def named_locations(urls: Iterable[str]) -> tuple[IndexLocation, ...]:
-    """Give each index a name that says what it is and holds no path of this machine: `pypi`, `pytorch-cu126`, `extra-1`."""
+    """Give each index a name that tells what it is and holds no path of this machine: `pypi`, `pytorch-cu126`, `extra-1`."""
     locations: list[IndexLocation] = []
     for position, url in enumerate(urls):
         name = _known_name(url)
@@ -190,7 +172,40 @@ def _known_name(url: str) -> str:
     return ""
 
 
+def _indexes(options: Mapping[str, str]) -> tuple[IndexLocation, ...]:
+    urls = [options.get("index-url", PYPI), *options.get("extra-index-url", "").split()]
+    apart: dict[str, str] = {}
+    for url in urls:
+        apart.setdefault(url.rstrip("/"), url)
+    return named_locations(as_url(url) for url in apart.values())
+
+
+def _bundle(options: Mapping[str, str], environ: Mapping[str, str]) -> tuple[str, str]:
+    """Return the bundle of certificates to trust and the setting it is from; "" and "" for none."""
+    if options.get("cert"):
+        return options["cert"], _setting("cert", environ)
+    return next(((environ[name], name) for name in _BUNDLES if environ.get(name)), ("", ""))
+
+
+def _setting(option: str, environ: Mapping[str, str]) -> str:
+    """Return where an option of pip is set: its variable, else a file."""
+    variable = f"PIP_{option.upper().replace('-', '_')}"
+    return variable if environ.get(variable) else f"`{option}` in pip.conf"
+
+
+def _keyring_provider(options: Mapping[str, str]) -> str:
+    """Return the provider; `no-input` switches `auto` off, for it may prompt."""
+    provider = options.get("keyring-provider", "auto")
+    if provider not in KEYRING_PROVIDERS:
+        raise InstallerConfigurationError(
+            f"pip's `keyring-provider` is `{provider}`; it is one of {', '.join(KEYRING_PROVIDERS)}",
+            hints=("correct PIP_KEYRING_PROVIDER or pip.conf",),
+        )
+    return "disabled" if provider == "auto" and _is_true(options.get("no-input", "")) else provider
+
+
 def _options(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return pip's options by their long names."""
     sections: dict[str, dict[str, str]] = {"global": {}, "install": {}}
     for path in _files(environ):
         parser = _parsed(path)
@@ -203,9 +218,7 @@ def _options(environ: Mapping[str, str]) -> dict[str, str]:
         if key.startswith("PIP_") and value and key != "PIP_CONFIG_FILE"
     }
     merged = {**sections["global"], **sections["install"], **variables}
-    if "default-timeout" in merged:
-        merged.setdefault("timeout", merged["default-timeout"])
-    for alias, option in (("pypi-url", "index-url"),):
+    for alias, option in (("default-timeout", "timeout"), ("pypi-url", "index-url")):
         if alias in merged:
             merged.setdefault(option, merged[alias])
     return merged
@@ -216,6 +229,7 @@ def _option(key: str) -> str:
 
 
 def _files(environ: Mapping[str, str]) -> list[Path]:
+    """Return the places of pip's configuration files, the weakest first."""
     chosen = environ.get("PIP_CONFIG_FILE", "")
     if chosen == "/dev/null":
         return []

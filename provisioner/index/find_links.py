@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 from provisioner.errors import UnavailableError
 from provisioner.index.address import is_remote, local_path, public_url
 from provisioner.index.http.transport import refusal
-from provisioner.index.memo import Memo
-from provisioner.index.metadata.local_wheel import with_python
+from provisioner.index.metadata.reader import with_python
 from provisioner.index.model import FIND_LINKS
+from provisioner.index.once import OnceMap
 from provisioner.index.pages.filename import parse_filename
 from provisioner.index.pages.reader import directory_files
 
 if TYPE_CHECKING:
-    from provisioner.index.http.settings import IndexSettings
     from provisioner.index.http.transport import Transport
     from provisioner.index.model import IndexFile
+    from provisioner.index.settings import IndexSettings
 
 
 class FindLinks:
@@ -25,10 +25,10 @@ class FindLinks:
     def __init__(self, settings: IndexSettings, transport: Transport) -> None:
         self._settings = settings
         self._transport = transport
-        self._places: Memo[tuple[IndexFile, ...]] = Memo()
+        self._places: OnceMap[tuple[IndexFile, ...]] = OnceMap()
 
     def files(self, name: str, *, local_label: str = "") -> tuple[IndexFile, ...]:
-        """The files of one project, in the order of the places; with `local_label`, only versions that carry it (`+cpu`)."""
+        """Return the files of one project, in the order of the places; with `local_label` (`cpu`), only of versions with it."""
         found = []
         for place in self._settings.find_links:
             for file in self._places.get(place, lambda place=place: self._read(place)):  # type: ignore[misc]
@@ -38,29 +38,29 @@ class FindLinks:
         return tuple(found)
 
     def _read(self, place: str) -> tuple[IndexFile, ...]:
+        from provisioner.index.pages.project_page import parse_project_page
+
         if is_remote(place):
-            return self._remote(place)
+            body, content_type, url = self._requested(place)
+            return parse_project_page(body, content_type=content_type, url=url, index=FIND_LINKS).finished()
         path = local_path(place)
         if path is None or not path.exists():
             # pip only warns about a place that is not there, and CI images often configure one for all machines.
             return ()
         if path.is_dir():
-            return directory_files(path, FIND_LINKS)
-        from provisioner.index.pages.page import parse_page
-
+            return directory_files(path, FIND_LINKS).finished()
         try:
-            return parse_page(path.read_bytes(), content_type="text/html", url=path.absolute().as_uri(), index=FIND_LINKS)
+            body = path.read_bytes()
         except OSError as error:
             raise UnavailableError(f"find-links `{path}` cannot be read: {error.strerror}") from None
+        return parse_project_page(body, content_type="text/html", url=path.absolute().as_uri(), index=FIND_LINKS).finished()
 
-    def _remote(self, place: str) -> tuple[IndexFile, ...]:
+    def _requested(self, place: str) -> tuple[bytes, str, str]:
+        """Return body, content type and final URL of a page on the web."""
         source = f"find-links `{public_url(place)}`"
         if self._settings.offline:
             raise UnavailableError(f"offline: {source} cannot be read", hints=("run without --offline",))
         answer = self._transport.request(place, source=source)
         if answer.status != 200:
             raise refusal(answer.status, place, source=source, looked_at=answer.looked_at)
-        from provisioner.index.pages.page import parse_page
-
-        content_type = answer.headers.get("Content-Type", "")
-        return parse_page(answer.body, content_type=content_type, url=answer.url, index=FIND_LINKS)
+        return answer.body, answer.headers.get("Content-Type", ""), answer.url

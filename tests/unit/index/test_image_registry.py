@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Self
 import pytest
 
 from provisioner.errors import UnavailableError
-from provisioner.index.http.settings import IndexSettings
-from provisioner.index.reference import ImageReference, ImageReferenceError
-from provisioner.index.registry import resolve_digest
+from provisioner.index.image_registry import ImageReference, ImageReferenceError, resolve_digest
+from provisioner.index.settings import IndexSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

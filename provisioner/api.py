@@ -1,0 +1,168 @@
+"""The public Python API: solve, check, explain and compare as functions that return values, print nothing and raise our errors.
+
+`provisioner` exports every name of `__all__`. The command line is made of the same jobs, in `provisioner.workflow`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from provisioner.document import read_text
+from provisioner.errors import ProvisionError, UnavailableError
+from provisioner.lock.compare import compare_texts
+from provisioner.lock.file import KIND, parse_lock
+from provisioner.lock.model import Lock
+from provisioner.render import render
+from provisioner.solve.joint import NoStackError
+from provisioner.solve.stack import Stack
+from provisioner.workflow.checking import Question, Report, check_lock, locks_in
+from provisioner.workflow.earlier import Upgrades, read_upgrades
+from provisioner.workflow.explaining import explain_component, explain_joint_component, platform_of
+from provisioner.workflow.inputs import read_inputs
+from provisioner.workflow.session import Session
+from provisioner.workflow.solving import Solution, job_of, solve_job, solve_stacks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from provisioner.lock.comparison import Comparison
+    from provisioner.solve.why import Why
+
+__all__ = [
+    "Lock",
+    "NoStackError",
+    "ProvisionError",
+    "Report",
+    "Solution",
+    "Stack",
+    "UnavailableError",
+    "check",
+    "compare_locks",
+    "explain",
+    "read_lock",
+    "render_lock",
+    "solve",
+    "solve_system",
+]
+
+SPEC = Path("provision.yaml")
+
+
+def solve(
+    spec: Path | str = SPEC,
+    *,
+    hosts: Iterable[Path | str] = (),
+    target: str | None = None,
+    folder: Path | str | None = None,
+    upgrade: bool | Iterable[str] = False,
+    exclude_newer: str | None = None,
+    matrix: Path | str | None = None,
+    is_offline: bool = False,
+) -> Solution:
+    """Choose the system stack and the packages of a spec, and return them with the lock and the files it renders.
+
+    `hosts` are host profiles that stand in place of those the spec names; `target` is the one wanted of a spec with several;
+    `upgrade` says which packages may leave what the earlier lock in `folder` has: True for all, else their names.
+    `exclude_newer` is a date or time (RFC 3339): files uploaded later are left out. `matrix` is a folder of matrix files.
+    Nothing is written: `Solution.write` writes the lock and the files into `folder`, by default that of the spec.
+
+    Raises `NoStackError` (nothing fits, which is proved; its `conflict` says what excludes what, and what would do),
+    `UnavailableError` (an index or registry that is needed does not answer), and other `ProvisionError`s for mistakes of the
+    spec, a host profile or the matrix, all mistakes of a file at once.
+    """
+    inputs = read_inputs(Path(spec), hosts=_paths(hosts), exclude_newer=exclude_newer, matrix=_path(matrix), target=target)
+    upgrades: Upgrades | None
+    upgrades = (None if upgrade else Upgrades()) if isinstance(upgrade, bool) else read_upgrades(sorted(upgrade))
+    place = Path(folder) if folder is not None else Path(spec).parent / inputs.target
+    job = job_of(inputs, place, upgrades=upgrades, is_offline=is_offline)
+    with Session(inputs, job.settings) as session:
+        return solve_job(job, session)
+
+
+def solve_system(
+    spec: Path | str = SPEC,
+    *,
+    hosts: Iterable[Path | str] = (),
+    target: str | None = None,
+    matrix: Path | str | None = None,
+) -> tuple[Stack, ...]:
+    """Choose the system stack of a spec alone, without its packages, and return it for each platform; no network is used.
+
+    Raises `NoStackError`, and other `ProvisionError`s for mistakes of the files, as `solve` does.
+    """
+    return solve_stacks(read_inputs(Path(spec), hosts=_paths(hosts), matrix=_path(matrix), target=target))
+
+
+def check(
+    *paths: Path | str,
+    hosts: Iterable[Path | str] = (),
+    exclude_newer: str | None = None,
+    matrix: Path | str | None = None,
+    asks_changes: bool = False,
+    reads_wheels: bool = False,
+    is_offline: bool = False,
+) -> tuple[Report, ...]:
+    """Check locks beside their specs, the matrix and the files rendered from them, and return one report for each.
+
+    `paths` are locks, or folders in which every `pylock.*.toml` is checked; by default the current folder. `asks_changes` asks
+    the indexes what solving again would change; `reads_wheels` reads which files each locked wheel has. An error about one
+    lock is in its report, so that the others are still checked. Raises `UsageError` where there is no lock.
+    """
+    question = Question(
+        hosts=_paths(hosts),
+        matrix=_path(matrix),
+        exclude_newer=exclude_newer,
+        asks_changes=asks_changes,
+        reads_wheels=reads_wheels,
+        is_offline=is_offline,
+    )
+    return tuple(check_lock(path, question) for path in locks_in([Path(path) for path in paths] or [Path()]))
+
+
+def explain(
+    spec: Path | str,
+    component: str,
+    *,
+    hosts: Iterable[Path | str] = (),
+    target: str | None = None,
+    platform: str | None = None,
+    matrix: Path | str | None = None,
+    is_offline: bool = False,
+) -> tuple[Why, ...]:
+    """Return why one component or package has its version and not a newer one, once for each host or slot that has one.
+
+    `platform` is one of the spec's, by default the first. Raises `NoStackError`, `UnavailableError`, `UsageError` for a
+    component that is no part of the stack, and the errors of reading the files.
+    """
+    inputs = read_inputs(Path(spec), hosts=_paths(hosts), matrix=_path(matrix), target=target)
+    wanted = platform_of(inputs, platform)
+    if not inputs.spec.packages:
+        return explain_component(inputs, wanted, component)
+    job = job_of(inputs, Path(spec).parent / inputs.target, is_offline=is_offline)
+    with Session(inputs, job.settings) as session:
+        return explain_joint_component(job, wanted, component, session=session)
+
+
+def read_lock(path: Path | str) -> Lock:
+    """Return a lock that was read from a file; raises `FileError` or `InvalidDocumentError`."""
+    return parse_lock(read_text(Path(path), kind=KIND), file=str(path))
+
+
+def render_lock(path: Path | str, output: str = "dockerfile") -> str:
+    """Return the text that one output format has of a lock file; raises `UsageError` for a format there is none of."""
+    return render(read_lock(path), output, lock_file_name=Path(path).name)
+
+
+def compare_locks(old: Path | str, new: Path | str) -> Comparison:
+    """Return what changed from one lock file to another, and why; nothing is solved."""
+    first, second = ((str(path), read_text(Path(path), kind=KIND)) for path in (old, new))
+    return compare_texts(first, second)
+
+
+def _paths(paths: Iterable[Path | str]) -> tuple[Path, ...]:
+    return tuple(Path(path) for path in paths)
+
+
+def _path(path: Path | str | None) -> Path | None:
+    return Path(path) if path is not None else None

@@ -1,0 +1,237 @@
+"""The dependency-confusion check: which index an unpinned name came from, and which others have other files of that name.
+
+A name has its files from the first index that knows it, and whoever may upload to that one could have put them there. So a
+name from another index than the default one is reported, and so is a name that several indexes know: only the user can say
+which one is meant (`indexes[].packages` pins it). The other indexes are requested for the names of an answer alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from provisioner.errors import UnavailableError
+from provisioner.index.address import is_remote, public_url
+from provisioner.index.cache import NotCachedError
+from provisioner.index.pages.reader import local_root
+from provisioner.index.pages.selection import Listing
+from provisioner.index.routing import default_index, open_indexes
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable, Collection, Mapping, Sequence
+    from concurrent.futures import Executor
+
+    from packaging.utils import NormalizedName
+
+    from provisioner.index.cache import Cache
+    from provisioner.index.model import IndexFile
+    from provisioner.index.pages.reader import PageReader, ProjectPage
+    from provisioner.index.settings import IndexLocation, IndexSettings
+
+    HasOtherFiles = Callable[[IndexLocation, NormalizedName], bool]
+
+SHOWN_NAMES = 8
+"""How many names a line has room for."""
+
+COMPARED = 16
+"""Files of one name in both indexes that are compared. Nobody who only took a name has a single one with the same hash."""
+
+
+class PageComparison:
+    """Compares project pages of two indexes: a mirror lists the same files with the same hashes."""
+
+    def __init__(self, pages: PageReader, cache: Cache, parsing: threading.Lock) -> None:
+        """`parsing` is held while a page is parsed, which takes memory."""
+        self._pages = pages
+        self._cache = cache
+        self._parsing = parsing
+
+    def has_other_files(self, index: IndexLocation, name: NormalizedName, owner: ProjectPage) -> bool:
+        """Whether an index has files of a name and is no mirror of the page they were taken from.
+
+        The result is cached for as long as neither page changes. Raises `UnavailableError`.
+        """
+        state = self._state(index, name)
+        if not state:
+            return False
+        key = f"same:{state}:{self._state(owner.location, name, owner)}"
+        known = self._cache.load(key, bool)
+        if known is None:
+            page = self._pages.page(index, name)
+            theirs = self._listing(page, name) if page is not None else Listing(files=())
+            known = bool(theirs.files) and not is_mirror(theirs, self._listing(owner, name))
+            self._cache.store(key, known)
+        return known
+
+    def _state(self, index: IndexLocation, name: NormalizedName, page: ProjectPage | None = None) -> str:
+        """Return a hash that changes with the page of a project, "" where there is none; the files of a folder are not read."""
+        if not is_remote(index.url):
+            return _folder_state(index, name)
+        page = page if page is not None else self._pages.page(index, name)
+        return page.cached.sha256 if page is not None and page.cached is not None else ""
+
+    def _listing(self, page: ProjectPage, name: NormalizedName) -> Listing:
+        with self._parsing:
+            return self._pages.listing(page, name)
+
+
+def _folder_state(index: IndexLocation, name: NormalizedName) -> str:
+    """Return a hash of the index.html of a project in a folder, or of its filenames and sizes; "" for nothing.
+
+    Raises `UnavailableError` for a folder that is not there or cannot be read.
+    """
+    directory = local_root(index) / name
+    try:
+        if not directory.is_dir():
+            return ""
+        page = directory / "index.html"
+        if page.is_file():
+            text = page.read_bytes()
+        else:
+            found = sorted(path for path in directory.iterdir() if path.is_file())
+            text = "\0".join(f"{path.name} {path.stat().st_size}" for path in found).encode()
+    except OSError as error:
+        raise UnavailableError(f"index `{index.name}` cannot be read: `{directory}`: {error.strerror}") from None
+    return hashlib.sha256(f"{directory}\0".encode() + text).hexdigest() if text else ""
+
+
+def is_mirror(theirs: Listing, ours: Listing) -> bool:
+    """Whether two pages share files and these have the same hashes, as far as that is known; sizes are not enough."""
+    by_name = {file.filename: file for file in ours.files}
+    common = [(file, by_name[file.filename]) for file in theirs.files if file.filename in by_name][:COMPARED]
+    pairs = [(theirs.finish(one), ours.finish(other)) for one, other in common]
+    hashes = [(one.sha256, other.sha256) for one, other in pairs if one.sha256 and other.sha256]
+    if not hashes and pairs:  # one is a folder of files: a single one is read
+        hashes = [(_sha256(pairs[0][0]), _sha256(pairs[0][1]))]
+    return bool(hashes) and all(one == other != "" for one, other in hashes)
+
+
+def _sha256(file: IndexFile) -> str:
+    """Return the hash that the index of a file gives, or that of a file on this machine; "" for none."""
+    if file.sha256 or not file.path:
+        return file.sha256
+    try:
+        with Path(file.path).open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError:
+        return ""
+
+
+class _Survey(Struct, frozen=True, kw_only=True):
+    """What an index has of names that came from another: `known` are those it has other files of.
+
+    `unknown` are those of which that could not be found out, for `reason`.
+    """
+
+    index: IndexLocation
+    known: frozenset[NormalizedName] = frozenset()
+    unknown: tuple[NormalizedName, ...] = ()
+    reason: str = ""
+
+
+def unpinned(chosen: Mapping[NormalizedName, str], settings: IndexSettings) -> dict[NormalizedName, IndexLocation]:
+    """Return the names that are pinned to no index, with the index their file is from; names from find-links are left out."""
+    by_name = {one.name: one for one in open_indexes(settings)}
+    return {name: by_name[index] for name, index in sorted(chosen.items()) if index in by_name}
+
+
+def confusion_warnings(
+    chosen: Mapping[NormalizedName, IndexLocation],
+    settings: IndexSettings,
+    has_other_files: HasOtherFiles,
+    *,
+    workers: Callable[[], Executor],
+    reported: Collection[str] = (),
+) -> tuple[str, ...]:
+    """Return the warnings about unpinned names and the indexes they came from, one line each; none where there is one index.
+
+    That a name is not from the default index is left out where it was `reported` before; that other indexes know it is not,
+    for these may be new. `has_other_files` may raise `UnavailableError`, which is reported, too.
+    """
+    order = open_indexes(settings)
+    default = default_index(settings)
+    if len(order) < 2 or default is None or not chosen:
+        return ()
+    surveys = [_survey(index, _earlier(index, chosen, order), has_other_files, workers) for index in order[1:]]
+    lines: list[str] = []
+    for index in order:
+        own = [name for name, owner in chosen.items() if owner == index]
+        others = {name: tuple(survey.index for survey in surveys if name in survey.known) for name in own}
+        lines += [
+            _known_to_several(index, group, [name for name in own if others[name] == group])
+            for group in dict.fromkeys(others.values())
+            if group
+        ]
+        alone = [name for name in own if not others[name] and name not in reported]
+        if alone and index != default:
+            default_name = f"{shown_index(default)}, which is the default"
+            lines.append(f"from index {shown_index(index)} and not from {default_name}: {shown_names(alone)}")
+    return (*lines, *(_not_known(survey) for survey in surveys if survey.unknown))
+
+
+def shown_index(index: IndexLocation) -> str:
+    """Return an index by its name and its address, for messages."""
+    return f"`{index.name}` ({public_url(index.url)})"
+
+
+def shown_names(found: Sequence[str]) -> str:
+    """Return names one after another; of many the first ones and how many more there are."""
+    rest = len(found) - SHOWN_NAMES
+    return ", ".join(found) if rest <= 1 else f"{', '.join(found[:SHOWN_NAMES])} and {rest} more"
+
+
+def _earlier(
+    index: IndexLocation, chosen: Mapping[NormalizedName, IndexLocation], order: Sequence[IndexLocation]
+) -> list[NormalizedName]:
+    """Return the names from indexes before this one, which was not requested for them; those before it lack the others."""
+    before = order[: order.index(index)]
+    return [name for name, owner in chosen.items() if owner in before]
+
+
+def _survey(
+    index: IndexLocation, names: Sequence[NormalizedName], has_other_files: HasOtherFiles, workers: Callable[[], Executor]
+) -> _Survey:
+    if not names:
+        return _Survey(index=index)
+
+    def look_up(name: NormalizedName) -> bool | UnavailableError:
+        try:
+            return has_other_files(index, name)
+        except UnavailableError as error:
+            return error
+
+    found = [look_up(names[0])]
+    if isinstance(found[0], UnavailableError) and not isinstance(found[0], NotCachedError):
+        # An index out of reach is not waited for once for each name.
+        return _Survey(index=index, unknown=tuple(names), reason=found[0].message)
+    if len(names) > 1:
+        found += workers().map(look_up, names[1:])
+    errors = {name: one for name, one in zip(names, found, strict=True) if isinstance(one, UnavailableError)}
+    first = next(iter(errors.values()), None)
+    reason = "offline, and not in the cache" if isinstance(first, NotCachedError) else first.message if first else ""
+    return _Survey(
+        index=index,
+        known=frozenset(name for name, one in zip(names, found, strict=True) if one is True),
+        unknown=tuple(errors),
+        reason=reason,
+    )
+
+
+def _known_to_several(index: IndexLocation, others: Sequence[IndexLocation], found: Sequence[str]) -> str:
+    where = " and ".join(map(shown_index, others))
+    entry = f"`packages: [{', '.join(found)}]`" if len(found) <= SHOWN_NAMES else "`packages:`"
+    have = "has" if len(others) == 1 else "have"
+    these, whose = ("this name", "whose it is") if len(found) == 1 else ("these names", "whose they are")
+    return (
+        f"{shown_names(found)}: taken from index {shown_index(index)}, and {where} {have} other files under {these}, too; "
+        f"say {whose} under `indexes:`, by {entry}"
+    )
+
+
+def _not_known(survey: _Survey) -> str:
+    which = f"other files under {shown_names(survey.unknown)}"
+    return f"whether index {shown_index(survey.index)} has {which} is not known: {survey.reason}"

@@ -1,0 +1,288 @@
+"""Core metadata of one file: from the cache, from its metadata file, from a part of a remote wheel, or from the file itself."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit, urlunsplit
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from provisioner.errors import ProvisionError, RefusedError, UnavailableError
+from provisioner.index.address import origin
+from provisioner.index.cache import NotCachedError
+from provisioner.index.metadata.build import MetadataBuilder
+from provisioner.index.metadata.core_metadata import (
+    LARGEST,
+    CoreMetadata,
+    UnusableMetadataError,
+    parse_metadata,
+    require_same_release,
+    sdist_metadata,
+    unusable,
+    wheel_metadata,
+)
+from provisioner.index.model import DIRECT_PATH, DIRECT_URL
+from provisioner.index.once import OnceMap
+
+if TYPE_CHECKING:
+    from provisioner.index.cache import Cache
+    from provisioner.index.http.transport import Transport
+    from provisioner.index.model import IndexFile
+    from provisioner.index.settings import IndexSettings
+
+
+LARGEST_SOURCE = 512 * 1024 * 1024
+"""Bytes of a source distribution, which is read as a whole."""
+
+LARGE = 64 * 1024 * 1024
+"""Bytes. A mirror may have to fetch a wheel whole before it can send a part of it, so of these a part is requested last."""
+
+MISSES = 3
+"""Metadata files that a host turned out not to have before a part of the wheel is requested first."""
+
+
+class HashMismatchError(RefusedError):
+    """A file is not the one its index announced."""
+
+    code = "hash-mismatch"
+
+
+class DirectContent(Struct, frozen=True, kw_only=True):
+    """What is known of the content of a file that a requirement names by URL or path.
+
+    `key` is what the cache calls this content of the URL; `is_certain` whether it names one content, and not just the URL.
+    `expected` are the hashes that requirements state.
+    """
+
+    key: str
+    is_certain: bool
+    expected: frozenset[str] = frozenset()
+
+
+class MetadataReader:
+    """Reads core metadata through one cache and one transport; threads may share it."""
+
+    def __init__(self, settings: IndexSettings, cache: Cache, transport: Transport) -> None:
+        self._settings = settings
+        self._cache = cache
+        self._transport = transport
+        self._builder = MetadataBuilder(settings, cache, login_for=transport.login_for)
+        self._metadata: OnceMap[CoreMetadata] = OnceMap()
+        self._direct: dict[str, DirectContent] = {}
+        self._absent: Counter[tuple[str, str]] = Counter()
+        self._present: Counter[tuple[str, str]] = Counter()
+        """How often a host that announces no metadata file had none, and one."""
+
+    def metadata(self, file: IndexFile) -> CoreMetadata:
+        """Return the metadata of a file, which is read once, and kept in the cache where a hash or URL identifies the file.
+
+        Raises `UnavailableError`, `HashMismatchError`, or `UnusableMetadataError` for a file without readable metadata.
+        """
+        return self._metadata.get(file.path or file.url, lambda: self._cached(file))
+
+    def _cached(self, file: IndexFile) -> CoreMetadata:
+        identity = file.sha256 or file.url
+        kept = self._cache.load(f"metadata:{identity}", CoreMetadata) if identity else None
+        if kept is not None:
+            return kept
+        found = self.read(file)
+        if identity and not found.is_built:
+            self._cache.store(f"metadata:{identity}", found)
+        return found
+
+    def read(self, file: IndexFile) -> CoreMetadata:
+        """Read the metadata of a file from the file, or from the metadata file beside it, whatever is known already.
+
+        Raises as `metadata` does.
+        """
+        found = self._local(file) if file.path else self._remote(file)
+        require_same_release(file.filename, found, is_direct=file.index in {DIRECT_PATH, DIRECT_URL})
+        return found
+
+    def is_built(self, file: IndexFile) -> bool:
+        """Whether the metadata of a file was found by building it, on this machine."""
+        known = self._metadata.known(file.path or file.url)
+        return known is not None and known.is_built
+
+    def adopt(self, file: IndexFile, metadata: CoreMetadata, content: DirectContent) -> None:
+        """Take over what was read of a file that a requirement names by URL or path."""
+        identity = file.path or file.url
+        self._metadata.get(identity, lambda: metadata)
+        known = self._direct.get(identity)
+        expected = content.expected | known.expected if known is not None else content.expected
+        self._direct[identity] = replace(content, expected=expected)
+
+    def hash_and_size(self, file: IndexFile) -> tuple[str, int | None]:
+        """Return the sha256 of a file and its size in bytes, read from the file itself when its index gives no hash.
+
+        A remote file is then downloaded, once: the result is kept in the cache.
+        """
+        if file.sha256:
+            return file.sha256, file.size
+        if file.path:
+            return self._local_hash(Path(file.path))
+        direct = self._direct.get(file.url, DirectContent(key=file.url, is_certain=True))
+        key = f"hash:{direct.key}"
+        is_valid = direct.is_certain or self._settings.offline
+        found = self._cache.load(key, tuple[str, int]) if is_valid else None
+        if found is None:
+            found = self._streamed_hash(file)
+            self._cache.store(key, found)
+        for expected in sorted(direct.expected):
+            verify_stated(f"`{file.url}`", stated=expected, found=found[0])
+        return found
+
+    def _streamed_hash(self, file: IndexFile) -> tuple[str, int]:
+        """Read a remote file as a whole, without keeping it, for its sha256 and size."""
+        self._refuse_offline(file, "hash")
+        digest, size = hashlib.sha256(), 0
+        for chunk in self._transport.chunks(file.url, source=_source(file)):
+            digest.update(chunk)
+            size += len(chunk)
+        return digest.hexdigest(), size
+
+    def _local_hash(self, path: Path) -> tuple[str, int]:
+        try:
+            status = path.stat()
+            # Its mtime is what its maker says it is (`cp -p`, `rsync -t`); nobody sets its number and its ctime.
+            times = f"{status.st_mtime_ns}:{status.st_ctime_ns}"
+            key = f"hash:{path.absolute()}:{status.st_dev}:{status.st_ino}:{status.st_size}:{times}"
+            digest = self._cache.load(key, str)
+            if digest is None:
+                with path.open("rb") as stream:
+                    digest = hashlib.file_digest(stream, "sha256").hexdigest()
+                self._cache.store(key, digest)
+        except OSError as error:
+            raise UnavailableError(f"`{path}` cannot be read: {error.strerror}") from None
+        return digest, status.st_size
+
+    def _local(self, file: IndexFile) -> CoreMetadata:
+        try:
+            if not file.filename.endswith(".whl"):
+                return self._of_source(file, Path(file.path).read_bytes())
+            with Path(file.path).open("rb") as stream:
+                return wheel_metadata(stream, file.filename)
+        except OSError as error:
+            raise UnavailableError(f"`{file.path}` cannot be read: {error.strerror}") from None
+
+    def _remote(self, file: IndexFile) -> CoreMetadata:
+        if file.filename.endswith(".whl"):
+            self._refuse_offline(file, "metadata")
+            return self._of_wheel(file)
+        built = self._builder.kept(file)
+        if built is not None:
+            return built
+        self._refuse_offline(file, "metadata")
+        content = self._whole(file)
+        _verify(file.filename, wanted=file.sha256, content=content)
+        return self._of_source(file, content)
+
+    def _of_wheel(self, file: IndexFile) -> CoreMetadata:
+        """Read the METADATA of a remote wheel, in the way that will likely take one request.
+
+        Many mirrors have metadata files without saying so, hence one is requested whatever the page says. Where that is mostly
+        in vain, a part of the wheel is requested first, and the file beside it should the wheel not do.
+        """
+        host = origin(file.url)
+        is_small = file.size is not None and file.size <= LARGE
+        if not file.has_metadata and is_small and self._absent[host] >= max(MISSES, self._present[host]):
+            with suppress(ProvisionError):
+                return self._from_wheel(file)
+        beside = self._metadata_file(file)
+        if not file.has_metadata:
+            (self._absent if beside is None else self._present)[host] += 1
+        return self._from_wheel(file) if beside is None else parse_metadata(beside)
+
+    def _metadata_file(self, file: IndexFile) -> bytes | None:
+        """Return PEP 658's file beside the wheel; None where there is none."""
+        parts = urlsplit(file.url)
+        url = urlunsplit(parts._replace(path=f"{parts.path}.metadata"))
+        answer = self._transport.request(url, source=_source(file))
+        # Single-page sites answer every address with 200 and a page of their own.
+        if answer.status != 200 or b"metadata-version:" not in answer.body[:4096].lower():
+            return None
+        name = f"{file.filename}.metadata"
+        if len(answer.body) > LARGEST:
+            raise unusable(name, f"has {len(answer.body)} bytes, and no metadata has")
+        _verify(name, wanted=file.metadata_sha256, content=answer.body)
+        return answer.body
+
+    def _from_wheel(self, file: IndexFile) -> CoreMetadata:
+        from provisioner.index.metadata.ranged import RangedFile
+
+        with RangedFile(self._transport, file.url, source=_source(file), size=file.size) as stream:
+            return wheel_metadata(stream, file.filename)
+
+    def _whole(self, file: IndexFile) -> bytes:
+        """Download a source distribution, which cannot be read in parts."""
+        content = bytearray()
+        for chunk in self._transport.chunks(file.url, source=_source(file)):
+            content += chunk
+            if len(content) > LARGEST_SOURCE:
+                raise unusable(file.filename, f"has more than {LARGEST_SOURCE >> 20} MiB, and is not read")
+        return bytes(content)
+
+    def _of_source(self, file: IndexFile, content: bytes) -> CoreMetadata:
+        """Read the metadata of a source distribution, or build it where policy allows that."""
+        try:
+            return sdist_metadata(content, file.filename)
+        except UnusableMetadataError as error:
+            if not (self._settings.allow_build and error.is_build_needed):
+                raise
+            return self._builder.metadata(file, content)
+
+    def _refuse_offline(self, file: IndexFile, what: str) -> None:
+        if self._settings.offline:
+            place = file.url if file.index == DIRECT_URL else f"index {file.index}"
+            raise NotCachedError(f"the {what} of `{file.filename}` ({place})")
+
+
+def with_python(file: IndexFile) -> IndexFile:
+    """Return the file with its Requires-Python: as its page states it, else, for a wheel on disk, as its metadata does.
+
+    A wheel that cannot be read stays as it is: whoever chooses it gets the error.
+    """
+    if file.requires_python is not None or not file.path or not file.filename.endswith(".whl"):
+        return file
+    return replace(file, requires_python=_local_python(file.path, file.filename))
+
+
+@lru_cache(maxsize=4096)
+def _local_python(path: str, filename: str) -> str | None:
+    try:
+        with Path(path).open("rb") as stream:
+            return wheel_metadata(stream, filename).requires_python or None
+    except (OSError, UnusableMetadataError):
+        return None
+
+
+def verify_stated(where: str, *, stated: str, found: str) -> None:
+    """Raise `HashMismatchError` unless a file is the one whose hash a requirement states."""
+    if stated != found:
+        raise HashMismatchError(
+            f"{where} is not the file that the requirement states",
+            causes=(f"wanted sha256 {stated}", f"found sha256 {found}"),
+            hints=("do not use it before you know why; then correct the `#sha256=` of the requirement",),
+        )
+
+
+def _verify(filename: str, *, wanted: str, content: bytes) -> None:
+    """Raise `HashMismatchError` unless a file has the hash that its index announced."""
+    found = hashlib.sha256(content).hexdigest()
+    if wanted and found != wanted:
+        raise HashMismatchError(
+            f"`{filename}` is not the file its index announced",
+            causes=(f"wanted sha256 {wanted}", f"found sha256 {found}"),
+            hints=("do not use it; tell the operator of the index, and remove what proxies may have cached",),
+        )
+
+
+def _source(file: IndexFile) -> str:
+    """Return what an address belongs to, as errors name it."""
+    return f"`{file.url}`" if file.index == DIRECT_URL else f"index `{file.index}`"

@@ -1,0 +1,260 @@
+"""A project page of the Simple API, HTML or JSON -> its files; entries that cannot be used are skipped; pure.
+
+Sources: PEP 503 (HTML), 592 (yanked), 658 and 714 (metadata files), 691 (JSON), 700 (sizes and times), 740 (provenance).
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.parse import unquote, urljoin, urlsplit
+
+import msgspec
+
+from provisioner.errors import UnavailableError
+from provisioner.index.address import local_path, public_url
+from provisioner.index.model import IndexFile
+from provisioner.index.pages.selection import Listing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from provisioner.index.pages.selection import ListedFile
+
+# Attribute values may hold an unescaped `>`, so a tag ends at the first `>` outside quotes. It reaches over no `<` there,
+# and a comment without an end goes to the page's: a page of a million openings would be gone through a million times.
+_ANCHOR = re.compile(r"<a\s((?:[^<>\"']++|\"[^\"]*\"|'[^']*')*+)>", re.IGNORECASE)
+_BASE = re.compile(r"<base\s[^<>]*?href\s*=\s*[\"']?([^\"'\s>]+)", re.IGNORECASE)
+_ATTRIBUTE = re.compile(r"([a-zA-Z][a-zA-Z0-9-]*)(?:\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+)))?")
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+
+_SHA256 = re.compile(r"[0-9a-fA-F]{64}")
+_NO_TEXT = frozenset({"audio", "font", "image", "video"})
+_STARTS = ("https://", "http://", "/")
+_SPECIAL = ("@", "?", "#", "[", "\\", "///", "/ ")
+"""Signs of a link that may hold a login, a query or a fragment, or that leads to no file: a blank stands for its end."""
+_CONTROL_ESCAPE = re.compile("%(?:[01][0-9a-f]|7f)", re.IGNORECASE)
+
+
+def parse_project_page(body: bytes, *, content_type: str, url: str, index: str) -> Listing:
+    """Return what a page lists; `url` is where the page was read, for relative links.
+
+    Raises `UnavailableError` for JSON that is no project page, for content that is neither JSON nor text, and for an API
+    version this program does not know.
+    """
+    kind = content_type.lower()
+    if kind.partition("/")[0].strip() in _NO_TEXT or kind.startswith("application/pdf"):
+        raise _not_a_page(index, url)
+    if "json" in kind:
+        return _json_listing(body, url=url, index=index)
+    return Listing(files=tuple(_html_files(body.decode("utf-8", errors="replace"), url=url, index=index)))
+
+
+def _not_a_page(index: str, url: str) -> UnavailableError:
+    return UnavailableError(f"index `{index}` answers with something that is not a project page: {public_url(url)}")
+
+
+class _Digests(msgspec.Struct, gc=False):
+    """Hashes by algorithm, of which only sha256 is read."""
+
+    sha256: str = ""
+
+
+class _JsonFile(msgspec.Struct, gc=False, rename="kebab"):
+    """One entry of a JSON page."""
+
+    url: str
+    filename: str = ""
+    hashes: _Digests | None = None
+    size: int | None = None
+    requires_python: str | None = None
+    upload_time: str | None = None
+    is_yanked: bool | str | None = msgspec.field(name="yanked", default=None)
+    core_metadata: bool | _Digests | None = None
+    dist_info_metadata: bool | _Digests | None = None
+    provenance: str | None = None
+
+    index: ClassVar[str] = ""
+
+    @property
+    def yanked(self) -> str | None:
+        """Why it was yanked, as `IndexFile.yanked` has it."""
+        return _in_one_line(self.is_yanked) if isinstance(self.is_yanked, str) else "" if self.is_yanked else None
+
+    @property
+    def metadata(self) -> bool | _Digests | None:
+        """The announcement of its metadata file; PEP 714 prefers the newer of two names."""
+        return self.dist_info_metadata if self.core_metadata is None else self.core_metadata
+
+
+class _Meta(msgspec.Struct, rename="kebab"):
+    api_version: Any
+
+
+class _JsonPage(msgspec.Struct):
+    meta: _Meta
+    files: list[_JsonFile]
+
+
+class _AnyJsonPage(msgspec.Struct):
+    meta: _Meta
+    files: list[Any]
+
+
+def _json_listing(body: bytes, *, url: str, index: str) -> Listing:
+    try:
+        page: _JsonPage | _AnyJsonPage = msgspec.json.decode(body, type=_JsonPage)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        try:
+            page = msgspec.json.decode(body, type=_AnyJsonPage)
+        except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+            raise _not_a_page(index, url) from None
+    version = str(page.meta.api_version)
+    if version.partition(".")[0] != "1":
+        raise UnavailableError(
+            f"index `{index}` speaks version {version} of the Simple API; only version 1 is known",
+            causes=(public_url(url),),
+        )
+    links = _Links(url)
+    files = page.files if isinstance(page, _JsonPage) else [file for entry in page.files if (file := _repaired(entry))]
+    is_plain = _are_plain(files)
+    if not is_plain:
+        files = [file for file in files if links.url(file.url)]
+        for file in files:
+            file.filename = file.filename or _filename(links.url(file.url))
+    resolve = links.plain_url if is_plain else links.url
+
+    def finish(file: ListedFile) -> IndexFile:
+        assert isinstance(file, _JsonFile), "a JSON page lists entries"
+        metadata = file.metadata
+        return IndexFile(
+            filename=file.filename,
+            url=resolve(file.url),
+            index=index,
+            sha256=_sha256(file.hashes.sha256) if file.hashes is not None else "",
+            size=file.size if file.size is not None and 0 <= file.size < 2**63 else None,
+            requires_python=file.requires_python or None,
+            upload_time=file.upload_time or None,
+            yanked=file.yanked,
+            has_metadata=metadata is not None and metadata is not False,
+            metadata_sha256=_sha256(metadata.sha256) if isinstance(metadata, _Digests) else "",
+            provenance=links.provenance(file.provenance or ""),
+        )
+
+    return Listing(files=files, finish=finish)
+
+
+def _repaired(entry: object) -> _JsonFile | None:
+    """Return an entry without the values that are of another type than the specification has them; None without a URL."""
+    right = {}
+    for name, value in entry.items() if isinstance(entry, dict) else ():
+        with suppress(msgspec.ValidationError):
+            msgspec.convert({"url": "", name: value}, _JsonFile)
+            right[name] = value
+    return msgspec.convert(right, _JsonFile) if "url" in right else None
+
+
+def _are_plain(files: Sequence[_JsonFile]) -> bool:
+    """Whether every link can be followed as it is and leads to a file, which is true of nearly every page.
+
+    Signs of one that cannot are looked for in all links at once: a page has thousands.
+    """
+    links = " ".join([file.url for file in files]) + " "
+    return (
+        links.isascii()
+        and links.isprintable()
+        and links.count(" ") == max(1, len(files))
+        and not any(sign in links for sign in _SPECIAL)
+        and not _CONTROL_ESCAPE.search(links)
+        and all(file.url.startswith(_STARTS) and file.url.find("/", 8) > 0 and file.filename for file in files)
+    )
+
+
+def _html_files(text: str, *, url: str, index: str) -> Iterator[IndexFile]:
+    if "<!--" in text:
+        text = _COMMENT.sub("", text)
+    base = _BASE.search(text)
+    links = _Links(url, html.unescape(base[1]) if base else "")
+    for anchor in _ANCHOR.finditer(text):
+        attributes = {match[1].lower(): match[2] or match[3] or match[4] or "" for match in _ATTRIBUTE.finditer(anchor[1])}
+        if "&" in anchor[1]:
+            attributes = {key: html.unescape(value) for key, value in attributes.items()}
+        link, _, fragment = attributes.get("href", "").partition("#")
+        if file_url := links.url(link):
+            yield _html_file(file_url, fragment, attributes, index=index, links=links)
+
+
+def _html_file(url: str, fragment: str, attributes: Mapping[str, str], *, index: str, links: _Links) -> IndexFile:
+    algorithm, _, digest = fragment.partition("&")[0].partition("=")
+    metadata = attributes.get("data-core-metadata", attributes.get("data-dist-info-metadata"))
+    yanked = attributes.get("data-yanked")
+    path = local_path(url)
+    return IndexFile(
+        filename=_filename(url),
+        url=url if path is None else "",
+        index=index,
+        sha256=_sha256(digest) if algorithm == "sha256" else "",
+        requires_python=attributes.get("data-requires-python") or None,
+        upload_time=attributes.get("data-upload-time") or None,
+        yanked=_in_one_line(yanked) if yanked is not None else None,
+        has_metadata=metadata is not None and metadata != "false",
+        metadata_sha256=_sha256((metadata or "").partition("sha256=")[2]),
+        path="" if path is None else str(path),
+        provenance=links.provenance(attributes.get("data-provenance", "")),
+    )
+
+
+class _Links:
+    """Resolves the links of one page, which are relative to `base` where the page states one."""
+
+    def __init__(self, page: str, base: str = "") -> None:
+        self._is_local = page.startswith("file:")
+        self._start = urljoin(page, base) if base else page
+        self._site = urljoin(self._start, "/").removesuffix("/")
+
+    def url(self, link: str) -> str:
+        """Return the URL of a file; "" for a link that cannot be followed, must not be, or leads to no file.
+
+        Only a local page may point at local files: an index elsewhere has no business with this machine's disk.
+        """
+        link = link.strip().replace(" ", "%20")
+        try:
+            url = urljoin(self._start, link) if link.isprintable() else ""
+            parts, filename = urlsplit(url), _filename(url)
+        except ValueError:
+            return ""
+        if not filename or not filename.isprintable():
+            return ""
+        if parts.scheme in {"http", "https"}:
+            return public_url(url) if parts.hostname else ""
+        return url if parts.scheme == "file" and self._is_local else ""
+
+    def plain_url(self, link: str) -> str:
+        """Return the URL of a file on a page whose links `_are_plain`."""
+        if link.startswith(("https://", "http://")):
+            return link
+        return urljoin(self._start, link) if "/." in link or "//" in link else f"{self._site}{link}"
+
+    def provenance(self, link: str) -> str:
+        """Return the URL of a file's attestations without credentials; "" for none, or for what is no web address."""
+        try:
+            url = urljoin(self._start, link) if link else ""
+            return public_url(url) if urlsplit(url).scheme in {"http", "https"} else ""
+        except ValueError:
+            return ""
+
+
+def _filename(url: str) -> str:
+    return unquote(urlsplit(url).path.rpartition("/")[2])
+
+
+def _in_one_line(text: str) -> str:
+    """Return an index's own words as one line, so that they cannot pass for lines of this program."""
+    return " ".join(text.split())
+
+
+def _sha256(text: str) -> str:
+    """Return a sha256 in lower case; "" for what is none."""
+    return text.lower() if _SHA256.fullmatch(text) else ""

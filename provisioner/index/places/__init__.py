@@ -1,1 +1,0 @@
-"""Where files are besides the one index that answers for a name: folders, addresses, other indexes."""

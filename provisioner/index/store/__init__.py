@@ -1,1 +1,0 @@
-"""What was read from indexes before, on disk: shared by concurrent runs, damaged without harm, kept from growing."""

@@ -1,0 +1,111 @@
+"""The public Python API: the example of docs/python.md, and what its functions raise and leave alone."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import provisioner
+from provisioner import NoStackError, ProvisionError, check, compare_locks, explain, read_lock, render_lock, solve, solve_system
+from provisioner.workflow.inputs import read_inputs
+from tests.project import LOCK
+
+if TYPE_CHECKING:
+    from tests.project import Project
+
+EXAMPLE = Path(__file__).parents[2] / "docs" / "python.md"
+
+
+def test_the_example_of_the_documents_runs(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    project.index.add_wheel("alpha", "1.0")
+    (code,) = re.findall(r"```python\n(.*?)```", EXAMPLE.read_text(encoding="utf-8"), re.DOTALL)
+    exec(compile(code, "docs/python.md", "exec"), {})
+    assert capsys.readouterr().out.splitlines() == [
+        "linux/amd64 yes 3.12",
+        "{'alpha': '1.0'}",
+        "[]",
+        f"['{LOCK}', 'Dockerfile']",
+        "yes []",
+        "alpha 1.0 None",
+    ]
+
+
+def test_solving_writes_nothing_and_prints_nothing(project: Project, capfd: pytest.CaptureFixture[str]) -> None:
+    project.index.add_wheel("alpha", "1.0")
+    before = sorted(project.folder.iterdir())
+    solution = solve(project.folder / "provision.yaml")
+    assert sorted(project.folder.iterdir()) == before
+    assert (solution.verdict, solution.names) == ("yes", (LOCK, "Dockerfile"))
+    assert capfd.readouterr() == ("", "")
+
+
+def test_what_the_functions_write_is_what_the_command_writes(project: Project) -> None:
+    project.index.add_wheel("alpha", "1.0")
+    assert project.run("solve").code == 0
+    by_command = {path.name: path.read_bytes() for path in project.folder.iterdir()}
+    (project.folder / LOCK).unlink()
+    (project.folder / "Dockerfile").unlink()
+    solve().write()
+    assert {path.name: path.read_bytes() for path in project.folder.iterdir()} == by_command
+    assert render_lock(LOCK) == by_command["Dockerfile"].decode()
+    assert read_lock(LOCK).name == "trainer"
+
+
+def test_packages_move_only_where_that_is_asked_for(project: Project) -> None:
+    project.index.add_wheel("alpha", "1.0")
+    solve().write()
+    project.index.add_wheel("alpha", "2.0")
+    assert [package.version for package in solve().stacks[0].packages] == ["1.0"]
+    upgraded = [solve(upgrade=wanted).stacks[0].packages[0].version for wanted in (True, ["alpha"])]
+    assert upgraded == ["2.0", "2.0"]
+
+
+def test_two_locks_are_compared(project: Project) -> None:
+    project.index.add_wheel("alpha", "1.0")
+    solve().write()
+    old = Path(LOCK).rename("old.toml")
+    project.index.add_wheel("alpha", "2.0")
+    solve(upgrade=True).write()
+    (change,) = (one for one in compare_locks(old, LOCK).changes if one.subject == "alpha")
+    assert (change.old, change.new) == ("1.0", "2.0")
+
+
+def test_a_conflict_is_raised_with_fixes_that_are_values(project: Project) -> None:
+    project.write("name: trainer\naccelerator: cpu\nrequires: {python: '==3.12'}\npackages: [alpha>=2]\n"
+                  "indexes:\n  - {name: local, url: 'INDEX/simple'}\nimage: {base: 'IMAGE'}\n")  # fmt: skip
+    project.index.add_wheel("alpha", "1.0")
+    with pytest.raises(NoStackError) as raised:
+        solve()
+    asked = read_inputs(project.folder / "provision.yaml").request("linux/amd64")
+    changed = [edit.apply(asked) for fix in raised.value.conflict.fixes for edit in fix.edits]
+    assert [one.spec.packages for one in changed] == [("alpha==1.0",)]
+
+
+def test_the_system_stack_alone_asks_no_index(project: Project) -> None:
+    (stack,) = solve_system()
+    assert stack.components["python"] == "3.12"
+    assert not project.index.requests
+
+
+def test_mistakes_are_errors_of_ours(project: Project) -> None:
+    project.write("name: trainer\nrequires: {pythn: '3.12'}\n")
+    for ask in (solve, solve_system, lambda: explain("provision.yaml", "python")):
+        with pytest.raises(ProvisionError) as raised:
+            ask()
+        assert raised.value.code == "invalid-document"
+    with pytest.raises(ProvisionError, match=r"no pylock\.\*\.toml"):
+        check()
+
+
+def test_every_name_is_there_and_loaded_only_when_it_is_used() -> None:
+    assert all(getattr(provisioner, name) is not None for name in provisioner.__all__)
+    with pytest.raises(AttributeError, match="has no attribute 'solv'"):
+        provisioner.solv  # noqa: B018
+    code = "import sys, provisioner; print([name for name in sys.modules if name.startswith('provisioner.')])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
