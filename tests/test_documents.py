@@ -176,3 +176,20 @@ def test_the_page_of_the_matrix_tells_how_many_published_facts_are_tested() -> N
         f"{counts['accepted']} published combinations are accepted and {counts['refused']} documented incompatibilities refused"
     )
     assert told in MATRIX
+
+
+DECISIONS = sorted(path.name for path in (ROOT / "docs/decisions").glob("[0-9]*.md"))
+
+
+def test_the_decisions_are_numbered_and_listed() -> None:
+    listed = re.findall(r"^- \[(\d{3}\. .+)\]\(([\w-]+\.md)\)$", text_of("docs/decisions/README.md"), re.MULTILINE)
+    assert [name for _, name in listed] == DECISIONS
+    assert [text_of(f"docs/decisions/{name}").partition("\n")[0] for name in DECISIONS] == [f"# {title}" for title, _ in listed]
+    assert len({name[:3] for name in DECISIONS}) == len(DECISIONS)
+
+
+@pytest.mark.parametrize("name", DECISIONS)
+def test_a_decision_has_a_date_a_context_and_consequences(name: str) -> None:
+    page = text_of(f"docs/decisions/{name}")
+    assert re.search(r"^# \d{3}\. .+\n\n\d{4}-\d\d-\d\d\n\n## Context\n\n", page)
+    assert re.findall(r"^## (.*)$", page, re.MULTILINE) == ["Context", "Decision", "Consequences"]
