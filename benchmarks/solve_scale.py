@@ -34,8 +34,8 @@ sys.path.insert(0, str(ROOT))
 from provisioner.host.model import Host  # noqa: E402 - the tests below are no package that is installed
 from provisioner.matrix.cache import cached_matrix  # noqa: E402
 from provisioner.request import Request, TargetHost  # noqa: E402
-from provisioner.solve.joint import NoStackError, solve_system  # noqa: E402
-from provisioner.solve.problem import join  # noqa: E402
+from provisioner.resolver.joint import NoStackError, solve_system  # noqa: E402
+from provisioner.resolver.problem import join  # noqa: E402
 from provisioner.spec.model import Spec  # noqa: E402
 from provisioner.versions import Version  # noqa: E402
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from provisioner.grounds.conflict import Conflict
     from provisioner.matrix.model import Component, Matrix, Release
-    from provisioner.solve.stack import Stack
+    from provisioner.resolver.stack import Stack
 
 AXES: dict[str, tuple[int, ...]] = {
     "releases": (1, 10, 100),
@@ -127,7 +127,6 @@ def _in_fresh_process(options: argparse.Namespace, axis: str, size: int, questio
 def _measure(axis: str, size: int, question: str, *, rounds: int) -> dict[str, Any]:
     """Seconds of processor time of the first answer and of later ones, their wall time, and memory before and after."""
     matrix, request = _problem(axis, size, question)
-    _touch(matrix)
     before = _peak()
     spent: list[tuple[float, float]] = []
     found: list[Stack | Conflict] = []
@@ -171,13 +170,6 @@ def _peak() -> float:
     return peak / (1024 * 1024 if sys.platform == "darwin" else 1024)
 
 
-def _touch(matrix: Matrix) -> None:
-    """Have every row decoded, so that the clock does not count reading."""
-    for component in matrix.components.values():
-        len(component.releases)
-    len(matrix.rules), len(matrix.gpus), len(matrix.branches), len(matrix.images)
-
-
 def _problem(axis: str, size: int, question: str) -> tuple[Matrix, Request]:
     matrix = cached_matrix(None)
     if axis == "releases":
@@ -196,7 +188,7 @@ def _problem(axis: str, size: int, question: str) -> tuple[Matrix, Request]:
 
 def _older(component: Component, factor: int) -> Component:
     """A component with more releases, all older than those it has; names and compute capabilities have no age."""
-    if component.is_named or component.name == "gpu":
+    if component.named or component.name == "gpu":
         return component
     copies = [_renumbered(release, number) for number in range(1, factor) for release in component.releases]
     return replace(component, releases=(*component.releases, *copies))
@@ -225,9 +217,10 @@ def _hosts(count: int, kinds: int, *, is_old: bool) -> Iterator[TargetHost]:
 
 def _scenarios(rounds: int) -> list[tuple[str, str, float]]:
     """Every scenario: its name, what came of it, and the processor seconds of the fastest answer but the first."""
-    from tests.scenarios.test_scenarios import HERE, SCENARIOS, outcome, read, shipped
+    from tests.scenarios.test_scenarios import HERE, SCENARIOS, outcome, read
+    from tests.shipped import shipped
 
-    _touch(shipped())
+    shipped()
     found = []
     for path in SCENARIOS:
         scenario = read(path)

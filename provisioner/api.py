@@ -14,8 +14,8 @@ from provisioner.lock.compare import compare_texts
 from provisioner.lock.file import KIND, parse_lock
 from provisioner.lock.model import Lock
 from provisioner.render import render
-from provisioner.solve.joint import NoStackError
-from provisioner.solve.stack import Stack
+from provisioner.resolver.joint import NoStackError
+from provisioner.resolver.stack import Stack
 from provisioner.workflow.checking import Question, Report, check_lock, locks_in
 from provisioner.workflow.earlier import Upgrades, read_upgrades
 from provisioner.workflow.explaining import explain_component, explain_joint_component, platform_of
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from provisioner.lock.comparison import Comparison
-    from provisioner.solve.why import Why
+    from provisioner.resolver.why import Why
 
 __all__ = [
     "Lock",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from contextlib import suppress
 from pathlib import Path
 from stat import S_IMODE
@@ -12,21 +11,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec import Struct, ValidationError
 
 from provisioner.errors import InvalidDocumentError, Mistake, ProvisionError
-from provisioner.names import nearest
 from provisioner.places import Place
-from provisioner.strict_model import halves, known_keys, plainly, read, twin
+from provisioner.strict_model import Keys, half_characters, mistakes, read
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pydantic import BaseModel
-    from pydantic_core import ErrorDetails
     from ruamel.yaml.nodes import MappingNode, Node, SequenceNode
 
-    Model = TypeVar("Model", bound=BaseModel | Struct)
-    Told = TypeVar("Told", bound=BaseModel)
+    Model = TypeVar("Model", bound=Struct)
 
-KeyPath = tuple[str | int, ...]
+KeyPath = Keys
 
 _TAG = "tag:yaml.org,2002:"
 _TAGS = frozenset({"bool", "float", "int", "map", "null", "seq", "str", "timestamp"})
@@ -271,90 +266,16 @@ def parse_model(document: Document, model: type[Model], *, kind: str, besides: t
     """
     if not isinstance(document.data, dict):
         raise InvalidDocumentError(kind, (Mistake(document.file, 1, 1, "", "the file must hold a mapping of keys to values"),))
-    valid, found = _validated(document, model)
+    valid, wrong = None, half_characters(document.data)
+    if not wrong:
+        try:
+            valid = read(document.data, model)
+        except ValidationError:
+            wrong = mistakes(document.data, model, document.texts)
+            assert wrong, "what msgspec refuses has a mistake"
+    found = [document.mistake(one.path, one.text) for one in wrong]
     places = {(one.file, one.line, one.column) for one in found}
-    mistakes = (*found, *(one for one in besides if (one.file, one.line, one.column) not in places))
-    if valid is None or mistakes:
-        raise InvalidDocumentError(kind, mistakes)
+    found += [one for one in besides if (one.file, one.line, one.column) not in places]
+    if valid is None or found:
+        raise InvalidDocumentError(kind, tuple(found))
     return valid
-
-
-_HALVED = "holds half of a character, which nothing can be written with; write the whole one"
-
-
-def _validated(document: Document, model: type[Model]) -> tuple[Model | None, tuple[Mistake, ...]]:
-    """The document as a model, or everything that is wrong with it."""
-    halved = tuple(document.mistake(path, _HALVED) for path in halves(document.data))
-    if halved:  # neither engine can be asked about such text
-        return None, halved
-    if not issubclass(model, Struct):
-        return _by_pydantic(document, model)
-    try:
-        return read(document.data, model), ()
-    except ValidationError as error:
-        return None, _by_pydantic(document, twin(model))[1] or (_only_mistake(document, str(error)),)
-
-
-def _only_mistake(document: Document, text: str) -> Mistake:
-    """What msgspec alone takes for one: `true` or `1.0`, which Python finds equal to 1, in the place of the number 1.
-
-    `text` ends with the place: "Expected `int`, got `bool` - at `$.tool.provision.schema-version`".
-    """
-    parts = re.findall(r"[^.\[\]`]+", text.partition(" - at `$")[2])
-    path = tuple(int(part) if part.isdigit() else part for part in parts)
-    return document.mistake(path, f"`{document.texts.get(path, '')}` must be a whole number")
-
-
-def _by_pydantic(document: Document, model: type[Told]) -> tuple[Told | None, tuple[Mistake, ...]]:
-    from pydantic import ValidationError as PydanticError
-
-    try:
-        return model.model_validate(document.data), ()
-    except PydanticError as error:
-        return None, _mistakes(document, model, error.errors(include_url=False))
-
-
-def _mistakes(document: Document, model: type[BaseModel], details: list[ErrorDetails]) -> tuple[Mistake, ...]:
-    """One mistake for each place: a union complains once for each of its branches, and the plainest complaint is kept."""
-    found: dict[tuple[int, int, str], Mistake] = {}
-    for detail in details:
-        mistake = _mistake(document, model, detail)
-        is_extra = detail["type"] in {"extra_forbidden", "missing"}
-        place = (mistake.line, mistake.column, mistake.text if is_extra else mistake.path)
-        if place not in found or "not quoted" in mistake.text:
-            found[place] = mistake
-    # Nor does a list have to be a word where the mistake is in one of its items.
-    deeper = [mistake.path for mistake in found.values()]
-    kept = ((f"{one.path}[", f"{one.path}.", what == one.text, one) for (_, _, what), one in found.items())
-    return tuple(one for *inside, is_own, one in kept if is_own or not any(path.startswith(tuple(inside)) for path in deeper))
-
-
-def _mistake(document: Document, model: type[BaseModel], details: ErrorDetails) -> Mistake:
-    path = _path_in(document, details["loc"])
-    if details["type"] == "extra_forbidden":
-        key = str(details["loc"][-1])
-        known = known_keys(model, path[:-1])
-        near = nearest(key, known)
-        advice = f"did you mean `{near}`?" if near else f"known keys: {', '.join(sorted(known))}" if known else "remove it"
-        return document.mistake(path, f"unknown key `{key}`; {advice}")
-    if details["type"] == "missing":
-        return document.mistake(path, f"`{details['loc'][-1]}` is missing")
-    if details["type"] == "string_type" and type(details["input"]) in {int, float}:
-        text = document.texts.get(path, str(details["input"]))
-        return document.mistake(path, f'{text} is not quoted; write "{text}" (12.10 is not 12.1)')
-    if details["input"] is None:
-        return document.mistake(path, "has no value; write one, or leave the key out")
-    plain, shown = plainly(details), document.texts.get(path)
-    message = plain or details["msg"].removeprefix("Value error, ")
-    if shown is not None and f"`{shown}`" not in message:
-        message = f"`{shown}` {message}" if plain else f"`{shown}`: {message}"
-    return document.mistake(path, message)
-
-
-def _path_in(document: Document, location: tuple[str | int, ...]) -> KeyPath:
-    """Drop the parts pydantic adds to a location (union branch and validator names) that are not keys of the file."""
-    path: KeyPath = ()
-    for part in location:
-        if (*path, part) in document.keys:
-            path = (*path, part)
-    return path

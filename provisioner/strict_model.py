@@ -1,6 +1,6 @@
-"""What a document may hold, declared once: msgspec reads what is right, and pydantic, told the same, finds every mistake.
+"""What a document may hold, declared once as msgspec structs, and every mistake of a document that holds something else.
 
-Most documents are right, and pydantic takes as long to import as a warm solve to search; msgspec stops at the first mistake.
+msgspec reads what is right, and stops at the first mistake of what is wrong: that is walked beside the declaration once more.
 """
 
 from __future__ import annotations
@@ -9,27 +9,44 @@ import re
 from datetime import date, datetime, time
 from functools import cache
 from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
 
-from msgspec import NODEFAULT, Meta, Struct, convert, to_builtins
+from msgspec import NODEFAULT, Meta, Struct, ValidationError, convert, to_builtins
 from msgspec.structs import fields
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from provisioner.names import nearest
 
-    from pydantic import BaseModel
-    from pydantic.fields import FieldInfo
-    from pydantic_core import ErrorDetails
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
 
     Declared = TypeVar("Declared", bound=Struct)
+
+Keys = tuple[str | int, ...]
+"""The keys and indexes that lead to a value of a document."""
 
 
 class StrictModel(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Frozen, strict, and unknown keys are errors; a hyphenated key is a field with a `name`."""
 
 
+class SpelledModel(StrictModel, frozen=True, kw_only=True):
+    """A strict model with values that have a `Spelling`, in it or below: other models are read without looking for one."""
+
+
+class Spelling(NamedTuple):
+    """How documents hold a value that is a struct in memory, as they hold a version as text: metadata of an annotation.
+
+    `form` is the type of the spelling. `read` takes what a document has in its place, and raises `ValueError` with a sentence
+    for what cannot be meant; `write` gives the spelling back.
+    """
+
+    form: Any
+    read: Callable[[object], object]
+    write: Callable[[Any], object]
+
+
 def spelled(pattern: str) -> Meta:
-    """Text that matches a pattern, which ends with `$`: the end of the text, for both engines, and no line break before it."""
+    """Text that matches a pattern, which ends with `$`: the end of the text, and no line break before it."""
     return Meta(pattern=pattern.removesuffix("$") + r"\Z", extra={"pattern": pattern})
 
 
@@ -38,102 +55,223 @@ _TEXT_IS_NO_MOMENT = (datetime, date, time)
 
 
 def read(data: object, model: type[Declared]) -> Declared:
-    """The data of a document as a model; raises msgspec's `ValidationError` for the first thing that is wrong."""
-    return convert(data, model, builtin_types=_TEXT_IS_NO_MOMENT)
+    """Return the data of a document as a model; raises msgspec's `ValidationError` for the first thing that is wrong."""
+    reader = _reader(model)
+    try:
+        return convert(data if reader is None else reader(data), model, builtin_types=_TEXT_IS_NO_MOMENT)
+    except ValueError as error:  # of a spelling
+        raise ValidationError(str(error)) from None
+
+
+def _reader(kind: Any) -> Callable[[Any], object] | None:  # noqa: ANN401 - any annotation of a model
+    """Return what replaces spellings by their values in data of a type; None where the type has none. Other data stays."""
+    if (spelling := _spelling_of(kind)) is not None:
+        return spelling.read
+    if isinstance(kind, type) and issubclass(kind, Struct):
+        return _reader_of_model(kind) if issubclass(kind, SpelledModel) else None
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin in {Union, UnionType}:
+        readers = {_shape_of(one): reader for one in arguments if (reader := _reader(one)) is not None}
+        return (lambda data: readers[_shape(data)](data) if _shape(data) in readers else data) if readers else None
+    below = _reader(arguments[0 if origin is tuple else 1]) if origin in {tuple, dict} else None
+    if below is None:
+        return None
+    if origin is tuple:
+        return lambda data: tuple(map(below, data)) if isinstance(data, tuple | list) else data
+    return lambda data: {key: below(value) for key, value in data.items()} if isinstance(data, dict) else data
+
+
+@cache
+def _reader_of_model(model: type[Struct]) -> Callable[[Any], object] | None:
+    readers = {field.encode_name: reader for field in _fields(model) if (reader := _reader(field.type)) is not None}
+
+    def read_fields(data: object) -> object:
+        if not isinstance(data, dict):
+            return data
+        return {key: readers[key](value) if key in readers else value for key, value in data.items()}
+
+    return read_fields if readers else None
+
+
+def _spelling_of(kind: Any) -> Spelling | None:  # noqa: ANN401 - any annotation of a model
+    """Return the spelling of the values of a type; None where documents hold them as they are."""
+    return next((one for one in getattr(kind, "__metadata__", ()) if isinstance(one, Spelling)), None)
+
+
+def _alternatives(kind: Any) -> tuple[Any, ...]:  # noqa: ANN401 - any annotation of a model
+    return get_args(kind) if get_origin(kind) in {Union, UnionType} else (kind,)
+
+
+class Wrong(NamedTuple):
+    """One thing that is wrong with a document: where, and what, as a sentence without its subject."""
+
+    path: Keys
+    text: str
+
+
+def mistakes(data: object, model: type[Struct], texts: Mapping[Keys, str]) -> tuple[Wrong, ...]:
+    """Return everything for which `read` refuses the data; `texts` are its scalars as they were written."""
+    return tuple(_Walk(texts).value(data, model, ()))
 
 
 _HALF = re.compile("[\ud800-\udfff]")
 
 
-def halves(data: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """Where a key or a text holds half of a character (a surrogate of UTF-16): YAML and JSON escape one, no file holds it."""
+def half_characters(data: object) -> tuple[Wrong, ...]:
+    """Return where a text holds half of a character, about which `read` cannot be asked."""
+    text = "holds half of a character, which nothing can be written with; write the whole one"
+    return tuple(Wrong(path, text) for path in _halves(data, ()))
+
+
+def _halves(data: object, path: Keys) -> Iterator[Keys]:
+    """Yield where a key or a text holds half of a character, a surrogate of UTF-16, which YAML and JSON can escape."""
     if isinstance(data, str):
         if _HALF.search(data):
             yield path
     elif isinstance(data, dict):
         for key, value in data.items():
-            yield from ([(*path, key)] if _HALF.search(key) else halves(value, (*path, key)))
+            yield from ([(*path, key)] if _HALF.search(str(key)) else _halves(value, (*path, key)))
     elif isinstance(data, tuple):
         for index, item in enumerate(data):
-            yield from halves(item, (*path, index))
+            yield from _halves(item, (*path, index))
 
 
-@cache
-def twin(model: type[Struct]) -> type[BaseModel]:
-    """The same model for pydantic, which tells every mistake with its place."""
-    from pydantic import ConfigDict, Field, create_model
+class _Walk:
+    """Walks data beside the annotations of its model; `texts` are its scalars as they were written."""
 
-    known: dict[str, Any] = {}
-    for one in fields(model):
-        is_needed = one.default is NODEFAULT and one.default_factory is NODEFAULT
-        default = ... if is_needed else None
-        known[one.name] = (_for_pydantic(one.type), Field(default, alias=one.encode_name))
-    is_strict = model.__struct_config__.forbid_unknown_fields
-    config = ConfigDict(extra="forbid" if is_strict else "ignore", strict=True, protected_namespaces=())
-    made: type[BaseModel] = create_model(model.__name__, __config__=config, **known)
-    return made
+    def __init__(self, texts: Mapping[Keys, str]) -> None:
+        self._texts = texts
+
+    def value(self, value: object, kind: Any, path: Keys) -> Iterator[Wrong]:  # noqa: ANN401 - any annotation of a model
+        """Yield what is wrong with a value, and with all that is in it."""
+        kind = self._meant(value, _alternatives(kind), path)
+        shape = _shape_of(kind)
+        if value is None and shape not in {None, object}:
+            yield Wrong(path, "has no value; write one, or leave the key out")
+        elif (spelling := _spelling_of(kind)) is not None:
+            yield from self._spelling(value, spelling, path)
+        elif shape is dict:
+            yield from self._mapping(value, kind, path)
+        elif shape is tuple:
+            yield from self._list(value, get_args(kind)[0], path)
+        elif _bare(kind) is str and type(value) in {int, float}:
+            shown = self._texts.get(path, str(value))
+            yield Wrong(path, f'{shown} is not quoted; write "{shown}" (12.10 is not 12.1)')
+        elif text := _wrong_scalar(value, kind):
+            yield self._shown(path, text)
+
+    def _meant(self, value: object, kinds: tuple[Any, ...], path: Keys) -> Any:  # noqa: ANN401 - any annotation of a model
+        """Return the type that a value is of, or was meant to be of: one of its shape, else the first."""
+        alike = [one for one in kinds if _shape_of(one) is _shape(value)] or kinds[:1]
+        right = (one for one in alike if not any(self.value(value, one, path)))
+        return alike[0] if len(alike) == 1 else next(right, alike[0])
+
+    def _shown(self, path: Keys, text: str) -> Wrong:
+        shown = self._texts.get(path)
+        return Wrong(path, text if shown is None else f"`{shown}` {text}")
+
+    def _list(self, value: object, kind: Any, path: Keys) -> Iterator[Wrong]:  # noqa: ANN401 - any annotation of a model
+        if not isinstance(value, tuple | list):
+            yield self._shown(path, "must be a list")
+            return
+        for index, item in enumerate(value):
+            yield from self.value(item, kind, (*path, index))
+
+    def _mapping(self, value: object, kind: Any, path: Keys) -> Iterator[Wrong]:  # noqa: ANN401 - a model, or dict[…]
+        if not isinstance(value, dict):
+            yield self._shown(path, "must be a mapping of keys to values")
+        elif get_origin(kind) is dict:
+            key_kind, value_kind = get_args(kind)
+            for key, item in value.items():
+                if text := _wrong_scalar(key, key_kind):
+                    yield Wrong((*path, str(key)), f"the key `{key}` {text}")
+                else:
+                    yield from self.value(item, value_kind, (*path, str(key)))
+        else:
+            yield from self._struct(value, kind, path)
+
+    def _struct(self, data: dict[object, object], model: type[Struct], path: Keys) -> Iterator[Wrong]:
+        known = {field.encode_name: field for field in _fields(model)}
+        for key, value in data.items():
+            if isinstance(key, str) and key in known:
+                yield from self.value(value, known[key].type, (*path, key))
+            elif model.__struct_config__.forbid_unknown_fields:
+                near = nearest(str(key), known)
+                others = f"known keys: {', '.join(sorted(known))}" if known else "remove it"
+                advice = f"did you mean `{near}`?" if near else others
+                yield Wrong((*path, str(key)), f"unknown key `{key}`; {advice}")
+        missing = (key for key, field in known.items() if field.required and key not in data)
+        yield from (Wrong(path, f"`{key}` is missing") for key in missing)
+
+    def _spelling(self, value: object, spelling: Spelling, path: Keys) -> Iterator[Wrong]:
+        found = tuple(self.value(value, spelling.form, path))
+        yield from found
+        if not found:
+            try:
+                spelling.read(value)
+            except ValueError as error:
+                yield Wrong(path, str(error))
 
 
-def _for_pydantic(annotation: Any) -> Any:  # noqa: ANN401 - any type annotation
-    """An annotation with the twins of its models, and what msgspec asks of a value as pydantic says it."""
-    if isinstance(annotation, type) and issubclass(annotation, Struct):
-        return twin(annotation)
-    origin, arguments = get_origin(annotation), get_args(annotation)
-    if origin is Annotated:
-        return Annotated[_for_pydantic(arguments[0]), *(_constraint(meta) for meta in arguments[1:])]
-    if origin in {Union, UnionType}:
-        return Union[*(_for_pydantic(argument) for argument in arguments)]
-    if origin in {tuple, dict}:
-        return origin[*(_for_pydantic(argument) for argument in arguments)]
-    return annotation
+def _shape(value: object) -> type | None:
+    """Return `dict`, `tuple` or None for such values and `str` for scalars."""
+    if isinstance(value, tuple | list):
+        return tuple
+    return None if value is None else dict if isinstance(value, dict) else str
 
 
-def _constraint(meta: Meta) -> FieldInfo:
-    from pydantic import Field
-
-    found: FieldInfo = Field(pattern=(meta.extra or {}).get("pattern"), ge=meta.ge)
-    return found
-
-
-_PLAIN = {
-    "bool_type": "must be true or false",
-    "dict_type": "must be a mapping of keys to values",
-    "int_type": "must be a whole number",
-    "model_type": "must be a mapping of keys to values",
-    "string_type": "must be text",
-    "tuple_type": "must be a list",
-}
+def _shape_of(kind: Any) -> type | None:  # noqa: ANN401 - any annotation of a model
+    """Return the shape of the values of a type, and `object` for whatever has any."""
+    if kind is Any:
+        return object
+    if (spelling := _spelling_of(kind)) is not None:
+        return _shape_of(spelling.form)
+    if isinstance(kind, type) and issubclass(kind, Struct):
+        return dict
+    origin = get_origin(kind)
+    return origin if origin in {dict, tuple} else None if kind is type(None) else str
 
 
-def plainly(details: ErrorDetails) -> str:
-    """What pydantic found, in words that need no knowledge of Python; "" where its own words will do."""
-    kind, context = details["type"], details.get("ctx", {})
-    if kind == "literal_error":
-        return f"must be {str(context['expected']).replace(chr(39), '')}"
-    if kind == "string_pattern_mismatch":
-        return f"is not spelled right; it must match {context['pattern']}"
-    return _PLAIN.get(kind, "")
+def _bare(kind: Any) -> Any:  # noqa: ANN401 - any annotation of a model
+    return get_args(kind)[0] if get_origin(kind) is Annotated else kind
 
 
-def known_keys(model: type[BaseModel], path: tuple[str | int, ...]) -> tuple[str, ...]:
-    """The keys a model knows at `path`, for suggesting the nearest one to a typo."""
-    models = [model]
-    for part in path:
-        if isinstance(part, int):
-            continue
-        found = [pair for current in models for pair in current.model_fields.items()]
-        models = [one for name, field in found if part in {name, field.alias} for one in _models_in(field.annotation)]
-    return tuple(field.alias or name for current in models for name, field in current.model_fields.items())
+def _wrong_scalar(value: object, kind: Any) -> str:  # noqa: ANN401 - any annotation of a scalar
+    """Return what is wrong with a scalar, "" where nothing is."""
+    meta = next((one for one in get_args(kind) if isinstance(one, Meta)), Meta())
+    bare = _bare(kind)
+    if get_origin(bare) is Literal:
+        return _wrong_word(value, get_args(bare))
+    if bare is str:
+        if not isinstance(value, str):
+            return "must be text"
+        if meta.pattern and re.search(meta.pattern, value) is None:
+            return f"is not spelled right; it must match {(meta.extra or {})['pattern']}"
+    elif bare is bool:
+        return "" if isinstance(value, bool) else "must be true or false"
+    elif bare is int:
+        is_right = type(value) is int and (meta.ge is None or value >= meta.ge) and (meta.le is None or value <= meta.le)
+        bounds = "".join(f" {word} {bound}" for word, bound in (("from", meta.ge), ("to", meta.le)) if bound is not None)
+        return "" if is_right else f"must be a whole number{bounds}"
+    elif bare is float:
+        return "" if type(value) in {int, float} else "must be a number"
+    elif bare is datetime:
+        return "" if isinstance(value, datetime) else "must be a date and time"
+    return ""
 
 
-def _models_in(annotation: Any) -> list[type[BaseModel]]:  # noqa: ANN401 - any type annotation
-    if hasattr(annotation, "model_fields"):
-        return [annotation]
-    return [model for argument in get_args(annotation) for model in _models_in(argument)]
+def _wrong_word(value: object, words: tuple[object, ...]) -> str:
+    """Return what is wrong with a value that must be one of some words, or numbers; the word "" goes without saying."""
+    if any(type(word) is type(value) and word == value for word in words):
+        return ""
+    if isinstance(words[0], int) and type(value) is not int:
+        return "must be a whole number"
+    *most, last = [str(word) for word in words if word != ""] or [""]
+    return f"must be {', '.join(most)} or {last}" if most else f"must be {last}"
 
 
 def plain_data(model: Struct) -> dict[str, Any]:
-    """A model as plain data under the keys of its document, without what says nothing."""
+    """Return a model as plain data under the keys of its document; fields that are None are left out."""
     data: dict[str, Any] = _without_none(to_builtins(model))
     return data
 
@@ -145,13 +283,22 @@ def _without_none(data: Any) -> Any:  # noqa: ANN401 - whatever a document holds
 
 
 def without_defaults(value: Any) -> Any:  # noqa: ANN401 - whatever a model holds
-    """A model as plain data under the keys of its document, without what is as it would be if nobody had said so."""
+    """Return a model as plain data under the keys of its document; fields that have their default are left out."""
     if isinstance(value, Struct):
-        said = ((one, getattr(value, one.name)) for one in fields(value))
-        return {one.encode_name: without_defaults(item) for one, item in said if item != _default(one)}
+        found = ((field, getattr(value, field.name)) for field in _fields(type(value)))
+        return {field.encode_name: _written(item, field.type) for field, item in found if item != _default(field)}
     if isinstance(value, dict):
         return {key: without_defaults(item) for key, item in value.items()}
     return tuple(without_defaults(item) for item in value) if isinstance(value, (list, tuple)) else value
+
+
+def _written(value: Any, kind: Any) -> Any:  # noqa: ANN401 - whatever a model holds, and its annotation
+    spelling = next(filter(None, map(_spelling_of, _alternatives(kind))), None)
+    return without_defaults(value) if spelling is None or value is None else spelling.write(value)
+
+
+_fields = cache(fields)
+"""The fields of a model; their annotations are texts, which take long to evaluate."""
 
 
 def _default(field: Any) -> Any:  # noqa: ANN401 - the type that describes a field has no public name to annotate with

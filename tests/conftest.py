@@ -15,9 +15,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.shipped import shipped
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from provisioner.matrix.model import Matrix
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -56,6 +60,12 @@ def isolated_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
         patch.setenv("COLUMNS", "80")
         patch.delenv("FORCE_COLOR", raising=False)
         yield
+
+
+@pytest.fixture(scope="session")
+def matrix(isolated_environment: None) -> Matrix:
+    """The shipped matrix, read once."""
+    return shipped()
 
 
 @pytest.fixture

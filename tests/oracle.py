@@ -1,6 +1,6 @@
 """Brute force, independent of the solver: every choice is tried, and every need of everything chosen is checked.
 
-It reads the matrix's nouns and compares versions; nothing of `provisioner.solve` is used. It knows releases and their
+It reads the matrix's nouns and compares versions; nothing of `provisioner.resolver` is used. It knows releases and their
 builds, rules with guards, several hosts, what is known to be missing, and the third verdict.
 """
 
@@ -104,7 +104,7 @@ class Oracle:
             Place(name, host)
             for host, facts in self._asked.hosts.items()
             for name, component in self._matrix.components.items()
-            if component.is_virtual and name not in facts and name not in self._asked.chosen
+            if component.virtual and name not in facts and name not in self._asked.chosen
         ]
         for count in range(1, MOST_FACTS + 1):
             for places in combinations(unstated, count):
@@ -151,7 +151,7 @@ class Oracle:
                 yield Wanted(Place(name, host), _exactly(stated), f"{name} of {host}")
 
     def _places(self, component: str) -> list[Place]:
-        if not self._matrix.components[component].is_virtual:
+        if not self._matrix.components[component].virtual:
             return [Place(component)]
         hosts = self._asked.hosts.items()
         return [Place(component, host) for host, facts in hosts if component in facts or component in self._asked.chosen]
@@ -168,27 +168,27 @@ class Oracle:
             stated = self._fact(place.component, facts[name]) if name in facts else None
             if stated is not None and stated not in found and (name == place.component or facts[name] != ABSENT):
                 found.append(stated)
-        if not component.is_named:
+        if not component.named:
             # Of one release's builds the one of the newer runtime comes first, whichever release is wanted.
             found.sort(key=lambda choice: int(choice.build.strip("cu") or 0), reverse=True)
-            found.sort(key=lambda choice: choice.version, reverse=not (self._asked.is_oldest and not component.is_virtual))
+            found.sort(key=lambda choice: choice.version, reverse=not (self._asked.is_oldest and not component.virtual))
         return found
 
     def _twins(self, component: str) -> Iterator[str]:
         """Components that some rule wants of the very version of this one: what a host has of one can be had of the other."""
         for rule in self._matrix.rules:
-            for need in rule.needs:
+            for need in rule.require:
                 pair = (rule.when.component, need.component)
                 if need.is_same and component in pair:
                     yield pair[1 - pair.index(component)]
 
     def _fact(self, component: str, text: str) -> Choice:
-        is_name = self._matrix.components[component].is_named or text == ABSENT
+        is_name = self._matrix.components[component].named or text == ABSENT
         return Choice(Version.named(text) if is_name else Version.parse(text))
 
     def _values(self, component: str) -> list[str]:
         found = self._matrix.components[component]
-        return [str(release.version) for release in found.releases] + ([] if found.is_named else [ABSENT])
+        return [str(release.version) for release in found.releases] + ([] if found.named else [ABSENT])
 
     def _needs(self, place: Place, choice: Choice) -> Iterator[Wanted]:
         if str(choice.version) == ABSENT:
@@ -196,11 +196,11 @@ class Oracle:
         for release in self._matrix.components[place.component].releases:
             if release.version == choice.version:
                 builds = [build for build in release.builds if build.name == choice.build]
-                for need in (*release.needs, *(need for build in builds for need in build.needs)):
+                for need in (*release.requires, *(need for build in builds for need in build.requires)):
                     yield from self._reached(place, choice, need, f"{place.component} needs {need.component}")
         for rule in self._matrix.rules:
             if rule.when.component == place.component and rule.when.allows(choice.version):
-                for need in rule.needs:
+                for need in rule.require:
                     yield from self._ruled(place, choice, rule, need)
 
     def _reached(self, place: Place, choice: Choice, need: Need, group: str) -> Iterator[Wanted]:
@@ -222,7 +222,7 @@ class Oracle:
         """Whether every guard holds on a host; a guard on the very choice the rule is about is handed back."""
         left = None
         facts = self._asked.hosts[host]
-        for guard in rule.guards:
+        for guard in rule.on:
             named = [str(one) for one in guard.one_of]
             if guard.component == "platform":
                 is_held = self._asked.platform in named
@@ -277,11 +277,11 @@ def holds(matrix: Matrix, requires: Mapping[str, Range], assignment: Assignment)
         return False
     for name, version in assignment.items():
         chosen = next(one for one in matrix.components[name].releases if one.version == version)
-        if not all(need.allows(assignment[need.component]) for need in chosen.needs):
+        if not all(need.allows(assignment[need.component]) for need in chosen.requires):
             return False
     return all(
         need.allows(assignment[need.component])
         for rule in matrix.rules
         if rule.when.allows(assignment[rule.when.component])
-        for need in rule.needs
+        for need in rule.require
     )

@@ -52,7 +52,7 @@ def best(matrix: Matrix, requires: Mapping[str, Range], rules: Rules) -> dict[st
     valid = []
     for choice in product(*domains):
         assignment = {name: one.version for name, one in zip(names, choice, strict=True)}
-        met = all(need.allows(assignment[need.component]) for one in choice for need in one.needs)
+        met = all(need.allows(assignment[need.component]) for one in choice for need in one.requires)
         if met and all(wanted.allows(assignment[name]) for name, wanted in requires.items()):
             valid.append(assignment)
     valid.sort(key=lambda one: tuple(_wanted(name, one[name], rules) for name in names))

@@ -16,11 +16,10 @@ from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version as PackageVersion
 
 from provisioner.index.model import Environment, IndexFile, PackageRelease
-from provisioner.matrix.model import Release
-from provisioner.matrix.model_distributions import DistributionLimit, FileOwner, SharedFile
-from provisioner.solve.problem import join
-from provisioner.solve.python.packages import PackageWorld
-from provisioner.solve.search.universe import Universe
+from provisioner.matrix.model import DistributionLimit, FileOwner, Release, SharedFile
+from provisioner.resolver.problem import join
+from provisioner.resolver.python.packages import PackageWorld
+from provisioner.resolver.search.universe import Universe
 from provisioner.versions import Version
 from tests import small
 from tests.extras_named import applicable, extras_named
@@ -248,7 +247,7 @@ def _matrix(trial: Trial) -> Any:  # noqa: ANN401 - what small.matrix returns
             for (number, variant), cuda in trial.builds.items()
             if number == release
         )
-        frameworks.append(Release(version=Version.parse(str(release)), builds=builds, sources=("invented",)))
+        frameworks.append(Release(version=Version.parse(str(release)), builds=builds, source=("invented",)))
     table: dict[str, Any] = {
         "cuda": {str(number): {"driver": [str(one) for one in drivers]} for number, drivers in trial.cuda.items()},
         "python": {PYTHON: {}, OTHER_PYTHON: {}},
@@ -259,8 +258,7 @@ def _matrix(trial: Trial) -> Any:  # noqa: ANN401 - what small.matrix returns
         DistributionLimit(
             name=f"l{index}",
             when=small.need("pytorch", [str(limit.release)]),
-            distribution=limit.wanted.name,
-            specifier=f"{limit.wanted.operator}{limit.wanted.number}",
+            allow={limit.wanted.name: f"{limit.wanted.operator}{limit.wanted.number}"},
             because="it says so",
         )
         for index, limit in enumerate(trial.limits)
@@ -273,7 +271,8 @@ def _matrix(trial: Trial) -> Any:  # noqa: ANN401 - what small.matrix returns
 
 
 def _owner(wanted: Wanted) -> FileOwner:
-    return FileOwner(distribution=wanted.name, versions=f"{wanted.operator}{wanted.number}" if wanted.operator else "")
+    versions = f"{wanted.operator}{wanted.number}" if wanted.operator else ""
+    return FileOwner(distribution=wanted.name, versions=versions, artefact="", sha256="", content="")
 
 
 class Edge(Struct, frozen=True):

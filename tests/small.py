@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 from msgspec.json import decode
 
 from provisioner.host.model import Host
-from provisioner.matrix.build import need as built_need
 from provisioner.matrix.model import Build, Citation, Component, DriverBranch, DriverMinimum, Matrix, Release, Rule
-from provisioner.matrix.need import Need
+from provisioner.matrix.need import Need, Needs, read_needs
 from provisioner.request import Request, TargetHost
 from provisioner.spec.model import Spec
-from provisioner.versions import Range, Version
+from provisioner.versions import Version
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,25 +26,22 @@ NAMED = (
     "driver_module", "secure_boot", "os", "loaded_modules", "platform", "accelerator", "runs", "build", "gpu_kind",
     "virtualization", "python_arch",
 )  # fmt: skip
-SOURCE = Citation(key="invented", title="an invented table", where="row 1", read="2026-01-01")
+SOURCE = Citation(title="an invented table", where="row 1", read="2026-01-01")
 
 
 def need(component: str, value: str | Sequence[str]) -> Need:
-    """A range, or a list of exact versions."""
-    if isinstance(value, str):
-        return Need(component=component, range=Range.parse(value))
-    read = Version.named if component in NAMED else Version.parse
-    return Need(component=component, range=Range(), one_of=tuple(read(text) for text in value))
+    """A need as its YAML says it: a range, a name, a list of exact versions or names, `same`."""
+    return needs({component: value})[0]
 
 
-def needs(table: Mapping[str, str | Sequence[str]]) -> tuple[Need, ...]:
+def needs(table: Table) -> Needs:
     """Every need of a table such as `{"driver": ">=525"}`."""
-    return tuple(need(component, value) for component, value in table.items())
+    return read_needs(dict(table))
 
 
-def release(version: str, table: Mapping[str, str | Sequence[str]], **more: Any) -> Release:  # noqa: ANN401 - any field
+def release(version: str, table: Table, **more: Any) -> Release:  # noqa: ANN401 - any field
     """A release without builds."""
-    return Release(version=Version.parse(version), needs=needs(table), sources=("invented",), **more)
+    return Release(version=Version.parse(version), requires=needs(table), source=("invented",), **more)
 
 
 def matrix(
@@ -64,7 +60,7 @@ def matrix(
         table = tuple(release(version, wanted) for version, wanted in components.get(name, {}).items())
         given = tuple((releases or {}).get(name, ()))
         is_named = name in NAMED
-        found[name] = Component(name=name, title=name, releases=(*given, *table), is_virtual=name in virtual, is_named=is_named)
+        found[name] = Component(name=name, title=name, releases=(*given, *table), virtual=name in virtual, named=is_named)
     fields: dict[str, Any] = {"gpus": (), "images": ()}
     return Matrix(
         order=tuple(order),
@@ -81,30 +77,22 @@ def matrix(
 
 def rule(name: str, when: Table, require: Table, *, on: Table | None = None) -> Rule:
     """A rule as its YAML says it: `same`, `none` and names included."""
-    (subject,) = _spelled(when)
     return Rule(
         name=name,
-        when=subject,
-        guards=_spelled(on or {}),
-        needs=_spelled(require),
+        when=needs(when)[0],
+        on=needs(on or {}),
+        require=needs(require),
         because=f"{name} says so",
-        sources=("invented",),
-    )
-
-
-def _spelled(table: Table) -> tuple[Need, ...]:
-    return tuple(
-        built_need(component, value if isinstance(value, str) else tuple(value), is_named=component in NAMED)
-        for component, value in table.items()
+        source=("invented",),
     )
 
 
 def names(*values: str) -> tuple[Release, ...]:
     """The values of a component whose values are names."""
-    return tuple(Release(version=Version.named(value), sources=("invented",)) for value in values)
+    return tuple(Release(version=Version.named(value), source=("invented",)) for value in values)
 
 
-def build(name: str, table: Mapping[str, str | Sequence[str]], **more: Any) -> Build:  # noqa: ANN401 - any field
+def build(name: str, table: Table, **more: Any) -> Build:  # noqa: ANN401 - any field
     """A CUDA build for linux/amd64 unless `more` says otherwise."""
     fields: dict[str, Any] = {
         "platforms": ("linux/amd64",),
@@ -113,7 +101,7 @@ def build(name: str, table: Mapping[str, str | Sequence[str]], **more: Any) -> B
         "sass": ("sm_70",),
         "ptx": (),
     }
-    return Build(name=name, needs=needs(table), sources=("invented",), **{**fields, **more})
+    return Build(name=name, requires=needs(table), source=("invented",), **{**fields, **more})
 
 
 def cuda(version: str, floor: str | None, toolkit: str, forward: Sequence[str] = ()) -> Release:
@@ -123,7 +111,7 @@ def cuda(version: str, floor: str | None, toolkit: str, forward: Sequence[str] =
         minor_version=Version.parse(floor) if floor else None,
         forward_compat=tuple(forward),
     )
-    return Release(version=Version.parse(version), driver=minimum, sources=("invented",))
+    return Release(version=Version.parse(version), driver=minimum, source=("invented",))
 
 
 def request(
@@ -149,4 +137,4 @@ def _json(profile: Mapping[str, Any]) -> str:
 
 def plain_build(name: str) -> Build:
     """A build that is no framework's: a macOS by its build number."""
-    return Build(name=name, sources=("invented",))
+    return Build(name=name, source=("invented",))

@@ -24,7 +24,7 @@ BASE = frozenset(
 )  # fmt: skip
 INPUTS = frozenset({"matrix", "host", "spec", "index"})
 REASONS = frozenset({"request", "grounds", "words"})
-DOWN_TO_RENDER = BASE | INPUTS | REASONS | {"gate", "solve", "lock", "render"}
+DOWN_TO_RENDER = BASE | INPUTS | REASONS | {"gate", "resolver", "lock", "render"}
 
 MAY_IMPORT: dict[str, frozenset[str]] = {
     "__init__": frozenset({"api"}),
@@ -37,7 +37,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "outputs": frozenset({"errors", "names"}),
     "places": frozenset(),
     "versions": frozenset({"errors", "names"}),
-    "strict_model": frozenset(),
+    "strict_model": frozenset({"names"}),
     "document": BASE,
     "matrix": BASE,
     "host": BASE,
@@ -47,14 +47,14 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "request": BASE | {"host", "spec"},
     "grounds": BASE | {"host", "request"},
     "words": BASE | {"grounds"},
-    "solve": BASE | INPUTS | REASONS | {"gate"},
-    "lock": BASE | INPUTS | REASONS | {"gate", "solve"},
+    "resolver": BASE | INPUTS | REASONS | {"gate"},
+    "lock": BASE | INPUTS | REASONS | {"gate", "resolver"},
     "render": BASE | {"gate", "lock"},
     "validate": BASE | {"gate", "host", "lock", "render"},
     "measure": BASE | {"index"},
     "compare": BASE | {"matrix"},
     "curate": BASE | INPUTS | {"measure"},
-    "browse": BASE | INPUTS | REASONS | {"solve"},
+    "browse": BASE | INPUTS | REASONS | {"resolver"},
     "fleet": DOWN_TO_RENDER,
     "plan": DOWN_TO_RENDER,
     "doctor": DOWN_TO_RENDER,
@@ -71,7 +71,7 @@ READING_ORDER: dict[str, tuple[str, ...]] = {
         *("http", "metadata", "pages", "find_links", "direct_reference", "direct", "dependency_confusion"),
         *("prefetch", "client", "image_registry"),
     ),
-    "solve": (
+    "resolver": (
         *("requirement", "stack"),
         *("rules", "choices", "problem", "python", "search", "outcome", "explain", "joint", "why"),
     ),
@@ -80,8 +80,8 @@ READING_ORDER: dict[str, tuple[str, ...]] = {
 
 HOMES = {
     "ruamel": "document",
-    "resolvelib": "solve",
-    "pysat": "solve",
+    "resolvelib": "resolver",
+    "pysat": "resolver",
     "requests": "index",
     "keyring": "index",
     "docker": "validate",
@@ -91,9 +91,6 @@ HOMES = {
     "rich": "cli",
 }
 """Third-party packages that exactly one part of the package knows."""
-
-SCHEMA_NAMES = ("model", "schema", "report", "measurement")
-"""Words in the names of modules that read or write a format, and so may know pydantic."""
 
 PARAMETERS, POSITIONAL = 6, 3
 
@@ -161,7 +158,6 @@ def _wrong_imports(tree: ast.AST, parts: tuple[str, ...]) -> Iterator[str]:
         yield f"`{layer}` has no place in the layers; give it one in tests/test_architecture.py and ARCHITECTURE.md"
         return
     is_inside_containers = parts[:2] == ("validate", "checks")
-    for_types = _lines_for_types(tree)
     for line, name in _imported(tree):
         head, _, rest = name.partition(".")
         part = rest.partition(".")[0]
@@ -173,8 +169,6 @@ def _wrong_imports(tree: ast.AST, parts: tuple[str, ...]) -> Iterator[str]:
             yield f"line {line}: imports {name}; `{layer}` may not import `{part}`"
         elif HOMES.get(head, layer) != layer:
             yield f"line {line}: imports {head}; only `{HOMES[head]}` may"
-        elif head in {"pydantic", "pydantic_core"} and line not in for_types and not _is_schema(parts):
-            yield f"line {line}: imports {head}; only document.py and files named after {', '.join(SCHEMA_NAMES)} may"
         elif name in {"importlib.import_module", "importlib"} and layer not in {"__init__", "cli", "render"}:
             yield f"line {line}: imports by name; only `cli`, `render` and the package itself may"
 
@@ -191,18 +185,6 @@ def _wrong_order(tree: ast.AST, parts: tuple[str, ...]) -> Iterator[str]:
         names = name.split(".")
         if names[:2] == ["provisioner", parts[0]] and order.index(names[2]) > order.index(parts[1]):
             yield f"line {line}: imports {name}, which comes later in READING_ORDER"
-
-
-def _lines_for_types(tree: ast.AST) -> set[int]:
-    """The lines under `if TYPE_CHECKING:`: a signature may speak of a model that its module never touches."""
-    blocks = [node for node in ast.walk(tree) if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
-    return {
-        node.lineno for block in blocks for statement in block.body for node in ast.walk(statement) if hasattr(node, "lineno")
-    }
-
-
-def _is_schema(parts: tuple[str, ...]) -> bool:
-    return parts == ("document",) or any(word in SCHEMA_NAMES for word in parts[-1].split("_"))
 
 
 def _wrong_functions(tree: ast.AST, parts: tuple[str, ...]) -> Iterator[str]:
@@ -244,7 +226,7 @@ def _is_command(node: Function, parts: tuple[str, ...]) -> bool:
 
 
 def plant(root: Path, **files: str) -> list[str]:
-    """Write a source tree, `solve__search="..."` being solve/search.py, and return what is wrong with it."""
+    """Write a source tree, `resolver__search="..."` being resolver/search.py, and return what is wrong with it."""
     for name, text in files.items():
         path = root / (name.replace("__", "/") + ".py")
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -261,10 +243,9 @@ def test_a_tree_that_keeps_the_rules_passes(tmp_path: Path) -> None:
         plant(
             tmp_path,
             errors="import dataclasses\n",
-            document="import ruamel.yaml\nimport pydantic\nfrom provisioner.errors import ProvisionError\n",
-            matrix__model="import pydantic\nfrom provisioner import __version__\nfrom provisioner.matrix import load\n",
-            matrix__check="if TYPE_CHECKING:\n    from pydantic import BaseModel\n",
-            solve__search="import resolvelib\nfrom provisioner.index.model import File\n",
+            document="import ruamel.yaml\nfrom provisioner.errors import ProvisionError\n",
+            matrix__model="from provisioner import __version__\nfrom provisioner.matrix import load\n",
+            resolver__search="import resolvelib\nfrom provisioner.index.model import File\n",
             cli__solve="import typer\nimport provisioner.validate.engine\nfrom importlib import import_module\n",
         )
         == []
@@ -281,8 +262,8 @@ def test_a_tree_that_keeps_the_rules_passes(tmp_path: Path) -> None:
         ),
         (
             "render__text",
-            "from provisioner import solve\n",
-            "render/text.py: line 1: imports provisioner.solve; `render` may not import `solve`",
+            "from provisioner import resolver\n",
+            "render/text.py: line 1: imports provisioner.resolver; `render` may not import `resolver`",
         ),
         (
             "host__probe",
@@ -299,22 +280,14 @@ def test_a_tree_that_keeps_the_rules_passes(tmp_path: Path) -> None:
         ("fleet__cover", "import docker.errors\n", "fleet/cover.py: line 1: imports docker; only `validate` may"),
         ("lock__download", "from requests import get\n", "lock/download.py: line 1: imports requests; only `index` may"),
         (
-            "solve__search",
-            "from pydantic import BaseModel\n",
-            (
-                "solve/search.py: line 1: imports pydantic;"
-                " only document.py and files named after model, schema, report, measurement may"
-            ),
-        ),
-        (
             "lock__file",
             "if TYPE_CHECKING:\n    from provisioner.cli.app import main\n",
             "lock/file.py: line 2: imports provisioner.cli.app.main; `lock` may not import `cli`",
         ),
         (
-            "solve__search",
+            "resolver__search",
             "from importlib import import_module\n",
-            "solve/search.py: line 1: imports by name; only `cli`, `render` and the package itself may",
+            "resolver/search.py: line 1: imports by name; only `cli`, `render` and the package itself may",
         ),
         (
             "validate__checks__torch_version",
@@ -333,9 +306,12 @@ def test_a_tree_that_keeps_the_rules_passes(tmp_path: Path) -> None:
             ),
         ),
         (
-            "solve__rules__needs",
-            "if TYPE_CHECKING:\n    from provisioner.solve.problem import Problem\n",
-            ("solve/rules/needs.py: line 2: imports provisioner.solve.problem.Problem, which comes later in READING_ORDER"),
+            "resolver__rules__needs",
+            "if TYPE_CHECKING:\n    from provisioner.resolver.problem import Problem\n",
+            (
+                "resolver/rules/needs.py: line 2: imports provisioner.resolver.problem.Problem, "
+                "which comes later in READING_ORDER"
+            ),
         ),
         (
             "index__helpers",
@@ -371,7 +347,7 @@ def test_a_broken_rule_is_named_with_its_line(tmp_path: Path, name: str, text: s
     [
         ("errors", "class Shape:\n    def area(self, a, b, c, *, d, e, f): ...\n"),
         ("errors", "class Shape:\n    @staticmethod\n    def area(a, b, c): ...\n"),
-        ("solve__search", "class Search(Base):\n    def prefer(self, a, b, c, d, e): ...\n"),
+        ("resolver__search", "class Search(Base):\n    def prefer(self, a, b, c, d, e): ...\n"),
         ("cli__solve", "def solve(a, b, c, d, e, f, g): ...\n"),
         ("cli__matrix", "@matrix.command('list')\ndef list_all(a, b, c, d, e, f, g): ...\n"),
     ],

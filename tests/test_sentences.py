@@ -1,9 +1,9 @@
 """English is written in one place and never read back: the program's own syntax tree is searched for readers of our sentences.
 
 Three things are looked for. A function that reads a string (`removeprefix`, `partition`, a regular expression, `in`, `==`) is
-given what a function of `provisioner.words` returned. It is given the message, the causes or the hints of an error or finding. Or
-it looks for words with a space between them, which no name, version, key or path has: then the text must be somebody else's, and
-`FOREIGN` says whose.
+given what a function of `provisioner.words` returned. It is given the message, the causes or the hints of an error or finding.
+Or it looks for words with a space between them, which no name, version, key or path has: then the text must be somebody else's,
+and `FOREIGN` says whose.
 """
 
 from __future__ import annotations

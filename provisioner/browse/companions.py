@@ -45,7 +45,7 @@ class Party(Struct, frozen=True, kw_only=True):
     @property
     def needs(self) -> tuple[Need, ...]:
         """What the release and the build need."""
-        return (*self.release.needs, *(self.build.needs if self.build is not None else ()))
+        return (*self.release.requires, *(self.build.requires if self.build is not None else ()))
 
 
 def companions(matrix: Matrix, component: Component, releases: Sequence[Release]) -> tuple[Companion, ...]:
@@ -77,7 +77,7 @@ class Judge:
         self._matrix = matrix
         self._rules: dict[str, list[Rule]] = {}
         for rule in matrix.rules:
-            if not rule.guards:
+            if not rule.on:
                 self._rules.setdefault(rule.when.component, []).append(rule)
 
     def fit(self, one: Party, other: Party) -> bool | None:
@@ -87,7 +87,7 @@ class Judge:
 
     def basis(self, one: Party, other: Party) -> str:
         """How the driver of the pair runs the CUDA of the pair, "" where it is no such pair or does not run it."""
-        from provisioner.solve.rules.drivers import RunsCuda
+        from provisioner.resolver.rules.drivers import RunsCuda
 
         for toolkit, driver in ((one, other), (other, one)):
             minimum = toolkit.release.driver
@@ -102,7 +102,7 @@ class Judge:
         wanted = list(subject.needs)
         for rule in self._rules.get(subject.component, ()):
             if rule.when.allows(ours):
-                wanted.extend(rule.needs)
+                wanted.extend(rule.require)
         for need in wanted:
             if need.component == other.component:
                 yield ours == theirs if need.is_same else need.allows(theirs)
@@ -116,7 +116,7 @@ def rules_about(matrix: Matrix, component: Component, releases: Sequence[Release
     return tuple(
         rule
         for rule in matrix.rules
-        if _covers(rule.when, component.name, versions) or any(need.component == component.name for need in rule.needs)
+        if _covers(rule.when, component.name, versions) or any(need.component == component.name for need in rule.require)
     )
 
 

@@ -49,15 +49,15 @@ def build_data(build: Build) -> Data:
             "name": build.name,
             "accelerator": build.accelerator,
             "platforms": build.platforms,
-            "needs": needs_data(build.needs),
+            "needs": needs_data(build.requires),
             "index": build.index,
             "install": build.install,
-            "default": build.is_default or None,
-            "compiled": build.is_compiled or None,
+            "default": build.default or None,
+            "compiled": build.compiled or None,
             "cxx11_abi": build.cxx11_abi,
             "artefact": build.artefact,
             "sha256": build.sha256,
-            "sources": build.sources,
+            "sources": build.source,
         }
     )
     for key in COMPILED_KEYS:
@@ -79,11 +79,11 @@ def release_data(matrix: Matrix, component: Component, release: Release) -> Data
             "prerelease": release.prerelease,
             "platforms": release.platforms,
             "ptx_isa": release.ptx_isa,
-            "needs": needs_data(release.needs),
+            "needs": needs_data(release.requires),
             "driver": driver_data(release.driver),
-            "patched": tuple({"kernel": str(one.kernel), "by": one.by, "sources": one.sources} for one in release.patched),
+            "patched": tuple({"kernel": str(one.kernel), "by": one.by, "sources": one.source} for one in release.patched),
             "builds": tuple(build_data(build) for build in release.builds),
-            "sources": release.sources,
+            "sources": release.source,
             "place": matrix.positions.get(name, ""),
         }
     )
@@ -95,10 +95,10 @@ def rule_data(matrix: Matrix, rule: Rule) -> Data:
         {
             "name": rule.name,
             "when": needs_data((rule.when,)),
-            "on": needs_data(rule.guards),
-            "require": needs_data(rule.needs),
+            "on": needs_data(rule.on),
+            "require": needs_data(rule.require),
             "because": rule.because,
-            "sources": rule.sources,
+            "sources": rule.source,
             "place": matrix.positions.get(f"rule:{rule.name}", ""),
         }
     )
@@ -116,7 +116,7 @@ def gpu_data(gpu: Gpu) -> Data:
             "pci_device_ids": gpu.pci_device_ids,
             "first_driver": str(gpu.first_driver) if gpu.first_driver else "",
             "modules": gpu.modules,
-            "sources": gpu.sources,
+            "sources": gpu.source,
         }
     )
 
@@ -135,9 +135,8 @@ def image_data(image: ImageFacts) -> Data:
         "require_cuda",
         "end_of_life",
         "platforms",
-        "sources",
     )
-    return kept({name: getattr(image, name) for name in fields})
+    return kept({**{name: getattr(image, name) for name in fields}, "sources": image.source})
 
 
 def citation_data(citation: Citation) -> Data:

@@ -51,8 +51,8 @@ def _file(matrix: Matrix, fact: Fact, found: Understood) -> str:
     if name in {"accelerator", "runs"}:
         found.settings[name] = fact.value
         return fact.value
-    if component is not None and not (component.is_virtual and fact.is_exact):
-        found.requires[name] = f"=={fact.value}" if fact.is_exact and not component.is_named else fact.text
+    if component is not None and not (component.virtual and fact.is_exact):
+        found.requires[name] = f"=={fact.value}" if fact.is_exact and not component.named else fact.text
         return found.requires[name]
     if name == "gpu":
         return _gpu(matrix, fact.value, found)

@@ -17,13 +17,13 @@ from provisioner.browse.stacks import LABEL, frameworks
 from provisioner.grounds.requirement import Relation
 from provisioner.host.model import Host
 from provisioner.platforms import LINUX_PLATFORMS
-from provisioner.solve.choices.candidates import preference
-from provisioner.solve.problem import join
-from provisioner.solve.requirement import Candidate, Key, ReleaseCandidate
-from provisioner.solve.rules.coverage import capability, coverage
-from provisioner.solve.rules.drivers import RunsCuda
-from provisioner.solve.search.complete import CompleteSearch
-from provisioner.solve.search.universe import Universe
+from provisioner.resolver.choices.candidates import preference
+from provisioner.resolver.problem import join
+from provisioner.resolver.requirement import Candidate, Key, ReleaseCandidate
+from provisioner.resolver.rules.coverage import capability, coverage
+from provisioner.resolver.rules.drivers import RunsCuda
+from provisioner.resolver.search.complete import CompleteSearch
+from provisioner.resolver.search.universe import Universe
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
@@ -126,9 +126,7 @@ def chosen_beside(matrix: Matrix, name: str, *, release: Release, build: Build) 
         search.close()
     found = {one.component: candidate.label for one, candidate in (pins or {}).items() if one != key}
     return {
-        name: found[name]
-        for name in matrix.order
-        if name in found and name != "image" and not matrix.components[name].is_virtual
+        name: found[name] for name in matrix.order if name in found and name != "image" and not matrix.components[name].virtual
     }
 
 
@@ -144,7 +142,7 @@ def _of(candidates: Iterable[Candidate], release: Release, build: Build) -> list
 def _market(matrix: Matrix, device: Device) -> tuple[bool, ...]:
     """What tells GPUs of one target apart: forward compatibility is for data centres, and guards may speak of kinds."""
     kind = Version.named(device.kind)
-    guards = (guard for rule in matrix.rules for guard in rule.guards if guard.component == "gpu_kind")
+    guards = (guard for rule in matrix.rules for guard in rule.on if guard.component == "gpu_kind")
     return (device.kind == "datacenter", *(guard.allows(kind) for guard in guards))
 
 
@@ -152,7 +150,7 @@ def _leaves(matrix: Matrix) -> frozenset[str]:
     """Components that bind nothing further, such as Python: no driver is chosen by them."""
     binding = {rule.when.component for rule in matrix.rules}
     for name, component in matrix.components.items():
-        if any(one.needs or one.driver or any(build.needs for build in one.builds) for one in component.releases):
+        if any(one.requires or one.driver or any(build.requires for build in one.builds) for one in component.releases):
             binding.add(name)
     return frozenset(matrix.components) - binding - {"driver", "gpu", "kernel"}
 

@@ -57,33 +57,43 @@ def named_rows(matrix: Matrix) -> Iterator[Row]:
 def _knowledge(matrix: Matrix) -> Iterator[Row]:
     for package in matrix.driver_packages:
         data = {field: getattr(package, field) for field in ("name", "os", "kind", "branches", "modules", "kernel")}
-        data |= {field: getattr(package, field) for field in ("signed", "headers", "note", "sources")}
+        data |= {field: getattr(package, field) for field in ("signed", "headers", "note")} | {"sources": package.source}
         yield Row(kind="driver package", name=package.name, data=kept(data))
     for override in matrix.overrides:
-        data = {"name": override.name, "gfx": override.gfx, "runs_as": override.runs_as, "set": dict(override.variables)}
+        data = {
+            "name": override.name,
+            "gfx": override.gfx,
+            "runs_as": override.runs_as,
+            "set": dict(sorted(override.set.items())),
+        }
         yield Row(
-            kind="override", name=override.name, data=kept({**data, "because": override.because, "sources": override.sources})
+            kind="override", name=override.name, data=kept({**data, "because": override.because, "sources": override.source})
         )
     for one in matrix.variables:
-        data = {"name": one.name, "when": needs_data((one.when,)), "on": needs_data(one.guards), "set": dict(one.variables)}
-        yield Row(kind="variables", name=one.name, data=kept({**data, "because": one.because, "sources": one.sources}))
+        data = {
+            "name": one.name,
+            "when": needs_data((one.when,)),
+            "on": needs_data(one.on),
+            "set": dict(sorted(one.set.items())),
+        }
+        yield Row(kind="variables", name=one.name, data=kept({**data, "because": one.because, "sources": one.source}))
     for failure in matrix.failures:
         data = {
             "name": failure.name,
             "layer": failure.layer,
             "when": needs_data(failure.when),
-            "on": needs_data(failure.guards),
+            "on": needs_data(failure.on),
         }
-        data |= {"symptoms": failure.symptoms, "cause": failure.cause, "remedy": failure.remedy, "sources": failure.sources}
+        data |= {"symptoms": failure.symptoms, "cause": failure.cause, "remedy": failure.remedy, "sources": failure.source}
         yield Row(kind="failure", name=failure.name, data=kept(data))
     for limit in matrix.limits:
-        data = {"name": limit.name, "when": needs_data((limit.when,)), "on": needs_data(limit.guards)}
-        data |= {"allow": {limit.distribution: limit.specifier}, "because": limit.because, "sources": limit.sources}
+        data = {"name": limit.name, "when": needs_data((limit.when,)), "on": needs_data(limit.on)}
+        data |= {"allow": {limit.distribution: limit.specifier}, "because": limit.because, "sources": limit.source}
         yield Row(kind="limit", name=limit.name, data=kept(data))
     for shared in matrix.shared_files:
         owners = {owner.distribution: owner.versions or "every version" for owner in shared.owners}
-        data = {"name": shared.name, "path": shared.path, "owners": owners, "refused": "yes" if shared.is_refused else "no"}
-        data |= {"because": shared.because, "sources": shared.sources}
+        data = {"name": shared.name, "path": shared.path, "owners": owners, "refused": "yes" if shared.refused else "no"}
+        data |= {"because": shared.because, "sources": shared.source}
         yield Row(kind="shared file", name=shared.name, data=kept(data))
 
 
@@ -101,16 +111,16 @@ def _cited_rows(matrix: Matrix) -> Iterator[tuple[str, tuple[str, ...]]]:
     for name in matrix.order:
         for release in matrix.components[name].releases:
             spelled = f"{name}=={release.version}"
-            yield spelled, release.sources
-            yield from ((f"{spelled}+{build.name}", build.sources) for build in release.builds)
-            yield from ((spelled, patch.sources) for patch in release.patched)
-    yield from ((rule.name, rule.sources) for rule in matrix.rules)
-    yield from ((f"driver branch {branch.branch}", branch.sources) for branch in matrix.branches)
-    yield from ((gpu.name, gpu.sources) for gpu in matrix.gpus)
-    yield from ((image.reference, image.sources) for image in matrix.images)
+            yield spelled, release.source
+            yield from ((f"{spelled}+{build.name}", build.source) for build in release.builds)
+            yield from ((spelled, patch.source) for patch in release.patched)
+    yield from ((rule.name, rule.source) for rule in matrix.rules)
+    yield from ((f"driver branch {branch.branch}", branch.source) for branch in matrix.branches)
+    yield from ((gpu.name, gpu.source) for gpu in matrix.gpus)
+    yield from ((image.reference, image.source) for image in matrix.images)
     for distribution in matrix.distributions:
-        yield f"distribution {distribution.name}", distribution.sources
-        yield from ((f"distribution {distribution.name}", implied.sources) for implied in distribution.implied)
+        yield f"distribution {distribution.name}", distribution.source
+        yield from ((f"distribution {distribution.name}", implied.source) for implied in distribution.implies)
     for rows in (
         matrix.limits,
         matrix.shared_files,
@@ -119,4 +129,4 @@ def _cited_rows(matrix: Matrix) -> Iterator[tuple[str, tuple[str, ...]]]:
         matrix.failures,
         matrix.driver_packages,
     ):
-        yield from ((one.name, one.sources) for one in rows)
+        yield from ((one.name, one.source) for one in rows)

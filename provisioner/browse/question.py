@@ -88,7 +88,7 @@ def _fact(matrix: Matrix, word: str) -> Fact | None:
         raise _unknown(name, word, matrix)
     operator, text = match[2], match[3]
     is_exact = operator in {"=", "=="}
-    if component is not None and not component.is_named and name != "gpu":
+    if component is not None and not component.named and name != "gpu":
         _readable(f"{'==' if is_exact else operator}{text}", word)
     return Fact(name=name, text=text if is_exact else f"{operator}{text}", is_exact=is_exact, spelled=word)
 
@@ -119,7 +119,7 @@ def component_named(matrix: Matrix, name: str) -> Component:
 
 def matching(component: Component, fact: Fact) -> tuple[Release, ...]:
     """The releases of a component that a fact is about, newest first; of a wanted build (`2.7.1+cu126`) only that is left."""
-    if component.is_named:
+    if component.named:
         return tuple(release for release in component.releases if release.version.text.startswith(fact.value))
     public, _, build = fact.text.partition("+") if fact.is_exact else (fact.text, "", "")
     wanted = Range.parse(public)
@@ -164,7 +164,7 @@ def is_target(text: str) -> bool:
 
 def newest_of_series(component: Component, text: str) -> str:
     """`535` is the newest 535 release of the matrix; a value with a release of its own, or with none at all, is itself."""
-    if component.is_named or any(str(release.version) == text for release in component.releases):
+    if component.named or any(str(release.version) == text for release in component.releases):
         return text
     found = [release.version for release in component.releases if Range.parse(text).allows(release.version)]
     if not found or len(Version.parse(text).release) >= len(max(found).release):

@@ -59,7 +59,7 @@ def release_answer(matrix: Matrix, fact: Fact) -> Data:
 def _no_release(component: Component, fact: Fact) -> ProvisionError:
     wanted = fact.value.lstrip("<>=!~ ")
     causes: tuple[str, ...] = ()
-    if component.releases and not component.is_named:
+    if component.releases and not component.named:
         version = Version.parse(wanted.partition(",")[0].removesuffix(".*"))
         below = max((one.version for one in component.releases if one.version < version), default=None)
         above = min((one.version for one in component.releases if one.version > version), default=None)

@@ -10,7 +10,7 @@ from provisioner.browse.grid import chosen_beside, make_grid
 from provisioner.browse.lookup import citing_index, named_rows
 from provisioner.browse.summary import newest_first, summaries
 from provisioner.host.profile import load_profile, profile_names
-from provisioner.matrix.count import count
+from provisioner.matrix.lint import count
 
 if TYPE_CHECKING:
     from provisioner.browse.data import Data
@@ -38,7 +38,7 @@ def site_data(matrix: Matrix) -> Data:
                     "native_cuda": str(branch.native_cuda),
                     "designation": branch.designation,
                     "end_of_life": branch.end_of_life,
-                    "sources": branch.sources,
+                    "sources": branch.source,
                 }
             )
             for branch in matrix.branches

@@ -44,7 +44,7 @@ def _summary(matrix: Matrix, component: Component) -> Summary:
     rows = list(_rows(component))
     newest = ""
     if component.releases:
-        is_named = component.is_named
+        is_named = component.named
         newest = "" if is_named else str(max(component.releases, key=lambda release: release.version).version)
     return Summary(
         name=component.name,
@@ -56,16 +56,16 @@ def _summary(matrix: Matrix, component: Component) -> Summary:
         rows=len(rows),
         measured=sum(is_measured(matrix, sources) for sources in rows),
         end_of_life=max((release.end_of_life for release in component.releases), default=""),
-        is_virtual=component.is_virtual,
+        is_virtual=component.virtual,
     )
 
 
 def _rows(component: Component) -> Iterator[tuple[str, ...]]:
-    """The sources of every row, a build that cites what its release cites being no row of its own (as in `matrix.count`)."""
+    """The sources of every row, a build that cites what its release cites being no row of its own (as `matrix.lint` counts)."""
     for release in component.releases:
-        if release.sources:
-            yield release.sources
-        yield from (build.sources for build in release.builds if build.sources != release.sources)
+        if release.source:
+            yield release.source
+        yield from (build.source for build in release.builds if build.source != release.source)
 
 
 def is_measured(matrix: Matrix, sources: tuple[str, ...]) -> bool:
@@ -75,12 +75,12 @@ def is_measured(matrix: Matrix, sources: tuple[str, ...]) -> bool:
 
 def sources_of(release: Release) -> tuple[str, ...]:
     """Every source a release or one of its builds names, once, in order."""
-    builds = (source for build in release.builds for source in build.sources)
-    return tuple(dict.fromkeys((*release.sources, *builds)))
+    builds = (source for build in release.builds for source in build.source)
+    return tuple(dict.fromkeys((*release.source, *builds)))
 
 
 def newest_first(component: Component) -> tuple[Release, ...]:
     """The releases of a component; names keep the order the matrix gives them."""
-    if component.is_named:
+    if component.named:
         return tuple(component.releases)
     return tuple(sorted(component.releases, key=lambda release: release.version, reverse=True))

@@ -80,12 +80,8 @@ def _version() -> int:
 
 
 def _run(words: list[str]) -> int:
-    import os
-
     from provisioner.errors import ProvisionError
 
-    # pydantic would read the metadata of every installed distribution, in search of plugins this program does not use.
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     try:
         return _dispatch(words)
     except ProvisionError as error:

@@ -61,7 +61,7 @@ def matrix_audit(
     without = sum(unnamed(loaded, component=component, version=version) for component, version in selections)
     settings = replace(settings_from_pip(os.environ), offline=offline)
     progress = _Progress(len(rows))
-    with Artefacts(settings, is_full=full, tell=progress.reading) as artefacts:
+    with Artefacts(settings, is_full=full, progress=progress.reading) as artefacts:
         results = _audited(loaded, rows, artefacts, jobs=jobs, progress=progress)
         fetched = artefacts.fetched
     status = _status(results)
@@ -73,7 +73,7 @@ def matrix_audit(
 
 
 def _selection(matrix: Matrix, text: str) -> tuple[str, str]:
-    from provisioner.curate.audit_shared_files import SHARED_FILES
+    from provisioner.curate.shared_files import SHARED_FILES
     from provisioner.errors import UsageError
     from provisioner.names import nearest
 

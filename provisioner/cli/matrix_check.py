@@ -10,8 +10,7 @@ from provisioner.cli.options import FormatOption, MatrixOption, OutputFormat
 
 if TYPE_CHECKING:
     from provisioner.compare.diff import Comparison
-    from provisioner.matrix.count import Counts
-    from provisioner.matrix.lint import Finding
+    from provisioner.matrix.lint import Counts, Finding
 
 
 def matrix_check(matrix: MatrixOption = None, output_format: FormatOption = OutputFormat.TEXT) -> None:
@@ -24,8 +23,7 @@ def matrix_check(matrix: MatrixOption = None, output_format: FormatOption = Outp
     from provisioner.cli.display import json_data
     from provisioner.compare.diff import compare
     from provisioner.compare.tables import disagreements, shipped_tables
-    from provisioner.matrix.count import count
-    from provisioner.matrix.lint import lint
+    from provisioner.matrix.lint import count, lint
     from provisioner.matrix.load import load_matrix
 
     loaded = load_matrix(matrix)

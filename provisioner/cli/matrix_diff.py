@@ -12,9 +12,8 @@ from provisioner.cli.options import FormatOption, MatrixOption, OutputFormat
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from provisioner.compare.claims import Table
+    from provisioner.compare.claims import Disagreement, Table
     from provisioner.compare.diff import Compared, Comparison
-    from provisioner.compare.table_schema import DisagreementEntry
 
 
 def matrix_diff(
@@ -86,7 +85,7 @@ def _difference(one: Compared, question: str) -> list[str]:
     ]
 
 
-def _print_idle(idle: Sequence[DisagreementEntry]) -> None:
+def _print_idle(idle: Sequence[Disagreement]) -> None:
     from provisioner.cli.display import data
 
     for entry in idle:
@@ -94,6 +93,8 @@ def _print_idle(idle: Sequence[DisagreementEntry]) -> None:
 
 
 def _report(tables: Sequence[Table], comparison: Comparison, *, show_all: bool, is_complete: bool) -> dict[str, object]:
+    from msgspec import to_builtins
+
     shown = [one for one in comparison.compared if show_all or one.outcome in {"explained", "unexplained"}]
     return {
         "tables": {
@@ -114,5 +115,5 @@ def _report(tables: Sequence[Table], comparison: Comparison, *, show_all: bool, 
             }
             for one in shown
         ],
-        "idle": [entry.model_dump() for entry in comparison.idle] if is_complete else [],
+        "idle": [to_builtins(entry) for entry in comparison.idle] if is_complete else [],
     }

@@ -103,7 +103,7 @@ def _line(matrix: Matrix, release: Release) -> tuple[str, ...]:
     from provisioner.browse.summary import is_measured, sources_of
 
     sources = sources_of(release)
-    needs = "; ".join(f"{need.component} {need}" for need in release.needs)
+    needs = "; ".join(f"{need.component} {need}" for need in release.requires)
     if release.driver is not None and release.driver.minor_version is not None:
         needs = "; ".join(filter(None, (needs, f"driver >={release.driver.minor_version}")))
     shown = ", ".join(sources[:2]) + (f" and {len(sources) - 2} more" if len(sources) > 2 else "")

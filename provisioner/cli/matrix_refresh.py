@@ -47,29 +47,29 @@ def matrix_refresh(
 
     from provisioner.cli.display import data, json_data, steps, talk, warn
     from provisioner.curate.refresh import refresh
-    from provisioner.curate.shelf import Shelf
+    from provisioner.curate.wheel_index import WheelIndex
     from provisioner.document import write_together
     from provisioner.index.settings import settings_from_pip
     from provisioner.matrix.location import default_directory
 
     directory = matrix if matrix is not None else default_directory()
     settings = replace(settings_from_pip(os.environ), offline=offline)
-    with steps("reading the package index") as tick, Shelf(settings, workers=jobs, tick=tick) as shelf:
+    with steps("reading the package index") as progress, WheelIndex(settings, workers=jobs, progress=progress) as index:
         today = datetime.now(UTC).date().isoformat()
-        found = refresh(directory, components or (), shelf, today=today, allow_removals=allow_removals, measure=measure)
+        found = refresh(directory, components or (), index, today=today, allow_removals=allow_removals, measure=measure)
     changed = [one for one in found if one.is_changed]
     if not dry_run:
         write_together({one.path: one.after.encode() for one in changed})
     for note in (note for one in found for note in one.notes):
         warn(note)
     if output_format is OutputFormat.JSON:
-        json_data({**_report(found, shelf.fetched, is_written=bool(changed) and not dry_run), "yanked": list(shelf.yanked)})
+        json_data({**_report(found, index.fetched, is_written=bool(changed) and not dry_run), "yanked": list(index.yanked)})
     else:
         if changed:
             data("".join(one.diff for one in changed))
-        if shelf.yanked:
-            talk(f"left out because they were yanked: {', '.join(shelf.yanked)}")
-        talk(_summary(found, shelf.fetched))
+        if index.yanked:
+            talk(f"left out because they were yanked: {', '.join(index.yanked)}")
+        talk(_summary(found, index.fetched))
     if dry_run and changed:
         raise typer.Exit(1)
 

@@ -97,7 +97,7 @@ def _answer(matrix: Matrix, question: Question, ways: tuple[str, ...]) -> tuple[
         return {**shown, "citations": cited(matrix, row.data)}, 0
     first, *others = question.facts
     component = matrix.components.get(first.name)
-    is_of_host = component is None or component.is_virtual
+    is_of_host = component is None or component.virtual
     if others or first.name == "gpu" or component is None:
         answer = show.stacks_answer(matrix, question.facts, ways)
         return answer, 0 if answer["runs"] else 1

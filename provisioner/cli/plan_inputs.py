@@ -94,7 +94,7 @@ def _lay(text: str, inputs: Inputs, requires: dict[str, str], packages: dict[str
     name, bounds = match["name"], (match["range"] or "").strip()
     component = _component(name, inputs)
     if component:
-        is_named = component == "pytorch_build" or inputs.matrix.components[component].is_named
+        is_named = component == "pytorch_build" or inputs.matrix.components[component].named
         if is_named:
             value = bounds.removeprefix("==").strip()
             if not value or value[0] in "<>=!~":

@@ -126,8 +126,10 @@ def _show(report: Report) -> None:
 
 
 def _show_json(reports: list[Report]) -> None:
+    from msgspec import to_builtins
+
     from provisioner.cli.display import json_data
     from provisioner.validate.report import overall
 
     verdict = overall(field for report in reports for field in report.fields)
-    json_data({"verdict": verdict, "reports": [report.model_dump(mode="json") for report in reports]})
+    json_data({"verdict": verdict, "reports": [to_builtins(report) for report in reports]})

@@ -1,8 +1,10 @@
-"""What other published tables claim, in one form: a question, a subject, an answer, and where it stands."""
+"""What other published tables claim, in one form: question, subject, answer and place; and the disagreements that are known."""
 
 from __future__ import annotations
 
 from msgspec import Struct
+
+from provisioner.strict_model import StrictModel
 
 QUESTIONS = {
     "driver-floor": "the oldest Linux driver that runs a CUDA release",
@@ -45,3 +47,45 @@ class Table(Struct, frozen=True, kw_only=True):
     where: str = ""
     url: str = ""
     read: str = ""
+
+
+class ClaimEntry(StrictModel, frozen=True, kw_only=True):
+    """A `Claim` in a `TableFile`, which has its question as a key."""
+
+    subject: str
+    says: str
+    scope: str = ""
+    line: int = 0
+
+
+class TableFile(StrictModel, frozen=True, kw_only=True):
+    """The YAML of a `Table`: where it stood, when it was read, and its claims by question."""
+
+    table: str
+    title: str
+    where: str
+    url: str
+    read: str
+    claims: dict[str, tuple[ClaimEntry, ...]]
+
+
+class Disagreement(StrictModel, frozen=True, kw_only=True):
+    """Why a table differs from this matrix and the matrix stays as it is.
+
+    `subject` may hold `*`; `says` and `ours`, where given, must be exactly what is found, so that a reason written for one
+    difference never covers another one.
+    """
+
+    table: str
+    question: str
+    subject: str
+    says: str = ""
+    ours: str = ""
+    because: str
+    source: str = ""
+
+
+class DisagreementFile(StrictModel, frozen=True, kw_only=True):
+    """The YAML of every known disagreement."""
+
+    disagreements: tuple[Disagreement, ...] = ()

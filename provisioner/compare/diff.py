@@ -13,9 +13,8 @@ from provisioner.compare.judge import judge
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from provisioner.compare.claims import Claim, Table
+    from provisioner.compare.claims import Claim, Disagreement, Table
     from provisioner.compare.judgement import Judgement
-    from provisioner.compare.table_schema import DisagreementEntry
     from provisioner.matrix.model import Matrix
 
 
@@ -39,7 +38,7 @@ class Comparison(Struct, frozen=True, kw_only=True):
     """All claims of some tables compared; `idle` are reasons that explain no difference any more."""
 
     compared: tuple[Compared, ...]
-    idle: tuple[DisagreementEntry, ...] = ()
+    idle: tuple[Disagreement, ...] = ()
 
     def counts(self, table: str | None = None) -> dict[str, int]:
         """How many claims ended how, of one table or of all."""
@@ -52,7 +51,7 @@ class Comparison(Struct, frozen=True, kw_only=True):
         return tuple(one for one in self.compared if one.outcome == "unexplained")
 
 
-def compare(matrix: Matrix, tables: Iterable[Table], known: Sequence[DisagreementEntry]) -> Comparison:
+def compare(matrix: Matrix, tables: Iterable[Table], known: Sequence[Disagreement]) -> Comparison:
     """Judge every claim, and give each difference the reason that was written for it."""
     used: set[int] = set()
     found = []
@@ -74,7 +73,7 @@ def compare(matrix: Matrix, tables: Iterable[Table], known: Sequence[Disagreemen
     return Comparison(compared=tuple(found), idle=idle)
 
 
-def _explains(entry: DisagreementEntry, table: str, claim: Claim, *, judgement: Judgement) -> bool:
+def _explains(entry: Disagreement, table: str, claim: Claim, *, judgement: Judgement) -> bool:
     return (
         entry.table == table
         and entry.question == claim.question

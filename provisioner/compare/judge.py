@@ -109,13 +109,15 @@ def _compiler(matrix: Matrix, claim: Claim) -> Judgement:
 def _majors(matrix: Matrix, row: Release, compiler: str) -> set[int] | None:
     """The majors one compiler release accepts by its own needs and by rules about it; None when nothing bounds them."""
     needs = [
-        need for need in (*row.needs, *(need for build in row.builds for need in build.needs)) if need.component == compiler
+        need
+        for need in (*row.requires, *(need for build in row.builds for need in build.requires))
+        if need.component == compiler
     ]
     needs += [
         need
         for rule in matrix.rules
-        if rule.when.component == "nvcc" and rule.when.allows(row.version) and not rule.guards
-        for need in rule.needs
+        if rule.when.component == "nvcc" and rule.when.allows(row.version) and not rule.on
+        for need in rule.require
         if need.component == compiler
     ]
     if not needs:
@@ -141,7 +143,7 @@ def _cudnn_cuda(matrix: Matrix, claim: Claim) -> Judgement:
 
 def _serves(row: Release, cuda: str) -> bool:
     """Whether some build of a cuDNN release serves a CUDA major or minor."""
-    needs = [need for build in row.builds for need in build.needs] + list(row.needs)
+    needs = [need for build in row.builds for need in build.requires] + list(row.requires)
     tried = [Version.parse(cuda if "." in cuda else f"{cuda}.{minor}") for minor in range(10)]
     return any(need.component == "cuda" and any(need.allows(version) for version in tried) for need in needs)
 

@@ -27,7 +27,7 @@ def _image(matrix: Matrix, claim: Claim) -> Judgement:
     image = rows[0]
     theirs = dict(part.split(" ") for part in claim.says.split(", "))
     is_cudnn = not image.cudnn or image.cudnn.split(".")[0] == theirs["cudnn"]
-    cited = "; ".join(str(matrix.citations[key]) for key in image.sources)
+    cited = "; ".join(str(matrix.citations[key]) for key in image.source)
     ours = f"cuda {image.cuda}, cudnn {image.cudnn or 'not read'}"
     return Judgement.of(image.cuda == theirs["cuda"] and is_cudnn, ours, (cited,))
 
@@ -86,22 +86,22 @@ def _rows(matrix: Matrix, claim: Claim) -> tuple[str, list[tuple[Release, Build]
     ]
     if not name:
         # a claim without a build is about what the default index gives
-        rows = [pair for pair in rows if pair[1].is_default] or [pair for pair in rows if pair[1].accelerator == "cuda"] or rows
+        rows = [pair for pair in rows if pair[1].default] or [pair for pair in rows if pair[1].accelerator == "cuda"] or rows
     return component, rows
 
 
 def _needs(matrix: Matrix, component: str, row: Release, build: Build) -> Iterable[Need]:
     if build.accelerator == "cpu":
         return
-    yield from row.needs
-    yield from build.needs
+    yield from row.requires
+    yield from build.requires
     for rule in matrix.rules:
-        if rule.when.component == component and rule.when.allows(row.version) and not rule.guards:
-            yield from rule.needs
+        if rule.when.component == component and rule.when.allows(row.version) and not rule.on:
+            yield from rule.require
 
 
 def _python(build: Build) -> list[Need]:
-    return [need for need in build.needs if need.component == "python"]
+    return [need for need in build.requires if need.component == "python"]
 
 
 def _allows(need: Need, text: str) -> bool:

@@ -75,7 +75,7 @@ def evidence(matrix: Matrix, component: str, rows: Iterable[Release | tuple[Rele
     found: dict[str, None] = {}
     for row in rows:
         release, build = row if isinstance(row, tuple) else (row, None)
-        sources = build.sources if build else release.sources or tuple(key for one in release.builds for key in one.sources)
+        sources = build.source if build else release.source or tuple(key for one in release.builds for key in one.source)
         titles = dict.fromkeys(str(matrix.citations[key]) for key in sources if key in matrix.citations)
         cited = "; ".join([*titles][:_MOST_CITATIONS]) + (" and more" if len(titles) > _MOST_CITATIONS else "")
         key = f"{component}=={release.version}"

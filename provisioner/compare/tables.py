@@ -6,8 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from provisioner.compare import read_cog, read_conda_forge, read_cuda_jl, read_spack, read_uv
-from provisioner.compare.claims import QUESTIONS, Claim, Table
-from provisioner.compare.table_schema import DisagreementFile, TableFile
+from provisioner.compare.claims import QUESTIONS, Claim, DisagreementFile, Table, TableFile
 from provisioner.document import FileError, load_document, parse_model
 from provisioner.errors import ProvisionError
 from provisioner.matrix.location import PUBLISHED, default_directory
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from provisioner.compare.table_schema import DisagreementEntry
+    from provisioner.compare.claims import Disagreement
 
 KIND = "published table"
 DISAGREEMENTS = "disagreements.yaml"
@@ -76,7 +75,7 @@ def as_extract(table: Table) -> str:
     return "\n".join(lines) + "\n"
 
 
-def disagreements(directory: Path | None = None) -> tuple[DisagreementEntry, ...]:
+def disagreements(directory: Path | None = None) -> tuple[Disagreement, ...]:
     """The known disagreements beside a matrix; none where it has no such file."""
     path = (directory or default_directory()) / PUBLISHED / DISAGREEMENTS
     if not path.is_file():

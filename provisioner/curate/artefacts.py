@@ -6,16 +6,13 @@ Measurements are kept under the hash of the artefact, so an audit that was inter
 from __future__ import annotations
 
 from threading import Lock
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from packaging.utils import canonicalize_name
 
-from provisioner.errors import UnavailableError
-from provisioner.index.cache import Cache
+from provisioner.curate.index_reader import IndexReader
 from provisioner.index.find_links import FindLinks
-from provisioner.index.http.transport import Transport
 from provisioner.index.pages.filename import parse_filename
-from provisioner.index.pages.reader import PageReader
 from provisioner.measure.artefact import VERSION, Measurement, measure
 from provisioner.measure.error import UnreadableArtefactError
 from provisioner.measure.wheel import RemoteWheel
@@ -27,41 +24,24 @@ if TYPE_CHECKING:
     from provisioner.index.settings import IndexSettings
 
 
-class Artefacts:
-    """Finds and measures wheels; threads may share it. Use as a context manager.
+class Artefacts(IndexReader):
+    """Finds and measures wheels; threads may share it. `is_full`: read every library to its end."""
 
-    `is_full`: read every library to its end. `tell` hears what is being read.
-    """
-
-    def __init__(self, settings: IndexSettings, *, is_full: bool = False, tell: Callable[[str], None] = lambda _: None) -> None:
-        self._settings = settings
+    def __init__(
+        self, settings: IndexSettings, *, is_full: bool = False, progress: Callable[[str], None] = lambda _: None
+    ) -> None:
+        super().__init__(settings, progress)
         self._is_full = is_full
-        self._tell = tell
-        self._cache = Cache(settings.cache_directory)
-        self._transport = Transport(settings)
-        self._pages = PageReader(settings, self._cache, self._transport)
         self._find_links = FindLinks(settings, self._transport)
         self._files: dict[str, tuple[IndexFile, ...]] = {}
         self._open: set[RemoteWheel] = set()
         self._lock = Lock()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def close(self) -> None:
         """Close connections and the cache; what is being read in other threads is given up."""
         for wheel in tuple(self._open):
             wheel.close()
-        self._transport.close()
-        self._cache.close()
-
-    @property
-    def fetched(self) -> int:
-        """Bytes that came over the network so far."""
-        return self._transport.received
+        super().close()
 
     def find(self, filename: str) -> IndexFile | None:
         """The file of this name; None where no index in reach has it. Raises `UnavailableError`."""
@@ -93,13 +73,11 @@ class Artefacts:
             kept = self._cache.load(self._key(file, depth), Measurement) if file.sha256 else None
             if kept is not None:
                 return kept
-        if self._settings.offline and not file.path:
-            text = f"offline: `{file.filename}` was not measured before; run once without --offline"
-            raise UnavailableError(text)
+        self._require_online(file, f"`{file.filename}` was not measured before")
         with RemoteWheel(file, self._transport) as wheel:
             self._open.add(wheel)
             try:
-                found = measure(wheel, is_full=self._is_full, tell=lambda path: self._tell(f"{file.filename}: {path}"))
+                found = measure(wheel, is_full=self._is_full, progress=lambda path: self._progress(f"{file.filename}: {path}"))
             finally:
                 self._open.discard(wheel)
         if file.sha256:
@@ -112,9 +90,7 @@ class Artefacts:
         kept = self._cache.load(key, str) if file.sha256 else None
         if kept is not None:
             return kept
-        if self._settings.offline and not file.path:
-            text = f"offline: the RECORD of `{file.filename}` was not read before; run once without --offline"
-            raise UnavailableError(text)
+        self._require_online(file, f"the RECORD of `{file.filename}` was not read before")
         with RemoteWheel(file, self._transport) as wheel:
             named = [name for name in wheel.names() if name.endswith(".dist-info/RECORD") and name.count("/") == 1]
             if not named:
@@ -126,12 +102,3 @@ class Artefacts:
 
     def _key(self, file: IndexFile, depth: str) -> str:
         return f"measured:{VERSION}:{depth}:{file.sha256}"
-
-    def _listed(self, project: str) -> tuple[IndexFile, ...]:
-        for location in self._settings.indexes:
-            if location.is_template:
-                continue
-            page = self._pages.page(location, project)
-            if page is not None:
-                return self._pages.files(page, project)
-        return ()

@@ -17,9 +17,9 @@ from provisioner.curate.audit_needs import (
     python_findings,
     version_finding,
 )
-from provisioner.curate.audit_shared_files import SHARED_FILES, shared_file_findings, shared_file_rows
 from provisioner.curate.audit_targets import target_findings
 from provisioner.curate.audit_verdict import Audited, Row, confirmed, refuted, unmeasured
+from provisioner.curate.shared_files import SHARED_FILES, shared_file_findings, shared_file_rows
 from provisioner.errors import UnavailableError
 from provisioner.index.metadata.core_metadata import UnusableMetadataError
 from provisioner.measure.error import UnreadableArtefactError

@@ -99,7 +99,7 @@ def python_findings(row: Row, files: Iterable[IndexFile], pythons: Iterable[str]
 def _is_of_sibling(row: Row, minor: str, platform: str) -> bool:
     """Whether another build of this name has the Python: 2.10.0 for macOS needs a newer macOS with 3.14 than before."""
     siblings = (one for one in row.release.builds if one.name == row.build.name and platform in one.platforms)
-    return any(need.component == "python" and need.allows(Version.parse(minor)) for one in siblings for need in one.needs)
+    return any(need.component == "python" and need.allows(Version.parse(minor)) for one in siblings for need in one.requires)
 
 
 def _has_wheel(wheels: Iterable[tuple[IndexFile, str]], minor: str, platform: str) -> bool:
@@ -111,7 +111,7 @@ def _has_wheel(wheels: Iterable[tuple[IndexFile, str]], minor: str, platform: st
 def pin_findings(row: Row, measurement: Measurement, matrix: Matrix) -> Iterator[Finding]:
     """CUDA and its libraries: what the wheel requires of the index, else what it states itself."""
     pins = _pins(row, measurement)
-    for need in row.build.needs:
+    for need in row.build.requires:
         prefixes = PINNED_AS.get(need.component, ())
         pin = next((one for name, one in pins.items() if any(_is_named(name, prefix) for prefix in prefixes)), None)
         exact = [one.version for one in pin.specifier if one.operator == "=="] if pin is not None else []
@@ -183,14 +183,14 @@ def _ruled(row: Row, component: str, matrix: Matrix) -> tuple[Need, ...]:
     return tuple(
         need
         for rule in matrix.rules
-        if rule.when.component == row.component.name and not rule.guards and rule.when.allows(row.release.version)
-        for need in rule.needs
+        if rule.when.component == row.component.name and not rule.on and rule.when.allows(row.release.version)
+        for need in rule.require
         if need.component == component
     )
 
 
 def _need(row: Row, component: str) -> Need | None:
-    needs = (*row.build.needs, *row.release.needs)
+    needs = (*row.build.requires, *row.release.requires)
     return next((need for need in needs if need.component == component), None)
 
 

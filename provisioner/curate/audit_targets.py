@@ -6,8 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from provisioner.curate.audit_verdict import confirmed, refuted, unmeasured
-from provisioner.curate.measure_targets import CUDNN_LIBRARY
-from provisioner.curate.measured import FEW
+from provisioner.curate.readings import CUDNN_LIBRARY, FEW
 from provisioner.measure.artefact import all_targets
 from provisioner.measure.fatbin import target_key
 

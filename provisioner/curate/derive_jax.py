@@ -8,11 +8,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provisioner.curate.derive import Deriver, Sitting, build_entry, by_version, component_file, for_platform, joined, needs
+from provisioner.curate.derive import (
+    Deriver,
+    Session,
+    Source,
+    by_platform,
+    by_version,
+    for_platform,
+    joined,
+    needs_of_files,
+    release,
+)
 from provisioner.curate.derive_tensorflow import cuda_needs
-from provisioner.curate.measure_targets import measure_jax
-from provisioner.curate.wheel_facts import glibc, macos, newest_minor, pythons, released, required, welcome
-from provisioner.matrix.schema import ReleaseEntry
+from provisioner.curate.readings import JAX_TARGETS
+from provisioner.curate.wheel_facts import newest_minor, pythons, required, welcome
 from provisioner.platforms import LINUX_PLATFORMS, PLATFORM_NAMES
 
 if TYPE_CHECKING:
@@ -20,92 +29,83 @@ if TYPE_CHECKING:
 
     from packaging.requirements import Requirement
 
-    from provisioner.curate.shelf import Wheel
-    from provisioner.matrix.schema import BuildEntry, ComponentFile
-    from provisioner.platforms import PlatformName
+    from provisioner.curate.wheel_index import Wheel
+    from provisioner.matrix.model import Build, Release
+    from provisioner.matrix.need import Needs
 
 PROJECT = "jax"
 LIBRARY = "jaxlib"
 SOURCE = "jax-wheels"
-EXTRAS = ("cuda13", "cuda12")
+PLUGINS = {"cuda13": "jax-cuda13-plugin", "cuda12": "jax-cuda12-plugin"}
+"""Extra -> the plugin it names."""
+
 OLDEST = (0, 4)
 """0.1.19 to 0.1.23 have wheels too, but the index has none of the jaxlib they ask for."""
 
 
-def derive(sitting: Sitting) -> ComponentFile:
-    """Every release from 0.4 on that has a wheel, with the jaxlib and the plugins its metadata names."""
-    shelf = sitting.shelf
-    wheels = [wheel for wheel in shelf.wheels(PROJECT) if wheel.version.release >= OLDEST]
-    shelf.read_ahead(wheels)
-    shelf.read_ahead(
-        sitting.representative(found)
-        for extra in EXTRAS
-        for each in by_version(shelf.wheels(_plugin(extra))).values()
-        for platform in LINUX_PLATFORMS
-        if (found := for_platform(each, platform))
+def _releases(session: Session) -> Iterator[Release]:
+    """Yield every release from 0.4 on that has a wheel, with the jaxlib and the plugins its metadata names."""
+    index = session.index
+    wheels = [wheel for wheel in index.wheels(PROJECT) if wheel.version.release >= OLDEST]
+    index.read_ahead(wheels)
+    index.read_ahead(
+        session.representative(found)
+        for plugin in PLUGINS.values()
+        for each in by_version(index.wheels(plugin)).values()
+        for _, found in by_platform(each, LINUX_PLATFORMS)
     )
-    releases = []
     for found in by_version(wheels).values():
-        builds = (*(_with_cuda(sitting, found[0])), *joined(_plain(sitting, found[0])))
-        if builds:
-            releases.append(ReleaseEntry(version=found[0].text, released=released(found), builds=builds))
-    where = "METADATA of jax and of the plugins its extras name; tags of the jaxlib and plugin wheels these allow"
-    return component_file({SOURCE: sitting.source("jax, jaxlib and jax-cuda plugin wheels", where, PROJECT)}, releases)
+        wheel = found[0]
+        cuda = [build for extra in PLUGINS for build in _of_extra(session, wheel, extra)]
+        yield release(found, (*cuda, *joined(_plain(session, wheel))))
 
 
-def _plain(sitting: Sitting, wheel: Wheel) -> Iterator[BuildEntry]:
+def _plain(session: Session, wheel: Wheel) -> Iterator[Build]:
     for platform in PLATFORM_NAMES:
         for extra in ("", "cpu"):
-            wanted = _required(sitting, wheel, platform, extra)
-            library = _newest(sitting, LIBRARY, wanted.get(LIBRARY), platform)
+            wanted = _required(session, wheel, platform, extra)
+            library = _newest(session, LIBRARY, wanted.get(LIBRARY), platform)
             if library:
-                yield _build(sitting, wheel, [library], platform=platform, name="cpu", extra=extra)
+                yield _build(session, wheel, [library], platform=platform, extra=extra)
                 break
 
 
-def _with_cuda(sitting: Sitting, wheel: Wheel) -> Iterator[BuildEntry]:
-    for extra in EXTRAS:
-        yield from _of_extra(sitting, wheel, extra)
-
-
-def _of_extra(sitting: Sitting, wheel: Wheel, extra: str) -> Iterator[BuildEntry]:
+def _of_extra(session: Session, wheel: Wheel, extra: str) -> Iterator[Build]:
+    name = PLUGINS[extra]
     for platform in LINUX_PLATFORMS:
-        wanted = _required(sitting, wheel, platform, extra)
-        plugin = _newest(sitting, _plugin(extra), wanted.get(_plugin(extra)), platform)
-        library = _newest(sitting, LIBRARY, wanted.get(LIBRARY), platform)
-        if not plugin or not library:
-            continue
-        one = sitting.representative(plugin)
-        beside = required(
-            sitting.shelf.requires(one),
-            platform=platform,
-            python=_some_python(sitting, plugin),
-            extras=("", *wanted[_plugin(extra)].extras),
-        )
-        found = cuda_needs({**wanted, **beside})
-        yield _build(sitting, wheel, [library, plugin], platform=platform, name=extra, extra=extra, found=found)
+        wanted = _required(session, wheel, platform, extra)
+        plugin = _newest(session, name, wanted.get(name), platform)
+        library = _newest(session, LIBRARY, wanted.get(LIBRARY), platform)
+        if plugin and library:
+            beside = required(
+                session.index.requires(session.representative(plugin)),
+                platform=platform,
+                python=_some_python(session, plugin),
+                extras=("", *wanted[name].extras),
+            )
+            cuda = cuda_needs({**wanted, **beside})
+            yield _build(session, wheel, [library, plugin], platform=platform, extra=extra, cuda=cuda)
 
 
-def _required(sitting: Sitting, wheel: Wheel, platform: PlatformName, extra: str) -> dict[str, Requirement]:
-    library = for_platform(sitting.shelf.wheels(LIBRARY), platform)
-    python = _some_python(sitting, [one for one in library if one.version <= wheel.version] or library)
-    requirements = sitting.shelf.requires(wheel)
-    return required(requirements, platform=platform, python=python, extras=("", extra))
+def _required(session: Session, wheel: Wheel, platform: str, extra: str) -> dict[str, Requirement]:
+    library = for_platform(session.index.wheels(LIBRARY), platform)
+    python = _some_python(session, [one for one in library if one.version <= wheel.version] or library)
+    return required(session.index.requires(wheel), platform=platform, python=python, extras=("", extra))
 
 
-def _some_python(sitting: Sitting, wheels: Sequence[Wheel]) -> str:
-    """A Python that the newest of these wheels is for; markers of these projects hardly ask which."""
+def _some_python(session: Session, wheels: Sequence[Wheel]) -> str:
+    """Return a Python that the newest of these wheels is for; markers of these projects hardly ask which."""
     latest = max((wheel.version for wheel in wheels), default=None)
-    newest = newest_minor(sitting.shelf.wheels(LIBRARY))
+    newest = newest_minor(session.index.wheels(LIBRARY))
     served = pythons([wheel for wheel in wheels if wheel.version == latest], newest=newest) if wheels else ()
     return served[0] if isinstance(served, tuple) and served else "3.11"
 
 
-def _newest(sitting: Sitting, project: str, requirement: Requirement | None, platform: PlatformName) -> list[Wheel]:
-    """The wheels of the newest release of a project that a requirement allows and that has some for the platform."""
+def _newest(session: Session, project: str, requirement: Requirement | None, platform: str) -> list[Wheel]:
+    """Return the wheels of the newest release of a project that a requirement allows and that has some for the platform."""
     if requirement is None:
         return []
-    for version, wheels in by_version(sitting.shelf.wheels(project)).items():
+    for version, wheels in by_version(session.index.wheels(project)).items():
         found = for_platform(wheels, platform)
         if found and requirement.specifier.contains(version):
             return found
@@ -113,9 +113,16 @@ def _newest(sitting: Sitting, project: str, requirement: Requirement | None, pla
 
 
 def _build(
-    sitting: Sitting, wheel: Wheel, parts: Sequence[Sequence[Wheel]], *, platform: PlatformName, **fields: object
-) -> BuildEntry:
-    newest = newest_minor(sitting.shelf.wheels(LIBRARY))
+    session: Session,
+    wheel: Wheel,
+    parts: Sequence[Sequence[Wheel]],
+    *,
+    platform: str,
+    extra: str,
+    cuda: Needs | None = None,
+) -> Build:
+    """Return a build for the Pythons that every part has wheels for and that jax itself welcomes."""
+    newest = newest_minor(session.index.wheels(LIBRARY))
     served = [set(pythons(part, newest=newest)) for part in parts]
     everywhere = tuple(
         minor
@@ -123,33 +130,30 @@ def _build(
         if all(minor in each for each in served) and welcome(minor, wheel.file)
     )
     files = [one for part in parts for one in part]
-    requires = needs(
-        python=everywhere,
-        glibc=glibc(files) if platform.startswith("linux") else "",
-        macos=macos(files, platform) if platform.startswith("macos") else "",
-    )
-    extra = str(fields["extra"])
-    found = fields.get("found")
-    return build_entry(
-        str(fields["name"]),
-        sitting.representative(parts[-1]),
+    return session.build(
+        "cpu" if cuda is None else extra,
+        parts[-1],
         platforms=(platform,),
         index="pypi",
-        accelerator="cuda" if found else "cpu",
-        requires={**found, **requires} if isinstance(found, dict) else requires,
+        accelerator="cuda" if cuda else "cpu",
+        requires=(*(cuda or ()), *needs_of_files(files, platform, everywhere)),
         install=f"{PROJECT}[{extra}]" if extra else "",
         source=(SOURCE,),
     )
-
-
-def _plugin(extra: str) -> str:
-    return f"jax-{extra}-plugin"
 
 
 JAX = Deriver(
     component="jax",
     about="JAX: its CPU builds, and those that its extras cuda12 and cuda13 make of it.",
     edit="needs that no metadata states belong in jax_rules.yaml.",
-    derive=derive,
-    measure=measure_jax,
+    sources={
+        SOURCE: Source(
+            title="jax, jaxlib and jax-cuda plugin wheels",
+            where="METADATA of jax and of the plugins its extras name; tags of the jaxlib and plugin wheels these allow",
+            project=PROJECT,
+        )
+    },
+    releases=_releases,
+    projects=tuple(PLUGINS.values()),
+    readings=(JAX_TARGETS,),
 )

@@ -1,103 +1,164 @@
-"""NVIDIA's libraries that have their own numbers and one wheel for each CUDA major: cuDNN, NCCL, cuSPARSELt, NVSHMEM."""
+"""NVIDIA's libraries, from their wheels.
+
+cuDNN, NCCL, cuSPARSELt and NVSHMEM have numbers of their own and a wheel for each CUDA major. The others belong to toolkits,
+whose libraries the metapackage cuda-toolkit (11.8 and newer) pins. A wheel it never names belongs to the series its number
+says, where the library is numbered like the toolkit (NVRTC 12.1.66 is of CUDA 12.1), else to the major its name says.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from provisioner.curate.derive import (
-    Deriver,
-    Sitting,
-    build_entry,
-    by_version,
-    component_file,
-    for_platform,
-    needs,
-)
-from provisioner.curate.measure_targets import measure_nvidia
-from provisioner.curate.wheel_facts import glibc, released
-from provisioner.matrix.schema import ReleaseEntry
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from provisioner.curate.derive import Deriver, Session, Source, by_platform, by_version, joined, needs, release
+from provisioner.curate.readings import CUDNN_TARGETS, NCCL_TARGETS
+from provisioner.curate.wheel_facts import floor, glibc
 from provisioner.platforms import LINUX_PLATFORMS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterator
 
-    from provisioner.curate.shelf import Wheel
-    from provisioner.matrix.schema import BuildEntry, ComponentFile
+    from provisioner.curate.derive import Reading
+    from provisioner.curate.wheel_index import WheelIndex
+    from provisioner.matrix.model import Release
 
 MAJORS = ("13", "12", "11")
+METAPACKAGE = "cuda-toolkit"
+BESIDE = "facts that no wheel holds belong in a file beside this one."
+
+LIBRARIES = {
+    "cublas": ("cublas", "NVIDIA cuBLAS", False),
+    "cufft": ("cufft", "NVIDIA cuFFT", False),
+    "curand": ("curand", "NVIDIA cuRAND", False),
+    "cusolver": ("cusolver", "NVIDIA cuSOLVER", False),
+    "cusparse": ("cusparse", "NVIDIA cuSPARSE", False),
+    "cufile": ("cufile", "NVIDIA cuFile (GPUDirect Storage)", False),
+    "nvjitlink": ("nvjitlink", "NVIDIA nvJitLink", True),
+    "nvrtc": ("cuda-nvrtc", "NVIDIA NVRTC", True),
+    "cupti": ("cuda-cupti", "NVIDIA CUPTI", True),
+    "nvtx": ("nvtx", "NVIDIA NVTX", True),
+}
+"""Component -> the middle of its wheels' names, its title, and whether it is numbered like the toolkit."""
+
+ENDINGS = {"": "13", "-cu12": "12", "-cu11": "11"}
+"""How wheel names end -> their CUDA major. From CUDA 13 on the names have no ending; a release there says its own major."""
 
 
-def _per_major(component: str) -> Callable[[Sitting], ComponentFile]:
-    """A deriver of `nvidia-<component>-cu<major>`, each a build that needs that CUDA major."""
+def _per_major(component: str, about: str, edit: str = BESIDE, readings: tuple[Reading, ...] = ()) -> Deriver:
+    """Return the deriver of `nvidia-<component>-cu<major>`, each a build that needs that CUDA major."""
+    projects = {major: f"nvidia-{component}-cu{major}" for major in MAJORS}
+    key = f"{component}-wheels"
 
-    def derive(sitting: Sitting) -> ComponentFile:
-        tables = {major: by_version(sitting.shelf.wheels(_project(component, major))) for major in MAJORS}
-        versions = sorted({version for table in tables.values() for version in table}, reverse=True)
-        releases = [_release(sitting, component, {major: tables[major].get(one, []) for major in MAJORS}) for one in versions]
-        where = "versions, platform tags and upload days of the wheels, whose names say the CUDA major"
-        title = f"nvidia-{component}-cu11, -cu12 and -cu13 wheels on the package index"
-        source = sitting.source(title, where, _project(component, "12"))
-        return component_file({_key(component): source}, [one for one in releases if one is not None])
-
-    return derive
-
-
-def _release(sitting: Sitting, component: str, wheels: dict[str, list[Wheel]]) -> ReleaseEntry | None:
-    builds: list[BuildEntry] = []
-    for major, all_of in wheels.items():
-        for platform in LINUX_PLATFORMS:
-            found = for_platform(all_of, platform)
-            if found:
-                wheel = sitting.representative(found)
-                requires = needs(cuda=f"=={major}.*", glibc=glibc([wheel]))
-                # Wheels of one release are not alike on all platforms: that of NCCL 2.26.2 for arm64 was built with a newer
-                # CUDA, and cuDNN for arm64 has code for Thor. So each platform has a row.
-                builds.append(
-                    build_entry(f"cu{major}", wheel, platforms=(platform,), requires=requires, source=(_key(component),))
+    def releases(session: Session) -> Iterator[Release]:
+        tables = {major: by_version(session.index.wheels(project)) for major, project in projects.items()}
+        for version in sorted({version for table in tables.values() for version in table}, reverse=True):
+            # Wheels of one release are not alike on all platforms: that of NCCL 2.26.2 for arm64 was built with a newer
+            # CUDA, and cuDNN for arm64 has code for Thor. So each platform has a row.
+            builds = [
+                session.build(
+                    f"cu{major}",
+                    found,
+                    platforms=(platform,),
+                    requires=needs(cuda=f"=={major}.*", glibc=glibc([session.representative(found)])),
+                    source=(key,),
                 )
-    if not builds:
-        return None
-    everything = [wheel for all_of in wheels.values() for wheel in all_of]
-    return ReleaseEntry(version=everything[0].text, released=released(everything), builds=tuple(builds))
+                for major, table in tables.items()
+                for platform, found in by_platform(table.get(version, ()), LINUX_PLATFORMS)
+            ]
+            yield release([wheel for table in tables.values() for wheel in table.get(version, ())], builds)
+
+    source = Source(
+        title=f"nvidia-{component}-cu11, -cu12 and -cu13 wheels on the package index",
+        where="versions, platform tags and upload days of the wheels, whose names say the CUDA major",
+        project=projects["12"],
+    )
+    return Deriver(
+        component=component,
+        about=about,
+        edit=edit,
+        sources={key: source},
+        releases=releases,
+        projects=tuple(projects.values()),
+        readings=readings,
+    )
 
 
-def _project(component: str, major: str) -> str:
-    return f"nvidia-{component}-cu{major}"
+def _of_toolkit(component: str) -> Deriver:
+    """Return the deriver of a library of the toolkit: which release of it belongs to which toolkits."""
+    stem, title, is_numbered = LIBRARIES[component]
+    key = f"{component}-wheels"
+    source = Source(
+        title=f"nvidia-{stem} and cuda-toolkit wheels on the package index",
+        where="versions and platform tags of the wheels; pins of the toolkits' libraries in the METADATA of cuda-toolkit",
+        project=METAPACKAGE,
+    )
+
+    def releases(session: Session) -> Iterator[Release]:
+        toolkits = _toolkits(session.index)
+        found: dict[Version, Release] = {}
+        for ending, major in ENDINGS.items():
+            project = f"nvidia-{stem}{ending}"
+            for version, wheels in by_version(session.index.wheels(project)).items():
+                numbers = version.release
+                level = f"{numbers[0]}.{numbers[1]}" if is_numbered else str(numbers[0] if not ending else major)
+                cuda = toolkits.get((project, version), f"=={level}.*")
+                builds = [
+                    session.build(
+                        "wheel",
+                        some,
+                        platforms=(platform,),
+                        requires=needs(cuda=cuda, glibc=glibc([session.representative(some)])),
+                        source=(key,),
+                    )
+                    for platform, some in by_platform(wheels, LINUX_PLATFORMS)
+                ]
+                if builds:
+                    found[version] = release(wheels, joined(builds))
+        return (found[version] for version in sorted(found, reverse=True))
+
+    return Deriver(
+        component=component,
+        about=f"{title}: the releases that have wheels, and the CUDA toolkits each belongs to.",
+        edit=BESIDE,
+        sources={key: source},
+        releases=releases,
+    )
 
 
-def _projects(component: str) -> tuple[str, ...]:
-    return tuple(_project(component, major) for major in MAJORS)
-
-
-def _key(component: str) -> str:
-    return f"{component}-wheels"
+def _toolkits(index: WheelIndex) -> dict[tuple[str, Version], tuple[str, ...]]:
+    """Return (project, release) -> the toolkits it belongs to, oldest first."""
+    metapackages = index.wheels(METAPACKAGE)
+    index.read_ahead(metapackages)
+    found: dict[tuple[str, Version], list[str]] = defaultdict(list)
+    for wheel in metapackages:
+        toolkit = ".".join(str(part) for part in wheel.version.release[:3])
+        for requirement in index.requires(wheel):
+            # `==13.1.1.3.*` or, from 13.0 on for nvJitLink, `>=13.0.88,<14`: the toolkit's own release is where it starts
+            text = floor(requirement.specifier)
+            if text:
+                key = (canonicalize_name(requirement.name), Version(text))
+                if toolkit not in found[key]:
+                    found[key].append(toolkit)
+    return {key: tuple(toolkits) for key, toolkits in found.items()}
 
 
 NVIDIA = (
-    Deriver(
-        component="cudnn",
-        about="cuDNN: one build for each CUDA major, which serves the whole major when linked dynamically.",
-        edit="what no wheel says belongs in cudnn_support.yaml and cudnn_legacy.yaml.",
-        derive=_per_major("cudnn"),
-        measure=measure_nvidia("cudnn", _projects("cudnn")),
+    _per_major(
+        "cudnn",
+        "cuDNN: one build for each CUDA major, which serves the whole major when linked dynamically.",
+        "what no wheel says belongs in cudnn_support.yaml and cudnn_legacy.yaml.",
+        (CUDNN_TARGETS,),
     ),
-    Deriver(
-        component="nccl",
-        about="NCCL: one build for each CUDA major. `sass` is what it holds kernels for; a single GPU never calls it.",
-        edit="releases that no wheel holds belong in nccl_legacy.yaml.",
-        derive=_per_major("nccl"),
-        measure=measure_nvidia("nccl", _projects("nccl")),
+    _per_major(
+        "nccl",
+        "NCCL: one build for each CUDA major. `sass` is what it holds kernels for; a single GPU never calls it.",
+        "releases that no wheel holds belong in nccl_legacy.yaml.",
+        (NCCL_TARGETS,),
     ),
-    Deriver(
-        component="cusparselt",
-        about="cuSPARSELt: one build for each CUDA major.",
-        edit="facts that no wheel holds belong in a file beside this one.",
-        derive=_per_major("cusparselt"),
-    ),
-    Deriver(
-        component="nvshmem",
-        about="NVSHMEM: one build for each CUDA major.",
-        edit="facts that no wheel holds belong in a file beside this one.",
-        derive=_per_major("nvshmem"),
-    ),
+    _per_major("cusparselt", "cuSPARSELt: one build for each CUDA major."),
+    _per_major("nvshmem", "NVSHMEM: one build for each CUDA major."),
+    *(_of_toolkit(component) for component in LIBRARIES),
 )

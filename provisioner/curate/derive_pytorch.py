@@ -1,4 +1,4 @@
-"""PyTorch's default builds, those of the package index, from the wheels themselves.
+"""PyTorch's default builds, those of the package index, and Triton, from the wheels themselves.
 
 The pins of CUDA, cuDNN and NCCL have had three shapes: none (up to 1.12.1, CUDA is inside the wheel and torch/version.py
 names it), exact pins of nvidia-*-cuNN (1.13 to 2.10), and the cuda-toolkit metapackage (from 2.11 on).
@@ -9,8 +9,19 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from provisioner.curate.derive import Deriver, Sitting, build_entry, by_version, component_file, for_platform, needs
-from provisioner.curate.measure_pytorch import measure
+from provisioner.curate.derive import (
+    Deriver,
+    Session,
+    Source,
+    by_platform,
+    by_version,
+    for_platform,
+    joined,
+    needs,
+    needs_of_files,
+    release,
+)
+from provisioner.curate.readings import TORCH_ABI, TORCH_TARGETS
 from provisioner.curate.wheel_facts import (
     as_range,
     cuda_of_runtime,
@@ -19,10 +30,9 @@ from provisioner.curate.wheel_facts import (
     minors,
     newest_minor,
     pythons,
-    released,
     required,
 )
-from provisioner.matrix.schema import ReleaseEntry
+from provisioner.matrix.need import need_of
 from provisioner.platforms import LINUX_PLATFORMS
 
 if TYPE_CHECKING:
@@ -30,83 +40,76 @@ if TYPE_CHECKING:
 
     from packaging.requirements import Requirement
 
-    from provisioner.curate.shelf import Shelf, Wheel
-    from provisioner.matrix.schema import BuildEntry, ComponentFile
-    from provisioner.platforms import PlatformName
+    from provisioner.curate.wheel_index import Wheel, WheelIndex
+    from provisioner.matrix.model import Build, Release
+    from provisioner.matrix.need import Needs, NeedText
 
 PROJECT = "torch"
 SOURCE = "torch-wheels"
 VERSION_FILE = "torch/version.py"
 OLDEST = (1, 0)
 
+TRITON_PROJECT = "triton"
+TRITON_SOURCE = "triton-wheels"
+OLDEST_TRITON = (2, 0)
+"""Before 2.0 it was another program, which PyTorch never required."""
+
 _CUDA = re.compile(r"^cuda(?:: \w+(?:\[\w+\])?)? = ['\"]([\d.]+)['\"]", re.MULTILINE)
 _LIBRARY = re.compile(r"nvidia-(cudnn|nccl|cusparselt|nvshmem)-cu\d+")
 _RUNTIME = re.compile(r"nvidia-cuda-runtime(?:-cu(\d+))?")
 
 
-def derive(sitting: Sitting) -> ComponentFile:
-    """Every release from 1.0 on, with its default builds for Linux."""
-    shelf = sitting.shelf
-    wheels = [wheel for wheel in shelf.wheels(PROJECT) if wheel.version.release >= OLDEST]
+def _releases(session: Session) -> Iterator[Release]:
+    """Yield every release from 1.0 on, with its default builds for Linux."""
+    index = session.index
+    wheels = [wheel for wheel in index.wheels(PROJECT) if wheel.version.release >= OLDEST]
     newest = newest_minor(wheels)
-    groups = {
-        version: {platform: for_platform(found, platform) for platform in LINUX_PLATFORMS}
-        for version, found in by_version(wheels).items()
-    }
-    chosen = [sitting.representative(found) for each in groups.values() for found in each.values() if found]
-    shelf.read_ahead(chosen)
-    shelf.read_ahead([wheel for wheel in chosen if not _is_pinned(shelf, wheel)], members=(VERSION_FILE,))
-    releases = []
-    for each in groups.values():
-        builds = [one for platform, found in each.items() if found for one in _builds(sitting, found, platform, newest=newest)]
-        if builds:
-            found = [wheel for wheels_of in each.values() for wheel in wheels_of]
-            releases.append(ReleaseEntry(version=found[0].text, released=released(found), builds=tuple(builds)))
-    where = (
-        "tags of all wheels of a release; METADATA, or where that pins no CUDA torch/version.py, of the wheel under `artefact`"
-    )
-    return component_file({SOURCE: sitting.source("torch wheels on the package index", where, PROJECT)}, releases)
+    groups = [dict(by_platform(found, LINUX_PLATFORMS)) for found in by_version(wheels).values()]
+    chosen = [session.representative(found) for each in groups for found in each.values()]
+    index.read_ahead(chosen)
+    index.read_ahead([wheel for wheel in chosen if not _is_pinned(index, wheel)], members=(VERSION_FILE,))
+    for each in groups:
+        if each:
+            builds = [one for platform, found in each.items() for one in _builds(session, found, platform, newest=newest)]
+            yield release([wheel for found in each.values() for wheel in found], builds)
 
 
-def _builds(
-    sitting: Sitting, wheels: Sequence[Wheel], platform: PlatformName, *, newest: tuple[int, ...]
-) -> Iterator[BuildEntry]:
-    """The builds of one release on one platform: one, or several where what it needs depends on the Python."""
-    wheel = sitting.representative(wheels)
-    requirements = sitting.shelf.requires(wheel)
-    served = pythons(wheels, newest=newest)
-    groups: dict[str, tuple[dict[str, str | tuple[str, ...]], list[str]]] = {}
-    for python in served:
-        found = _needs(sitting.shelf, required(requirements, platform=platform, python=python))
-        groups.setdefault(repr(found), (found, []))[1].append(python)
-    for found, versions in groups.values():
-        if "cuda" not in found and (inside := _cuda_inside(sitting, wheel)):
-            found = {"cuda": inside, **found}  # noqa: PLW2901 - the first need, as everywhere
-        level = re.search(r"(\d+)\.(\d+)", str(found.get("cuda", "")))
+def _builds(session: Session, wheels: Sequence[Wheel], platform: str, *, newest: tuple[int, ...]) -> Iterator[Build]:
+    """Yield the builds of one release on one platform: one, or several where what it needs depends on the Python."""
+    wheel = session.representative(wheels)
+    requirements = session.index.requires(wheel)
+    groups: dict[Needs, list[str]] = {}
+    for python in pythons(wheels, newest=newest):
+        found = _pinned(session.index, required(requirements, platform=platform, python=python))
+        groups.setdefault(found, []).append(python)
+    for pinned, versions in groups.items():
+        inside = needs(cuda=_cuda_inside(session, wheel)) if need_of(pinned, "cuda") is None else ()
+        found = (*inside, *pinned)
+        level = re.search(r"(\d+)\.(\d+)", str(need_of(found, "cuda") or ""))
         tagged = [one for one in wheels if is_ordinary(one) and set(minors(one)) & set(versions)] or wheels
-        yield build_entry(
+        yield session.build(
             f"cu{level[1]}{level[2]}" if level else "cpu",
-            wheel,
+            wheels,
             platforms=(platform,),
             default=True,
             index="pypi",
             accelerator="cuda" if level else "cpu",
-            requires={**found, **needs(python=tuple(versions), glibc=glibc(tagged))},
+            requires=(*found, *needs(python=tuple(versions), glibc=glibc(tagged))),
             source=(SOURCE,),
         )
 
 
-def _needs(shelf: Shelf, pins: Mapping[str, Requirement]) -> dict[str, str | tuple[str, ...]]:
-    """The components that pins stand for, in the order of the matrix's file."""
+def _pinned(index: WheelIndex, pins: Mapping[str, Requirement]) -> Needs:
+    """Return the components that pins stand for, in the order of the matrix's file."""
     cuda = ""
-    libraries: dict[str, str | tuple[str, ...]] = {}
+    libraries: dict[str, NeedText] = {}
     for name, requirement in pins.items():
         if name == "cuda-toolkit":
             cuda = as_range(requirement.specifier)
         elif (runtime := _RUNTIME.fullmatch(name)) and not cuda:
             cuda = cuda_of_runtime(requirement.specifier, runtime[1] or "")
         elif library := _LIBRARY.fullmatch(name):
-            libraries[library[1]] = _pin(shelf, name, requirement)
+            libraries[library[1]] = _pin(index, name, requirement)
     triton = pins.get("triton")
     return needs(
         cuda=cuda,
@@ -118,36 +121,78 @@ def _needs(shelf: Shelf, pins: Mapping[str, Requirement]) -> dict[str, str | tup
     )
 
 
-def _pin(shelf: Shelf, project: str, requirement: Requirement) -> str | tuple[str, ...]:
-    """A range, or the one exact version where the project has a post-release that `==` of the matrix would let in."""
+def _pin(index: WheelIndex, project: str, requirement: Requirement) -> NeedText:
+    """Return a range, or the one exact version where the project has a post-release that `==` of the matrix would let in."""
     text = as_range(requirement.specifier)
-    wanted = [wheel.version for wheel in shelf.wheels(project) if requirement.specifier.contains(wheel.version)]
+    wanted = [wheel.version for wheel in index.wheels(project) if requirement.specifier.contains(wheel.version)]
     is_exact = text.startswith("==") and not text.endswith("*") and "," not in text
     has_post = any(
         wheel.version.is_postrelease and wheel.version.release in {one.release for one in wanted}
-        for wheel in shelf.wheels(project)
+        for wheel in index.wheels(project)
     )
     return (text.removeprefix("=="),) if is_exact and has_post and wanted else text
 
 
-def _is_pinned(shelf: Shelf, wheel: Wheel) -> bool:
+def _is_pinned(index: WheelIndex, wheel: Wheel) -> bool:
     """Whether a wheel's requirements name its CUDA."""
     platform = next(platform for platform in LINUX_PLATFORMS if for_platform([wheel], platform))
     python = next(iter(minors(wheel)))
-    return "cuda" in _needs(shelf, required(shelf.requires(wheel), platform=platform, python=python))
+    pinned = _pinned(index, required(index.requires(wheel), platform=platform, python=python))
+    return need_of(pinned, "cuda") is not None
 
 
-def _cuda_inside(sitting: Sitting, wheel: Wheel) -> str:
-    """The CUDA torch/version.py names, as its minor release; "" for a build without."""
-    text = sitting.shelf.member(wheel, VERSION_FILE) or ""
+def _cuda_inside(session: Session, wheel: Wheel) -> str:
+    """Return the CUDA torch/version.py names, as its minor release; "" for a build without."""
+    text = session.index.member(wheel, VERSION_FILE) or ""
     match = _CUDA.search(text)
     return f"=={'.'.join(match[1].split('.')[:2])}.*" if match else ""
+
+
+def _triton_releases(session: Session) -> Iterator[Release]:
+    """Yield every release of Triton from 2.0 on: its Pythons, platforms and glibc."""
+    wheels = [wheel for wheel in session.index.wheels(TRITON_PROJECT) if wheel.version.release >= OLDEST_TRITON]
+    newest = newest_minor(wheels)
+    for found in by_version(wheels).values():
+        yield release(
+            found,
+            joined(
+                session.build(
+                    "wheel",
+                    some,
+                    platforms=(platform,),
+                    requires=needs_of_files(some, platform, pythons(some, newest=newest)),
+                    source=(TRITON_SOURCE,),
+                )
+                for platform, some in by_platform(found, LINUX_PLATFORMS)
+            ),
+        )
 
 
 PYTORCH = Deriver(
     component="pytorch",
     about="PyTorch for Linux: the default builds of each release, those of the package index.",
     edit="other variants and rules belong in pytorch_variants.yaml and its neighbours.",
-    derive=derive,
-    measure=measure,
+    sources={
+        SOURCE: Source(
+            title="torch wheels on the package index",
+            where="tags of all wheels of a release; METADATA, or where that pins no CUDA torch/version.py, of the wheel under "
+            "`artefact`",
+            project=PROJECT,
+        )
+    },
+    releases=_releases,
+    projects=(PROJECT,),
+    readings=(TORCH_TARGETS, TORCH_ABI),
+)
+
+TRITON = Deriver(
+    component="triton",
+    about="Triton, as PyTorch pins it.",
+    edit="facts that no wheel holds belong in a file beside this one.",
+    sources={
+        TRITON_SOURCE: Source(
+            title="triton wheels on the package index", where="tags and Requires-Python of the wheels", project=TRITON_PROJECT
+        )
+    },
+    releases=_triton_releases,
 )

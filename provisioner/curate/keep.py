@@ -8,10 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+from msgspec.structs import replace
 
-    from provisioner.matrix.schema import BuildEntry, ComponentFile, ReleaseEntry, SourceEntry
+from provisioner.matrix.need import need_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from provisioner.matrix.files import ComponentFile
+    from provisioner.matrix.model import Build, Release
+    from provisioner.matrix.need import Need
 
 FIELDS = ("sass", "ptx", "gfx", "cxx11_abi")
 NEEDS = ("cudnn", "nccl", "glibc")
@@ -19,112 +25,97 @@ NEEDS = ("cudnn", "nccl", "glibc")
 
 _ORDER = ("cuda", "cudnn", "nccl", "cusparselt", "nvshmem", "triton", "python", "glibc", "macos")
 
-Place = tuple[str, str, str]
-"""Release, build and platform."""
-
 
 def with_kept_facts(old: ComponentFile, derived: ComponentFile) -> tuple[ComponentFile, tuple[str, ...]]:
     """Add to derived rows what `old` knows of the same artefacts; also returns what is lost because an artefact changed."""
-    known = {
-        (build.name, build.artefact, build.sha256): build
-        for build in _builds(old)
-        if build.artefact and set(build.source) - derived.sources.keys()
-    }
-    releases = []
-    kept: set[tuple[str, str, str]] = set()
-    for release in derived.releases:
-        builds = []
-        for build in release.builds:
-            key = (build.name, build.artefact, build.sha256)
-            before = known.get(key)
-            builds.append(build if before is None else _joined(build, before, derived.sources))
-            kept.add(key)
-        releases.append(release.model_copy(update={"builds": tuple(builds)}))
+    known = {_identity(build): build for build in old.builds if build.artefact and set(build.source) - derived.sources.keys()}
+    releases = tuple(
+        replace(
+            release,
+            builds=tuple(
+                build if (before := known.get(_identity(build))) is None else _joined(build, before, derived.sources)
+                for build in release.builds
+            ),
+        )
+        for release in derived.releases
+    )
     cited = {key for release in releases for build in release.builds for key in build.source}
-    sources = {**derived.sources, **{key: entry for key, entry in old.sources.items() if key in cited - derived.sources.keys()}}
-    result = derived.model_copy(update={"releases": tuple(releases), "sources": sources})
-    lost = (_lost(build, derived.sources) for key, build in known.items() if key not in kept)
+    kept = {key: old.sources[key] for key in old.sources if key in cited - derived.sources.keys()}
+    result = replace(derived, releases=releases, sources={**derived.sources, **kept})
+    there = {_identity(build) for build in derived.builds}
+    lost = (_lost(build, derived.sources) for identity, build in known.items() if identity not in there)
     return _with_days_of(old, result), tuple(dict.fromkeys(text for text in lost if text))
 
 
-def _joined(build: BuildEntry, before: BuildEntry, derived: Mapping[str, SourceEntry]) -> BuildEntry:
-    requires = dict(build.requires)
-    requires.update({name: before.requires[name] for name in _kept_needs(before) if name not in requires or name == "glibc"})
-    ordered = {name: requires[name] for name in sorted(requires, key=_ORDER.index)}
-    fields = {name: getattr(before, name) for name in FIELDS if name in before.model_fields_set}
+def _identity(build: Build) -> tuple[str, str, str]:
+    return build.name, build.artefact, build.sha256
+
+
+def _joined(build: Build, before: Build, derived: Collection[str]) -> Build:
+    found = {need.component: need for need in build.requires}
+    found.update({name: need for name, need in _kept_needs(before).items() if name not in found or name == "glibc"})
+    fields = {name: getattr(before, name) for name in _kept_fields(before)}
     own = tuple(key for key in before.source if key not in derived)
-    return build.model_copy(update={**fields, "requires": ordered, "source": (*build.source, *own)})
+    requires = tuple(found[name] for name in sorted(found, key=_ORDER.index))
+    return replace(build, **fields, requires=requires, source=(*build.source, *own))
 
 
-def _kept_needs(build: BuildEntry) -> tuple[str, ...]:
-    return tuple(name for name in NEEDS if name in build.requires)
+def _kept_fields(build: Build) -> list[str]:
+    return [name for name in FIELDS if getattr(build, name) is not None]
 
 
-def _lost(build: BuildEntry, derived: Mapping[str, SourceEntry]) -> str:
-    """What is no longer known of an artefact that is gone or is another file now; "" when nothing was."""
-    fields = [name for name in FIELDS if name in build.model_fields_set]
-    facts = [*fields, *(f"need of {name}" for name in _kept_needs(build) if name == "glibc" or not fields)]
+def _kept_needs(build: Build) -> dict[str, Need]:
+    return {need.component: need for need in build.requires if need.component in NEEDS}
+
+
+def _lost(build: Build, derived: Collection[str]) -> str:
+    """Return what is no longer known of an artefact that is gone or is another file now; "" when nothing was."""
+    fields = _kept_fields(build)
+    needs = [name for name in NEEDS if name in _kept_needs(build) and (name == "glibc" or not fields)]
+    facts = [*fields, *(f"need of {name}" for name in needs)]
     own = ", ".join(key for key in build.source if key not in derived)
     return f"`{build.artefact}` is gone or has another hash; dropped: {', '.join(facts)} (of {own})" if facts else ""
 
 
 def _with_days_of(old: ComponentFile, new: ComponentFile) -> ComponentFile:
-    """The day facts were read is the day they were first read: where none changed, the day does not either."""
+    """Return a file that, where no fact changed, has the days on which its facts were first read."""
     if old.releases != new.releases:
         return new
     same = {
         key: old.sources[key]
         for key, entry in new.sources.items()
-        if key in old.sources and old.sources[key].model_copy(update={"read": entry.read}) == entry
+        if key in old.sources and replace(old.sources[key], read=entry.read) == entry
     }
-    return new.model_copy(update={"sources": {**new.sources, **same}})
+    return replace(new, sources={**new.sources, **same})
 
 
 def losses(old: ComponentFile, new: ComponentFile) -> tuple[str, ...]:
-    """The rows of `old` that `new` lacks: releases, builds on a platform, Pythons of a build; each named once."""
-    return tuple(_losses(old.releases, {_number(release.version): release for release in new.releases}))
+    """Return the rows of `old` that `new` lacks: releases, builds on a platform, Pythons of a build; each named once."""
+    return tuple(_losses(old, new))
 
 
-def _losses(old: Iterable[ReleaseEntry], new: Mapping[tuple[int, ...] | str, ReleaseEntry]) -> Iterator[str]:
-    for release in old:
-        now = new.get(_number(release.version))
-        if now is None:
+def _losses(old: ComponentFile, new: ComponentFile) -> Iterator[str]:
+    now = {release.version: release for release in new.releases}
+    for release in old.releases:
+        if release.version not in now:
             yield f"release {release.version}"
             continue
-        after = dict(_places(now))
-        for place, pythons in _places(release):
-            _, build, platform = place
+        after = _pythons(now[release.version])
+        for (build, platform), pythons in _pythons(release).items():
             where = " on ".join(part for part in (f"build {build} of {release.version}", platform) if part)
-            found = after.get((now.version, build, platform))
+            found = after.get((build, platform))
             if found is None:
                 yield where
             elif pythons - found:
                 yield f"{where}: python {', '.join(sorted(pythons - found))}"
 
 
-def _places(release: ReleaseEntry) -> Iterator[tuple[Place, frozenset[str]]]:
-    """Each build on each of its platforms, with the Pythons it lists there."""
-    found: dict[Place, frozenset[str]] = {}
+def _pythons(release: Release) -> dict[tuple[str, str], frozenset[str]]:
+    """Return the Pythons that each build (by name) lists on each of its platforms."""
+    found: dict[tuple[str, str], frozenset[str]] = {}
     for build in release.builds:
-        pythons = build.requires.get("python", ())
-        listed = frozenset(pythons) if isinstance(pythons, tuple) else frozenset()
+        need = need_of(build.requires, "python")
+        listed = frozenset(version.text for version in need.one_of) if need is not None else frozenset()
         for platform in build.platforms or ("",):
-            place = (release.version, build.name, platform)
-            found[place] = found.get(place, frozenset()) | listed
-    yield from found.items()
-
-
-def _number(version: str) -> tuple[int, ...] | str:
-    """A version without the zeros at its end: `13.0.3` and `13.0.3.0` are one release."""
-    parts = version.split(".")
-    if not all(part.isdigit() for part in parts):
-        return version
-    numbers = [int(part) for part in parts]
-    while numbers and numbers[-1] == 0:
-        numbers.pop()
-    return tuple(numbers)
-
-
-def _builds(file: ComponentFile) -> Iterator[BuildEntry]:
-    for release in file.releases:
-        yield from release.builds
+            found[build.name, platform] = found.get((build.name, platform), frozenset()) | listed
+    return found

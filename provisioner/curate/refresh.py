@@ -13,20 +13,18 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from provisioner.curate.derive import GENERATED, Sitting
+from provisioner.curate.derive import GENERATED, Session
 from provisioner.curate.derive_jax import JAX
 from provisioner.curate.derive_nvidia import NVIDIA
-from provisioner.curate.derive_pytorch import PYTORCH
+from provisioner.curate.derive_pytorch import PYTORCH, TRITON
 from provisioner.curate.derive_tensorflow import TENSORFLOW
-from provisioner.curate.derive_toolkit import TOOLKIT
-from provisioner.curate.derive_triton import TRITON
 from provisioner.curate.keep import losses, with_kept_facts
 from provisioner.curate.rows import component_text
 from provisioner.document import parse_document, parse_model
 from provisioner.errors import RefusedError, UsageError
 from provisioner.matrix.check import check
-from provisioner.matrix.files import KIND, Parsed, read_files
-from provisioner.matrix.schema import ComponentFile
+from provisioner.matrix.files import KIND, ComponentFile, Parsed, read_files
+from provisioner.matrix.location import INDEX
 from provisioner.names import nearest
 
 if TYPE_CHECKING:
@@ -34,11 +32,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from provisioner.curate.derive import Deriver
-    from provisioner.curate.shelf import Shelf
+    from provisioner.curate.wheel_index import WheelIndex
     from provisioner.errors import Mistake
     from provisioner.matrix.files import MatrixFiles
 
-DERIVERS: dict[str, Deriver] = {one.component: one for one in (PYTORCH, TENSORFLOW, JAX, TRITON, *NVIDIA, *TOOLKIT)}
+DERIVERS: dict[str, Deriver] = {one.component: one for one in (PYTORCH, TENSORFLOW, JAX, TRITON, *NVIDIA)}
 """What can be derived, by component."""
 
 
@@ -87,19 +85,19 @@ class Refreshed(Struct, frozen=True, kw_only=True):
 def refresh(
     directory: Path,
     components: Sequence[str],
-    shelf: Shelf,
+    index: WheelIndex,
     *,
     today: str,
     allow_removals: bool = False,
     measure: bool = False,
 ) -> tuple[Refreshed, ...]:
-    """Derive the files of `components` (all that can be, by default) from what `shelf` reads; `today` is an ISO day.
+    """Derive the files of `components` (all that can be, by default) from what `index` reads; `today` is an ISO day.
 
     `measure`: read what nobody has yet inside new artefacts, where that costs little. Raises `UsageError` for a component that
     no index tells of, `ShrunkenTableError`, `UnloadableMatrixError`, and what reading the index raises.
     """
     files = read_files(directory)
-    found = [_one(files, deriver, shelf, today=today, measure=measure) for deriver in _wanted(files, components)]
+    found = [_one(files, deriver, index, today=today, measure=measure) for deriver in _wanted(files, components)]
     lost = [f"{one.name}: {row}" for one in found for row in one.lost]
     if lost and not allow_removals:
         noun = "row" if len(lost) == 1 else "rows"
@@ -120,33 +118,24 @@ def _wanted(files: MatrixFiles, components: Sequence[str]) -> list[Deriver]:
             hint = f"did you mean `{near}`?" if near else f"known are {', '.join(sorted(DERIVERS))}"
             raise UsageError(f"there is no component `{name}` in this matrix", hints=(hint,))
         if name not in DERIVERS:
-            place = f"{files.directory.name}/{_file_of(files, name)}" if _file_of(files, name) else INDEX_PLACE
+            file = next(iter(known[name].files), INDEX)
             raise UsageError(
-                f"`{name}` is curated by hand: {place}",
+                f"`{name}` is curated by hand: {files.directory.name}/{file}",
                 causes=("no package index tells of it",),
                 hints=(f"can be refreshed: {', '.join(sorted(DERIVERS.keys() & known.keys()))}",),
             )
     return [DERIVERS[name] for name in known if name in DERIVERS and (not components or name in components)]
 
 
-INDEX_PLACE = "matrix.yaml"
-
-
-def _file_of(files: MatrixFiles, component: str) -> str:
-    """The first file of a component, which is the generated one where there is one."""
-    file = files.index.content.components[component].file
-    return file if isinstance(file, str) else file[0]
-
-
 def _one(
     files: MatrixFiles,
     deriver: Deriver,
-    shelf: Shelf,
+    index: WheelIndex,
     *,
     today: str,
     measure: bool,
 ) -> Refreshed:
-    name = _file_of(files, deriver.component)
+    name = files.index.content.components[deriver.component].files[0]
     path = files.directory / name
     before = path.read_text(encoding="utf-8") if path.exists() else ""
     part = next((one for one in files.components[deriver.component] if one.name == name), None)
@@ -161,10 +150,10 @@ def _one(
             f"{files.directory.name}/{name} was not generated, and would be overwritten",
             hints=("move what is in it to another file of the component, named after this one in matrix.yaml",),
         )
-    sitting = Sitting(shelf=shelf, today=today, old=old)
-    derived, dropped = with_kept_facts(old, deriver.derive(sitting))
+    session = Session(index=index, today=today, old=old)
+    derived, dropped = with_kept_facts(old, deriver.derive(session))
     if measure:
-        derived = deriver.measure(sitting, derived)
+        derived = deriver.measure(session, derived)
     return Refreshed(
         component=deriver.component,
         path=path,
@@ -172,7 +161,7 @@ def _one(
         before=before,
         after=component_text(derived, header=deriver.header),
         releases=len(derived.releases),
-        builds=sum(len(release.builds) for release in derived.releases),
+        builds=len(derived.builds),
         lost=losses(old, derived),
         notes=dropped,
     )
@@ -201,9 +190,9 @@ def _require_loadable(files: MatrixFiles, found: Sequence[Refreshed]) -> None:
 def _with(files: MatrixFiles, changed: Sequence[Refreshed]) -> MatrixFiles:
     components = dict(files.components)
     for one in changed:
-        name = _file_of(files, one.component)
+        name = files.index.content.components[one.component].files[0]
         document = parse_document(one.after, file=str(one.path), kind=KIND)
-        fresh = Parsed(name, document, parse_model(document, ComponentFile, kind=KIND))
+        fresh = Parsed(files.directory, name, document, parse_model(document, ComponentFile, kind=KIND))
         components[one.component] = (fresh, *(part for part in files.components[one.component] if part.name != name))
     return replace(files, components=components)
 

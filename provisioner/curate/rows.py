@@ -1,4 +1,4 @@
-"""A component's file as YAML text, always in the same form: what fits on a line stands on one, keys keep the schema's order.
+"""A component's file as YAML text, always in the same form: what fits on a line stands on one, keys keep the order of fields.
 
 The same rows give the same bytes, so that a change of a fact is a change of its line and of nothing else.
 """
@@ -9,10 +9,12 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
+from provisioner.strict_model import without_defaults
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from provisioner.matrix.schema import ComponentFile
+    from provisioner.matrix.files import ComponentFile
 
 WIDTH = 140
 
@@ -46,7 +48,7 @@ _SPREAD = frozenset({"sources", "releases", "rules", "builds"})
 def component_text(content: ComponentFile, *, header: str) -> str:
     """The text of a component's file, `header` (comment lines without `# `) first."""
     lines = [f"# {line}".rstrip() for line in header.splitlines()]
-    plain = content.model_dump(exclude_unset=True)
+    plain = without_defaults(content)
     if "sources" in plain:
         plain["sources"] = dict(sorted(plain["sources"].items()))
     for key, value in plain.items():

@@ -1,6 +1,6 @@
 """What the filenames and requirements of wheels say, as needs of the matrix; pure.
 
-Sources: PyPA specifications, "PlatformName compatibility tags", "Version specifiers" and "Dependency specifiers".
+Sources: PyPA specifications, "Platform compatibility tags", "Version specifiers" and "Dependency specifiers".
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
     from packaging.requirements import Requirement
 
-    from provisioner.curate.shelf import Wheel
+    from provisioner.curate.wheel_index import Wheel
     from provisioner.index.model import IndexFile
+    from provisioner.matrix.need import NeedText
 
 HONEST_GLIBC = (2, 12)
 """Wheels tagged manylinux1 (glibc 2.5) were never checked and often need more, so that tag says nothing."""
@@ -56,7 +57,7 @@ def newest_minor(wheels: Iterable[Wheel]) -> tuple[int, ...]:
     return max((_numbers(minor) for wheel in wheels for minor in minors(wheel)), default=(0,))
 
 
-def pythons(wheels: Sequence[Wheel], *, newest: tuple[int, ...]) -> str | tuple[str, ...]:
+def pythons(wheels: Sequence[Wheel], *, newest: tuple[int, ...]) -> NeedText:
     """The Pythons that have a wheel among these, by tags *and* Requires-Python: a list, or a range for pure Python wheels.
 
     A stable-ABI wheel serves every Python from its own on; the list ends at `newest`, the newest any wheel of the project

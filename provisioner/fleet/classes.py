@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from provisioner.components import COMPONENTS
 from provisioner.host.facts import stated
 from provisioner.request import Request, TargetHost
-from provisioner.solve.rules.facts import FACTS, binds
+from provisioner.resolver.rules.facts import FACTS, binds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -94,7 +94,7 @@ def fold(listed: Iterable[InventoryHost]) -> Iterator[HostClass]:
 
 def indistinguishable(classes: Iterable[HostClass], matrix: Matrix, request: Request) -> tuple[HostClass, ...]:
     """Classes that no requirement can tell apart as one: they differ in what nothing of this request reads."""
-    guarded = {guard.component for rule in matrix.rules for guard in rule.guards}
+    guarded = {guard.component for rule in matrix.rules for guard in rule.on}
     read = tuple(name for name in FACTS if name in guarded or binds(name, request))
     same: dict[tuple[object, ...], list[HostClass]] = {}
     for one in classes:

@@ -16,8 +16,8 @@ from provisioner.accelerators import ACCELERATORS
 from provisioner.fleet.local import Choice, Demand, Local, Want
 from provisioner.grounds.requirement import Row
 from provisioner.request import TargetHost
-from provisioner.solve.problem import join
-from provisioner.solve.search.universe import Universe
+from provisioner.resolver.problem import join
+from provisioner.resolver.search.universe import Universe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from provisioner.fleet.classes import HostClass, Pool
     from provisioner.grounds.requirement import Group
     from provisioner.matrix.model import Matrix, Rule
-    from provisioner.solve.requirement import Candidate, Key, Requirement
-    from provisioner.solve.rules.guards import Guards
+    from provisioner.resolver.requirement import Candidate, Key, Requirement
+    from provisioner.resolver.rules.guards import Guards
 
 BLOCK = 32
 """How many classes are looked at in one problem: the cost of the shared part is paid once for all of them."""
@@ -186,7 +186,7 @@ class _Block:
             self._shared.needs.add(((candidate.key.name, place), target.name, allowed))
             return
         for label, host in self._targets.items():
-            if self._guards.hold(rule.guards, host):
+            if self._guards.hold(rule.on, host):
                 self._locals[label].outer((candidate.key.name, place), target.name, allowed)
 
     def _allowed_here(self, local: Local, requirement: Requirement) -> frozenset[int]:
@@ -208,4 +208,4 @@ _OF_THE_REQUEST = frozenset({"platform", "accelerator", "runs", "build"})
 
 def _reads_host(rule: Rule) -> bool:
     """Whether a rule holds on some hosts of a pool and not on others."""
-    return any(guard.component not in _OF_THE_REQUEST for guard in rule.guards)
+    return any(guard.component not in _OF_THE_REQUEST for guard in rule.on)

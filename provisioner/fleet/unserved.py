@@ -13,11 +13,11 @@ from provisioner.grounds.edit import AddPlatform, SetAccelerator
 from provisioner.grounds.requirement import FactOf, FleetCallsFor, Ground, HostFact, HostGpu, NoGpu, SpecPlatforms
 from provisioner.grounds.source import MatrixRow
 from provisioner.host.facts import stated
-from provisioner.solve.explain.conflict import described, explain_conflict
-from provisioner.solve.joint import NoStackError, solve_system
-from provisioner.solve.problem import join
-from provisioner.solve.search.complete import CompleteSearch
-from provisioner.solve.search.universe import Universe
+from provisioner.resolver.explain.conflict import described, explain_conflict
+from provisioner.resolver.joint import NoStackError, solve_system
+from provisioner.resolver.problem import join
+from provisioner.resolver.search.complete import CompleteSearch
+from provisioner.resolver.search.universe import Universe
 from provisioner.words.ground import say
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Explaining:
 
     def __init__(self, matrix: Matrix) -> None:
         self._matrix = matrix
-        self._guards = {rule.name: frozenset(guard.component for guard in rule.guards) for rule in matrix.rules}
+        self._guards = {rule.name: frozenset(guard.component for guard in rule.on) for rule in matrix.rules}
 
     def explain(self, request: Request, classes: Iterable[HostClass]) -> list[Unserved]:
         """One conflict for all classes that the same requests and rules stand against.

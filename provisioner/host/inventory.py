@@ -37,7 +37,7 @@ class InventoryHost(Struct, frozen=True, kw_only=True):
     """One host of an inventory, or `count` identical ones. `labels` are its Kubernetes labels, none elsewhere.
 
     `place` is where it is listed: a file, with the line or the item. Hosts that state the same share one `Host`, and nodes
-    labelled alike one mapping. `notes` are for a person, beside the facts: a node that is cordoned, GPUs that no label describes.
+    labelled alike one mapping. `notes` are for a person, beside the facts: a cordoned node, GPUs that no label describes.
     """
 
     name: str

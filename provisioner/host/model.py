@@ -16,7 +16,7 @@ from msgspec import Meta, Struct, convert
 from msgspec.structs import fields
 
 from provisioner.accelerators import ACCELERATORS, GPU_ACCELERATORS, AcceleratorName, accelerator_of_target
-from provisioner.platforms import PlatformName  # noqa: TC001 - msgspec reads the annotation at run time
+from provisioner.platforms import PlatformName
 from provisioner.strict_model import StrictModel, spelled
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from provisioner.accelerators import ACCELERATORS, GPU_ACCELERATORS, GPU_DRIVERS
 from provisioner.components import COMPONENTS
 from provisioner.lock.comparison import Change
 from provisioner.lock.reach import direction, fall_out, labels, may_refuse
-from provisioner.solve.rules.coverage import TARGET, capability, coverage
-from provisioner.solve.rules.gate import KEPT
+from provisioner.resolver.rules.coverage import TARGET, capability, coverage
+from provisioner.resolver.rules.gate import KEPT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from provisioner.components import LEADS
 from provisioner.lock.comparison import Change, differences
-from provisioner.solve.rules.gate import KEPT
+from provisioner.resolver.rules.gate import KEPT
 from provisioner.versions import Version
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from provisioner.index.markers import Markers
     from provisioner.lock.model import Lock
-    from provisioner.solve.problem import Problem
+    from provisioner.resolver.problem import Problem
 
 
 def bound_findings(lock: Lock, problem: Problem, markers: Markers, *, where: str) -> Iterator[Finding]:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from provisioner.index.markers import Markers
     from provisioner.lock.model import Lock, LockedPackage
-    from provisioner.matrix.model_distributions import Distribution
-    from provisioner.solve.problem import Problem
+    from provisioner.matrix.model import Distribution
+    from provisioner.resolver.problem import Problem
 
 _RECORDED_EXTRAS = re.compile(r"(?:^| and )\[([^\]]*)\]")
 """The extras in what `provisioner.lock.asked` keeps of requirements: `[gpu]>=2; python_version < "3.13" and [more]`."""
@@ -73,9 +73,9 @@ def _led_to(lock: Lock, problem: Problem) -> set[str]:
 
 def _implied(known: Distribution) -> Iterator[str]:
     """What any version of a distribution needs although its metadata does not say so."""
-    for row in known.implied:
-        yield from (name for name, _ in row.packages)
-        yield from (DISTRIBUTION_OF_COMPONENT.get(need.component, "") for need in row.needs)
+    for row in known.implies:
+        yield from row.packages
+        yield from (DISTRIBUTION_OF_COMPONENT.get(need.component, "") for need in row.require)
     yield DISTRIBUTION_OF_COMPONENT.get(known.compiled_against, "")
 
 

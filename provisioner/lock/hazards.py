@@ -8,18 +8,17 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version as PackageVersion
 
 from provisioner.lock.finding import Finding
-from provisioner.solve.python.distributions import has_abi
-from provisioner.solve.requirement import PYTORCH, build_of
-from provisioner.solve.rules.shared_files import FORBIDDEN, place_of
+from provisioner.resolver.python.distributions import has_abi
+from provisioner.resolver.requirement import PYTORCH, build_of
+from provisioner.resolver.rules.shared_files import FORBIDDEN, place_of
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from provisioner.lock.model import Lock
-    from provisioner.matrix.model import Matrix
-    from provisioner.matrix.model_distributions import ImpliedNeed
-    from provisioner.solve.problem import Problem
+    from provisioner.matrix.model import ImpliedNeed, Matrix
+    from provisioner.resolver.problem import Problem
 
 
 def hazard_findings(lock: Lock, problem: Problem, *, where: str) -> Iterator[Finding]:
@@ -35,7 +34,7 @@ def _shared(locked: Mapping[str, str], problem: Problem) -> Iterator[str]:
     is_forbidden = FORBIDDEN in problem.request.spec.policy.forbid
     for row in matrix.shared_files:
         names = [one.distribution for one in row.owners if _holds(one.versions, locked.get(one.distribution))]
-        if len(names) > 1 and (row.is_refused or is_forbidden):
+        if len(names) > 1 and (row.refused or is_forbidden):
             both = " and ".join(f"{name} {locked[name]}" for name in names)
             yield f"{both} write files such as {row.path}: {row.because}  ({place_of(row, matrix.positions)})"
 
@@ -44,7 +43,7 @@ def _implied(lock: Lock, locked: Mapping[str, str], problem: Problem) -> Iterato
     """What locked versions need although their metadata does not say so."""
     matrix = problem.matrix
     for known in matrix.distributions:
-        for row in known.implied:
+        for row in known.implies:
             # What is about the files of one index only was settled by the file that was locked.
             if row.served_by or not _holds(row.versions, locked.get(known.name)):
                 continue
@@ -55,11 +54,11 @@ def _implied(lock: Lock, locked: Mapping[str, str], problem: Problem) -> Iterato
 
 
 def _unmet(subject: str, row: ImpliedNeed, lock: Lock, locked: Mapping[str, str]) -> Iterator[str]:
-    for name, specifier in row.packages:
+    for name, specifier in row.packages.items():
         if not _holds(specifier, locked.get(name)):
             beside = f"{name} {locked[name]} is locked" if name in locked else f"no {name} is locked"
             yield f"{subject} needs {name} {specifier}, and {beside}"
-    for need in row.needs:
+    for need in row.require:
         stated = lock.stack.get(need.component, "")
         if stated and "," not in stated and not need.allows(Version.parse(stated)):
             yield f"{subject} needs {need.component} {need}, and {need.component} {stated} is locked"
@@ -78,7 +77,7 @@ def _limited(lock: Lock, locked: Mapping[str, str], matrix: Matrix) -> Iterator[
     """Distributions that a release of the framework limits; rows with guards depend on hosts and are left to solving."""
     for row in matrix.limits:
         framework = lock.stack.get(row.when.component, "")
-        if not framework or row.guards or not row.when.allows(Version.parse(framework)):
+        if not framework or row.on or not row.when.allows(Version.parse(framework)):
             continue
         version = locked.get(row.distribution)
         if version is not None and not _holds(row.specifier, version):

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
 
-from provisioner.accelerators import AcceleratorName  # noqa: TC001 - msgspec reads the annotation at run time
-from provisioner.platforms import PlatformName  # noqa: TC001 - msgspec reads the annotation at run time
+from provisioner.accelerators import AcceleratorName
+from provisioner.platforms import PlatformName
 from provisioner.strict_model import StrictModel, spelled
 
 # White space and control characters in a name, a version or an address would be lines of their own in what is rendered.

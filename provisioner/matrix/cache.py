@@ -6,24 +6,46 @@ once it was read.
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 from typing import TYPE_CHECKING
 from zlib import crc32
 
+from msgspec import ValidationError, msgpack
+
 from provisioner.caches import cache_directory
-from provisioner.matrix.codec import FORMAT, decode, encode
 from provisioner.matrix.location import content_digest, default_directory
+from provisioner.matrix.model import Matrix
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from provisioner.matrix.model import Matrix
+FORMAT = 10
+"""Changes with how values are packed. A new field needs no other number: YAML that has it was never packed before."""
 
-
-SHIPPED = "matrix.decoded"
+SHIPPED = "matrix.msgpack"
 """The name of the decoded matrix in the folder of its YAML."""
+
+
+def pack(matrix: Matrix) -> bytes:
+    """Return a matrix as the content of a file: a line that says what it is, and the matrix as msgpack."""
+    body = msgpack.encode(matrix)
+    return _head(matrix.digest, body) + body
+
+
+def unpack(content: bytes, digest: str) -> Matrix | None:
+    """Return the matrix that was packed; None where the content is damaged, of another format, or of YAML with another hash."""
+    _, end, body = content.partition(b"\n")
+    if not end or content[: -len(body)] != _head(digest, body):
+        return None
+    try:
+        return msgpack.decode(body, type=Matrix)
+    except ValidationError:  # of other structs than those of today
+        return None
+
+
+def _head(digest: str, body: bytes) -> bytes:
+    """Return the first line of a file: its format, the hash of the YAML, and the CRC-32 of the rest, which finds damage."""
+    return f"provision matrix {FORMAT} {digest} {crc32(body):08x}\n".encode()
 
 
 def cached_matrix(directory: Path | None = None) -> Matrix:
@@ -36,7 +58,8 @@ def cached_matrix(directory: Path | None = None) -> Matrix:
     found = _read(directory / SHIPPED, digest)
     if found is not None:
         return found
-    path = _cache_file(directory, digest)
+    # positions name the directory, so the same files under another name are another entry
+    path = cache_directory() / "matrix" / f"{directory.name}-{digest}-{FORMAT}.cache"
     found = _read(path, digest)
     if found is not None:
         return found
@@ -56,40 +79,14 @@ def ship(directory: Path, path: Path) -> None:
     _write(path, load_matrix(directory))
 
 
-def _cache_file(directory: Path, digest: str) -> Path:
-    # positions name the directory, so the same files under another name are another entry
-    return cache_directory() / "matrix" / f"{directory.name}-{digest}-{FORMAT}.cache"
-
-
 def _read(path: Path, digest: str) -> Matrix | None:
-    """The first line says where each section lies in the rest, and its checksum: a section is decoded when it is used.
-
-    The checksum is over everything, so that damage is found now and not in the middle of the work.
-    """
     try:
-        head, _, body = path.read_bytes().partition(b"\n")
-        header = json.loads(head)
-        spans = header["sections"]
-        if header["checksum"] != _checksum(spans, body) or header["format"] != FORMAT:
-            return None
-        matrix = decode(lambda name: body[slice(*spans[name])])
-    except (OSError, ValueError, KeyError, TypeError, IndexError):
+        return unpack(path.read_bytes(), digest)
+    except OSError:
         return None
-    return matrix if matrix.digest == digest else None
 
 
 def _write(path: Path, matrix: Matrix) -> None:
     from provisioner.document import write_together
 
-    spans, parts, start = {}, [], 0
-    for name, text in encode(matrix).items():
-        spans[name] = (start, start + len(text))
-        parts.append(text)
-        start += len(text)
-    body = b"".join(parts)
-    header = {"format": FORMAT, "checksum": _checksum(spans, body), "sections": spans}
-    write_together({path: b"\n".join((json.dumps(header, separators=(",", ":")).encode(), body))})
-
-
-def _checksum(spans: Mapping[str, Sequence[int]], body: bytes) -> int:
-    return crc32(body, crc32(json.dumps(spans).encode()))
+    write_together({path: pack(matrix)})

@@ -1,4 +1,4 @@
-"""The YAML files of one matrix, read and validated one by one; every mistake of every file is collected."""
+"""The YAML files of one matrix, read one by one; every mistake of every file is collected."""
 
 from __future__ import annotations
 
@@ -6,134 +6,238 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from msgspec import Struct, field
 
-from provisioner.document import FileError, load_document, parse_model
+from provisioner.document import Document, FileError, load_document, parse_model
 from provisioner.errors import InvalidDocumentError, Mistake
 from provisioner.matrix.location import INDEX
-from provisioner.matrix.schema import (
-    ComponentFile,
-    DriverPackageFile,
-    GpuFile,
-    ImageFile,
-    KnowledgeFile,
-    MatrixFile,
+from provisioner.matrix.model import (
+    Build,
+    Citation,
+    Distribution,
+    DistributionLimit,
+    DriverBranch,
+    DriverPackage,
+    Failure,
+    GfxOverride,
+    Gpu,
+    ImageFacts,
+    Release,
+    Rule,
+    SharedFile,
+    Variables,
 )
-from provisioner.matrix.schema_distributions import DistributionFile, HazardFile
+from provisioner.strict_model import SpelledModel, StrictModel
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from pydantic import BaseModel
-
-    from provisioner.document import Document, KeyPath
-    from provisioner.matrix.schema import Sources
+    from provisioner.document import KeyPath
 
 KIND = "matrix"
 
-Content = TypeVar("Content", bound="BaseModel", covariant=True)  # noqa: PLC0105 - named after what it stands for
-Model = TypeVar("Model", bound="BaseModel")
+
+class SourcedFile(SpelledModel, frozen=True, kw_only=True):
+    """A file with the sources of its facts; another file may cite them too."""
+
+    sources: dict[str, Citation] = field(default_factory=dict)
+
+
+class ComponentEntry(StrictModel, frozen=True, kw_only=True):
+    """A component of the order: its file or files, or its `values` when they are a few names."""
+
+    title: str
+    file: str | tuple[str, ...] = ""
+    values: tuple[str, ...] = ()
+    virtual: bool = False
+    named: bool = False
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The names of its files, the generated one first."""
+        names = (self.file,) if isinstance(self.file, str) else self.file
+        return tuple(name for name in names if name)
+
+
+class MatrixFile(SourcedFile, frozen=True, kw_only=True):
+    """`matrix.yaml`: the order rules point down, and where everything else is."""
+
+    order: tuple[str, ...]
+    components: dict[str, ComponentEntry]
+    gpus: str = ""
+    images: str = ""
+    distributions: str = ""
+    hazards: str = ""
+    knowledge: str = ""
+    driver_packages: str = ""
+
+
+class ComponentFile(SourcedFile, frozen=True, kw_only=True):
+    """One component: its releases and rules; the driver's file has its branches too."""
+
+    branches: tuple[DriverBranch, ...] = ()
+    releases: tuple[Release, ...] = ()
+    rules: tuple[Rule, ...] = ()
+
+    @property
+    def builds(self) -> tuple[Build, ...]:
+        """The builds of all releases."""
+        return tuple(build for release in self.releases for build in release.builds)
+
+
+class GpuFile(SourcedFile, frozen=True, kw_only=True):
+    """GPU products, and AMD targets that can pass for others."""
+
+    gpus: tuple[Gpu, ...] = ()
+    overrides: tuple[GfxOverride, ...] = ()
+
+
+class ImageFile(SourcedFile, frozen=True, kw_only=True):
+    """Base images, and the `NVIDIA_REQUIRE_CUDA` texts several of them share."""
+
+    gates: dict[str, str] = field(default_factory=dict)
+    images: tuple[ImageFacts, ...] = ()
+
+
+class DistributionFile(SourcedFile, frozen=True, kw_only=True):
+    """Python distributions, and limits on them."""
+
+    distributions: tuple[Distribution, ...] = ()
+    limits: tuple[DistributionLimit, ...] = ()
+
+
+class HazardFile(SourcedFile, frozen=True, kw_only=True):
+    """What does not go together in one environment although no metadata says so."""
+
+    shared_files: tuple[SharedFile, ...] = ()
+
+
+class KnowledgeFile(SourcedFile, frozen=True, kw_only=True):
+    """What is known beside versions: variables to set, and failures people met."""
+
+    variables: tuple[Variables, ...] = ()
+    failures: tuple[Failure, ...] = ()
+
+
+class DriverPackageFile(SourcedFile, frozen=True, kw_only=True):
+    """How distributions ship drivers."""
+
+    packages: tuple[DriverPackage, ...] = ()
+
+
+Content = TypeVar("Content", bound=SourcedFile, covariant=True)  # noqa: PLC0105 - named after what it stands for
+Model = TypeVar("Model", bound=SourcedFile)
+Row = TypeVar("Row")
 
 
 class Parsed(Struct, Generic[Content], frozen=True):
-    """One file: its document, for positions, and its validated content."""
+    """One file: its directory and name, its document, for positions, and what it says."""
 
+    directory: Path
     name: str
     document: Document
     content: Content
 
-    def mistake(self, path: KeyPath, text: str) -> Mistake:
-        """A mistake at a key of this file."""
-        return self.document.mistake(path, text)
-
-    def line(self, path: KeyPath) -> int:
-        """The line a key of this file stands on."""
-        return self.document.position(path).line
-
-    def repeated(self, key: str, kind: str, names: Iterable[str]) -> Iterator[Mistake]:
-        """Entries of the list `key` whose name another one before them has."""
-        lines: dict[str, int] = {}
-        for index, name in enumerate(names):
-            if name in lines:
-                text = f"{kind} `{name}` is given twice; the first is on line {lines[name]}"
-                yield self.mistake((key, index, "name"), text)
-            lines.setdefault(name, self.line((key, index)))
+    def at(self, *path: str | int) -> Place:
+        """The place of a key of this file."""
+        return Place(self, path)
 
 
-class MatrixFiles(Struct):
-    """Every file of one matrix that could be read; `mistakes` holds what was wrong with the others."""
+class Place(Struct, frozen=True):
+    """Where something stands: a file, and the keys that lead there."""
+
+    file: Parsed[SourcedFile]
+    path: KeyPath = ()
+
+    def at(self, *path: str | int) -> Place:
+        """A place below this one."""
+        return Place(self.file, (*self.path, *path))
+
+    def each(self, key: str, rows: Iterable[Row]) -> Iterator[tuple[Place, Row]]:
+        """The rows of a list below this place, each with its own place."""
+        return ((self.at(key, index), row) for index, row in enumerate(rows))
+
+    def mistake(self, text: str) -> Mistake:
+        """A mistake at this place."""
+        return self.file.document.mistake(self.path, text)
+
+    @property
+    def line(self) -> int:
+        """The line of the key, counted from 1."""
+        return self.file.document.position(self.path).line
+
+    @property
+    def text(self) -> str | None:
+        """The scalar that stands here as it was written; None where there is none."""
+        return self.file.document.texts.get(self.path)
+
+    def __str__(self) -> str:
+        """`matrices/pytorch.yaml:12`, the same on every machine."""
+        return f"{self.file.directory.name}/{self.file.name}:{self.line}"
+
+
+class MatrixFiles(Struct, frozen=True, kw_only=True):
+    """Every file of one matrix. One that is not named or not readable says nothing; `mistakes` has what is wrong with it."""
 
     directory: Path
     index: Parsed[MatrixFile]
-    components: dict[str, tuple[Parsed[ComponentFile], ...]] = field(default_factory=dict)
-    gpus: Parsed[GpuFile] | None = None
-    images: Parsed[ImageFile] | None = None
-    distributions: Parsed[DistributionFile] | None = None
-    hazards: Parsed[HazardFile] | None = None
-    knowledge: Parsed[KnowledgeFile] | None = None
-    driver_packages: Parsed[DriverPackageFile] | None = None
-    mistakes: list[Mistake] = field(default_factory=list)
+    components: dict[str, tuple[Parsed[ComponentFile], ...]]
+    gpus: Parsed[GpuFile]
+    images: Parsed[ImageFile]
+    distributions: Parsed[DistributionFile]
+    hazards: Parsed[HazardFile]
+    knowledge: Parsed[KnowledgeFile]
+    driver_packages: Parsed[DriverPackageFile]
+    mistakes: tuple[Mistake, ...]
 
-    def place(self, file: Parsed[BaseModel], path: KeyPath) -> str:
-        """`matrices/pytorch.yaml:12`: where a key stands, the same on every machine."""
-        return f"{self.directory.name}/{file.name}:{file.line(path)}"
-
-    def sources(self) -> Iterator[tuple[Parsed[BaseModel], Sources]]:
-        """The `sources:` of every file, in a fixed order."""
-        yield self.index, self.index.content.sources
-        for component in self.component_files():
-            yield component, component.content.sources
-        if self.gpus is not None:
-            yield self.gpus, self.gpus.content.sources
-        if self.images is not None:
-            yield self.images, self.images.content.sources
-        if self.distributions is not None:
-            yield self.distributions, self.distributions.content.sources
-        if self.hazards is not None:
-            yield self.hazards, self.hazards.content.sources
-        if self.knowledge is not None:
-            yield self.knowledge, self.knowledge.content.sources
-        if self.driver_packages is not None:
-            yield self.driver_packages, self.driver_packages.content.sources
-
-    def component_files(self) -> Iterator[Parsed[ComponentFile]]:
+    @property
+    def component_files(self) -> tuple[Parsed[ComponentFile], ...]:
         """The files of all components, in the order `matrix.yaml` names them."""
-        for files in self.components.values():
-            yield from files
+        return tuple(file for files in self.components.values() for file in files)
+
+    @property
+    def all_files(self) -> tuple[Parsed[SourcedFile], ...]:
+        """Every file, in a fixed order."""
+        others = (self.gpus, self.images, self.distributions, self.hazards, self.knowledge, self.driver_packages)
+        return (self.index, *self.component_files, *others)
 
 
 def read_files(directory: Path) -> MatrixFiles:
     """Read `matrix.yaml` and every file it names; raises `InvalidDocumentError` only when `matrix.yaml` itself is unusable."""
-    files = MatrixFiles(directory, _read(directory, INDEX, MatrixFile))
-    for name, entry in files.index.content.components.items():
-        names = (entry.file,) if isinstance(entry.file, str) else entry.file
-        found = (_try(files, ("components", name, "file"), text, ComponentFile) for text in names if text)
-        files.components[name] = tuple(parsed for parsed in found if parsed is not None)
-    index = files.index.content
-    if index.gpus:
-        files.gpus = _try(files, ("gpus",), index.gpus, GpuFile)
-    if index.images:
-        files.images = _try(files, ("images",), index.images, ImageFile)
-    if index.distributions:
-        files.distributions = _try(files, ("distributions",), index.distributions, DistributionFile)
-    if index.hazards:
-        files.hazards = _try(files, ("hazards",), index.hazards, HazardFile)
-    if index.knowledge:
-        files.knowledge = _try(files, ("knowledge",), index.knowledge, KnowledgeFile)
-    if index.driver_packages:
-        files.driver_packages = _try(files, ("driver_packages",), index.driver_packages, DriverPackageFile)
-    return files
+    index = _read(directory, INDEX, MatrixFile)
+    mistakes: list[Mistake] = []
 
+    def read(model: type[Model], path: KeyPath, name: str) -> Parsed[Model] | None:
+        """Read the file that `matrix.yaml` names at `path`; None where it names none, or one with mistakes."""
+        try:
+            return _read(directory, name, model) if name else None
+        except InvalidDocumentError as error:
+            mistakes.extend(error.mistakes)
+        except FileError as error:
+            mistakes.append(index.at(*path).mistake(error.message))
+        return None
 
-def _try(files: MatrixFiles, path: KeyPath, name: str, model: type[Model]) -> Parsed[Model] | None:
-    try:
-        return _read(files.directory, name, model)
-    except InvalidDocumentError as error:
-        files.mistakes.extend(error.mistakes)
-    except FileError as error:
-        files.mistakes.append(files.index.mistake(path, error.message))
-    return None
+    def read_one(model: type[Model], key: str, name: str) -> Parsed[Model]:
+        return read(model, (key,), name) or Parsed(directory, name, Document(name, {}, {}, {}), model())
+
+    content = index.content
+    components = {
+        name: [read(ComponentFile, ("components", name, "file"), file) for file in entry.files]
+        for name, entry in content.components.items()
+    }
+    return MatrixFiles(
+        directory=directory,
+        index=index,
+        components={name: tuple(file for file in files if file is not None) for name, files in components.items()},
+        gpus=read_one(GpuFile, "gpus", content.gpus),
+        images=read_one(ImageFile, "images", content.images),
+        distributions=read_one(DistributionFile, "distributions", content.distributions),
+        hazards=read_one(HazardFile, "hazards", content.hazards),
+        knowledge=read_one(KnowledgeFile, "knowledge", content.knowledge),
+        driver_packages=read_one(DriverPackageFile, "driver_packages", content.driver_packages),
+        mistakes=tuple(mistakes),
+    )
 
 
 def _read(directory: Path, name: str, model: type[Model]) -> Parsed[Model]:
     document = load_document(directory / name, kind=KIND, is_ours=True)
-    return Parsed(name, document, parse_model(document, model, kind=KIND))
+    return Parsed(directory, name, document, parse_model(document, model, kind=KIND))

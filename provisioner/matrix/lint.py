@@ -1,20 +1,20 @@
-"""What is well-formed and still wrong: rules that bind nothing or are implied by others, rows nothing refers to or reaches.
+"""A matrix as a whole: how many rows it has, and which of them have no effect.
 
-`check` refuses what cannot be meant, such as a rule about versions nobody released; this looks at the whole matrix for rows
-that have no effect, which are mostly slips.
+`check` refuses what cannot be meant, such as a rule about versions nobody released; rules that bind nothing or that others
+imply, and rows that nothing refers to or reaches, are well-formed, and mostly slips.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from provisioner.matrix.count import rows
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from provisioner.matrix.model import Component, Matrix, Rule
     from provisioner.matrix.need import Need
@@ -49,9 +49,9 @@ class _Linter:
 
     def _idle(self, rule: Rule) -> Iterator[Finding]:
         """A requirement that every release meets."""
-        for need in rule.needs:
+        for need in rule.require:
             component = self.matrix.components.get(need.component)
-            if component is None or need.is_same or component.is_virtual or not component.releases:
+            if component is None or need.is_same or component.virtual or not component.releases:
                 continue
             if all(need.allows(release.version) for release in component.releases):
                 yield self._of(rule, "idle-rule", f"every release of `{need.component}` is {need}, so it binds nothing")
@@ -60,7 +60,7 @@ class _Linter:
         """A rule that another one implies: it applies wherever this one does, and allows no more."""
         by_subject: dict[str, list[tuple[Rule, frozenset[tuple[str, str]]]]] = {}
         for rule in self.matrix.rules:
-            guards = frozenset((need.component, str(need)) for need in rule.guards)
+            guards = frozenset((need.component, str(need)) for need in rule.on)
             others = by_subject.setdefault(rule.when.component, [])
             for other, other_guards in others:
                 if other_guards <= guards and self._implies(other, rule):
@@ -73,7 +73,7 @@ class _Linter:
         """Whether, guards aside, whatever `weak` forbids is forbidden by `strong`."""
         if not self._within(weak.when, strong.when):
             return False
-        return all(any(self._within(mine, need) for mine in strong.needs) for need in weak.needs)
+        return all(any(self._within(mine, need) for mine in strong.require) for need in weak.require)
 
     def _within(self, inner: Need, outer: Need) -> bool:
         """Whether everything one need allows is allowed by the other."""
@@ -98,7 +98,7 @@ class _Linter:
 
     def _unordered(self, component: Component) -> Iterator[Finding]:
         """Releases are listed newest first, file by file, so that a reviewer sees a new row where it belongs."""
-        if component.is_named:
+        if component.named:
             return
         last: dict[str, object] = {}
         for release in component.releases:
@@ -113,7 +113,7 @@ class _Linter:
     def _uncited(self) -> Iterator[Finding]:
         releases = (release for component in self.matrix.components.values() for release in component.releases)
         cited = {key for _, sources in rows(self.matrix) for key in sources}
-        cited.update(key for release in releases for key in release.sources)
+        cited.update(key for release in releases for key in release.source)
         for key, citation in self.matrix.citations.items():
             if key not in cited:
                 yield Finding(kind="unused-source", where=key, text=f"no row cites source `{key}` ({citation.title})")
@@ -141,3 +141,50 @@ def _below(version: Version) -> Version:
     if place is None:
         return version
     return Version.parse(".".join(str(part) for part in (*numbers[:place], numbers[place] - 1, 999999)))
+
+
+class Counts(Struct, frozen=True, kw_only=True):
+    """`kinds` counts rows by what they are about: a component, `rules`, `gpus`, `images` ….
+
+    A row counts as measured when one of its citations says that the artefact itself was read.
+    """
+
+    rows: int
+    measured: int
+    kinds: Mapping[str, int]
+    measured_kinds: Mapping[str, int]
+
+
+def count(matrix: Matrix) -> Counts:
+    """Count every row that carries a citation of its own."""
+    kinds: Counter[str] = Counter()
+    measured: Counter[str] = Counter()
+    for kind, sources in rows(matrix):
+        kinds[kind] += 1
+        if any(matrix.citations[source].measured for source in sources):
+            measured[kind] += 1
+    return Counts(rows=kinds.total(), measured=measured.total(), kinds=dict(kinds), measured_kinds=dict(measured))
+
+
+def rows(matrix: Matrix) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Every row as its kind and the keys of its citations; a release with builds is as many rows as it has builds."""
+    for component in matrix.components.values():
+        for release in component.releases:
+            if release.source and not release.builds:
+                yield component.name, release.source
+            yield from ((component.name, build.source) for build in release.builds)
+            yield from (("driver patches", patch.source) for patch in release.patched)
+    yield from (("rules", rule.source) for rule in matrix.rules)
+    yield from (("driver branches", branch.source) for branch in matrix.branches)
+    yield from (("gpus", gpu.source) for gpu in matrix.gpus)
+    yield from (("gfx overrides", override.source) for override in matrix.overrides)
+    yield from (("images", image.source) for image in matrix.images)
+    for distribution in matrix.distributions:
+        if distribution.source:
+            yield "distributions", distribution.source
+        yield from (("distributions", implied.source) for implied in distribution.implies)
+    yield from (("limits", limit.source) for limit in matrix.limits)
+    yield from (("shared files", shared.source) for shared in matrix.shared_files)
+    yield from (("variables", one.source) for one in matrix.variables)
+    yield from (("failures", one.source) for one in matrix.failures)
+    yield from (("driver packages", one.source) for one in matrix.driver_packages)

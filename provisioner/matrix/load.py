@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
+from provisioner.errors import InvalidDocumentError
+from provisioner.matrix.check import check
+from provisioner.matrix.files import KIND, read_files
+from provisioner.matrix.location import content_digest, default_directory
+from provisioner.matrix.model import Component, Matrix, Release
+from provisioner.versions import Version
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
-    from provisioner.matrix.model import Matrix
+    from provisioner.matrix.files import MatrixFiles, Place
 
 
 def load_matrix(directory: Path | None = None) -> Matrix:
@@ -15,16 +25,71 @@ def load_matrix(directory: Path | None = None) -> Matrix:
 
     Raises `MatrixMissingError` when there is no matrix there, and `InvalidDocumentError` with every mistake of all its files.
     """
-    from provisioner.errors import InvalidDocumentError
-    from provisioner.matrix.build import build_matrix
-    from provisioner.matrix.check import check
-    from provisioner.matrix.files import KIND, read_files
-    from provisioner.matrix.location import content_digest, default_directory
-
     directory = directory if directory is not None else default_directory()
     digest = content_digest(directory)
     files = read_files(directory)
     mistakes = (*files.mistakes, *check(files))
     if mistakes:
         raise InvalidDocumentError(KIND, mistakes)
-    return build_matrix(files, digest)
+    gates = files.images.content.gates
+    return Matrix(
+        order=files.index.content.order,
+        components={name: _component(files, name) for name in files.index.content.order},
+        rules=tuple(rule for file in files.component_files for rule in file.content.rules),
+        branches=tuple(branch for file in files.component_files for branch in file.content.branches),
+        gpus=files.gpus.content.gpus,
+        images=tuple(replace(one, require_cuda=gates.get(one.require_cuda, "")) for one in files.images.content.images),
+        citations={key: entry for file in files.all_files for key, entry in file.content.sources.items()},
+        digest=digest,
+        positions=_positions(files),
+        distributions=files.distributions.content.distributions,
+        limits=files.distributions.content.limits,
+        shared_files=files.hazards.content.shared_files,
+        overrides=files.gpus.content.overrides,
+        variables=files.knowledge.content.variables,
+        failures=files.knowledge.content.failures,
+        driver_packages=files.driver_packages.content.packages,
+    )
+
+
+def _component(files: MatrixFiles, name: str) -> Component:
+    """Return a component with the releases of all its files; of a release that several files have, the builds are joined."""
+    entry = files.index.content.components[name]
+    releases = {version: Release(version=version) for version in map(Version.named, entry.values)}
+    for row in (row for file in files.components[name] for row in file.content.releases):
+        builds = tuple(build if build.source else replace(build, source=row.source) for build in row.builds)
+        first = releases.get(row.version)
+        if first is None:
+            releases[row.version] = replace(row, builds=builds)
+        else:
+            releases[row.version] = replace(first, builds=(*first.builds, *builds))
+    return Component(name=name, title=entry.title, releases=tuple(releases.values()), virtual=entry.virtual, named=entry.named)
+
+
+def _positions(files: MatrixFiles) -> dict[str, str]:
+    """Return where the rows stand that `Matrix.positions` lists; of several rows under one name, the first."""
+    found: dict[str, str] = {}
+    for name, place in _named_rows(files):
+        found.setdefault(name, str(place))
+    return found
+
+
+def _named_rows(files: MatrixFiles) -> Iterator[tuple[str, Place]]:
+    for component, parts in files.components.items():
+        for at, release in (row for part in parts for row in part.at().each("releases", part.content.releases)):
+            yield f"{component}=={release.version}", at
+            builds = at.each("builds", release.builds)
+            yield from ((f"{component}=={release.version}+{build.name}", below) for below, build in builds)
+    for file in files.component_files:
+        yield from ((f"rule:{rule.name}", at) for at, rule in file.at().each("rules", file.content.rules))
+    top, about = files.distributions.at(), files.distributions.content
+    for at, distribution in top.each("distributions", about.distributions):
+        yield f"distribution:{distribution.name}", at
+        implied = at.each("implies", distribution.implies)
+        yield from ((f"distribution:{distribution.name} {row.versions}", below) for below, row in implied)
+    yield from ((f"limit:{limit.name}", at) for at, limit in top.each("limits", about.limits))
+    top, shared_files = files.hazards.at(), files.hazards.content.shared_files
+    yield from ((f"shared-file:{shared.name}", at) for at, shared in top.each("shared_files", shared_files))
+    top, known = files.knowledge.at(), files.knowledge.content
+    yield from ((f"variables:{variables.name}", at) for at, variables in top.each("variables", known.variables))
+    yield from ((f"failure:{failure.name}", at) for at, failure in top.each("failures", known.failures))

@@ -1,68 +1,97 @@
-"""The nouns of the compatibility matrix, frozen: what the solver reads, however the YAML that holds it was loaded."""
+"""The nouns of the compatibility matrix, frozen: what its YAML may say, what the solver reads, and what a wheel brings along.
+
+One struct a row. Its fields are the keys of the YAML, in the order in which generated files write them. What a row means is
+checked in `check`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence  # noqa: TC003 - msgspec reads the annotations at run time
+import re
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Struct, field
 
-from provisioner.matrix.model_distributions import Distribution, DistributionLimit, SharedFile  # noqa: TC001 - as above
-from provisioner.matrix.need import Need  # noqa: TC001 - as above
-from provisioner.versions import Range, Version  # noqa: TC001 - as above
+from provisioner.accelerators import AcceleratorName
+from provisioner.matrix.need import GpuKind, WrittenNeed, WrittenNeeds, WrittenRange, WrittenVersion
+from provisioner.platforms import PlatformName
+from provisioner.strict_model import SpelledModel, Spelling
+
+if TYPE_CHECKING:
+    from provisioner.versions import Version
 
 
-class Citation(Struct, frozen=True, kw_only=True, array_like=True, gc=False):
-    """Where a fact was read: document, place in it, date read, and whether it was measured from the artefact itself."""
+def like(example: str, pattern: str) -> Spelling:
+    """Text that matches a pattern wholly; a mistake shows the example. A matrix that was packed is not asked again."""
 
-    key: str
+    def read(text: object) -> object:
+        if not isinstance(text, str) or re.fullmatch(pattern, text) is None:
+            raise ValueError(f"`{text}` is not spelled like {example}")
+        return text
+
+    return Spelling(str, read, str)
+
+
+Date = Annotated[str, like("2025-06-04 or 2025-06", r"(\d{4}-\d{2}(-\d{2})?)?")]
+Sass = Annotated[str, like("sm_90", r"sm_\d+[af]?")]
+Ptx = Annotated[str, like("compute_90", r"compute_\d+[af]?")]
+Gfx = Annotated[str, like("gfx942", r"(gfx[0-9a-f]{3,5}(-generic)?|gfx\d+(-\d+)?-generic)")]
+MaybeGfx = Annotated[str, like("gfx942", r"(gfx[0-9a-f]{3,5}(-generic)?|gfx\d+(-\d+)?-generic)?")]
+Capability = Annotated[str, like("9.0", r"(\d+\.\d+)?")]
+Sha256 = Annotated[str, like("a SHA-256 of 64 hexadecimal digits", r"([0-9a-f]{64})?")]
+RecordHash = Annotated[str, like("sha256= and 43 characters, as a wheel's RECORD has it", r"sha256=[A-Za-z0-9_-]{43}")]
+DeviceId = Annotated[str, like("2330", r"[0-9A-F]{4}")]
+ModuleFlavour = Literal["open", "proprietary"]
+Cited = tuple[str, ...]
+"""The keys of the sources that a row cites."""
+
+
+class Row(SpelledModel, frozen=True, kw_only=True, gc=False, omit_defaults=True):
+    """A row of a file, or part of one; fields that have their default are not written."""
+
+
+class Citation(Row, frozen=True, kw_only=True):
+    """Where facts were read: document, place in it, date read, and whether they were measured from the artefact itself."""
+
     title: str
     where: str = ""
     url: str = ""
-    read: str = ""
+    read: Date = ""
     measured: bool = False
 
     def __str__(self) -> str:
         return f"{self.title}, {self.where}" if self.where else self.title
 
 
-class Build(Struct, frozen=True, kw_only=True, array_like=True, gc=False):
+class Build(Row, frozen=True, kw_only=True):
     """One variant of a release with exact needs of its own (`cu126` on linux/amd64).
 
     `sass` and `ptx` are the compiled targets (`sm_90`, `compute_90`); None means nobody measured them, which is not the
-    same as none; so `gfx`, AMD's targets. `cxx11_abi` is the C++ ABI extensions must be built with. `is_compiled`: nobody
-    publishes a binary. `install` is the requirement that installs it (`jax[cuda12]`) where it is not the distribution of the
-    component. `index` is `pypi` or the framework index of this variant (`pytorch-cu126`). `local` is the local version
-    label of its wheels (`cu126`, or "" when the wheel has none on its index). `artefact` names the file measured, `sha256` is
-    its hash.
+    same as none; so `gfx`, AMD's targets. `cxx11_abi` is the C++ ABI extensions must be built with. `compiled`: nobody
+    publishes a binary, whoever wants it compiles it. `install` is the PEP 508 requirement that installs it (`jax[cuda12]`)
+    where it is not the distribution of the component. `index` is `pypi` or the framework index of this variant
+    (`pytorch-cu126`). `local` is the local version label of its wheels (`cu126`, or "" when the wheel has none on its index).
+    `artefact` names the file measured, `sha256` is its hash. A build without a `source` has that of its release.
     """
 
     name: str
-    platforms: tuple[str, ...] = ()
-    needs: tuple[Need, ...] = ()
-    sass: tuple[str, ...] | None = None
-    ptx: tuple[str, ...] | None = None
-    gfx: tuple[str, ...] | None = None
-    cxx11_abi: bool | None = None
-    is_compiled: bool = False
-    install: str = ""
+    platforms: tuple[PlatformName, ...] = ()
+    default: bool = False
     index: str = ""
     local: str = ""
-    accelerator: str = ""
-    is_default: bool = False
+    accelerator: AcceleratorName | Literal[""] = ""
+    requires: WrittenNeeds = ()
+    sass: tuple[Sass, ...] | None = None
+    ptx: tuple[Ptx, ...] | None = None
+    gfx: tuple[Gfx, ...] | None = None
+    cxx11_abi: bool | None = None
+    compiled: bool = False
+    install: str = ""
     artefact: str = ""
-    sha256: str = ""
-    sources: tuple[str, ...] = ()
+    sha256: Sha256 = ""
+    source: Cited = ()
 
 
-class PatchedKernels(Struct, frozen=True, kw_only=True, array_like=True, gc=False):
-    """Kernels a driver release builds on with the patches some distribution carries (`by`), never without them."""
-
-    kernel: Range
-    by: str
-    sources: tuple[str, ...] = ()
-
-
-class DriverMinimum(Struct, frozen=True, kw_only=True, array_like=True, gc=False):
+class DriverMinimum(Row, frozen=True, kw_only=True):
     """The three different "minimum drivers" of one CUDA release, kept apart.
 
     `toolkit`: the driver its release notes list beside it (not a floor for running programs). `minor_version`: the floor
@@ -70,171 +99,279 @@ class DriverMinimum(Struct, frozen=True, kw_only=True, array_like=True, gc=False
     `forward_compat`: driver branches the forward-compatibility package of this release supports, data-centre GPUs only.
     """
 
-    toolkit: Version | None = None
-    minor_version: Version | None = None
+    toolkit: WrittenVersion | None = None
+    minor_version: WrittenVersion | None = None
     forward_compat: tuple[str, ...] = ()
 
 
-class Release(Struct, frozen=True, kw_only=True, array_like=True, gc=False):
-    """One published version of a component, spelled as its vendor spells it.
+class PatchedKernels(Row, frozen=True, kw_only=True):
+    """Kernels a driver release builds on with the patches some distribution carries (`by`), never without them."""
 
-    `prerelease` says what it is where it is no final release (`Vulkan beta`) and its version does not tell.
+    kernel: WrittenRange
+    by: str
+    source: Cited = ()
+
+
+class Release(Row, frozen=True, kw_only=True):
+    """One published version of a component, spelled as its vendor spells it; it or each of its builds cites its source.
+
+    `platforms` bounds a release without builds. `prerelease` says what it is where it is no final release (`Vulkan beta`) and
+    its version does not tell. A component may have several files: a release that a later one repeats only adds builds to it.
     """
 
-    version: Version
-    builds: tuple[Build, ...] = ()
-    needs: tuple[Need, ...] = ()
-    driver: DriverMinimum | None = None
-    platforms: tuple[str, ...] = ()
-    ptx_isa: str = ""
-    patched: tuple[PatchedKernels, ...] = ()
-    released: str = ""
-    end_of_life: str = ""
-    sources: tuple[str, ...] = ()
+    version: WrittenVersion
+    released: Date = ""
+    end_of_life: Date = ""
     prerelease: str = ""
+    platforms: tuple[PlatformName, ...] = ()
+    ptx_isa: str = ""
+    requires: WrittenNeeds = ()
+    driver: DriverMinimum | None = None
+    patched: tuple[PatchedKernels, ...] = ()
+    builds: tuple[Build, ...] = ()
+    source: Cited = ()
 
 
-class Component(Struct, frozen=True, kw_only=True):
-    """A named part of the stack. `is_virtual`: the host provides it. `is_named`: its values are names, not versions."""
-
-    name: str
-    title: str
-    releases: Sequence[Release] = ()
-    is_virtual: bool = False
-    is_named: bool = False
-
-
-class Rule(Struct, frozen=True, kw_only=True, array_like=True, gc=False):
-    """When `when` is in range (on hosts where every guard holds), every need holds too, because of the citation."""
+class Rule(Row, frozen=True, kw_only=True):
+    """When `when` is in range, on hosts where all of `on` holds, all of `require` holds too, because of the citation."""
 
     name: str
-    when: Need
-    guards: tuple[Need, ...] = ()
-    needs: tuple[Need, ...] = ()
+    when: WrittenNeed
+    on: WrittenNeeds = ()
+    require: WrittenNeeds
     because: str
-    sources: tuple[str, ...] = ()
+    source: Cited = ()
 
 
-class DriverBranch(Struct, frozen=True, kw_only=True, array_like=True, gc=False):
+class DriverBranch(Row, frozen=True, kw_only=True):
     """One driver branch: the newest CUDA it runs natively (which also bounds the PTX it can compile), and its life."""
 
     branch: str
-    native_cuda: Version
+    native_cuda: WrittenVersion
     designation: str = ""
-    end_of_life: str = ""
-    sources: tuple[str, ...] = ()
+    end_of_life: Date = ""
+    source: Cited = ()
 
 
-class Gpu(Struct, frozen=True, kw_only=True, array_like=True, gc=False):
-    """One GPU product. `kind`: datacenter, workstation, geforce or jetson; forward compatibility depends on it.
+class Gpu(Row, frozen=True, kw_only=True):
+    """One GPU product: NVIDIA's has a compute capability, AMD's a gfx target; the other is "".
 
-    NVIDIA's has a compute capability, AMD's (`kind` also radeon, apu) a gfx target; the other is "".
+    Forward compatibility depends on `kind`.
     """
 
     name: str
-    compute_capability: str
-    gfx: str = ""
-    architecture: str = ""
-    kind: str = ""
-    pci_device_ids: tuple[str, ...] = ()
-    first_driver: Version | None = None
-    modules: tuple[str, ...] = ()
-    sources: tuple[str, ...] = ()
+    compute_capability: Capability = ""
+    gfx: MaybeGfx = ""
+    architecture: str
+    kind: GpuKind | Literal[""] = ""
+    pci_device_ids: tuple[DeviceId, ...] = ()
+    first_driver: WrittenVersion | None = None
+    modules: tuple[ModuleFlavour, ...] = ()
+    source: Cited = ()
 
 
-class GfxOverride(Struct, frozen=True, kw_only=True, array_like=True, gc=False):
-    """AMD targets that run the code of another one when `variables` are set, without anybody's support.
+class GfxOverride(Row, frozen=True, kw_only=True):
+    """AMD targets that run the code of another one with the variables of `set`; nobody supports it, many people use it.
 
-    `when` are the ROCm releases it works with, () for all.
+    `when` says in builds of which ROCm releases it works, of all where it is left out.
     """
 
     name: str
-    gfx: tuple[str, ...]
-    runs_as: str
-    variables: tuple[tuple[str, str], ...]
+    when: WrittenNeeds = ()
+    gfx: tuple[Gfx, ...]
+    runs_as: Gfx
+    set: dict[str, str]
     because: str
-    when: tuple[Need, ...] = ()
-    sources: tuple[str, ...] = ()
+    source: Cited = ()
 
 
-class ImageFacts(Struct, frozen=True, kw_only=True, array_like=True, gc=False):
-    """What a base image holds: its glibc, its Python if any, and what its NVIDIA_REQUIRE_CUDA demands of the host."""
+class ImageFacts(Row, frozen=True, kw_only=True):
+    """One base image by its full tag, for tags are data and no templates: its glibc, its Python if any, and what it demands.
+
+    `require_cuda` is its NVIDIA_REQUIRE_CUDA, which many images share: its file has the name of one of its `gates` instead.
+    """
 
     reference: str
-    glibc: str
+    kind: Literal["slim", "distribution", "cuda-base", "cuda-runtime", "cuda-devel", ""]
     distribution: str = ""
+    glibc: str
     python: str = ""
     apt_python: str = ""
     cuda: str = ""
     cudnn: str = ""
-    require_cuda: str = ""
-    kind: str = ""
-    end_of_life: str = ""
-    platforms: tuple[str, ...] = ()
-    sources: tuple[str, ...] = ()
+    require_cuda: str = field(default="", name="gate")
+    end_of_life: Date = ""
+    platforms: tuple[PlatformName, ...] = ()
+    source: Cited = ()
 
 
-class Variables(Struct, frozen=True, kw_only=True, array_like=True, gc=False):
-    """Environment variables a stack needs when `when` is in range (on hosts where every guard holds)."""
+class Variables(Row, frozen=True, kw_only=True):
+    """Environment variables (`set`) that a stack needs to run or build when `when` is in range, on hosts where `on` holds."""
 
     name: str
-    when: Need
-    guards: tuple[Need, ...] = ()
-    variables: tuple[tuple[str, str], ...]
+    when: WrittenNeed
+    on: WrittenNeeds = ()
+    set: dict[str, str]
     because: str
-    sources: tuple[str, ...] = ()
+    source: Cited = ()
 
 
-class Failure(Struct, frozen=True, kw_only=True, array_like=True, gc=False):
-    """A failure people met: texts it shows in logs, the component at fault, its cause, and what to do."""
+class Failure(Row, frozen=True, kw_only=True):
+    """A failure people met: texts it shows in logs, the component at fault (`layer`), its cause, and what to do.
+
+    `when` and `on` narrow it to the stacks it is known of.
+    """
 
     name: str
     layer: str
+    when: WrittenNeeds = ()
+    on: WrittenNeeds = ()
     symptoms: tuple[str, ...]
     cause: str
     remedy: str
-    when: tuple[Need, ...] = ()
-    guards: tuple[Need, ...] = ()
-    sources: tuple[str, ...] = ()
+    source: Cited = ()
 
 
-class DriverPackage(Struct, frozen=True, kw_only=True, array_like=True, gc=False):
-    """One way a distribution ships a driver; `signed` is None where nobody says. See `schema.DriverPackageEntry`."""
+class DriverPackage(Row, frozen=True, kw_only=True):
+    """One way a distribution ships a driver: its package, for which driver branches and kernels, built where, signed by whom.
+
+    `kind`: `precompiled` modules are built for certain kernels, `dkms` and `akmod` build on the host (headers, compiler,
+    and under Secure Boot an enrolled key), `runfile` is NVIDIA's installer. `signed` is None where nobody says.
+    """
 
     name: str
     os: str
-    kind: str
+    kind: Literal["precompiled", "dkms", "akmod", "runfile", "host-provided"]
     branches: tuple[str, ...] = ()
-    modules: tuple[str, ...] = ()
+    modules: tuple[ModuleFlavour, ...] = ()
     kernel: str = ""
     signed: bool | None = None
     headers: str = ""
     note: str = ""
-    sources: tuple[str, ...] = ()
+    source: Cited = ()
+
+
+class ImpliedNeed(Row, frozen=True, kw_only=True):
+    """What some versions of a distribution need although their metadata does not say so.
+
+    `versions` is a PEP 440 specifier, "" for every version. `require` is of components, `packages` of other distributions
+    (name -> PEP 440 specifier). `brings` is the CUDA runtime it bundles for itself, whatever a framework's is: the driver and
+    the GPUs must be good for that one too. `cxx11_abi` is the C++ ABI of its wheels for Linux on the default index where they
+    call PyTorch with strings or lists, None where nothing is known or needed: a build of PyTorch of the other ABI does not have
+    the functions they call. A file of a variant index has the ABI of the build it is compiled for. `served_by` is `default` or
+    `variant-index` when the row is about the files of that index only, "" when it is about all of them.
+    """
+
+    versions: str
+    require: WrittenNeeds = ()
+    packages: dict[str, str] = field(default_factory=dict)
+    brings: WrittenNeeds = ()
+    cxx11_abi: bool | None = None
+    because: str
+    served_by: Literal["default", "variant-index", ""] = ""
+    source: Cited = ()
+
+
+class Distribution(Row, frozen=True, kw_only=True):
+    """What is known of a Python distribution beyond its metadata.
+
+    `compiled_against` is the component whose CUDA build its wheels are compiled for, for the releases in `versions` (a PEP
+    440 specifier, "" for all). `served_by` is `variant-index` when the framework's indexes have wheels of it, else `default`.
+    `gpu_twin` is the distribution with the same modules that uses a GPU, which this one never does.
+    """
+
+    name: str
+    compiled_against: str = ""
+    versions: str = ""
+    served_by: Literal["default", "variant-index"] = "default"
+    gpu_twin: str = ""
+    implies: tuple[ImpliedNeed, ...] = ()
+    source: Cited = ()
+
+
+class DistributionLimit(Row, frozen=True, kw_only=True):
+    """When `when` is in range, on platforms in `on`, the distribution in `allow` is in its specifier (PEP 440), if any."""
+
+    name: str
+    when: WrittenNeed
+    on: WrittenNeeds = ()
+    allow: dict[str, str]
+    because: str
+    source: Cited = ()
+
+    @property
+    def distribution(self) -> str:
+        """The distribution that is bounded."""
+        return next(iter(self.allow))
+
+    @property
+    def specifier(self) -> str:
+        """The versions of it that are allowed."""
+        return self.allow[self.distribution]
+
+
+class FileOwner(Row, frozen=True, kw_only=True):
+    """A distribution whose wheels have a file that another one's have too, in `versions` (PEP 440, "" for all).
+
+    `artefact` is the wheel it was read from and `sha256` its hash; `content` is the file's own hash as the wheel's RECORD
+    states it.
+    """
+
+    distribution: str
+    versions: str = ""
+    artefact: str
+    sha256: Sha256
+    content: RecordHash
+
+
+class SharedFile(Row, frozen=True, kw_only=True):
+    """A path that wheels of several distributions write, with different content: whoever is installed last is in effect.
+
+    `refused`: no two of the owners may be in one environment. Otherwise such an answer is named, and a policy may forbid it.
+    """
+
+    name: str
+    path: str
+    refused: bool = True
+    because: str
+    owners: tuple[FileOwner, ...]
+    source: Cited = ()
+
+
+class Component(Struct, frozen=True, kw_only=True):
+    """A part of the stack and its releases. `virtual`: the host provides it. `named`: its values are names, not versions."""
+
+    name: str
+    title: str
+    releases: tuple[Release, ...] = ()
+    virtual: bool = False
+    named: bool = False
 
 
 class Matrix(Struct, frozen=True, kw_only=True):
-    """All components, rules, driver branches, GPUs, base images and distributions of one set of files; validated and frozen."""
+    """All components, rules, driver branches, GPUs, base images and distributions of one set of files; validated and frozen.
+
+    `digest` is the hash of the files. `positions` is `file:line` of every rule (`rule:NAME`), release (`pytorch==2.7.1`), build
+    (`pytorch==2.7.1+cu126`), limit (`limit:NAME`), shared file (`shared-file:NAME`), row of variables (`variables:NAME`),
+    failure (`failure:NAME`) and distribution (`distribution:NAME`, `distribution:NAME VERSIONS` for what some versions imply).
+    """
 
     order: tuple[str, ...]
-    components: Mapping[str, Component]
-    rules: Sequence[Rule]
-    branches: Sequence[DriverBranch]
-    gpus: Sequence[Gpu]
-    images: Sequence[ImageFacts]
-    citations: Mapping[str, Citation]
+    components: dict[str, Component]
+    rules: tuple[Rule, ...]
+    branches: tuple[DriverBranch, ...]
+    gpus: tuple[Gpu, ...]
+    images: tuple[ImageFacts, ...]
+    citations: dict[str, Citation]
     digest: str
-    positions: Mapping[str, str] = field(default_factory=dict)
-    """`file:line` of every rule (`rule:NAME`), release (`pytorch==2.7.1`), build (`pytorch==2.7.1+cu126`), limit
-    (`limit:NAME`), shared file (`shared-file:NAME`) and distribution (`distribution:NAME`, `distribution:NAME VERSIONS` for
-    what some versions imply)."""
-    distributions: Sequence[Distribution] = ()
-    limits: Sequence[DistributionLimit] = ()
-    shared_files: Sequence[SharedFile] = ()
-    overrides: Sequence[GfxOverride] = ()
-    variables: Sequence[Variables] = ()
-    failures: Sequence[Failure] = ()
-    driver_packages: Sequence[DriverPackage] = ()
+    positions: dict[str, str] = field(default_factory=dict)
+    distributions: tuple[Distribution, ...] = ()
+    limits: tuple[DistributionLimit, ...] = ()
+    shared_files: tuple[SharedFile, ...] = ()
+    overrides: tuple[GfxOverride, ...] = ()
+    variables: tuple[Variables, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    driver_packages: tuple[DriverPackage, ...] = ()
 
     def native_cuda(self, driver: Version) -> Version | None:
         """The newest CUDA a driver runs natively; None when its branch is not in the matrix."""

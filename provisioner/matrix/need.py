@@ -1,16 +1,43 @@
-"""What a row of the matrix needs of a component: the noun that all other nouns of the matrix are made with."""
+"""What a row of the matrix needs of other components, and how YAML spells needs and versions."""
 
 from __future__ import annotations
 
+from functools import lru_cache
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
+
 from msgspec import Struct
 
-from provisioner.versions import Range, Version  # noqa: TC001 - msgspec reads the annotations at run time
+from provisioner.accelerators import ACCELERATORS
+from provisioner.components import ABSENT
+from provisioner.platforms import PLATFORMS
+from provisioner.strict_model import Spelling
+from provisioner.versions import Range, Version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+SAME = "same"
+"""In a requirement: the very version of the subject."""
+
+GpuKind = Literal["datacenter", "workstation", "geforce", "jetson", "radeon", "apu"]
+
+NAMED_GUARDS: dict[str, tuple[str, ...]] = {
+    "platform": tuple(PLATFORMS),
+    "accelerator": tuple(ACCELERATORS),
+    "runs": ("container", "host"),
+    "build": (ABSENT, "extension", "pytorch"),
+    "gpu_kind": get_args(GpuKind),
+    "virtualization": (ABSENT, "wsl1", "wsl2", "vm", "container"),
+}
+"""What a rule may depend on although it is no component, with its values: settled before solving starts. Of any guard the value
+`none` asks for a host that states no such fact: a driver that is not stated is one still to be installed."""
 
 
 class Need(Struct, frozen=True, kw_only=True, array_like=True, gc=False):
-    """What a release or build needs of another component: a range, or one of a few exact versions (`one_of`).
+    """What is needed of one component: a range, or one of a few exact versions or names (`one_of`).
 
-    `is_same`: the very version of the subject; such a need is judged beside the subject, never alone.
+    `is_same`: the very version of the subject, as a fabric manager must be of its driver's; such a need is judged beside the
+    subject, never alone.
     """
 
     component: str
@@ -26,3 +53,86 @@ class Need(Struct, frozen=True, kw_only=True, array_like=True, gc=False):
         if self.is_same:
             return "of the same version"
         return " or ".join(str(version) for version in self.one_of) if self.one_of else str(self.range)
+
+
+Needs = tuple[Need, ...]
+NeedText = str | tuple[str, ...]
+"""How a file spells a need: a range (`>=12,<13`), a name (`open`), a list of versions or names (one of them), or `same`."""
+
+
+def read_version(text: object) -> Version:
+    """Read what a file holds: a version if it starts with a number, else a name; raises `ValueError` for what is no text."""
+    if not isinstance(text, str):
+        raise ValueError("must be text")  # noqa: TRY004 - a mistake of the document
+    try:
+        return Version.parse(text)
+    except ValueError:
+        return Version.named(text)
+
+
+def read_range(text: object) -> Range:
+    """Read what a file holds; raises `ValueError` for what is no range."""
+    if not isinstance(text, str):
+        raise ValueError("must be text")  # noqa: TRY004 - a mistake of the document
+    return Range.parse(text)
+
+
+def read_need(mapping: object) -> Need:
+    """Read a mapping of one component to a `NeedText`; raises `ValueError` for anything else."""
+    needs = read_needs(mapping)
+    if len(needs) != 1:
+        raise ValueError(f"must have one component, it has {len(needs)}")
+    return needs[0]
+
+
+def read_needs(mapping: object) -> Needs:
+    """Read a mapping of components to `NeedText`s; raises `ValueError` for anything else."""
+    if not isinstance(mapping, dict) or not all(isinstance(component, str) for component in mapping):
+        raise ValueError("must be a mapping of components to what is needed of them")
+    return tuple(_need(component, _text(value)) for component, value in mapping.items())
+
+
+def need_text(need: Need) -> NeedText:
+    """Return a need as a file spells it."""
+    if need.is_same:
+        return SAME
+    if not need.one_of:
+        return str(need.range) if need.range.clauses else "*"
+    texts = tuple(version.text for version in need.one_of)
+    return texts[0] if len(texts) == 1 and not need.one_of[0].release else texts
+
+
+def need_texts(needs: Iterable[Need]) -> dict[str, NeedText]:
+    """Return needs as the mapping that a file has."""
+    return {need.component: need_text(need) for need in needs}
+
+
+def need_of(needs: Iterable[Need], component: str) -> Need | None:
+    """Return what is needed of one component, None where nothing is."""
+    return next((need for need in needs if need.component == component), None)
+
+
+WrittenVersion = Annotated[Version, Spelling(str, read_version, str)]
+WrittenRange = Annotated[Range, Spelling(str, read_range, str)]
+WrittenNeed = Annotated[Need, Spelling(dict[str, NeedText], read_need, lambda need: need_texts([need]))]
+WrittenNeeds = Annotated[Needs, Spelling(dict[str, NeedText], read_needs, need_texts)]
+
+
+def _text(value: object) -> NeedText:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, tuple | list) and all(isinstance(text, str) for text in value):
+        return tuple(value)
+    raise ValueError("must be text or a list of texts")
+
+
+@lru_cache(maxsize=16384)
+def _need(component: str, text: NeedText) -> Need:
+    if text == SAME:
+        return Need(component=component, range=Range(), is_same=True)
+    if isinstance(text, tuple):
+        return Need(component=component, range=Range(), one_of=tuple(read_version(one) for one in text))
+    try:
+        return Need(component=component, range=Range.parse(text))
+    except ValueError:  # a name
+        return Need(component=component, range=Range(), one_of=(Version.named(text),))

@@ -87,14 +87,14 @@ class Measurement(Struct, frozen=True, kw_only=True):
     @property
     def cxx11_abi(self) -> bool | None:
         """The C++ ABI of the libraries that tell; None where none does, or they differ."""
-        told = {library.cxx11_abi for library in self.libraries} - {None}
-        return told.pop() if len(told) == 1 else None
+        known = {library.cxx11_abi for library in self.libraries} - {None}
+        return known.pop() if len(known) == 1 else None
 
 
-def measure(wheel: RemoteWheel, *, is_full: bool, tell: Callable[[str], None] = lambda _: None) -> Measurement:
+def measure(wheel: RemoteWheel, *, is_full: bool, progress: Callable[[str], None] = lambda _: None) -> Measurement:
     """Measure a wheel; a sample reads large libraries only as far as they bring something new, `is_full` all of them.
 
-    `tell` hears which member is read. Raises `UnavailableError` and `UnreadableArtefactError`.
+    `progress` is told which member is read. Raises `UnavailableError` and `UnreadableArtefactError`.
     """
     versions: dict[str, str] = {}
     flags: tuple[str, ...] = ()
@@ -105,7 +105,7 @@ def measure(wheel: RemoteWheel, *, is_full: bool, tell: Callable[[str], None] = 
     for path in wheel.names():
         name = path.rpartition("/")[2]
         if _is_library(name):
-            tell(path)
+            progress(path)
             library, stated, found = _library(wheel, path, is_full=is_full)
             libraries += [library] if library is not None else []
             versions |= stated

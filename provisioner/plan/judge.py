@@ -15,9 +15,9 @@ from provisioner.host.facts import with_fact
 from provisioner.places import Place
 from provisioner.plan.machine import PREPARED, REBUILT, Facts, Machine
 from provisioner.request import Request, TargetHost
-from provisioner.solve.problem import join
-from provisioner.solve.requirement import Candidate, Key, Labelled, Requirement, Within
-from provisioner.solve.search.universe import Universe
+from provisioner.resolver.problem import join
+from provisioner.resolver.requirement import Candidate, Key, Labelled, Requirement, Within
+from provisioner.resolver.search.universe import Universe
 from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from provisioner.host.model import Host
     from provisioner.matrix.model import Matrix
-    from provisioner.solve.problem import Problem
+    from provisioner.resolver.problem import Problem
     from provisioner.spec.model import Spec
 
 TOOLKIT = "container_toolkit"
@@ -135,7 +135,7 @@ class Judge:
         if found is not None or (key.component == "macos" and "+" not in value):
             return found
         component = self.matrix.components.get(key.component)
-        is_named = (component is not None and component.is_named) or value == ABSENT
+        is_named = (component is not None and component.named) or value == ABSENT
         return Candidate(key, Version.named(value) if is_named else Version.parse(value), value)
 
     def unmet(self, machine: Machine, facts: Mapping[str, str], software: Software) -> tuple[Requirement, ...]:
@@ -188,7 +188,7 @@ class Judge:
             return
         if request.runs == "container" and request.accelerator in COMPONENTS[TOOLKIT].accelerators:
             citations = self.matrix.citations
-            cited = Documents(tuple(str(citations[one]) for one in self._toolkit.sources if one in citations))
+            cited = Documents(tuple(str(citations[one]) for one in self._toolkit.source if one in citations))
             relation = Row("failure", TOOLKIT_MISSING)
             ground = Entails(name=TOOLKIT, subject=None, predicate=NoToolkit(), relation=relation, cited=cited)
             yield Requirement(Key(TOOLKIT, machine.label), Within(Range.parse(">=1")), ground)

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from provisioner.accelerators import ACCELERATORS
 from provisioner.components import ABSENT, COMPONENTS, Move
 from provisioner.host.facts import stated, with_fact
-from provisioner.solve.rules.facts import FACTS
+from provisioner.resolver.rules.facts import FACTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from provisioner.components import ABSENT, COMPONENTS, Move
 from provisioner.plan.machine import BROUGHT, FOLLOWERS, followed
-from provisioner.solve.requirement import Key
+from provisioner.resolver.requirement import Key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from provisioner.grounds.requirement import Ground, Group
     from provisioner.plan.judge import Judge, Software
     from provisioner.plan.machine import Facts, Machine
-    from provisioner.solve.requirement import Requirement
+    from provisioner.resolver.requirement import Requirement
 
 SOFTWARE = "software"
 

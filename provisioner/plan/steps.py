@@ -13,7 +13,7 @@ from provisioner.plan.model import Step
 from provisioner.plan.route import MOVES, SOFTWARE
 from provisioner.plan.unknown import is_known_absent
 from provisioner.plan.words import Said, Words, knows_gpus
-from provisioner.solve.requirement import PACKAGE, SLOTS
+from provisioner.resolver.requirement import PACKAGE, SLOTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from provisioner.plan.judge import Judge, Software
     from provisioner.plan.machine import Facts, Machine
     from provisioner.plan.route import Leg, Router
-    from provisioner.solve.requirement import Requirement
+    from provisioner.resolver.requirement import Requirement
 
 FIRST = (*LEADS, "cudnn", "nccl", "triton", "python", "image")
 """What a step about the software names, in this order; the lock has the rest."""

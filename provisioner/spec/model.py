@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import field, json, to_builtins
 
-from provisioner.accelerators import AcceleratorName  # noqa: TC001 - msgspec reads the annotation at run time
+from provisioner.accelerators import AcceleratorName
 from provisioner.platforms import DEFAULT_PLATFORM, PlatformName
 from provisioner.strict_model import StrictModel, spelled
 

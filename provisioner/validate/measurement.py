@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from importlib.resources import files
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from msgspec import ValidationError, field
 
+from provisioner.document import dotted
 from provisioner.errors import ProvisionError
+from provisioner.strict_model import StrictModel, mistakes, read
 
 
 class UnreadableMeasurementError(ProvisionError):
@@ -17,13 +20,11 @@ class UnreadableMeasurementError(ProvisionError):
     exit_code = 3
 
 
-class Measured(BaseModel):
-    """Frozen and strict: the script and its reader come from one release, so an unknown key is a defect."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+class Measured(StrictModel, frozen=True, kw_only=True):
+    """Part of a measurement: the script and its reader come from one release, so an unknown key is a defect."""
 
 
-class Torch(Measured):
+class Torch(Measured, frozen=True, kw_only=True):
     """PyTorch as imported. `cudnn`, `nccl` and `compiled_cuda` are the libraries' own numbers (90100, 22005, 12010)."""
 
     version: str
@@ -36,21 +37,21 @@ class Torch(Measured):
     unresolved: tuple[str, ...] | None
 
 
-class Management(Measured):
+class Management(Measured, frozen=True, kw_only=True):
     """Facts from NVML: the driver's release and the names of its devices."""
 
     driver: str
     names: tuple[str, ...]
 
 
-class DriverInterface(Measured):
+class DriverInterface(Measured, frozen=True, kw_only=True):
     """Facts from libcuda: its CUDA version (12040 is 12.4) and the number of devices it can open."""
 
     level: int
     count: int
 
 
-class Sustained(Measured):
+class Sustained(Measured, frozen=True, kw_only=True):
     """Some seconds of load. `memory_checked` is in bytes, `seconds` in seconds."""
 
     stable: bool
@@ -61,7 +62,7 @@ class Sustained(Measured):
     gigabytes_per_second: float
 
 
-class Device(Measured):
+class Device(Measured, frozen=True, kw_only=True):
     """One accelerator and the outcomes of its probes. None: the level does not include the probe, or the probe failed."""
 
     device: str
@@ -76,10 +77,10 @@ class Device(Measured):
     sustained: Sustained | None = None
 
 
-class Measurement(Measured):
+class Measurement(Measured, frozen=True, kw_only=True):
     """All facts of one run. `errors` maps a probe to the error it raised, `timing` to its seconds."""
 
-    schema_version: Annotated[Literal[1], Field(alias="schema")]
+    schema_version: Literal[1] = field(name="schema")
     level: int
     python: str
     machine: str
@@ -109,9 +110,12 @@ def parse_measurement(printed: str) -> Measurement:
     lines = [line for line in printed.splitlines() if line.strip()]
     last = lines[-1] if lines else ""
     try:
-        return Measurement.model_validate_json(last)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in first["loc"]) or "the line"
-        causes = (f"{where}: {first['msg']}", f"it printed: {last[:200]}" if last else "it printed nothing")
-        raise UnreadableMeasurementError("the smoke test printed no measurement", causes=causes) from None
+        data = json.loads(last)
+        return read(data, Measurement)
+    except ValidationError:
+        wrong = mistakes(data, Measurement, {})[0]
+        cause = f"{dotted(wrong.path) or 'the line'}: {wrong.text}"
+    except ValueError as error:
+        cause = f"the line: {error}"
+    causes = (cause, f"it printed: {last[:200]}" if last else "it printed nothing")
+    raise UnreadableMeasurementError("the smoke test printed no measurement", causes=causes)

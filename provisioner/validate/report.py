@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from msgspec import Meta, field, to_builtins
 
 from provisioner.document import load_document, parse_model, write_text
+from provisioner.strict_model import StrictModel, spelled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,13 +19,7 @@ Verdict = Literal["yes", "no", "unverified"]
 EXIT_CODES: dict[Verdict, int] = {"yes": 0, "no": 1, "unverified": 3}
 
 
-class StrictModel(BaseModel):
-    """Frozen, strict, and unknown keys are errors."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-class FieldReport(StrictModel):
+class FieldReport(StrictModel, frozen=True, kw_only=True):
     """One fact: as locked, as measured, and whether the two agree. `note` is a reason that the two do not show."""
 
     name: str
@@ -34,7 +29,7 @@ class FieldReport(StrictModel):
     note: str = ""
 
 
-class EngineReport(StrictModel):
+class EngineReport(StrictModel, frozen=True, kw_only=True):
     """The engine that ran the image. `builder` is the program that built it, "" where nothing was built."""
 
     name: str
@@ -42,7 +37,7 @@ class EngineReport(StrictModel):
     builder: str = ""
 
 
-class LoadReport(StrictModel):
+class LoadReport(StrictModel, frozen=True, kw_only=True):
     """Figures of one device under sustained load (level 4): TFLOP/s in float16, GB/s of copying, bytes checked."""
 
     device: str
@@ -53,7 +48,7 @@ class LoadReport(StrictModel):
     seconds: float
 
 
-class Report(StrictModel):
+class Report(StrictModel, frozen=True, kw_only=True):
     """One validation of one lock on one platform.
 
     `lock_digest` tells evidence of another lock apart. All that differs from run to run is in `timing` (seconds) and `load`.
@@ -62,15 +57,15 @@ class Report(StrictModel):
     schema_version: Literal[1] = 1
     name: str
     lock_file: str
-    lock_digest: Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
+    lock_digest: Annotated[str, spelled(r"^sha256:[0-9a-f]{64}$")]
     platform: str
     engine: EngineReport
     image: str
-    level: Annotated[int, Field(ge=0, le=4)]
+    level: Annotated[int, Meta(ge=0, le=4)]
     verdict: Verdict
     fields: tuple[FieldReport, ...]
     load: tuple[LoadReport, ...] = ()
-    timing: dict[str, float] = {}
+    timing: dict[str, float] = field(default_factory=dict)
 
     @property
     def exit_code(self) -> int:
@@ -100,7 +95,7 @@ def is_stronger(recorded: Report, report: Report) -> bool:
 
 def report_text(report: Report) -> str:
     """Return the report as JSON text: the keys in the order of this file, one value a line."""
-    return json.dumps(report.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(to_builtins(report), indent=2, ensure_ascii=False) + "\n"
 
 
 def write_report(path: Path, report: Report) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from provisioner.components import ABSENT
 from provisioner.grounds import requirement as of
 from provisioner.grounds.predicate import AdmitsHosts, IsExtraOf, NoToolkit, WrittenBySeveral
 from provisioner.words.notation import listed, source_words
@@ -11,8 +12,6 @@ from provisioner.words.predicate import predicate_words
 
 if TYPE_CHECKING:
     from provisioner.grounds.requirement import Ground
-
-ABSENT = "none"
 
 MEANING = {
     "end-of-life": "nothing past its end of life",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from provisioner.curate.artefacts import Artefacts
-from provisioner.curate.overlaps import overlaps
+from provisioner.curate.shared_files import overlaps
 from provisioner.errors import ProvisionError
 from provisioner.index.model import IndexFile
 from provisioner.index.settings import settings_from_pip
@@ -33,7 +33,7 @@ def file_findings(lock: Lock, matrix: Matrix, *, where: Path, offline: bool) -> 
         records, unread = _records(packages, where.parent, offline=offline)
         for names, paths in overlaps(records):
             known = any(
-                not row.is_refused and set(names) <= {one.distribution for one in row.owners} for row in matrix.shared_files
+                not row.refused and set(names) <= {one.distribution for one in row.owners} for row in matrix.shared_files
             )
             more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
             versions = {package.name: package.version for package in packages}

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, NoReturn
 import pytest
 
 from provisioner.browse.site import site_files
-from provisioner.matrix.load import load_matrix
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,11 +49,6 @@ def browser() -> Iterator[Browser]:
         started = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield started
         started.close()
-
-
-@pytest.fixture(scope="session")
-def matrix() -> Matrix:
-    return load_matrix()
 
 
 @pytest.fixture(scope="session")

@@ -31,7 +31,7 @@ try:
 finally:
     print(*sys.modules, file=sys.stderr)
 """
-HEAVY = ("docker", "pydantic", "pysat", "requests", "resolvelib", "rich", "ruamel")
+HEAVY = ("docker", "pysat", "requests", "resolvelib", "rich", "ruamel")
 
 
 @pytest.fixture

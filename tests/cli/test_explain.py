@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provisioner.matrix.load import load_matrix
 from tests.project import changed
+from tests.shipped import shipped
 
 if TYPE_CHECKING:
     from tests.project import Project
@@ -44,7 +44,7 @@ def test_one_component_is_told_with_what_holds_back_a_newer_one(project: Project
     outcome = project.run("explain", "provision.yaml", "pytorch", "--stack-only")
     assert outcome.code == 0
     lines = outcome.out.splitlines()
-    newest = str(max(one.version for one in load_matrix().components["pytorch"].releases))
+    newest = str(max(one.version for one in shipped().components["pytorch"].releases))
     assert lines[0] == "pytorch 2.7.1+cu118 is chosen"
     assert lines[1] == "  you require pytorch *  (provision.yaml:7)"
     assert lines[2] == f"not pytorch {newest}, because these cannot hold together:"
@@ -258,7 +258,7 @@ class TestAVersionThatTheSpecHoldsBack:
         ]
 
     def test_of_a_component(self, project: Project) -> None:
-        newest = max(one.version for one in load_matrix().components["pytorch"].releases)
+        newest = max(one.version for one in shipped().components["pytorch"].releases)
         project.write(changed("requires: {python: '==3.12', pytorch: '==2.6.0'}", "packages: []"))
         assert project.run("explain", "pytorch").out.splitlines()[1:4] == [
             "  you require pytorch ==2.6.0  (provision.yaml:6)  <- holds it back",

@@ -46,7 +46,7 @@ def build(world: Project, key: str, platform: str = "linux/amd64") -> dict[str, 
         for one in each.builds
         if one.name == name and platform in one.platforms
     ]
-    return {need.component: str(need) for one in found[:1] for need in one.needs}
+    return {need.component: str(need) for one in found[:1] for need in one.requires}
 
 
 def test_an_empty_table_is_filled_and_the_matrix_loads(world: Project) -> None:

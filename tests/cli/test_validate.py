@@ -6,6 +6,7 @@ import venv
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 
 from provisioner.cli.app import main
 from provisioner.document import write_text
@@ -93,7 +94,7 @@ def test_what_proves_less_does_not_replace_what_proves_more(
     words = ("validate", str(path), "--engine", "local", "--python", str(python))
     leave(*words)
     evidence = tmp_path / "trial.validation.json"
-    proof = load_report(evidence).model_copy(update={"verdict": "yes"})
+    proof = replace(load_report(evidence), verdict="yes")
     write_report(evidence, proof)
     capsys.readouterr()
     assert leave(*words) == 3

@@ -12,7 +12,6 @@ in it, the spec, the hosts, and what must come out:
 from __future__ import annotations
 
 import json
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,27 +20,21 @@ from msgspec.json import decode
 from ruamel.yaml import YAML
 
 from provisioner.host.model import Host
-from provisioner.matrix.load import load_matrix
 from provisioner.request import Request, TargetHost
-from provisioner.solve.joint import NoStackError, solve_system
-from provisioner.solve.problem import join
+from provisioner.resolver.joint import NoStackError, solve_system
+from provisioner.resolver.problem import join
 from provisioner.spec.model import Spec
 from provisioner.words.conflict import conflict_lines, member_words
 from provisioner.words.notation import sources_words
+from tests.shipped import shipped
 from tests.told import unverified
 
 if TYPE_CHECKING:
-    from provisioner.matrix.model import Matrix
-    from provisioner.solve.stack import Stack
+    from provisioner.resolver.stack import Stack
 
 HERE = Path(__file__).parent
 LEAST = 60
 """How many cases of each kind there are at least."""
-
-
-@cache
-def shipped() -> Matrix:
-    return load_matrix()
 
 
 def read(kind: str) -> list[dict[str, Any]]:
@@ -126,6 +119,6 @@ def test_every_case_says_where_it_was_read(case: dict[str, Any]) -> None:
 @pytest.mark.parametrize("case", ACCEPTED, ids=title)
 def test_an_accepted_case_pins_what_was_published(case: dict[str, Any]) -> None:
     """A case that leaves a version open would be satisfied by another combination than the published one."""
-    named = {component.name for component in shipped().components.values() if component.is_named}
+    named = {component.name for component in shipped().components.values() if component.named}
     open_ends = [name for name, wanted in case["spec"]["requires"].items() if not (wanted.startswith("==") or name in named)]
     assert not open_ends

@@ -7,7 +7,6 @@ writes more (`text`, `why`), by that too. A host that falls out is compared by t
 from __future__ import annotations
 
 import json
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,27 +16,21 @@ from msgspec.structs import replace
 from ruamel.yaml import YAML
 
 from provisioner.host.model import Host
-from provisioner.matrix.load import load_matrix
 from provisioner.plan.judge import Aim
 from provisioner.plan.model import Question
 from provisioner.plan.plan import make_plan
 from provisioner.request import Request, TargetHost
 from provisioner.spec.model import Spec
 from provisioner.words.choice import step_reason_words
+from tests.shipped import shipped
 
 if TYPE_CHECKING:
-    from provisioner.matrix.model import Matrix
     from provisioner.plan.model import HostPlan, Step
 
 HERE = Path(__file__).parent
 PLANS = sorted(HERE.rglob("*.yaml"))
 KEYS = {"description", "source", "spec", "to", "today", "hosts", "keep", "may_change", "expected"}
 OF_HOSTS = {"steps", "falls_out", "last", "until", "why", "text", "details", "notes", "unverified"}
-
-
-@cache
-def shipped() -> Matrix:
-    return load_matrix()
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -47,7 +40,7 @@ def read(path: Path) -> dict[str, Any]:
     return dict(plan)
 
 
-def parsed(model: Any, data: object) -> Any:  # noqa: ANN401 - one of two pydantic models
+def parsed(model: Any, data: object) -> Any:  # noqa: ANN401 - one of two models
     return decode(json.dumps(data, default=str), type=model)
 
 

@@ -11,16 +11,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from provisioner.matrix.load import load_matrix
-from provisioner.solve.explain.conflict import explain_conflict
-from provisioner.solve.joint import NoStackError, solve_system
-from provisioner.solve.problem import UnknownGpuError, join
-from provisioner.solve.search.universe import Universe
+from provisioner.resolver.explain.conflict import explain_conflict
+from provisioner.resolver.joint import NoStackError, solve_system
+from provisioner.resolver.problem import UnknownGpuError, join
+from provisioner.resolver.search.universe import Universe
 from provisioner.versions import Range, Version
 from provisioner.words.conflict import MOST_LINES, conflict_lines, member_words
 from provisioner.words.notation import sources_words
 from tests import oracle, small
 from tests.random_requests import requests
+from tests.shipped import shipped
 from tests.told import conclusion
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ def test_nothing_is_blamed_that_the_conflict_does_without(problem: tuple[Table, 
 @pytest.fixture(scope="module")
 def conflicts() -> list[Conflict]:
     """What random requests over the shipped matrix come to."""
-    matrix = load_matrix()
+    matrix = shipped()
     found = []
     for request in requests(matrix, seed=7, count=100):
         try:
@@ -205,7 +205,7 @@ DECLARED = re.compile(
 
 def test_what_is_said_of_releases_of_the_shipped_matrix_stands_in_it(conflicts: list[Conflict]) -> None:
     """Read from the words, against the rows of the matrix: each release and build in a span has such a need."""
-    matrix = load_matrix()
+    matrix = shipped()
     checked = 0
     for conflict in conflicts:
         for member in conflict.members:
@@ -237,7 +237,7 @@ def stands_in(need: str, stated: list[str]) -> bool:
 
 
 def needs_of(release: Release, builds: tuple[Build, ...]) -> tuple[Need, ...]:
-    return (*release.needs, *(need for build in builds for need in build.needs))
+    return (*release.requires, *(need for build in builds for need in build.requires))
 
 
 def rows(matrix: Matrix, name: str, labels: str) -> Iterator[tuple[Release, tuple[Build, ...]]]:

@@ -20,7 +20,7 @@ import provisioner.render
 from provisioner.gate.evaluate import GateFacts, GateGpu
 from provisioner.gate.grammar import GateError, parse
 from provisioner.gate.judge import judge
-from provisioner.matrix.load import load_matrix
+from tests.shipped import shipped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -174,7 +174,7 @@ def test_the_script_in_the_images_agrees_and_guesses_nothing() -> None:
 
 def test_official_requirements_read_alike_by_all_three() -> None:
     script = guard()
-    texts = sorted({image.require_cuda for image in load_matrix().images if image.require_cuda})
+    texts = sorted({image.require_cuda for image in shipped().images if image.require_cuda})
     hosts = [
         dict(zip(("driver", "cuda", "arch", "brand"), facts, strict=True))
         for facts in product(

@@ -19,16 +19,16 @@ import pytest
 
 from provisioner.gate.evaluate import GateFacts, GateGpu, verdict_of
 from provisioner.gate.grammar import parse, requirements_of
-from provisioner.matrix.load import load_matrix
-from provisioner.solve.joint import NoStackError, solve_system
-from provisioner.solve.outcome.answer import answer
-from provisioner.solve.outcome.require_cuda import require_cuda
-from provisioner.solve.problem import join
-from provisioner.solve.requirement import Key, build_of
-from provisioner.solve.rules.gate_facts import facts_of
-from provisioner.solve.search.resolve import decide
-from provisioner.solve.search.universe import Universe
+from provisioner.resolver.joint import NoStackError, solve_system
+from provisioner.resolver.outcome.answer import answer
+from provisioner.resolver.outcome.require_cuda import require_cuda
+from provisioner.resolver.problem import join
+from provisioner.resolver.requirement import Key, build_of
+from provisioner.resolver.rules.gate_facts import facts_of
+from provisioner.resolver.search.resolve import decide
+from provisioner.resolver.search.universe import Universe
 from tests import small
+from tests.shipped import shipped
 from tests.strategies import TIMES
 
 if TYPE_CHECKING:
@@ -36,12 +36,11 @@ if TYPE_CHECKING:
 
     from provisioner.gate.grammar import Expression
     from provisioner.matrix.model import Build, Release
-    from provisioner.solve.problem import Problem
-    from provisioner.solve.requirement import Candidate, Requirement
+    from provisioner.resolver.problem import Problem
+    from provisioner.resolver.requirement import Candidate, Requirement
 
 pytestmark = pytest.mark.property
 
-MATRIX = load_matrix()
 
 DRIVERS = (
     "367.57", "384.145", "396.24", "396.26", "410.48", "418.226.00", "440.33", "440.118.02", "450.36", "450.80.02", "455.45.01",
@@ -89,7 +88,7 @@ def builds() -> Iterator[tuple[str, str, str, str]]:
     """One (component, range, build, platform) of each kind of build: those that differ in nothing a gate is about are alike."""
     seen = set()
     for component in ("pytorch", "tensorflow", "jax"):
-        for release in MATRIX.components[component].releases:
+        for release in shipped().components[component].releases:
             for build in release.builds:
                 for platform in build.platforms:
                     kind = (component, build.sass, build.ptx, _parts(release, build), platform)
@@ -100,7 +99,7 @@ def builds() -> Iterator[tuple[str, str, str, str]]:
 
 
 def _parts(release: Release, build: Build) -> tuple[str, ...]:
-    needs = (*release.needs, *build.needs)
+    needs = (*release.requires, *build.requires)
     return tuple(
         f"{one.component} {one}" for one in needs if one.component in {"cuda", "cudnn", "nccl", "tensorrt", "gpu", "driver"}
     )
@@ -110,7 +109,7 @@ def _parts(release: Release, build: Build) -> tuple[str, ...]:
 def problem_of(host: Host, platform: str, policy: str, asked: str) -> Problem:
     """The problem of one host, with its keys. A build nobody measured is for those who name it: `asked`."""
     requires = {"pytorch": asked} if asked else {}
-    return join(MATRIX, small.request(requires, profile_of(host), platform=platform, accelerator="cuda", **POLICIES[policy]))
+    return join(shipped(), small.request(requires, profile_of(host), platform=platform, accelerator="cuda", **POLICIES[policy]))
 
 
 @lru_cache(maxsize=20_000)
@@ -145,7 +144,7 @@ def lets_in(expression: Expression, host: Host) -> bool:
 def pinned(build: tuple[str, str, str, str], policy: str) -> tuple[str, tuple[Candidate, ...]] | None:
     """The requirement of a build's stack, solved without any host, and the parts of its image."""
     component, exact, _, platform = build
-    problem = join(MATRIX, small.request({component: exact}, platform=platform, accelerator="cuda", **POLICIES[policy]))
+    problem = join(shipped(), small.request({component: exact}, platform=platform, accelerator="cuda", **POLICIES[policy]))
     pins = decide(Universe(problem))
     if pins is None:
         return None
@@ -154,8 +153,8 @@ def pinned(build: tuple[str, str, str, str], policy: str) -> tuple[str, tuple[Ca
 
 def parts_of(pins: Mapping[Key, Candidate]) -> tuple[Candidate, ...]:
     """What is in an image: neither the host's own components nor the base, whose gate is replaced."""
-    outside = {name for name, one in MATRIX.components.items() if one.is_virtual or name == "image"}
-    return tuple(one for one in pins.values() if one.key.component in MATRIX.components and one.key.component not in outside)
+    outside = {name for name, one in shipped().components.items() if one.virtual or name == "image"}
+    return tuple(one for one in pins.values() if one.key.component in shipped().components and one.key.component not in outside)
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -188,7 +187,7 @@ def test_for_several_frameworks_in_one_image(policy: str) -> None:
         {"tensorflow": "", "jax": "", "pytorch": "==2.6.*"},
     )
     for requires in requests:
-        problem = join(MATRIX, small.request(requires, accelerator="cuda", **POLICIES[policy]))
+        problem = join(shipped(), small.request(requires, accelerator="cuda", **POLICIES[policy]))
         pins = decide(Universe(problem))
         assert pins is not None
         expression = parse(require_cuda(problem, pins))
@@ -203,7 +202,7 @@ def test_for_several_frameworks_in_one_image(policy: str) -> None:
 def test_with_the_gate_of_a_named_base_both_requirements_together_say_what_the_solver_says(base: str) -> None:
     """What a GPU is called, a host states; which brand that is may be open, and then neither side refuses."""
     image: dict[str, Any] = {"image": {"base": base}}
-    problem = join(MATRIX, small.request({"pytorch": "==2.9.1"}, accelerator="cuda", **image))
+    problem = join(shipped(), small.request({"pytorch": "==2.9.1"}, accelerator="cuda", **image))
     universe = Universe(problem)
     pins = decide(universe)
     assert pins is not None
@@ -214,10 +213,10 @@ def test_with_the_gate_of_a_named_base_both_requirements_together_say_what_the_s
     hosts = hosts_of(base)
     for host in hosts:
         request = small.request({}, profile_of(host), accelerator="cuda", **image)
-        own = join(MATRIX, request)
+        own = join(shipped(), request)
         wanted = [one for part in (*parts_of(pins), pins[Key("image")]) for one in own.needs.of(part)]
         expected = all(passes(own, one, host) for one in wanted)
-        facts = facts_of(MATRIX, own.needs.guards, request.hosts[0].host, driver=host[0])
+        facts = facts_of(shipped(), own.needs.guards, request.hosts[0].host, driver=host[0])
         assert (verdict_of(expressions, facts) != "no") == expected, (host, stack.require_cuda)
         seen[expected] += 1
     assert min(seen.values()) > len(hosts) // 20, seen
@@ -248,7 +247,7 @@ def _solvable(requires: tuple[tuple[str, str], ...], host: Host, platform: str, 
     profile = {"driver": {"version": driver}, "gpus": [{"name": name, "compute_capability": capability}]}
     try:
         solve_system(
-            join(MATRIX, small.request(dict(requires), profile, platform=platform, accelerator="cuda", **POLICIES[policy]))
+            join(shipped(), small.request(dict(requires), profile, platform=platform, accelerator="cuda", **POLICIES[policy]))
         )
     except NoStackError:
         return False

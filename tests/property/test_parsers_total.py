@@ -10,11 +10,13 @@ import re
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import inspect
+from msgspec.structs import replace
 
 from provisioner.document import parse_document, parse_model
 from provisioner.errors import InvalidDocumentError, Mistake, ProvisionError
@@ -22,11 +24,10 @@ from provisioner.host.inventory import read_inventory
 from provisioner.host.profile import host_document, host_from_document, load_profile, profile_names
 from provisioner.lock.file import parse_lock, write_lock
 from provisioner.matrix.check import check
-from provisioner.matrix.files import KIND, MatrixFiles, Parsed, read_files
+from provisioner.matrix.files import KIND, Parsed, read_files
 from provisioner.matrix.location import default_directory
 from provisioner.spec.gather import Gathered
 from provisioner.spec.load import parse_spec
-from provisioner.strict_model import known_keys
 from provisioner.versions import Range, Version
 from tests.lock_examples import cuda_stack, lock_of
 from tests.strategies import SEEDS, TIMES, examples
@@ -34,9 +35,8 @@ from tests.strategies import SEEDS, TIMES, examples
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pydantic import BaseModel
-
     from provisioner.document import KeyPath
+    from provisioner.matrix.files import MatrixFiles, SourcedFile
 
 pytestmark = pytest.mark.property
 
@@ -161,19 +161,32 @@ def shipped() -> MatrixFiles:
     return read_files(default_directory())
 
 
-def all_files(files: MatrixFiles) -> list[Parsed[BaseModel]]:
-    single = (files.index, files.gpus, files.images, files.distributions, files.knowledge, files.driver_packages)
-    return [*(one for one in single if one is not None), *files.component_files()]
+def keys_of(file: Parsed[SourcedFile]) -> Iterator[KeyPath]:
+    """The keys of a file that its format names; names of components, sources and versions are data.
+
+    So are those of a `Need`, which is `array_like`: a file spells one as a mapping of a component.
+    """
+
+    def below(value: object, kind: inspect.Type, path: KeyPath) -> Iterator[KeyPath]:
+        if isinstance(kind, inspect.UnionType):
+            shape = inspect.StructType if isinstance(value, dict) else inspect.VarTupleType
+            kind = next((one for one in kind.types if isinstance(one, shape)), kind.types[0])
+        if isinstance(kind, inspect.StructType) and not kind.array_like and isinstance(value, dict):
+            types = {field.encode_name: field.type for field in kind.fields}
+            for key, item in value.items():
+                yield (*path, key)
+                yield from below(item, types[key], (*path, key))
+        elif isinstance(kind, inspect.DictType) and isinstance(value, dict):
+            for key, item in value.items():
+                yield from below(item, kind.value_type, (*path, key))
+        elif isinstance(kind, inspect.VarTupleType) and isinstance(value, tuple):
+            for index, item in enumerate(value):
+                yield from below(item, kind.item_type, (*path, index))
+
+    return below(file.document.data, inspect.type_info(type(file.content)), ())
 
 
-def keys_of(file: Parsed[BaseModel]) -> Iterator[KeyPath]:
-    """The keys of a file that its format names; names of components, sources and versions are data."""
-    for path in file.document.keys:
-        if path and isinstance(path[-1], str) and path[-1] in known_keys(type(file.content), path[:-1]):
-            yield path
-
-
-def changed(file: Parsed[BaseModel], path: KeyPath, change: Callable[[str], str]) -> str:
+def changed(file: Parsed[SourcedFile], path: KeyPath, change: Callable[[str], str]) -> str:
     """The text of a file with the line from one of its keys on changed."""
     text = (default_directory() / file.name).read_text(encoding="utf-8")
     lines = text.splitlines(keepends=True)
@@ -183,31 +196,24 @@ def changed(file: Parsed[BaseModel], path: KeyPath, change: Callable[[str], str]
     return "".join(lines)
 
 
-def mistakes_of(file: Parsed[BaseModel], text: str) -> tuple[Mistake, ...]:
+def mistakes_of(file: Parsed[SourcedFile], text: str) -> tuple[Mistake, ...]:
     """What is wrong with the shipped matrix when one of its files reads like this."""
     try:
         document = parse_document(text, file=file.document.file, kind=KIND, is_ours=True)
         content = parse_model(document, type(file.content), kind=KIND)
     except InvalidDocumentError as error:
         return error.mistakes
-    return tuple(check(_with(shipped(), file, Parsed(file.name, document, content))))
+    new = Parsed(file.directory, file.name, document, content)
+    files = shipped()
+    changes: dict[str, Any] = {name: new for name in files.__struct_fields__ if getattr(files, name) is file}
+    components = {name: tuple(new if one is file else one for one in parts) for name, parts in files.components.items()}
+    return check(replace(files, components=components, **changes))
 
 
-def _with(files: MatrixFiles, old: Parsed[BaseModel], new: Parsed[BaseModel]) -> MatrixFiles:
-    def swapped(one: object) -> object:
-        return new if one is old else one
-
-    found = MatrixFiles(files.directory, files.index)
-    for name in ("index", "gpus", "images", "distributions", "knowledge", "driver_packages"):
-        setattr(found, name, swapped(getattr(files, name)))
-    found.components = {name: tuple(swapped(one) for one in some) for name, some in files.components.items()}  # type: ignore[misc]
-    return found
-
-
-def picked(seed: int) -> list[tuple[Parsed[BaseModel], KeyPath]]:
+def picked(seed: int) -> list[tuple[Parsed[SourcedFile], KeyPath]]:
     """Some keys of the shipped files: every file as likely as any other, however long it is."""
     draw = random.Random(seed)
-    files = all_files(shipped())
+    files = shipped().all_files
     chosen = [draw.choice(files) for _ in range(MUTATIONS * TIMES)]
     return [(file, draw.choice(list(keys_of(file)))) for file in chosen]
 

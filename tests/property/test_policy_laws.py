@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from provisioner.matrix.model import Citation, Release
-from provisioner.solve.outcome.relaxations import relaxations
-from provisioner.solve.problem import join
-from provisioner.solve.search.complete import CompleteSearch
-from provisioner.solve.search.resolve import decide
-from provisioner.solve.search.universe import Universe
+from provisioner.resolver.outcome.relaxations import relaxations
+from provisioner.resolver.problem import join
+from provisioner.resolver.search.complete import CompleteSearch
+from provisioner.resolver.search.resolve import decide
+from provisioner.resolver.search.universe import Universe
 from provisioner.versions import Range, Version
 from tests import oracle_policy, small
 
 if TYPE_CHECKING:
     from provisioner.matrix.model import Matrix
     from provisioner.request import Request
-    from provisioner.solve.requirement import Candidate, Key
+    from provisioner.resolver.requirement import Candidate, Key
 
 pytestmark = pytest.mark.property
 
@@ -41,7 +41,7 @@ def matrix_of(seed: random.Random, *, is_cyclic: bool) -> Matrix:
         releases[name] = [
             Release(
                 version=Version.parse(version),
-                needs=small.needs(
+                requires=small.needs(
                     {
                         other: seed.sample(versions[other], seed.randint(1, len(versions[other])))
                         for other in others
@@ -51,7 +51,7 @@ def matrix_of(seed: random.Random, *, is_cyclic: bool) -> Matrix:
                 released=seed.choice(DAYS),
                 end_of_life=seed.choice(ENDS),
                 prerelease="beta" if seed.random() < 0.15 else "",
-                sources=("invented",),
+                source=("invented",),
             )
             for version in versions[name]
         ]
@@ -63,7 +63,7 @@ def matrix_of(seed: random.Random, *, is_cyclic: bool) -> Matrix:
 def _read_on(matrix: Matrix, day: str) -> Matrix:
     from msgspec.structs import replace
 
-    return replace(matrix, citations={"invented": Citation(key="invented", title="an invented table", read=day)})
+    return replace(matrix, citations={"invented": Citation(title="an invented table", read=day)})
 
 
 def policy_of(seed: random.Random, matrix: Matrix) -> dict[str, Any]:

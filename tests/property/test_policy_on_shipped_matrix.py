@@ -11,30 +11,28 @@ from __future__ import annotations
 import json
 import random
 from datetime import date, timedelta
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from msgspec.json import decode
 from msgspec.structs import replace
 
-from provisioner.matrix.load import load_matrix
-from provisioner.solve.problem import join
-from provisioner.solve.requirement import Candidate, ImageCandidate, Key, ReleaseCandidate, build_of, release_of
-from provisioner.solve.search.resolve import decide
-from provisioner.solve.search.universe import Universe
+from provisioner.resolver.problem import join
+from provisioner.resolver.requirement import Candidate, ImageCandidate, Key, ReleaseCandidate, build_of, release_of
+from provisioner.resolver.search.resolve import decide
+from provisioner.resolver.search.universe import Universe
 from provisioner.spec.model import Spec
 from provisioner.strict_model import plain_data
 from provisioner.versions import Range
 from tests.random_requests import NAMES, requests
+from tests.shipped import shipped
 from tests.strategies import TIMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from provisioner.matrix.model import Matrix
     from provisioner.request import Request
-    from provisioner.solve.requirement import Requirement
+    from provisioner.resolver.requirement import Requirement
 
 pytestmark = pytest.mark.property
 
@@ -44,11 +42,6 @@ FRAMEWORKS = {"pytorch", "tensorflow", "jax"}
 SUPPORTED = {"Production Branch", "Long Term Support Branch"}
 TASTES = ("pytorch", "triton", "driver", "kernel", "tensorflow", "jax", "rocm")
 """What is preferred and avoided here: none of what a build or image fixes, by which these are ordered too."""
-
-
-@cache
-def shipped() -> Matrix:
-    return load_matrix()
 
 
 class Policy:

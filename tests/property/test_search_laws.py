@@ -15,12 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from provisioner.solve.explain.conflict import explain_conflict
-from provisioner.solve.problem import join
-from provisioner.solve.search.complete import CompleteSearch
-from provisioner.solve.search.provider import search
-from provisioner.solve.search.resolve import decide
-from provisioner.solve.search.universe import Universe, violations
+from provisioner.resolver.explain.conflict import explain_conflict
+from provisioner.resolver.problem import join
+from provisioner.resolver.search.complete import CompleteSearch
+from provisioner.resolver.search.provider import search
+from provisioner.resolver.search.resolve import decide
+from provisioner.resolver.search.universe import Universe, violations
 from tests import oracle, small
 from tests.oracle import Choice, Place
 from tests.strategies import BOOT, SEEDS, System, chosen, examples, systems
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from provisioner.grounds.conflict import Fix
     from provisioner.matrix.model import Component, Matrix, Release
-    from provisioner.solve.requirement import Candidate, Key
+    from provisioner.resolver.requirement import Candidate, Key
 
 pytestmark = pytest.mark.property
 
@@ -100,16 +100,16 @@ def shuffled(system: System, seed: random.Random) -> System:
         return tuple(seed.sample(list(rows), len(rows)))
 
     def release(one: Release) -> Release:
-        builds = tuple(replace(build, needs=mixed(build.needs)) for build in mixed(one.builds))
-        return replace(one, needs=mixed(one.needs), builds=builds)
+        builds = tuple(replace(build, requires=mixed(build.requires)) for build in mixed(one.builds))
+        return replace(one, requires=mixed(one.requires), builds=builds)
 
     def component(one: Component) -> Component:
         # Names have no order of their own: what stands first in the file is wanted first.
-        rows = one.releases if one.is_named else mixed(one.releases)
+        rows = one.releases if one.named else mixed(one.releases)
         return replace(one, releases=tuple(release(row) for row in rows))
 
     matrix = system.matrix
-    rules = tuple(replace(rule, guards=mixed(rule.guards), needs=mixed(rule.needs)) for rule in mixed(matrix.rules))
+    rules = tuple(replace(rule, on=mixed(rule.on), require=mixed(rule.require)) for rule in mixed(matrix.rules))
     components = {name: component(matrix.components[name]) for name in mixed(matrix.components)}
     profiles = [{name: profile[name] for name in mixed(profile)} for profile in system.profiles]
     requires = {name: system.requires[name] for name in mixed(system.requires)}
@@ -136,16 +136,16 @@ def with_less(system: System) -> Iterator[System]:
             for lighter in _lighter(release):
                 releases = (*component.releases[:place], lighter, *component.releases[place + 1 :])
                 yield system.having(matrix=_with(matrix, replace(component, releases=releases)))
-        if name in system.requires and not component.is_virtual:
+        if name in system.requires and not component.virtual:
             yield system.having(requires={**system.requires, name: ">=0"})
 
 
 def _lighter(release: Release) -> Iterator[Release]:
-    for need in release.needs:
-        yield replace(release, needs=tuple(one for one in release.needs if one is not need))
+    for need in release.requires:
+        yield replace(release, requires=tuple(one for one in release.requires if one is not need))
     for index, build in enumerate(release.builds):
-        for need in build.needs:
-            less = replace(build, needs=tuple(one for one in build.needs if one is not need))
+        for need in build.requires:
+            less = replace(build, requires=tuple(one for one in build.requires if one is not need))
             yield replace(release, builds=(*release.builds[:index], less, *release.builds[index + 1 :]))
 
 
@@ -168,7 +168,7 @@ def test_6_irrelevant_alternatives(system: System) -> None:
 def with_fewer_alternatives(system: System) -> Iterator[tuple[str, Choice, System]]:
     """The problem without one release or one build, and which; what a host states stays known to its component."""
     for name, component in system.matrix.components.items():
-        if component.is_virtual:
+        if component.virtual:
             continue
         for index, release in enumerate(component.releases):
             rest = (*component.releases[:index], *component.releases[index + 1 :])

@@ -20,34 +20,28 @@ from ruamel.yaml import YAML
 
 from provisioner.errors import ProvisionError
 from provisioner.host.facts import stated
-from provisioner.matrix.load import load_matrix
-from provisioner.solve.outcome.answer import answer
-from provisioner.solve.problem import join
-from provisioner.solve.search.resolve import decide
-from provisioner.solve.search.universe import Universe
+from provisioner.resolver.outcome.answer import answer
+from provisioner.resolver.problem import join
+from provisioner.resolver.search.resolve import decide
+from provisioner.resolver.search.universe import Universe
 from tests import completions
 from tests.completions import Case
+from tests.shipped import shipped
 from tests.strategies import TIMES, System, chosen, examples, systems
 from tests.told import unverified
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from provisioner.matrix.model import Matrix
     from provisioner.request import Request
-    from provisioner.solve.requirement import Candidate, Key
-    from provisioner.solve.stack import Stack
+    from provisioner.resolver.requirement import Candidate, Key
+    from provisioner.resolver.stack import Stack
 
 pytestmark = pytest.mark.property
 
 TESTS = Path(__file__).parents[1]
 SAMPLE = 30
 """How many problems with a fact left out are completed in every way."""
-
-
-@cache
-def shipped() -> Matrix:
-    return load_matrix()
 
 
 @cache

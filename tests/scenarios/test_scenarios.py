@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from contextlib import ExitStack
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,29 +19,23 @@ from provisioner.grounds.conflict import Conflict
 from provisioner.host.model import Host
 from provisioner.index.client import PackageIndex
 from provisioner.index.settings import IndexLocation, IndexSettings
-from provisioner.matrix.load import load_matrix
 from provisioner.request import Request, TargetHost
-from provisioner.solve.joint import NoStackError, solve_joint, solve_system
-from provisioner.solve.problem import join
+from provisioner.resolver.joint import NoStackError, solve_joint, solve_system
+from provisioner.resolver.problem import join
 from provisioner.spec.model import Spec
 from provisioner.words.conflict import conflict_lines
 from provisioner.words.relaxation import relaxation_words
 from tests.lock_examples import lock_of
 from tests.loopback_index import LoopbackIndex
+from tests.shipped import shipped
 from tests.standard_lock import assert_selects_its_stacks
 from tests.told import changes, unverified
 
 if TYPE_CHECKING:
-    from provisioner.matrix.model import Matrix
-    from provisioner.solve.stack import Stack
+    from provisioner.resolver.stack import Stack
 
 HERE = Path(__file__).parent
 SCENARIOS = sorted(path for path in HERE.rglob("*.yaml"))
-
-
-@cache
-def shipped() -> Matrix:
-    return load_matrix()
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
-from pydantic import BaseModel, ConfigDict
+from msgspec import field
 
 from provisioner.document import (
     FileError,
@@ -19,21 +19,20 @@ from provisioner.document import (
     write_together,
 )
 from provisioner.errors import InvalidDocumentError
+from provisioner.strict_model import StrictModel
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-class Inner(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+class Inner(StrictModel, frozen=True):
     platform: str | tuple[str, ...] = "x"
 
 
-class Outer(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+class Outer(StrictModel, frozen=True):
     name: str
     target: Inner | None = None
-    requires: dict[str, str] = {}
+    requires: dict[str, str] = field(default_factory=dict)
 
 
 def test_an_anchor_may_be_used_again_as_yaml_allows_and_nothing_is_said(recwarn: pytest.WarningsRecorder) -> None:

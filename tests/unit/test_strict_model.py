@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 from msgspec import convert
 
@@ -75,21 +71,3 @@ def test_half_a_character_is_refused_where_it_stands(text: str, place: tuple[int
     (mistake,) = caught.value.mistakes
     assert (mistake.line, mistake.column, mistake.path) == place
     assert mistake.text == "holds half of a character, which nothing can be written with; write the whole one"
-
-
-def test_what_is_right_is_read_without_pydantic() -> None:
-    golden = Path(__file__).parents[1] / "golden"
-    program = (
-        "import sys\n"
-        "from provisioner.document import parse_document, parse_model\n"
-        "from provisioner.host.model import Host\n"
-        "from provisioner.spec.model import SpecFile\n"
-        "from provisioner.lock.file import parse_lock\n"
-        "parse_model(parse_document('kernel: 6.8.0-45-generic', file='h', kind='host profile'), Host, kind='host profile')\n"
-        "parse_model(parse_document('packages: [numpy]', file='s', kind='spec'), SpecFile, kind='spec')\n"
-        "parse_lock(open(sys.argv[1], encoding='utf-8').read(), file='l')\n"
-        "print('pydantic' in sys.modules)\n"
-    )
-    lock = str(min(golden.rglob("pylock.*.toml")))
-    result = subprocess.run([sys.executable, "-c", program, lock], capture_output=True, text=True, check=True)
-    assert result.stdout == "False\n"

@@ -34,8 +34,8 @@ def test_a_fact_is_stated_under_a_key_of_a_profile(row: Component) -> None:
 @pytest.mark.parametrize("name", sorted(COMPONENTS.keys() & cached_matrix(None).components.keys()))
 def test_a_row_says_of_a_component_what_the_matrix_says(name: str) -> None:
     row, component = COMPONENTS[name], cached_matrix(None).components[name]
-    assert component.is_virtual == (row.supplier is not Supplier.INSTALLER and name != "nvcc")
-    assert component.is_named == (row.is_named and name != "gpu")
+    assert component.virtual == (row.supplier is not Supplier.INSTALLER and name != "nvcc")
+    assert component.named == (row.is_named and name != "gpu")
 
 
 def test_an_accelerator_names_components_that_are_for_it() -> None:

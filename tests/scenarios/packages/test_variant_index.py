@@ -8,18 +8,18 @@ import pytest
 
 from provisioner.index.client import PackageIndex
 from provisioner.index.settings import IndexLocation, IndexSettings
-from provisioner.matrix.load import load_matrix
-from provisioner.solve.joint import NoStackError, solve_joint
-from provisioner.solve.problem import join
+from provisioner.resolver.joint import NoStackError, solve_joint
+from provisioner.resolver.problem import join
 from provisioner.words.conflict import member_words
 from tests import small
 from tests.loopback_index import LoopbackIndex
+from tests.shipped import shipped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from provisioner.solve.stack import Stack
+    from provisioner.resolver.stack import Stack
 
 OLD_T4 = {"driver": {"version": "470.256.02"}, "gpus": [{"compute_capability": "7.5"}]}
 """Driver 470 stops at CUDA 11: of PyTorch 2.1.2 only the cu118 build runs on it."""
@@ -39,7 +39,7 @@ def solve(index: LoopbackIndex, folder: Path, *packages: str) -> Stack:
     locations = (IndexLocation(name="pypi", url=index.url), IndexLocation(name="pytorch", url=index.template))
     settings = IndexSettings(indexes=locations, cache_directory=folder / "cache", fresh_seconds=0)
     request = small.request({"python": "==3.11", "pytorch": "==2.1.2"}, OLD_T4, packages=packages)
-    return solve_joint(join(load_matrix(), request), lambda environment: PackageIndex(settings, environment))
+    return solve_joint(join(shipped(), request), lambda environment: PackageIndex(settings, environment))
 
 
 def test_torchvision_beside_a_cu118_build_is_the_one_of_cu118(index: LoopbackIndex, tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_the_compiler_of_a_rocm_build_comes_from_its_index_alone(index: Loopback
     locations = (IndexLocation(name="pypi", url=index.url), IndexLocation(name="pytorch", url=index.template))
     settings = IndexSettings(indexes=locations, cache_directory=tmp_path / "cache", fresh_seconds=0)
     request = small.request({"python": "==3.12", "pytorch": "==2.7.1+rocm6.3"}, MI300X, packages=("torch",))
-    stack = solve_joint(join(load_matrix(), request), lambda environment: PackageIndex(settings, environment))
+    stack = solve_joint(join(shipped(), request), lambda environment: PackageIndex(settings, environment))
     assert {package.name: (package.version, package.file.index) for package in stack.packages} == {
         "torch": ("2.7.1+rocm6.3", "pytorch-rocm6.3"),
         "pytorch-triton-rocm": ("3.3.1", "pytorch-rocm6.3"),
@@ -148,7 +148,7 @@ def test_a_cpu_build_is_the_wheel_of_the_cpu_index_and_not_the_default_one(
     locations = (IndexLocation(name="pypi", url=index.url), IndexLocation(name="pytorch", url=index.template))
     settings = IndexSettings(indexes=locations, cache_directory=tmp_path / "cache", fresh_seconds=0)
     request = small.request({"python": f"=={python}", "pytorch": f"=={version}"}, {"gpus": []}, packages=("torchvision",))
-    stack = solve_joint(join(load_matrix(), request), lambda environment: PackageIndex(settings, environment))
+    stack = solve_joint(join(shipped(), request), lambda environment: PackageIndex(settings, environment))
     assert stack.components["pytorch_build"] == "cpu"
     assert {package.name: (package.version, package.file.index) for package in stack.packages} == {
         "torch": (f"{version}+cpu", "pytorch-cpu"),
@@ -174,7 +174,7 @@ def beside_2_6(index: LoopbackIndex, folder: Path, package: str, pytorch: str = 
     locations = (IndexLocation(name="pypi", url=index.url), IndexLocation(name="pytorch", url=index.template))
     settings = IndexSettings(indexes=locations, cache_directory=folder / "cache", fresh_seconds=0)
     request = small.request({"python": "==3.11", "pytorch": pytorch}, A100, packages=(package,))
-    return solve_joint(join(load_matrix(), request), lambda environment: PackageIndex(settings, environment))
+    return solve_joint(join(shipped(), request), lambda environment: PackageIndex(settings, environment))
 
 
 def test_a_wheel_of_the_old_c_plus_plus_abi_does_not_go_with_a_build_of_the_new_one(
@@ -234,7 +234,7 @@ def on_arm(folder: Path, host: Mapping[str, object], **spec: object) -> Stack:
         settings = IndexSettings(indexes=locations, cache_directory=folder / "cache", fresh_seconds=0)
         target = {"platform": "linux/arm64"}
         request = small.request({"python": "==3.11"}, host, packages=("vllm",), platform="linux/arm64", target=target, **spec)
-        return solve_joint(join(load_matrix(), request), lambda environment: PackageIndex(settings, environment))
+        return solve_joint(join(shipped(), request), lambda environment: PackageIndex(settings, environment))
 
 
 def test_on_arm_a_wheel_that_links_cuda_is_for_a_build_with_cuda_of_its_major(tmp_path: Path) -> None:

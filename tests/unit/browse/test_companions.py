@@ -5,24 +5,24 @@ from __future__ import annotations
 from provisioner.browse.companions import companions, rules_about
 from provisioner.matrix.model import Matrix, Rule
 from provisioner.versions import Range, Version
-from tests.small import build, cuda, matrix, need, release
+from tests.small import build, cuda, matrix, need, needs, release
 
 
 def small() -> Matrix:
     floor = Rule(
         name="cuda-12-gpu-floor",
         when=need("cuda", ">=12"),
-        needs=(need("gpu", ">=5.0"),),
+        require=needs({"gpu": ">=5.0"}),
         because="dropped",
-        sources=("invented",),
+        source=("invented",),
     )
     guarded = Rule(
         name="guarded",
         when=need("cuda", ">=11"),
-        guards=(need("gpu", ">=9"),),
-        needs=(need("driver", ">=999"),),
+        on=needs({"gpu": ">=9"}),
+        require=needs({"driver": ">=999"}),
         because="on some hosts",
-        sources=("invented",),
+        source=("invented",),
     )
     return matrix(
         ["pytorch", "cudnn", "cuda", "python", "driver", "gpu"],

@@ -10,19 +10,18 @@ import pytest
 from provisioner.browse.axes import Device, newest_of_branches, request_for
 from provisioner.browse.grid import LETTERS, Code, Grid, chosen_beside, make_grid
 from provisioner.grounds.requirement import AsksFor, Relation, Row
-from provisioner.matrix.load import load_matrix
 from provisioner.platforms import LINUX_PLATFORMS
-from provisioner.solve.problem import join
-from provisioner.solve.requirement import Key, Requirement, build_of, release_of
-from provisioner.solve.rules.coverage import capability, coverage
-from provisioner.solve.search.resolve import decide
-from provisioner.solve.search.universe import Universe
+from provisioner.resolver.problem import join
+from provisioner.resolver.requirement import Key, Requirement, build_of, release_of
+from provisioner.resolver.rules.coverage import capability, coverage
+from provisioner.resolver.search.resolve import decide
+from provisioner.resolver.search.universe import Universe
 
 if TYPE_CHECKING:
     from provisioner.matrix.model import Build, Matrix, Release
     from provisioner.platforms import PlatformName
-    from provisioner.solve.problem import Problem
-    from provisioner.solve.requirement import Candidate
+    from provisioner.resolver.problem import Problem
+    from provisioner.resolver.requirement import Candidate
     from provisioner.spec.model import Allowance
 
 PLATFORM = LINUX_PLATFORMS[0]
@@ -33,13 +32,8 @@ HOSTS, BUILDS = 100, 20
 
 
 @pytest.fixture(scope="module")
-def shipped() -> Matrix:
-    return load_matrix()
-
-
-@pytest.fixture(scope="module")
-def grid(shipped: Matrix) -> Grid:
-    return make_grid(shipped, (PLATFORM,))
+def grid(matrix: Matrix) -> Grid:
+    return make_grid(matrix, (PLATFORM,))
 
 
 def problems(matrix: Matrix, device: Device, platform: PlatformName, driver: str | None) -> list[tuple[str, Problem]]:
@@ -81,7 +75,7 @@ class Only:
         return (release_of(candidate), build_of(candidate)) == (self._release, self._build)
 
 
-def test_two_thousand_cells_are_what_the_solver_says(shipped: Matrix, grid: Grid) -> None:
+def test_two_thousand_cells_are_what_the_solver_says(matrix: Matrix, grid: Grid) -> None:
     chance = random.Random(20261121)
     compared = {"x": 0, "n": 0, "m": 0, "f": 0, "p": 0}
     for _ in range(HOSTS):
@@ -89,7 +83,7 @@ def test_two_thousand_cells_are_what_the_solver_says(shipped: Matrix, grid: Grid
         column = chance.randrange(len(grid.drivers))
         device = grid.devices[place]
         driver = None if device.is_amd else str(grid.drivers[column])
-        host = problems(shipped, device, PLATFORM, driver)
+        host = problems(matrix, device, PLATFORM, driver)
         numbers = grid.table[PLATFORM][place]
         known = [index for index, number in enumerate(numbers) if number >= 0]
         for index in chance.sample(known, min(BUILDS, len(known))):
@@ -113,11 +107,11 @@ def test_a_refusal_names_rules_and_never_facts(grid: Grid) -> None:
         assert all(isinstance(group, Row | Relation) for group in code.groups), code
 
 
-def test_known_cells(shipped: Matrix, grid: Grid) -> None:
+def test_known_cells(matrix: Matrix, grid: Grid) -> None:
     """NVIDIA's Volta on the first branch without it (rule driver-590-drops-volta), and CUDA 12.6 on branch 535."""
     volta = next(i for i, one in enumerate(grid.devices) if one.target == "7.0")
     hopper = next(i for i, one in enumerate(grid.devices) if (one.target, one.kind) == ("9.0", "datacenter"))
-    branch = {driver.release[0]: index for index, driver in enumerate(newest_of_branches(shipped))}
+    branch = {driver.release[0]: index for index, driver in enumerate(newest_of_branches(matrix))}
     build = next(i for i, (n, r, b) in enumerate(grid.builds) if (n, str(r.version), b.name) == ("pytorch", "2.7.1", "cu126"))
 
     def code(device: int, driver: int) -> tuple[str, tuple[str, ...]]:
@@ -130,11 +124,11 @@ def test_known_cells(shipped: Matrix, grid: Grid) -> None:
     assert code(hopper, 470) == ("x", ("rule driver-ada-hopper-first",))
 
 
-def test_what_lies_beside_a_build(shipped: Matrix, grid: Grid) -> None:
+def test_what_lies_beside_a_build(matrix: Matrix, grid: Grid) -> None:
     name, release, build = next(
         one for one in grid.builds if (one[0], str(one[1].version), one[2].name) == ("pytorch", "2.7.1", "cu126")
     )
-    beside = chosen_beside(shipped, name, release=release, build=build)
+    beside = chosen_beside(matrix, name, release=release, build=build)
     assert beside["cuda"].startswith("12.6.")
     assert beside["cudnn"] == "9.5.1.17"
     assert "driver" not in beside

@@ -8,12 +8,12 @@ from msgspec.structs import replace
 from provisioner.browse.lookup import citing_index, row_named
 from provisioner.errors import UsageError
 from provisioner.matrix.model import Failure, Gpu, Matrix, Rule
-from tests.small import build, matrix, need, release
+from tests.small import build, matrix, need, needs, release
 
 
 def small() -> Matrix:
     rule = Rule(
-        name="cuda-floor", when=need("cuda", ">=12"), needs=(need("gpu", ">=5.0"),), because="dropped", sources=("invented",)
+        name="cuda-floor", when=need("cuda", ">=12"), require=needs({"gpu": ">=5.0"}), because="dropped", source=("invented",)
     )
     made = matrix(
         ["pytorch", "cuda", "gpu"],
@@ -22,9 +22,9 @@ def small() -> Matrix:
         releases={"pytorch": [release("2.1.0", {}, builds=(build("cu121", {}),))]},
     )
     failure = Failure(
-        name="no-kernel-image", layer="gpu", symptoms=("no kernel image",), cause="sm", remedy="newer", sources=("invented",)
+        name="no-kernel-image", layer="gpu", symptoms=("no kernel image",), cause="sm", remedy="newer", source=("invented",)
     )
-    gpus = (Gpu(name="NVIDIA A100", compute_capability="8.0", sources=("invented",)),)
+    gpus = (Gpu(name="NVIDIA A100", architecture="", compute_capability="8.0", source=("invented",)),)
     return replace(made, failures=(failure,), gpus=gpus)
 
 

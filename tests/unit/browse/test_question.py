@@ -6,8 +6,8 @@ import pytest
 
 from provisioner.browse.question import component_named, matching, newest_of_series, product, read_question
 from provisioner.errors import UsageError
-from provisioner.matrix.load import load_matrix
 from provisioner.matrix.model import Gpu, Matrix
+from tests.shipped import shipped
 from tests.small import matrix
 
 
@@ -22,15 +22,15 @@ def small() -> Matrix:
         },
     )
     gpus = (
-        Gpu(name="NVIDIA A100", compute_capability="8.0", kind="datacenter"),
-        Gpu(name="NVIDIA A100 80GB", compute_capability="8.0", kind="datacenter"),
-        Gpu(name="NVIDIA GeForce GTX 1080", compute_capability="6.1", kind="geforce"),
-        Gpu(name="NVIDIA GeForce GTX 1080 Ti", compute_capability="6.1", kind="geforce"),
-        Gpu(name="NVIDIA Tesla Twin", compute_capability="6.1"),
-        Gpu(name="NVIDIA Quadro Twin", compute_capability="8.0"),
-        Gpu(name="NVIDIA T400", compute_capability="7.5"),
-        Gpu(name="Tesla T4", compute_capability="7.5"),
-        Gpu(name="AMD Instinct MI300X", compute_capability="", gfx="gfx942"),
+        Gpu(name="NVIDIA A100", architecture="", compute_capability="8.0", kind="datacenter"),
+        Gpu(name="NVIDIA A100 80GB", architecture="", compute_capability="8.0", kind="datacenter"),
+        Gpu(name="NVIDIA GeForce GTX 1080", architecture="", compute_capability="6.1", kind="geforce"),
+        Gpu(name="NVIDIA GeForce GTX 1080 Ti", architecture="", compute_capability="6.1", kind="geforce"),
+        Gpu(name="NVIDIA Tesla Twin", architecture="", compute_capability="6.1"),
+        Gpu(name="NVIDIA Quadro Twin", architecture="", compute_capability="8.0"),
+        Gpu(name="NVIDIA T400", architecture="", compute_capability="7.5"),
+        Gpu(name="Tesla T4", architecture="", compute_capability="7.5"),
+        Gpu(name="AMD Instinct MI300X", architecture="", compute_capability="", gfx="gfx942"),
     )
     from msgspec.structs import replace
 
@@ -132,7 +132,7 @@ def test_a_component_by_its_distribution_and_a_typo() -> None:
 
 
 def test_of_a_wanted_build_only_that_is_left() -> None:
-    made = load_matrix()
+    made = shipped()
     (release,) = matching(made.components["pytorch"], read_question(made, ["pytorch==2.7.1+cu126"]).facts[0])
     assert [build.name for build in release.builds] == ["cu126"]
     assert matching(made.components["pytorch"], read_question(made, ["pytorch==2.7.1+cu999"]).facts[0]) == ()

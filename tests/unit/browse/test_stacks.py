@@ -9,16 +9,16 @@ from provisioner.browse.stacks import Stacks, frameworks, which_stacks
 from provisioner.errors import UsageError
 from provisioner.matrix.model import Matrix, Rule
 from provisioner.words.conflict import member_words
-from tests.small import build, cuda, matrix, need, release
+from tests.small import build, cuda, matrix, need, needs, release
 
 
 def small() -> Matrix:
     drops = Rule(
         name="driver-590-drops-volta",
         when=need("driver", ">=590"),
-        needs=(need("gpu", ">=7.5"),),
+        require=needs({"gpu": ">=7.5"}),
         because="580 is the last",
-        sources=("invented",),
+        source=("invented",),
     )
     sass = ("sm_70", "sm_80")
     return matrix(

@@ -10,7 +10,7 @@ from tests.small import SOURCE, build, matrix, release
 
 
 def test_a_component_in_one_line() -> None:
-    measured = replace(build("cu126", {}), sources=("wheel",))
+    measured = replace(build("cu126", {}), source=("wheel",))
     made = matrix(
         ["pytorch", "python"],
         {"python": {"3.12": {}, "3.13": {}}},
@@ -21,7 +21,7 @@ def test_a_component_in_one_line() -> None:
             ]
         },
     )
-    made = replace(made, citations={"invented": SOURCE, "wheel": Citation(key="wheel", title="a wheel", measured=True)})
+    made = replace(made, citations={"invented": SOURCE, "wheel": Citation(title="a wheel", measured=True)})
     pytorch, python = summaries(made)
     assert (pytorch.releases, pytorch.builds, pytorch.newest, pytorch.end_of_life) == (2, 2, "2.10.0", "2027-01")
     assert (pytorch.rows, pytorch.measured, pytorch.share) == (3, 1, "33 %")

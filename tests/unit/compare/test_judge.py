@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from provisioner.compare.claims import QUESTIONS, Claim, Table
+from provisioner.compare.claims import QUESTIONS, Claim, Disagreement, Table
 from provisioner.compare.diff import compare
 from provisioner.compare.judge import judge
-from provisioner.compare.table_schema import DisagreementEntry
 from provisioner.matrix.model import Component, DriverMinimum, ImageFacts, Matrix, Release
 from provisioner.versions import Version
 from tests.small import SOURCE, build, needs
@@ -17,13 +16,13 @@ ORDER = ("pytorch", "tensorflow", "cudnn", "nvcc", "cuda", "python", "gcc", "cla
 
 def cuda(version: str, toolkit: str, floor: str | None, ptx_isa: str = "") -> Release:
     minimum = DriverMinimum(toolkit=Version.parse(toolkit), minor_version=Version.parse(floor) if floor else None)
-    return Release(version=Version.parse(version), driver=minimum, ptx_isa=ptx_isa, sources=("invented",))
+    return Release(version=Version.parse(version), driver=minimum, ptx_isa=ptx_isa, source=("invented",))
 
 
 def nvcc(version: str, targets: str, gcc: str, clang: str = "") -> Release:
     table = {"gcc": gcc, **({"clang": clang} if clang else {})}
     made = build("toolkit", {}, sass=tuple(targets.split()))
-    return Release(version=Version.parse(version), needs=needs(table), builds=(made,), sources=("invented",))
+    return Release(version=Version.parse(version), requires=needs(table), builds=(made,), source=("invented",))
 
 
 def release(version: str, *builds: object) -> Release:
@@ -46,16 +45,20 @@ RELEASES = {
     "pytorch": (
         release(
             "2.4.1",
-            build("cu121", {"cuda": "==12.1.*", "python": ["3.9", "3.10", "3.11"]}, is_default=True),
+            build("cu121", {"cuda": "==12.1.*", "python": ["3.9", "3.10", "3.11"]}, default=True),
             build("cu118", {"cuda": "==11.8.*", "python": ["3.9", "3.10"]}),
             build("rocm6.1", {"python": ["3.10"]}, accelerator="rocm", gfx=("gfx90a", "gfx942")),
         ),
     ),
     "tensorflow": (
-        release("2.9.0", build("gpu", {"cuda": "==11.2.*", "cudnn": "==8.1.1.33", "python": ["3.9"]}, is_default=True)),
+        release("2.9.0", build("gpu", {"cuda": "==11.2.*", "cudnn": "==8.1.1.33", "python": ["3.9"]}, default=True)),
     ),
 }
-IMAGES = (ImageFacts(reference="nvidia/cuda:12.6.3-x", glibc="2.39", cuda="12.6.3", cudnn="9.5.1", sources=("invented",)),)
+IMAGES = (
+    ImageFacts(
+        reference="nvidia/cuda:12.6.3-x", kind="cuda-base", glibc="2.39", cuda="12.6.3", cudnn="9.5.1", source=("invented",)
+    ),
+)
 MATRIX = Matrix(
     order=ORDER,
     components={name: Component(name=name, title=name, releases=RELEASES.get(name, ())) for name in ORDER},
@@ -137,12 +140,12 @@ def table(*claims: tuple[str, str, str]) -> Table:
     return Table(name="uv", title="uv", claims=made)
 
 
-def reason(**fields: str) -> DisagreementEntry:
+def reason(**fields: str) -> Disagreement:
     told = {"table": "uv", "question": "driver-floor", "subject": "cuda 12.*", "because": "they say so of Windows"}
-    return DisagreementEntry.model_validate({**told, **fields})
+    return Disagreement(**{**told, **fields})
 
 
-def outcomes(known: list[DisagreementEntry]) -> tuple[list[str], int]:
+def outcomes(known: list[Disagreement]) -> tuple[list[str], int]:
     tables = [table(("driver-floor", "cuda 12.6", ">=528.33"), ("driver-floor", "cuda 11.8", ">=450.80.02"))]
     comparison = compare(MATRIX, tables, known)
     return [one.outcome for one in comparison.compared], len(comparison.idle)

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provisioner.curate.derive import Sitting
+from provisioner.curate.derive import Session
 from provisioner.curate.keep import with_kept_facts
 from provisioner.curate.refresh import DERIVERS
-from provisioner.curate.shelf import Shelf
+from provisioner.curate.wheel_index import WheelIndex
 from provisioner.errors import UnavailableError
 from provisioner.index.settings import IndexLocation, IndexSettings
-from provisioner.matrix.schema import ComponentFile
+from provisioner.matrix.files import ComponentFile
 from tests.built_artefacts import fat_binary
 from tests.loopback_index import LoopbackIndex
 from tests.served_wheels import serve
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from provisioner.matrix.schema import BuildEntry
+    from provisioner.matrix.model import Build
 
 LINUX = "manylinux_2_27_x86_64"
 ARM = "manylinux_2_27_aarch64"
@@ -38,14 +38,14 @@ def measured(
     index: LoopbackIndex, component: str, folder: Path, *, old: ComponentFile | None = None, offline: bool = False
 ) -> ComponentFile:
     settings = IndexSettings(indexes=(IndexLocation(name="pypi", url=index.url),), cache_directory=folder, offline=offline)
-    with Shelf(settings) as shelf:
-        sitting = Sitting(shelf=shelf, today="2026-01-01", old=old or ComponentFile())
+    with WheelIndex(settings) as opened:
+        session = Session(index=opened, today="2026-01-01", old=old or ComponentFile())
         deriver = DERIVERS[component]
-        kept, _ = with_kept_facts(sitting.old, deriver.derive(sitting))
-        return deriver.measure(sitting, kept)
+        kept, _ = with_kept_facts(session.old, deriver.derive(session))
+        return deriver.measure(session, kept)
 
 
-def builds(file: ComponentFile) -> dict[str, BuildEntry]:
+def builds(file: ComponentFile) -> dict[str, Build]:
     return {f"{release.version}+{build.name}": build for release in file.releases for build in release.builds}
 
 
@@ -122,8 +122,8 @@ def test_what_was_read_once_is_remembered(index: LoopbackIndex, tmp_path: Path) 
 def test_offline_says_which_member_was_never_read(index: LoopbackIndex, tmp_path: Path) -> None:
     serve_nccl(index, "2.26.2", "sm_90")
     settings = IndexSettings(indexes=(IndexLocation(name="pypi", url=index.url),), cache_directory=tmp_path)
-    with Shelf(settings) as shelf:
-        DERIVERS["nccl"].derive(Sitting(shelf=shelf, today="2026-01-01", old=ComponentFile()))
+    with WheelIndex(settings) as opened:
+        DERIVERS["nccl"].derive(Session(index=opened, today="2026-01-01", old=ComponentFile()))
 
     with pytest.raises(UnavailableError, match="nvidia_nccl_cu12"):
         measured(index, "nccl", tmp_path, offline=True)

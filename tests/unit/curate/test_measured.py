@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provisioner.curate.measured import QUIET, fat_targets, target_fields
+from provisioner.curate.readings import QUIET, fat_targets, target_fields
 from tests.built_artefacts import fat_binary
 
 if TYPE_CHECKING:

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provisioner.curate.derive import Sitting
+from provisioner.curate.derive import Session
 from provisioner.curate.refresh import DERIVERS
-from provisioner.curate.shelf import Shelf
+from provisioner.curate.wheel_index import WheelIndex
 from provisioner.index.settings import IndexLocation, IndexSettings
-from provisioner.matrix.schema import ComponentFile
+from provisioner.matrix.files import ComponentFile
+from provisioner.matrix.need import need_texts
 from tests.loopback_index import LoopbackIndex
 from tests.served_wheels import serve
 
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from provisioner.matrix.schema import BuildEntry
+    from provisioner.matrix.model import Build
+    from provisioner.matrix.need import NeedText
 
 LINUX = "manylinux_2_27_x86_64"
 ARM = "manylinux_2_27_aarch64"
@@ -30,11 +32,15 @@ def index() -> Iterator[LoopbackIndex]:
         yield served
 
 
-def derived(index: LoopbackIndex, component: str, folder: Path) -> dict[str, tuple[BuildEntry, ...]]:
+def derived(index: LoopbackIndex, component: str, folder: Path) -> dict[str, tuple[Build, ...]]:
     location = IndexLocation(name="pypi", url=index.url)
-    with Shelf(IndexSettings(indexes=(location,), cache_directory=folder)) as shelf:
-        found = DERIVERS[component].derive(Sitting(shelf=shelf, today="2026-01-01", old=ComponentFile()))
-    return {release.version: release.builds for release in found.releases}
+    with WheelIndex(IndexSettings(indexes=(location,), cache_directory=folder)) as opened:
+        found = DERIVERS[component].derive(Session(index=opened, today="2026-01-01", old=ComponentFile()))
+    return {str(release.version): release.builds for release in found.releases}
+
+
+def required(build: Build) -> dict[str, NeedText]:
+    return need_texts(build.requires)
 
 
 def test_a_library_belongs_to_the_toolkits_whose_metapackage_names_it(index: LoopbackIndex, tmp_path: Path) -> None:
@@ -52,15 +58,15 @@ def test_a_library_belongs_to_the_toolkits_whose_metapackage_names_it(index: Loo
 
     cublas = derived(index, "cublas", tmp_path)
     assert list(cublas) == ["13.9.9.9", "13.1.0.3", "12.8.4.1", "11.10.3.66"]
-    assert cublas["13.1.0.3"][0].requires == {"cuda": ("13.0.1", "13.0.3"), "glibc": ">=2.27"}
-    assert cublas["13.9.9.9"][0].requires["cuda"] == "==13.*"
+    assert required(cublas["13.1.0.3"][0]) == {"cuda": ("13.0.1", "13.0.3"), "glibc": ">=2.27"}
+    assert required(cublas["13.9.9.9"][0])["cuda"] == "==13.*"
     (both,) = cublas["12.8.4.1"]
-    assert (both.platforms, both.requires["cuda"]) == (("linux/amd64", "linux/arm64"), ("12.8.0",))
-    assert cublas["11.10.3.66"][0].requires == {"cuda": "==11.*"}
+    assert (both.platforms, required(both)["cuda"]) == (("linux/amd64", "linux/arm64"), ("12.8.0",))
+    assert required(cublas["11.10.3.66"][0]) == {"cuda": "==11.*"}
     nvjitlink = derived(index, "nvjitlink", tmp_path)
-    assert nvjitlink["13.0.88"][0].requires["cuda"] == ("13.0.1", "13.0.3")
+    assert required(nvjitlink["13.0.88"][0])["cuda"] == ("13.0.1", "13.0.3")
     # numbered like the toolkit, so a wheel that no metapackage names still says its series
-    assert nvjitlink["12.1.105"][0].requires["cuda"] == "==12.1.*"
+    assert required(nvjitlink["12.1.105"][0])["cuda"] == "==12.1.*"
 
 
 def test_tensorflow_brings_cuda_along_with_its_extra_or_takes_the_systems(index: LoopbackIndex, tmp_path: Path) -> None:
@@ -76,7 +82,7 @@ def test_tensorflow_brings_cuda_along_with_its_extra_or_takes_the_systems(index:
     found = derived(index, "tensorflow", tmp_path)
     extra, plain, mac = found["2.19.0"]
     assert (extra.name, extra.accelerator, extra.install) == ("and-cuda", "cuda", "tensorflow[and-cuda]")
-    assert extra.requires == {
+    assert required(extra) == {
         "cuda": "==12.5.*",
         "cudnn": ">=9.3,<10.0",
         "nccl": "==2.23.4",
@@ -84,9 +90,9 @@ def test_tensorflow_brings_cuda_along_with_its_extra_or_takes_the_systems(index:
         "glibc": ">=2.27",
     }
     assert (plain.name, plain.platforms, plain.install) == ("cpu", ("linux/amd64", "linux/arm64"), "")
-    assert (mac.platforms, mac.requires) == (("macos/arm64",), {"python": ("3.12",), "macos": ">=12.0"})
+    assert (mac.platforms, required(mac)) == (("macos/arm64",), {"python": ("3.12",), "macos": ">=12.0"})
     system, cpu = found["2.10.0"]
-    assert (system.name, system.install, "cuda" in system.requires, cpu.name) == ("system-cuda", "", False, "cpu")
+    assert (system.name, system.install, "cuda" in required(system), cpu.name) == ("system-cuda", "", False, "cpu")
     old, _ = found["1.15.0"]
     assert (old.name, old.install, old.source) == ("system-cuda", "tensorflow-gpu", ("tensorflow-gpu-wheels",))
 
@@ -112,11 +118,11 @@ def test_jax_takes_python_and_glibc_from_jaxlib_and_cuda_from_the_plugin_of_its_
 
     (cuda, cpu, mac) = derived(index, "jax", tmp_path)["0.6.0"]
     assert (cuda.name, cuda.install, cuda.accelerator) == ("cuda12", "jax[cuda12]", "cuda")
-    assert cuda.requires == {"cuda": ">=12.1,<13", "cudnn": ">=9.8,<10.0", "python": ("3.12",), "glibc": ">=2.27"}
+    assert required(cuda) == {"cuda": ">=12.1,<13", "cudnn": ">=9.8,<10.0", "python": ("3.12",), "glibc": ">=2.27"}
     assert cuda.artefact.startswith("jax_cuda12_plugin-0.6.0-")
     # the extra cuda13 names a plugin that was never published: no build
-    assert (cpu.name, cpu.requires["python"], cpu.artefact[:13]) == ("cpu", ("3.11", "3.12"), "jaxlib-0.6.0-")
-    assert mac.requires == {"python": ("3.12",), "macos": ">=11.0"}
+    assert (cpu.name, required(cpu)["python"], cpu.artefact[:13]) == ("cpu", ("3.11", "3.12"), "jaxlib-0.6.0-")
+    assert required(mac) == {"python": ("3.12",), "macos": ">=11.0"}
 
 
 def test_an_old_jax_names_its_jaxlib_in_an_extra(index: LoopbackIndex, tmp_path: Path) -> None:

@@ -5,18 +5,22 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from provisioner.curate.keep import losses, with_kept_facts
-from provisioner.curate.measure_pytorch import arch_flags, string_abi
+from provisioner.curate.readings import arch_flags, string_abi
 from provisioner.curate.rows import WIDTH, component_text
-from provisioner.curate.shelf import Wheel
 from provisioner.curate.wheel_facts import as_range, cuda_of_runtime, glibc, macos, platforms, pythons, required
+from provisioner.curate.wheel_index import Wheel
 from provisioner.document import parse_document, parse_model
 from provisioner.index.model import IndexFile
-from provisioner.matrix.schema import BuildEntry, ComponentFile, ReleaseEntry, SourceEntry
+from provisioner.matrix.files import ComponentFile
+from provisioner.matrix.model import Build, Citation, Release
+from provisioner.matrix.need import need_texts, read_needs
+from provisioner.versions import Version as Spelled
 
 
 def wheel(tag: str, requires_python: str | None = None) -> Wheel:
@@ -122,8 +126,12 @@ TEXTS = (
     st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]) | st.just(" "), min_size=1).map(str.strip).filter(bool)
 )
 BUILDS = st.builds(
-    lambda name, values, targets, url: BuildEntry(
-        name=name, requires={"python": tuple(values), "glibc": ">=2.28"}, sass=tuple(targets), artefact=url, source=("key",)
+    lambda name, values, targets, url: Build(
+        name=name,
+        requires=read_needs({"python": tuple(values), "glibc": ">=2.28"}),
+        sass=tuple(targets),
+        artefact=url,
+        source=("key",),
     ),
     TEXTS,
     st.lists(st.sampled_from(["3.9", "3.10", "3.15"]), min_size=1, max_size=30),
@@ -132,7 +140,8 @@ BUILDS = st.builds(
 )
 FILES = st.builds(
     lambda builds, title: ComponentFile(
-        sources={"key": SourceEntry(title=title, measured=True)}, releases=(ReleaseEntry(version="1.0", builds=tuple(builds)),)
+        sources={"key": Citation(title=title, measured=True)},
+        releases=(Release(version=Spelled.parse("1.0"), builds=tuple(builds)),),
     ),
     st.lists(BUILDS, min_size=1, max_size=3),
     TEXTS,
@@ -148,10 +157,12 @@ def test_what_is_written_reads_back_as_the_same_rows(content: ComponentFile) -> 
 
 
 def test_a_row_stands_on_one_line_where_it_fits_and_never_beyond_the_width() -> None:
-    short = ReleaseEntry(version="1.10", released="2026-01-01", source=("wheels",))
+    short = Release(version=Spelled.parse("1.10"), released="2026-01-01", source=("wheels",))
     versions = tuple(f"3.{minor}" for minor in range(40))
-    long = ReleaseEntry(
-        version="1.9", builds=(BuildEntry(name="cu126", requires={"python": versions}, sass=()),), source=("wheels",)
+    long = Release(
+        version=Spelled.parse("1.9"),
+        builds=(Build(name="cu126", requires=read_needs({"python": versions}), sass=()),),
+        source=("wheels",),
     )
     lines = component_text(ComponentFile(releases=(short, long)), header="h").splitlines()
     assert lines[:3] == ["# h", "releases:", '  - {version: "1.10", released: "2026-01-01", source: [wheels]}']
@@ -168,53 +179,58 @@ def table(**build: object) -> ComponentFile:
         "source": ("wheels",),
         **build,
     }
-    release = ReleaseEntry(version="2.7.0", builds=(BuildEntry(**fields),))  # type: ignore[arg-type]
-    sources = {key: SourceEntry(title=key, read="2026-01-01") for key in ("wheels", "fatbin")}
+    release = Release(version=Spelled.parse("2.7.0"), builds=(Build(**fields),))  # type: ignore[arg-type]
+    sources = {key: Citation(title=key, read="2026-01-01") for key in ("wheels", "fatbin")}
     return ComponentFile(sources=sources, releases=(release,))
 
 
 def derived(**build: object) -> ComponentFile:
     found = table(**build)
-    return found.model_copy(update={"sources": {"wheels": SourceEntry(title="wheels", read="2026-02-02")}})
+    return replace(found, sources={"wheels": Citation(title="wheels", read="2026-02-02")})
 
 
 def test_facts_with_a_source_of_their_own_are_kept_for_the_same_artefact() -> None:
-    old = table(sass=("sm_75",), ptx=(), requires={"glibc": ">=2.17", "nccl": "==2.14.3"}, source=("wheels", "fatbin"))
-    (build,) = with_kept_facts(old, derived(requires={"cuda": "==12.6.*", "glibc": ">=2.28"}))[0].releases[0].builds
+    old = table(
+        sass=("sm_75",), ptx=(), requires=read_needs({"glibc": ">=2.17", "nccl": "==2.14.3"}), source=("wheels", "fatbin")
+    )
+    (build,) = with_kept_facts(old, derived(requires=read_needs({"cuda": "==12.6.*", "glibc": ">=2.28"})))[0].releases[0].builds
     assert (build.sass, build.ptx) == (("sm_75",), ())
-    assert list(build.requires.items()) == [("cuda", "==12.6.*"), ("nccl", "==2.14.3"), ("glibc", ">=2.17")]
+    assert list(need_texts(build.requires).items()) == [("cuda", "==12.6.*"), ("nccl", "==2.14.3"), ("glibc", ">=2.17")]
     assert build.source == ("wheels", "fatbin")
 
 
 def test_nothing_is_kept_that_cites_the_index_alone() -> None:
-    old = table(sass=("sm_75",), requires={"glibc": ">=2.17"})
-    (build,) = with_kept_facts(old, derived(requires={"glibc": ">=2.28"}))[0].releases[0].builds
+    old = table(sass=("sm_75",), requires=read_needs({"glibc": ">=2.17"}))
+    (build,) = with_kept_facts(old, derived(requires=read_needs({"glibc": ">=2.28"})))[0].releases[0].builds
     assert build.sass is None
-    assert build.requires == {"glibc": ">=2.28"}
+    assert need_texts(build.requires) == {"glibc": ">=2.28"}
 
 
 def test_the_day_moves_only_when_a_row_does() -> None:
     same, _ = with_kept_facts(table(), derived())
     assert same.sources["wheels"].read == "2026-01-01"
-    moved, _ = with_kept_facts(table(), derived(requires={"glibc": ">=2.28"}))
+    moved, _ = with_kept_facts(table(), derived(requires=read_needs({"glibc": ">=2.28"})))
     assert moved.sources["wheels"].read == "2026-02-02"
 
 
 def test_equal_releases_spelled_differently_are_not_lost() -> None:
-    old = ComponentFile(releases=(ReleaseEntry(version="13.0.3", builds=(BuildEntry(name="wheel"),)),))
-    new = ComponentFile(releases=(ReleaseEntry(version="13.0.3.0", builds=(BuildEntry(name="wheel"),)),))
+    old = ComponentFile(releases=(Release(version=Spelled.parse("13.0.3"), builds=(Build(name="wheel"),)),))
+    new = ComponentFile(releases=(Release(version=Spelled.parse("13.0.3.0"), builds=(Build(name="wheel"),)),))
     assert losses(old, new) == ()
     assert losses(new, ComponentFile()) == ("release 13.0.3.0",)
 
 
 def test_a_build_that_is_split_by_python_is_not_lost() -> None:
-    one = BuildEntry(name="cu121", platforms=("linux/amd64",), requires={"python": ("3.11", "3.12")})
+    one = Build(name="cu121", platforms=("linux/amd64",), requires=read_needs({"python": ("3.11", "3.12")}))
     parts = tuple(
-        BuildEntry(name="cu121", platforms=("linux/amd64",), requires={"python": (python,)}) for python in ("3.11", "3.12")
+        Build(name="cu121", platforms=("linux/amd64",), requires=read_needs({"python": (python,)}))
+        for python in ("3.11", "3.12")
     )
-    whole, split = (ComponentFile(releases=(ReleaseEntry(version="2.2.1", builds=builds),)) for builds in ((one,), parts))
+    whole, split = (
+        ComponentFile(releases=(Release(version=Spelled.parse("2.2.1"), builds=builds),)) for builds in ((one,), parts)
+    )
     assert losses(whole, split) == ()
     assert losses(split, whole) == ()
-    assert losses(whole, ComponentFile(releases=(ReleaseEntry(version="2.2.1", builds=parts[:1]),))) == (
+    assert losses(whole, ComponentFile(releases=(Release(version=Spelled.parse("2.2.1"), builds=parts[:1]),))) == (
         "build cu121 of 2.2.1 on linux/amd64: python 3.12",
     )

@@ -10,10 +10,9 @@ import pytest
 
 from provisioner.curate.artefacts import Artefacts
 from provisioner.curate.audit import audited, rows
-from provisioner.curate.audit_shared_files import recorded_hash
-from provisioner.curate.overlaps import overlaps
+from provisioner.curate.shared_files import overlaps, recorded_hash
 from provisioner.index.settings import IndexLocation, IndexSettings
-from provisioner.matrix.model_distributions import FileOwner, SharedFile
+from provisioner.matrix.model import FileOwner, SharedFile
 from tests import small
 from tests.built_artefacts import serve, zipped
 from tests.loopback_index import LoopbackIndex
@@ -48,7 +47,7 @@ def index() -> Iterator[LoopbackIndex]:
 
 def matrix(owner: FileOwner) -> Matrix:
     other = FileOwner(distribution="nccl-b", artefact="nccl_b-1-py3-none-any.whl", sha256="0" * 64, content=hashed(b"b"))
-    row = SharedFile(name="nccl", path=PATH, owners=(owner, other), because="of its name", sources=("invented",))
+    row = SharedFile(name="nccl", path=PATH, owners=(owner, other), because="of its name", source=("invented",))
     return small.matrix((), {}, shared_files=(row,))
 
 

@@ -7,7 +7,7 @@ import pytest
 from provisioner.gate.evaluate import GateFacts, GateGpu
 from provisioner.gate.grammar import parse
 from provisioner.gate.judge import Judgement, judge
-from provisioner.matrix.load import load_matrix
+from tests.shipped import shipped
 
 H100 = GateGpu(arch="9.0", brands=("nvidia",), label="gpu 9.0 (NVIDIA H100)")
 GEFORCE = GateGpu(arch="8.9", brands=("geforce", "geforcertx"), label="gpu 8.9 (NVIDIA GeForce RTX 4090)")
@@ -140,7 +140,7 @@ def test_a_driver_that_is_no_number_is_unknown() -> None:
 
 
 def test_every_gate_of_the_shipped_matrix_can_be_read() -> None:
-    texts = {image.require_cuda for image in load_matrix().images if image.require_cuda}
+    texts = {image.require_cuda for image in shipped().images if image.require_cuda}
     assert len(texts) > 20
     assert all(parse(text).terms and not parse(text).skipped for text in texts)
 
@@ -167,6 +167,6 @@ def test_the_official_image_of_cuda_13_1(driver: str, cuda: str, gpu: GateGpu, v
     text = "cuda>=13.1 " + " ".join(
         f"brand={brand},driver>={branch},driver<{branch + 1}" for branch in branches for brand in brands
     )
-    (image,) = (one for one in load_matrix().images if one.reference == "nvidia/cuda:13.1.0-runtime-ubuntu24.04")
+    (image,) = (one for one in shipped().images if one.reference == "nvidia/cuda:13.1.0-runtime-ubuntu24.04")
     assert sorted(image.require_cuda.split()) == sorted(text.split())
     assert judged(image.require_cuda, driver=driver, cuda=cuda, gpus=(gpu,)).verdict == verdict

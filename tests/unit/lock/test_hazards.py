@@ -10,12 +10,11 @@ from msgspec.structs import replace
 from provisioner.lock.fresh import stack_findings
 from provisioner.lock.hazards import hazard_findings
 from provisioner.lock.model import Lock, LockedPackage
-from provisioner.matrix.load import load_matrix
-from provisioner.solve.problem import join
+from provisioner.resolver.problem import join
 from tests import small
 from tests.lock_examples import cuda_stack, lock_of
+from tests.shipped import shipped
 
-MATRIX = load_matrix()
 TWO_NCCL = (
     "nvidia-nccl-cu12 2.27.5 and nvidia-nccl-cu13 2.32.3 write files such as nvidia/nccl/lib/libnccl.so.2: each is built "
     "for another CUDA major, and the file name is the same for all"
@@ -37,7 +36,7 @@ def lock_with(**versions: str) -> Lock:
 
 def told(lock: Lock, *forbid: str) -> list[str]:
     policy: dict[str, Any] = {"policy": {"forbid": list(forbid)}} if forbid else {}
-    problem = join(MATRIX, small.request({"python": "==3.12"}, packages=["numpy"], **policy))
+    problem = join(shipped(), small.request({"python": "==3.12"}, packages=["numpy"], **policy))
     return [finding.text.partition("  (")[0] for finding in hazard_findings(lock, problem, where="pylock.toml")]
 
 
@@ -84,7 +83,7 @@ def test_a_limit_of_the_locked_framework_is_told() -> None:
 
 def test_a_lock_whose_package_brings_another_cuda_is_held_against_that_one_too() -> None:
     host = {"driver": {"version": "535.104.05"}, "gpus": [{"compute_capability": "8.0"}], "container_toolkit": "1.17.4"}
-    problem = join(MATRIX, small.request({"python": "==3.12", "pytorch": "==2.7.1"}, host, packages=["numpy"]))
+    problem = join(shipped(), small.request({"python": "==3.12", "pytorch": "==2.7.1"}, host, packages=["numpy"]))
     (stack,) = lock_of(cuda_stack()).stacks
     chosen = {name: stack.components[name] for name in ("pytorch", "pytorch_build", "cuda", "python")}
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 import pytest
+from msgspec import msgpack
 
 from provisioner.errors import InvalidDocumentError
-from provisioner.matrix.cache import SHIPPED, cached_matrix, ship
-from provisioner.matrix.codec import FORMAT, decode, encode
+from provisioner.matrix.cache import FORMAT, SHIPPED, cached_matrix, pack, ship, unpack
 from provisioner.matrix.load import load_matrix
 
 if TYPE_CHECKING:
@@ -35,11 +36,6 @@ releases:
 """
 
 
-@pytest.fixture(scope="module")
-def shipped() -> Matrix:
-    return load_matrix()
-
-
 @pytest.fixture
 def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A small matrix, and a cache directory of its own."""
@@ -51,13 +47,14 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return found
 
 
-def test_decoding_gives_back_the_whole_shipped_matrix(shipped: Matrix) -> None:
-    sections = encode(shipped)
-    found = decode(sections.__getitem__)
+def test_unpacking_gives_back_the_whole_shipped_matrix() -> None:
+    shipped = load_matrix()
+    content = pack(shipped)
+    found = unpack(content, shipped.digest)
     assert found == shipped
     # Versions are equal that are spelled differently (13 and 13.0), and a lock holds the spelling.
-    assert repr(found.components["driver"].releases) == repr(shipped.components["driver"].releases)
-    assert encode(found) == sections
+    assert repr(found) == repr(shipped)
+    assert pack(found) == content
 
 
 def test_a_second_run_reads_the_cache_and_not_the_yaml(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,22 +100,31 @@ def test_a_changed_file_is_read_again(directory: Path) -> None:
     assert str(cached_matrix(directory).components["cuda"].releases[0].version) == "12.8.1"
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", "null", '{"format": 0}', f'{{"format": {FORMAT}}}'])
+def test_what_other_structs_packed_is_ignored(directory: Path) -> None:
+    matrix = load_matrix(directory)
+    head, body = pack(matrix).split(b"\n", 1)
+    data = msgpack.decode(body)
+    data["components"]["cuda"]["releases"][0]["a key of old"] = 1
+    other = msgpack.encode(data)
+    changed = head.replace(f"{crc32(body):08x}".encode(), f"{crc32(other):08x}".encode()) + b"\n" + other
+    assert unpack(changed, matrix.digest) is None
+
+
+@pytest.mark.parametrize("content", ["", "{", "\n", f"provision matrix {FORMAT}", f"provision matrix {FORMAT} 0 0\n"])
 def test_a_damaged_cache_is_ignored_and_replaced(directory: Path, tmp_path: Path, content: str) -> None:
     first = cached_matrix(directory)
     (path,) = (tmp_path / "cache").rglob("*.cache")
-    sound = path.read_text(encoding="utf-8")
+    sound = path.read_bytes()
     path.write_text(content, encoding="utf-8")
     assert cached_matrix(directory) == first
-    assert path.read_text(encoding="utf-8") == sound
+    assert path.read_bytes() == sound
 
 
 def test_a_flipped_byte_in_any_part_is_found_at_once(directory: Path, tmp_path: Path) -> None:
     first = cached_matrix(directory)
     (path,) = (tmp_path / "cache").rglob("*.cache")
     sound = path.read_bytes()
-    head = sound.index(b"\n") + 1
-    for place in (*range(head), *range(head, len(sound), 97)):
+    for place in range(len(sound)):
         path.write_bytes(sound[:place] + bytes([sound[place] ^ 1]) + sound[place + 1 :])
         assert cached_matrix(directory) == first
         assert path.read_bytes() == sound
@@ -133,20 +139,6 @@ def test_a_cache_of_another_matrix_under_this_name_is_not_believed(directory: Pa
     assert cached_matrix(directory) == first
 
 
-def test_only_what_is_looked_at_is_decoded(shipped: Matrix) -> None:
-    sections = encode(shipped)
-    read: list[str] = []
-
-    def section(name: str) -> bytes:
-        read.append(name)
-        return sections[name]
-
-    matrix = decode(section)
-    assert set(read) == {"components", "order", "digest"}
-    assert matrix.components["cuda"].releases[0] == shipped.components["cuda"].releases[0]
-    assert set(read) == {"components", "order", "digest", "releases of cuda"}
-
-
 def test_a_place_that_cannot_hold_a_cache_does_no_harm(directory: Path, tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file where a directory should be", encoding="utf-8")
     assert cached_matrix(directory) == load_matrix(directory)
@@ -158,16 +150,16 @@ def test_the_same_files_under_another_name_have_positions_of_their_own(directory
     assert cached_matrix(moved).positions["cuda==12.6.3"] == "mine/cuda.yaml:3"
 
 
-def test_a_warm_start_imports_neither_pydantic_nor_ruamel(directory: Path) -> None:
+def test_a_warm_start_reads_no_yaml(directory: Path) -> None:
     cached_matrix(directory)
     program = (
         "import sys, pathlib\n"
         "from provisioner.matrix.cache import cached_matrix\n"
         "cached_matrix(pathlib.Path(sys.argv[1]))\n"
-        "print(sorted(name for name in ('pydantic', 'ruamel.yaml') if name in sys.modules))\n"
+        "print('ruamel.yaml' in sys.modules)\n"
     )
     result = subprocess.run([sys.executable, "-c", program, str(directory)], capture_output=True, text=True, check=True)
-    assert result.stdout == "[]\n"
+    assert result.stdout == "False\n"
 
 
 def test_the_cache_file_is_named_after_the_content(directory: Path, tmp_path: Path) -> None:

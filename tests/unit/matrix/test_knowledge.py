@@ -64,7 +64,7 @@ def mistakes(directory: Path, *, file: str = "matrix", old: str = "", new: str =
 def test_a_sound_file_is_read(tmp_path: Path) -> None:
     assert mistakes(tmp_path) == []
     matrix = load_matrix(tmp_path)
-    assert [one.variables for one in matrix.variables] == [(("CUDA_HOME", "/x"),)]
+    assert [one.set for one in matrix.variables] == [{"CUDA_HOME": "/x"}]
     assert [one.symptoms for one in matrix.failures] == [("a text",)]
     assert [str(need) for one in matrix.overrides for need in one.when] == ["<7"]
     assert [one.kind for one in matrix.driver_packages] == ["dkms"]
@@ -75,7 +75,7 @@ def test_a_sound_file_is_read(tmp_path: Path) -> None:
     [
         ("knowledge", "layer: driver", "layer: drivr", "there is no component `drivr`"),
         ("knowledge", "[a text]", "[]", "failure `stub` has no symptom, so nobody can recognise it"),
-        ("knowledge", '{cuda: ">=12"}', '{cuda: ">=12", rocm: ">=6"}', "`home` must have one component in `when`, it has 2"),
+        ("knowledge", '{cuda: ">=12"}', '{cuda: ">=12", rocm: ">=6"}', "variables[0].when: must have one component, it has 2"),
         ("knowledge", '{cuda: ">=12"}', "{cuda: same}", "`same` goes only with `require`: a condition has no subject"),
         ("knowledge", "because: so, source: [notes]", "because: so", "variables `home` cites no source"),
         ("packages", "os: ubuntu", "os: ubutnu", "there is no operating system `ubutnu` in this matrix"),

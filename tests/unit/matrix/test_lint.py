@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provisioner.matrix.count import count
-from provisioner.matrix.lint import lint
+from provisioner.matrix.lint import count, lint
 from provisioner.matrix.load import load_matrix
 
 if TYPE_CHECKING:

@@ -116,9 +116,9 @@ def test_a_matrix_holds_what_its_files_say(tmp_path: Path) -> None:
     matrix = load_matrix(write(tmp_path))
     release = matrix.components["pytorch"].releases[0]
     build = release.builds[0]
-    assert (str(release.version), release.released, build.name, build.is_default) == ("2.7.1", "2025-06-04", "cu126", True)
-    assert (build.sass, build.ptx, build.sources) == (("sm_90",), (), ("wheel",))
-    assert [(need.component, str(need)) for need in build.needs] == [("cuda", "==12.6.*")]
+    assert (str(release.version), release.released, build.name, build.default) == ("2.7.1", "2025-06-04", "cu126", True)
+    assert (build.sass, build.ptx, build.source) == (("sm_90",), (), ("wheel",))
+    assert [(need.component, str(need)) for need in build.requires] == [("cuda", "==12.6.*")]
     minimum = matrix.components["cuda"].releases[0].driver
     assert minimum is not None
     assert (str(minimum.toolkit), str(minimum.minor_version), minimum.forward_compat) == ("560.35.05", "525.60.13", ("470",))
@@ -134,9 +134,9 @@ def test_names_are_choices_and_ranges_are_ranges(tmp_path: Path) -> None:
     matrix = load_matrix(write(tmp_path))
     floor, flavour = matrix.rules
     assert floor.when.range == Range.parse(">=12,<13")
-    assert [str(guard) for guard in floor.guards] == [">=10.0", "linux/amd64"]
-    assert flavour.needs[0].one_of == (Version.named("open"), Version.named("proprietary"))
-    assert matrix.components["driver_module"].is_named
+    assert [str(guard) for guard in floor.on] == [">=10.0", "linux/amd64"]
+    assert flavour.require[0].one_of == (Version.named("open"), Version.named("proprietary"))
+    assert matrix.components["driver_module"].named
 
 
 def test_every_rule_release_and_build_knows_its_line(tmp_path: Path) -> None:
@@ -254,7 +254,7 @@ def test_the_digest_follows_the_content_and_not_the_place(tmp_path: Path) -> Non
             'when: {cuda: ">=12,<13"}',
             'when: {cuda: ">=12", driver: ">=500"}',
             "cuda.yaml:9:5: rules[0].when",
-            "rule `cuda-12-floor` must have one component in `when`, it has 2",
+            "must have one component, it has 2",
         ),
         (
             "cuda",
@@ -311,6 +311,13 @@ def test_the_digest_follows_the_content_and_not_the_place(tmp_path: Path) -> Non
             "order: [pytorch, driver,",
             "matrix.yaml:4:3: components.cuda",
             "`cuda` is missing in `order`, so no rule can point to it",
+        ),
+        (
+            "matrix",
+            "values: [open, proprietary]",
+            'values: [open, "2nd"]',
+            "matrix.yaml:6:57: components.driver_module.values[1]",
+            "`2nd` starts with a number, and the values of `driver_module` are names",
         ),
         (
             "pytorch",

@@ -6,17 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provisioner.matrix.load import load_matrix
-from provisioner.matrix.location import default_directory
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
     from provisioner.matrix.model import Build, DriverMinimum, Matrix, Release
-
-
-@pytest.fixture(scope="module")
-def matrix() -> Matrix:
-    return load_matrix(default_directory())
 
 
 def release(matrix: Matrix, component: str, version: str) -> Release:
@@ -31,11 +24,11 @@ def build(matrix: Matrix, version: str, name: str, *, platform: str = "linux/amd
 def default(matrix: Matrix, version: str, *, platform: str = "linux/amd64") -> Build:
     """What the default index serves."""
     builds = release(matrix, "pytorch", version).builds
-    return next(one for one in builds if one.is_default and platform in one.platforms)
+    return next(one for one in builds if one.default and platform in one.platforms)
 
 
 def wanted(build: Build, component: str) -> str:
-    return next((str(need) for need in build.needs if need.component == component), "")
+    return next((str(need) for need in build.requires if need.component == component), "")
 
 
 def minimum(matrix: Matrix, version: str) -> DriverMinimum:
@@ -47,7 +40,7 @@ def minimum(matrix: Matrix, version: str) -> DriverMinimum:
 def allowed_gpus(matrix: Matrix, driver: str) -> set[str]:
     """The compute capabilities the rules leave to a driver."""
     rules = [rule for rule in matrix.rules if rule.when.component == "driver" and rule.when.allows(Version.parse(driver))]
-    needs = [need for rule in rules for need in rule.needs if need.component == "gpu"]
+    needs = [need for rule in rules for need in rule.require if need.component == "gpu"]
     capabilities = [one.version for one in matrix.components["gpu"].releases]
     return {str(version) for version in capabilities if all(need.allows(version) for need in needs)}
 
@@ -78,7 +71,7 @@ def test_the_default_build_is_the_cuda_of_the_published_wheel(matrix: Matrix, ve
 def test_a_default_wheel_holds_no_ptx(matrix: Matrix) -> None:
     """Fat-binary records: no default wheel since 1.6.0 has PTX in its main library."""
     releases = [found for found in matrix.components["pytorch"].releases if found.version >= Version.parse("1.6")]
-    defaults = [one for found in releases for one in found.builds if one.is_default]
+    defaults = [one for found in releases for one in found.builds if one.default]
     assert {one.ptx for one in defaults if one.accelerator == "cuda" and "linux/amd64" in one.platforms} == {()}
 
 
@@ -136,7 +129,7 @@ def test_the_cudnn_pin_is_that_of_the_wheel(matrix: Matrix, version: str, expect
 
 def test_an_nccl_pin_excludes_the_post_release(matrix: Matrix) -> None:
     """2.26.2.post1 is the same NCCL built with another CUDA; PEP 440's ==2.26.2 does not select it."""
-    need = next(need for need in default(matrix, "2.7.1").needs if need.component == "nccl")
+    need = next(need for need in default(matrix, "2.7.1").requires if need.component == "nccl")
     assert need.allows(Version.parse("2.26.2"))
     assert not need.allows(Version.parse("2.26.2.post1"))
 
@@ -152,8 +145,8 @@ def test_python_3_12_gets_torch_2_2_1_without_triton(matrix: Matrix) -> None:
 
 
 def pythons(matrix: Matrix, version: str) -> list[str]:
-    builds = [one for one in release(matrix, "pytorch", version).builds if one.is_default and "linux/amd64" in one.platforms]
-    return [str(python) for one in builds for need in one.needs if need.component == "python" for python in need.one_of]
+    builds = [one for one in release(matrix, "pytorch", version).builds if one.default and "linux/amd64" in one.platforms]
+    return [str(python) for one in builds for need in one.requires if need.component == "python" for python in need.one_of]
 
 
 def test_the_tag_list_decides_about_python_and_not_requires_python(matrix: Matrix) -> None:
@@ -232,7 +225,7 @@ def test_a_branch_runs_its_cuda_natively(matrix: Matrix, driver: str, cuda: str)
     [("580.65.06", "6.16", "6.17"), ("580.95.05", "6.18", "6.19"), ("580.173.02", "7.1", "7.2"), ("470.256.02", "6.9", "6.10")],
 )
 def test_the_newest_kernel_is_per_driver_release(matrix: Matrix, driver: str, newest: str, refused: str) -> None:
-    (need,) = release(matrix, "driver", driver).needs
+    (need,) = release(matrix, "driver", driver).requires
     assert need.allows(Version.parse(newest))
     assert need.allows(Version.parse(f"{newest}.12-generic"))
     assert not need.allows(Version.parse(refused))
@@ -318,7 +311,7 @@ def test_cudnn_drops_gpus_before_the_compiler_does(matrix: Matrix) -> None:
     floors = {}
     for text in ("9.10.2.21", "9.11.0.98", "9.17.0.29"):
         rules = [rule for rule in matrix.rules if rule.when.component == "cudnn" and rule.when.allows(Version.parse(text))]
-        needs = [need for rule in rules if not rule.guards for need in rule.needs if need.component == "gpu"]
+        needs = [need for rule in rules if not rule.on for need in rule.require if need.component == "gpu"]
         capabilities = [one.version for one in matrix.components["gpu"].releases]
         floors[text] = min(version for version in capabilities if all(need.allows(version) for need in needs))
     assert {text: str(floor) for text, floor in floors.items()} == {"9.10.2.21": "5.0", "9.11.0.98": "7.5", "9.17.0.29": "7.5"}
@@ -331,7 +324,7 @@ def test_every_pin_of_a_build_is_not_younger_than_the_release(matrix: Matrix) ->
     late = []
     for torch in matrix.components["pytorch"].releases:
         for one in torch.builds:
-            for need in (need for need in one.needs if need.component in {"cudnn", "nccl", "cuda"}):
+            for need in (need for need in one.requires if need.component in {"cudnn", "nccl", "cuda"}):
                 choices = [found for found in matrix.components[need.component].releases if need.allows(found.version)]
                 # an unknown date sorts first, so one undated choice is enough
                 if min(found.released for found in choices) > torch.released:
@@ -342,7 +335,7 @@ def test_every_pin_of_a_build_is_not_younger_than_the_release(matrix: Matrix) ->
 def test_every_cuda_build_has_a_toolkit_a_cudnn_and_a_python_it_can_be_used_with(matrix: Matrix) -> None:
     for torch in matrix.components["pytorch"].releases:
         for one in torch.builds:
-            needed = {need.component for need in one.needs}
+            needed = {need.component for need in one.requires}
             assert "python" in needed, (torch.version, one.name)
             if {"linux/amd64", "linux/arm64"} & set(one.platforms):
                 assert "glibc" in needed, (torch.version, one.name)
@@ -354,5 +347,5 @@ def test_measured_citations_name_an_artefact(matrix: Matrix) -> None:
     """A default CUDA build was measured, so its citation says so and the wheel is named."""
     for torch in matrix.components["pytorch"].releases:
         found = default(matrix, str(torch.version))
-        assert matrix.citations[found.sources[0]].measured
+        assert matrix.citations[found.source[0]].measured
         assert found.artefact.startswith(f"torch-{torch.version}-")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.json import decode
+
 from provisioner.lock.model import Lock, LockedFile, LockedPackage, LockedStack
 from provisioner.validate.measurement import Measurement
 
@@ -24,7 +26,7 @@ _BESIDE = {"pip", "setuptools"}
 
 def measured(name: str) -> Measurement:
     """A recorded measurement."""
-    return Measurement.model_validate_json((_MEASUREMENTS / f"{name}.json").read_bytes())
+    return decode((_MEASUREMENTS / f"{name}.json").read_bytes(), type=Measurement)
 
 
 def lock_of(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from provisioner.validate.compare import compare, library_version
 from provisioner.validate.measurement import Device, DriverInterface, Management, Measurement, Sustained, Torch
@@ -22,7 +23,7 @@ H100 = Device(
 def with_torch(name: str, **changes: object) -> Measurement:
     measurement = measured(name)
     assert measurement.torch is not None
-    return measurement.model_copy(update={"torch": measurement.torch.model_copy(update=changes)})
+    return replace(measurement, torch=replace(measurement.torch, **changes))
 
 
 def with_gpu(level: int = 2, device: Device = H100, **changes: object) -> Measurement:
@@ -34,7 +35,7 @@ def with_gpu(level: int = 2, device: Device = H100, **changes: object) -> Measur
         "devices": (device,),
         "errors": {},
     }
-    return measured(CUDA).model_copy(update=gpu | changes)
+    return replace(measured(CUDA), **gpu | changes)
 
 
 def only_failure(fields: tuple[FieldReport, ...]) -> FieldReport:
@@ -66,7 +67,7 @@ def test_without_an_engines_reason_the_loaders_own_words_say_why_there_is_no_gpu
 
 
 def test_level_zero_asks_for_no_gpu() -> None:
-    measurement = measured(CUDA).model_copy(update={"level": 0, "cpu_matmul": None})
+    measurement = replace(measured(CUDA), level=0, cpu_matmul=None)
     assert overall(compare(cuda_lock(), measurement)) == "yes"
 
 
@@ -95,13 +96,13 @@ def test_a_component_that_differs_from_the_lock_is_a_no(component: str, locked: 
 
 
 def test_a_newer_nccl_swapped_in_is_seen_in_the_loaded_library() -> None:
-    measurement = with_torch(CUDA, nccl=22105).model_copy(update={"level": 0})
+    measurement = replace(with_torch(CUDA, nccl=22105), level=0)
     field = only_failure(compare(cuda_lock(), measurement))
     assert (field.name, field.locked, field.measured) == ("nccl", "2.20.5", "2.21.5")
 
 
 def test_an_nccl_that_cannot_be_asked_is_unverified_and_not_a_no() -> None:
-    measurement = with_torch(CUDA, nccl=None).model_copy(update={"level": 0})
+    measurement = replace(with_torch(CUDA, nccl=None), level=0)
     field = only_failure(compare(cuda_lock(), measurement))
     assert (field.name, field.verdict) == ("nccl", "unverified")
     assert field.note == "libnccl.so is not loaded by this build, so its version cannot be read"
@@ -109,27 +110,27 @@ def test_an_nccl_that_cannot_be_asked_is_unverified_and_not_a_no() -> None:
 
 def test_a_cudnn_that_refuses_to_load_is_a_no_in_its_own_words() -> None:
     error = "RuntimeError: cuDNN version incompatibility: PyTorch was compiled against (9, 1, 0) but found runtime (9, 0, 0)"
-    measurement = with_torch(CUDA, cudnn=None).model_copy(update={"level": 0, "errors": {"cudnn": error}})
+    measurement = replace(with_torch(CUDA, cudnn=None), level=0, errors={"cudnn": error})
     field = only_failure(compare(cuda_lock(), measurement))
     assert (field.name, field.measured, field.verdict, field.note) == ("cudnn", "", "no", error)
 
 
 def test_a_framework_that_does_not_import_is_a_no_and_says_why() -> None:
     error = "ImportError: libcudnn.so.9: cannot open shared object file: No such file or directory"
-    measurement = measured(CUDA).model_copy(update={"torch": None, "level": 0, "errors": {"import torch": error}})
+    measurement = replace(measured(CUDA), torch=None, level=0, errors={"import torch": error})
     field = only_failure(compare(cuda_lock(), measurement))
     assert (field.name, field.verdict, field.note) == ("pytorch", "no", error)
 
 
 def test_a_library_the_loader_cannot_find_is_named() -> None:
     missing = ("libtorch_cuda.so needs libcupti.so.12",)
-    measurement = with_torch(CUDA, unresolved=missing).model_copy(update={"level": 0})
+    measurement = replace(with_torch(CUDA, unresolved=missing), level=0)
     field = only_failure(compare(cuda_lock(), measurement))
     assert (field.name, field.locked, field.measured) == ("libraries", "all found", "libtorch_cuda.so needs libcupti.so.12")
 
 
 def test_a_target_that_was_not_compiled_in_is_named() -> None:
-    measurement = with_torch(CUDA, arch_flags=("sm_50", "sm_60", "sm_70")).model_copy(update={"level": 0})
+    measurement = replace(with_torch(CUDA, arch_flags=("sm_50", "sm_60", "sm_70")), level=0)
     field = only_failure(compare(cuda_lock(), measurement))
     assert (field.name, field.note) == ("arch_list", "not compiled in: sm_75, sm_80, sm_86, sm_90")
 
@@ -142,19 +143,19 @@ def test_a_suffixed_target_is_covered_by_the_flag_without_its_suffix() -> None:
 
 def test_a_gpu_that_refuses_the_kernels_is_a_no() -> None:
     error = "RuntimeError: CUDA error: no kernel image is available for execution on the device"
-    device = H100.model_copy(update={"matmul": None})
+    device = replace(H100, matmul=None)
     field = only_failure(compare(cuda_lock(), with_gpu(device=device, errors={"cuda:0 matmul": error})))
     assert (field.name, field.measured, field.verdict, field.note) == ("compute cuda:0", "failed", "no", error)
 
 
 def test_a_gpu_that_computes_wrong_numbers_is_a_no() -> None:
-    field = only_failure(compare(cuda_lock(), with_gpu(device=H100.model_copy(update={"matmul": False}))))
+    field = only_failure(compare(cuda_lock(), with_gpu(device=replace(H100, matmul=False))))
     assert (field.name, field.measured, field.verdict) == ("compute cuda:0", "wrong", "no")
 
 
 def test_one_bad_device_among_good_ones_is_a_no() -> None:
-    second = H100.model_copy(update={"device": "cuda:1", "float16": False})
-    measurement = with_gpu().model_copy(update={"devices": (H100, second)})
+    second = replace(H100, device="cuda:1", float16=False)
+    measurement = replace(with_gpu(), devices=(H100, second))
     assert only_failure(compare(cuda_lock(), measurement)).name == "float16 cuda:1"
 
 
@@ -172,7 +173,7 @@ def test_a_driver_below_the_locked_range_is_a_no() -> None:
 
 
 def test_level_three_wants_the_libraries_to_compute() -> None:
-    device = H100.model_copy(update={"convolution": True})
+    device = replace(H100, convolution=True)
     fields = {field.name: field.verdict for field in compare(cuda_lock(), with_gpu(3, device, all_reduce=True))}
     assert (fields["convolution cuda:0"], fields["collective"]) == ("yes", "yes")
     fields = {field.name: field.verdict for field in compare(cuda_lock(), with_gpu(3))}
@@ -183,21 +184,21 @@ def test_level_four_wants_memory_and_products_to_hold() -> None:
     load = Sustained(
         stable=True, memory_held=False, memory_checked=40 << 30, seconds=5.0, teraflops=600.0, gigabytes_per_second=2500.0
     )
-    device = H100.model_copy(update={"convolution": True, "sustained": load})
+    device = replace(H100, convolution=True, sustained=load)
     field = only_failure(compare(cuda_lock(), with_gpu(4, device, all_reduce=True)))
     assert (field.name, field.measured) == ("sustained load cuda:0", "wrong")
 
 
 def test_levels_without_a_device_name_everything_they_could_not_ask() -> None:
-    measurement = measured(CUDA).model_copy(update={"level": 4})
+    measurement = replace(measured(CUDA), level=4)
     names = [field.name for field in failed(compare(cuda_lock(), measurement))]
     assert names == ["driver", "devices", "compute", "convolution", "collective", "sustained load"]
 
 
 def test_packages_that_are_missing_different_or_extra_are_named() -> None:
     lock = lock_of({"numpy": "2.2.6", "idna": "3.10", "gone": "1.0"})
-    measurement = measured(CPU).model_copy(
-        update={"torch": None, "distributions": {"numpy": "2.3.0", "idna": "3.10", "stray": "0.1", "pip": "24.0"}}
+    measurement = replace(
+        measured(CPU), torch=None, distributions={"numpy": "2.3.0", "idna": "3.10", "stray": "0.1", "pip": "24.0"}
     )
     assert [(field.name, field.locked, field.measured, field.note) for field in failed(compare(lock, measurement))] == [
         ("packages", "3 packages", "1 as locked, 1 more", ""),
@@ -209,16 +210,14 @@ def test_packages_that_are_missing_different_or_extra_are_named() -> None:
 
 def test_a_stack_without_the_framework_is_compared_by_python_and_packages_alone() -> None:
     lock = lock_of({"idna": "3.10"})
-    measurement = measured(CPU).model_copy(update={"torch": None, "cpu_matmul": None, "distributions": {"idna": "3.10"}})
+    measurement = replace(measured(CPU), torch=None, cpu_matmul=None, distributions={"idna": "3.10"})
     fields = compare(lock, measurement)
     assert [(field.name, field.verdict) for field in fields] == [("python", "yes"), ("packages", "yes")]
 
 
 def test_a_gpu_lock_without_the_framework_is_never_a_yes_beyond_its_devices() -> None:
     lock = lock_of({"idna": "3.10"}, accelerator="cuda")
-    measurement = with_gpu().model_copy(
-        update={"torch": None, "cpu_matmul": None, "devices": (), "distributions": {"idna": "3.10"}}
-    )
+    measurement = replace(with_gpu(), torch=None, cpu_matmul=None, devices=(), distributions={"idna": "3.10"})
     fields = compare(lock, measurement)
     assert [(field.name, field.verdict, field.note) for field in fields[2:]] == [
         ("devices", "yes", "as the driver counts them"),
@@ -227,12 +226,12 @@ def test_a_gpu_lock_without_the_framework_is_never_a_yes_beyond_its_devices() ->
 
 
 def test_versions_are_compared_as_versions_and_not_as_text() -> None:
-    measurement = measured(CPU).model_copy(update={"torch": None, "distributions": {"idna": "3.10.0"}})
+    measurement = replace(measured(CPU), torch=None, distributions={"idna": "3.10.0"})
     assert overall(compare(lock_of({"idna": "3.10"}), measurement)) == "yes"
 
 
 def test_a_list_of_packages_that_could_not_be_read_is_unverified() -> None:
-    measurement = measured(CPU).model_copy(update={"torch": None, "distributions": None})
+    measurement = replace(measured(CPU), torch=None, distributions=None)
     assert only_failure(compare(lock_of({"idna": "3.10"}), measurement)).verdict == "unverified"
 
 
@@ -253,7 +252,7 @@ def test_nccl_numbers_are_read_as_its_header_writes_them(number: int, version: s
 
 
 def test_a_wheel_without_a_local_label_is_known_by_its_cuda() -> None:
-    measurement = with_torch(CUDA, version="2.4.1").model_copy(update={"level": 0})
+    measurement = replace(with_torch(CUDA, version="2.4.1"), level=0)
     assert overall(compare(cuda_lock(), measurement)) == "yes"
 
 
@@ -274,7 +273,7 @@ def test_an_amd_stack_is_compared_by_its_hip() -> None:
         accelerator="rocm",
         arch_list=("gfx90a", "gfx942"),
     )
-    measurement = measured(CUDA).model_copy(update={"torch": torch, "distributions": {"torch": "2.5.1+rocm6.2"}})
+    measurement = replace(measured(CUDA), torch=torch, distributions={"torch": "2.5.1+rocm6.2"})
     assert [(field.name, field.verdict) for field in failed(compare(lock, measurement))] == [
         ("devices", "unverified"),
         ("compute", "unverified"),

@@ -92,7 +92,7 @@ def test_one_line_is_printed_and_it_is_a_measurement() -> None:
     measurement = parse_measurement(json.dumps(run_script(0)))
     assert measurement.python == sys.version.split()[0]
     assert measurement.distributions is not None
-    assert "pydantic" in measurement.distributions
+    assert "msgspec" in measurement.distributions
 
 
 def test_an_empty_environment_is_measured_as_empty(tmp_path: Path) -> None:

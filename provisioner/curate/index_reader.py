@@ -1,0 +1,59 @@
+"""Reads the files of projects from the configured indexes; what was read is kept in the index cache."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+from packaging.utils import canonicalize_name
+
+from provisioner.errors import UnavailableError
+from provisioner.index.cache import Cache
+from provisioner.index.http.transport import Transport
+from provisioner.index.pages.reader import PageReader
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from provisioner.index.model import IndexFile
+    from provisioner.index.settings import IndexSettings
+
+
+class IndexReader:
+    """What the readers of wheels share; use as a context manager. `progress` is told what is read next."""
+
+    def __init__(self, settings: IndexSettings, progress: Callable[[str], None]) -> None:
+        self._settings = settings
+        self._progress = progress
+        self._cache = Cache(settings.cache_directory)
+        self._transport = Transport(settings)
+        self._pages = PageReader(settings, self._cache, self._transport)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close connections and the cache."""
+        self._transport.close()
+        self._cache.close()
+
+    @property
+    def fetched(self) -> int:
+        """Bytes that came over the network so far."""
+        return self._transport.received
+
+    def _listed(self, project: str) -> tuple[IndexFile, ...]:
+        """Return the files of the first index that knows a project; none where no index does. Raises `UnavailableError`."""
+        name = canonicalize_name(project)
+        for location in self._settings.indexes:
+            page = None if location.is_template else self._pages.page(location, name)
+            if page is not None:
+                return self._pages.files(page, name)
+        return ()
+
+    def _require_online(self, file: IndexFile, what: str) -> None:
+        """Raise `UnavailableError` where something of a file has to be fetched, and nothing may be."""
+        if self._settings.offline and not file.path:
+            raise UnavailableError(f"offline: {what}; run once without --offline")

@@ -1,0 +1,164 @@
+"""Facts read inside artefacts that nobody has measured yet, where that costs little: compiled targets, and PyTorch's C++ ABI.
+
+The targets of a CUDA build of PyTorch are the literal list that torch.cuda.get_arch_list() returns (from 1.6 on), about 10 MB
+for each wheel; its ABI shows in the names of c10's own functions that take a std::string, about 2 MB. TensorFlow records what
+it was compiled for, a few kilobytes. JAX's plugins and NVIDIA's libraries tell by the fat binaries of one library each, of
+which about a megabyte (JAX) or the first ten (NCCL, cuDNN) are read.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from provisioner.curate.derive import Reading, Session, Source
+from provisioner.measure.fatbin import FatBinaryReader, target_key
+from provisioner.measure.texts import tensorflow_build
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from provisioner.curate.wheel_index import Wheel
+    from provisioner.matrix.model import Build
+
+    Find = Callable[[Session, Wheel], list[str]]
+
+FEW = 0.5
+"""Targets with fewer entries than this part of the most frequent one's cover only some kernels: no GPU can count on them."""
+
+QUIET = 8 << 20
+"""A library is read until so many bytes of it, as inflated, brought no new target after its fat binaries began.
+
+Measured: in libnccl 2.26.2 and libcudnn_ops 9.28 every target is in the first container, and the last container adds none.
+"""
+
+TORCH_FLAGS_FILE = "torch/lib/libtorch_python.so"
+TORCH_ABI_FILE = "torch/lib/libc10.so"
+TENSORFLOW_RECORD = "tensorflow/python/platform/build_info.py"
+JAX_LIBRARY = re.compile(r"jax_cuda\d+_plugin/_linalg\.so")
+NCCL_LIBRARY = re.compile(r"nvidia/nccl/lib/libnccl\.so\.2")
+CUDNN_LIBRARY = re.compile(r"nvidia/cudnn/lib/libcudnn_ops(_infer)?\.so\.\d+")
+"""The smallest library of cuDNN with kernels of its own in every release; the engines are for fewer GPUs each."""
+
+_LISTED = re.compile(rb"(?:(?:sm|compute)_\d+[af]? ?){2,}")
+_NEW_STRING = re.compile(rb"\0_ZNK?3c10[A-Za-z0-9_]*RKNSt7__cxx1112basic_string")
+_OLD_STRING = re.compile(rb"\0_ZNK?3c10[A-Za-z0-9_]*RKSs")
+"""Functions of c10 that take a `const std::string&`, of either ABI. Source: Itanium C++ ABI, "Mangling"; GCC manual of
+libstdc++, "Dual ABI". libstdc++'s own names prove nothing: parts of it are linked into old wheels."""
+
+
+def arch_flags(content: bytes) -> list[str]:
+    """Return the targets in libtorch_python.so, as PyTorch lists them; none where it holds no such list."""
+    found = _LISTED.findall(content)
+    return max(found, key=len).decode().split() if found else []
+
+
+def string_abi(content: bytes) -> list[str]:
+    """Return `cxx11` or `before` by the functions libc10.so has; nothing where it has both or neither."""
+    is_new, is_old = _NEW_STRING.search(content) is not None, _OLD_STRING.search(content) is not None
+    return [] if is_new == is_old else ["cxx11" if is_new else "before"]
+
+
+def fat_targets(pieces: Iterable[bytes]) -> list[str]:
+    """Return the targets of a library's fat binaries, read until nothing new comes; those of a few kernels are left out."""
+    reader = FatBinaryReader()
+    known, last_new = 0, 0
+    for piece in pieces:
+        reader.feed(piece)
+        if len(reader.targets) > known:
+            known, last_new = len(reader.targets), reader.position
+        if known and reader.position - last_new >= QUIET:
+            break
+    most = max(reader.targets.values(), default=0)
+    return sorted((name for name, count in reader.targets.items() if count >= FEW * most), key=target_key)
+
+
+def target_fields(targets: Iterable[str]) -> dict[str, object]:
+    """Return targets as the fields of a build; none where there are none, because then nothing was read."""
+    known = tuple(targets)
+    if not known:
+        return {}
+    return {
+        name: tuple(one for one in known if one.startswith(prefix)) for name, prefix in (("sass", "sm_"), ("ptx", "compute_"))
+    }
+
+
+def _targets(what: str, find: Find) -> Callable[[Session, Wheel, Build], Mapping[str, object]]:
+    """Return what adds the targets that `find` reads; they are remembered in the cache as `what`. A CPU build has none."""
+
+    def fields(session: Session, wheel: Wheel, build: Build) -> Mapping[str, object]:
+        if build.sass is not None or build.accelerator == "cpu":
+            return {}
+        return target_fields(session.index.remembered(wheel, what, lambda: find(session, wheel)))
+
+    return fields
+
+
+def _of_library(path: re.Pattern[str]) -> Find:
+    return lambda session, wheel: session.index.streamed(wheel, path, fat_targets)
+
+
+def _recorded(session: Session, wheel: Wheel) -> list[str]:
+    _, targets = tensorflow_build(session.index.member(wheel, TENSORFLOW_RECORD) or "")
+    return list(targets)
+
+
+def _abi(session: Session, wheel: Wheel, build: Build) -> Mapping[str, object]:
+    if build.cxx11_abi is not None:
+        return {}
+    found = session.index.remembered(
+        wheel, "cxx11-abi", lambda: string_abi(session.index.content(wheel, TORCH_ABI_FILE) or b"")
+    )
+    return {"cxx11_abi": found == ["cxx11"]} if found else {}
+
+
+def _source(title: str, where: str, project: str) -> Source:
+    return Source(title=f"{title} wheels, the one named under `artefact`", where=where, project=project)
+
+
+TORCH_TARGETS = Reading(
+    key="torch-arch-flags",
+    source=_source("torch", f"the list that torch.cuda.get_arch_list() returns, a literal in {TORCH_FLAGS_FILE}", "torch"),
+    fields=_targets("arch-flags", lambda session, wheel: arch_flags(session.index.content(wheel, TORCH_FLAGS_FILE) or b"")),
+)
+TORCH_ABI = Reading(
+    key="torch-cxx11-abi",
+    source=_source("torch", f"names of c10's own functions that take a std::string, in {TORCH_ABI_FILE}", "torch"),
+    fields=_abi,
+)
+TENSORFLOW_TARGETS = Reading(
+    key="tensorflow-build-targets",
+    source=_source(
+        "tensorflow",
+        f"cuda_compute_capabilities in {TENSORFLOW_RECORD}; compute_XY there stands for machine code and PTX of XY",
+        "tensorflow",
+    ),
+    fields=_targets("build-info", _recorded),
+)
+JAX_TARGETS = Reading(
+    key="jax-fat-binaries",
+    source=_source(
+        "jax-cuda plugin",
+        "fat-binary records of _linalg.so, kernels of JAX's own; what XLA compiles at run time has no targets before",
+        "jax-cuda13-plugin",
+    ),
+    fields=_targets("fat-binaries", _of_library(JAX_LIBRARY)),
+)
+NCCL_TARGETS = Reading(
+    key="nccl-fat-binaries",
+    source=_source(
+        "nvidia-nccl",
+        "fat-binary records of libnccl.so.2, read until 8 MiB of it brought no new target",
+        "nvidia-nccl-cu13",
+    ),
+    fields=_targets("fat-binaries", _of_library(NCCL_LIBRARY)),
+)
+CUDNN_TARGETS = Reading(
+    key="cudnn-fat-binaries",
+    source=_source(
+        "nvidia-cudnn",
+        "fat-binary records of libcudnn_ops (libcudnn_ops_infer of cuDNN 8), read until 8 MiB of it brought no new target",
+        "nvidia-cudnn-cu13",
+    ),
+    fields=_targets("fat-binaries", _of_library(CUDNN_LIBRARY)),
+)

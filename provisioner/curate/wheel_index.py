@@ -1,0 +1,181 @@
+"""What an index has of a project: wheels taken apart, their requirements, and single small members, each read only once.
+
+Nothing here downloads a wheel: requirements come from the metadata file beside it, or like a member from a range of it.
+What was read is kept by the wheel's hash, so an interrupted run goes on where it stopped and a second one reads no wheel.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, TypeVar
+
+from msgspec import Struct
+from packaging.utils import canonicalize_name
+
+from provisioner.curate.index_reader import IndexReader
+from provisioner.errors import UnavailableError
+from provisioner.index.metadata.core_metadata import parse_requirement
+from provisioner.index.metadata.reader import MetadataReader
+from provisioner.index.pages.filename import parse_filename
+from provisioner.measure.wheel import RemoteWheel
+
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Callable, Iterable
+
+    from packaging.requirements import Requirement
+    from packaging.version import Version
+
+    from provisioner.index.model import IndexFile
+    from provisioner.index.settings import IndexSettings
+
+WORKERS = 8
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class Wheel(Struct, frozen=True, kw_only=True):
+    """One wheel of an index. `text` is its version as its filename spells it; `build` orders wheels of equal tags."""
+
+    project: str
+    version: Version
+    text: str
+    tag: str
+    build: tuple[int, str]
+    file: IndexFile
+
+    @property
+    def interpreters(self) -> tuple[str, ...]:
+        """`cp312`, or `py2` and `py3`."""
+        return tuple(self.tag.split("-")[0].split("."))
+
+    @property
+    def abi(self) -> str:
+        """`cp312`, `cp37m`, `abi3` or `none`."""
+        return self.tag.split("-")[1]
+
+    @property
+    def platform_tags(self) -> tuple[str, ...]:
+        """`manylinux_2_27_x86_64` and the like."""
+        return tuple(self.tag.split("-")[2].split("."))
+
+
+class _Member(Struct, frozen=True, kw_only=True):
+    """The text of one member of a wheel; None where the wheel has no such member."""
+
+    text: str | None
+
+
+class WheelIndex(IndexReader):
+    """Reads the wheels of projects from the first configured index that knows them, `workers` at once."""
+
+    def __init__(
+        self, settings: IndexSettings, *, workers: int = WORKERS, progress: Callable[[str], None] = lambda _: None
+    ) -> None:
+        super().__init__(settings, progress)
+        self._workers = workers
+        self._metadata = MetadataReader(settings, self._cache, self._transport)
+        self._wheels: dict[str, tuple[Wheel, ...]] = {}
+        self.yanked: dict[str, None] = {}
+        """The releases that were left out because they were yanked, as `jax 0.4.32`, in the order met."""
+
+    def wheels(self, project: str) -> tuple[Wheel, ...]:
+        """The wheels of a project, pre-releases and yanked ones left out; an unknown project has none.
+
+        Of wheels of one version and tag only the one with the highest build number is there: it is what installers take.
+        """
+        if project not in self._wheels:
+            self._progress(f"{project}: its list of files")
+            self._wheels[project] = self._usable(project)
+        return self._wheels[project]
+
+    def requires(self, wheel: Wheel) -> tuple[Requirement, ...]:
+        """What a wheel requires, markers not evaluated."""
+        return tuple(parse_requirement(text) for text in self._metadata.metadata(wheel.file).requires)
+
+    def member(self, wheel: Wheel, path: str) -> str | None:
+        """The text of one small member of a wheel; None when it has no such member."""
+        key = f"member:{wheel.file.sha256 or wheel.file.url}:{path}"
+        stored = self._cache.load(key, _Member)
+        if stored is not None:
+            return stored.text
+        content = self.content(wheel, path)
+        text = None if content is None else content.decode("utf-8", errors="replace")
+        self._cache.store(key, _Member(text=text))
+        return text
+
+    def content(self, wheel: Wheel, path: str) -> bytes | None:
+        """The bytes of one member of a wheel, which are not kept; None when it has no such member."""
+        self._require_online(wheel.file, _unread(path, wheel))
+        with RemoteWheel(wheel.file, self._transport) as remote:
+            return remote.read(path) if path in remote.names() else None
+
+    def streamed(self, wheel: Wheel, path: re.Pattern[str], read: Callable[[Iterable[bytes]], list[str]]) -> list[str]:
+        """What `read` finds in the first member of a wheel whose path matches; it stops when it has enough.
+
+        Nothing is found where no member matches.
+        """
+        self._require_online(wheel.file, _unread(path.pattern, wheel))
+        with RemoteWheel(wheel.file, self._transport) as remote:
+            member = next((name for name in remote.names() if path.fullmatch(name)), None)
+            return [] if member is None else read(remote.stream(member))
+
+    def remembered(self, wheel: Wheel, what: str, measure: Callable[[], list[str]]) -> list[str]:
+        """What was measured in a wheel before, or else is now; kept for ever, because the wheel cannot change."""
+        key = f"measured:{wheel.file.sha256 or wheel.file.url}:{what}"
+        stored = self._cache.load(key, list[str])
+        if stored is not None:
+            return stored
+        self._progress(f"{wheel.project}: measuring {wheel.file.filename}")
+        found = measure()
+        self._cache.store(key, found)
+        return found
+
+    def read_ahead(self, wheels: Iterable[Wheel], *, members: tuple[str, ...] = ()) -> None:
+        """Read requirements and members of many wheels side by side, so that asking for them one by one costs nothing.
+
+        Raises what the first failing read raises; what others have read by then stays read.
+        """
+        self.side_by_side(lambda wheel: self._ahead(wheel, members), wheels)
+
+    def side_by_side(self, read: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
+        """What `read` returns for each item, in their order; raises what the first failing read raises."""
+        wanted = list(items)
+        with ThreadPoolExecutor(self._workers, thread_name_prefix="wheel-index") as pool:
+            try:
+                return list(pool.map(read, wanted))
+            except BaseException:
+                pool.shutdown(wait=True, cancel_futures=True)
+                raise
+
+    def _ahead(self, wheel: Wheel, members: tuple[str, ...]) -> None:
+        self._progress(f"{wheel.project}: {wheel.file.filename}")
+        self._metadata.metadata(wheel.file)
+        for path in members:
+            self.member(wheel, path)
+
+    def _usable(self, project: str) -> tuple[Wheel, ...]:
+        best: dict[tuple[str, str], Wheel] = {}
+        for file in self._listed(project):
+            name = parse_filename(file.filename, canonicalize_name(project))
+            if name is None or not name.tag:
+                continue
+            text = file.filename.split("-")[1]
+            if not file.sha256:
+                reason = f"index `{file.index}` gives no sha256 of `{file.filename}`, so no fact could be tied to it"
+                raise UnavailableError(reason, hints=("refresh from an index that gives hashes, as PyPI does",))
+            if file.yanked is not None:
+                self.yanked[f"{project} {text}"] = None
+                continue
+            if name.version.is_prerelease:
+                continue
+            wheel = Wheel(project=project, version=name.version, text=text, tag=name.tag, build=name.build, file=file)
+            other = best.get((text, name.tag))
+            if other is None or other.build < wheel.build:
+                best[text, name.tag] = wheel
+        return tuple(sorted(best.values(), key=lambda wheel: (wheel.version, wheel.file.filename)))
+
+
+def _unread(path: str, wheel: Wheel) -> str:
+    return f"`{path}` of `{wheel.file.filename}` is not in the cache"

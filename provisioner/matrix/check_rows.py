@@ -1,0 +1,156 @@
+"""Checks that rows of every kind share: needs are of components that exist and stand below, ranges are ranges, facts cited."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from provisioner.components import ABSENT
+from provisioner.matrix.need import NAMED_GUARDS, need_text
+from provisioner.names import nearest
+from provisioner.versions import Range, Version
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator
+
+    from provisioner.errors import Mistake
+    from provisioner.matrix.files import MatrixFiles, Place
+    from provisioner.matrix.need import Need
+
+
+class RowChecker:
+    """Checks parts of rows against the components and sources of one matrix."""
+
+    def __init__(self, files: MatrixFiles) -> None:
+        index = files.index.content
+        self.components = index.components
+        self._rank = {name: position for position, name in enumerate(index.order)}
+        versions = {
+            name: tuple(release.version for part in parts for release in part.content.releases)
+            for name, parts in files.components.items()
+        }
+        self._releases = {
+            name: found for name, found in versions.items() if files.components[name] and not self.components[name].virtual
+        }
+        self._names = {
+            name: (*entry.values, *(version.text for version in versions[name]))
+            for name, entry in self.components.items()
+            if entry.named
+        }
+        # a file that could not be read may hold the source that looks missing, so absence proves nothing then
+        self._sources = None if files.mistakes else {key for file in files.all_files for key in file.content.sources}
+
+    def cited(self, at: Place, source: Collection[str], subject: str) -> Iterator[Mistake]:
+        """Yield mistakes of the `source` of a row: a fact needs a citation, and a citation a source."""
+        if not source:
+            yield at.mistake(f"{subject} cites no source; add `source: [...]`")
+        for below, key in at.each("source", source):
+            if self._sources is not None and key not in self._sources:
+                yield below.mistake(unknown(key, "source", self._sources))
+
+    def version(self, at: Place, version: Version | None) -> Iterator[Mistake]:
+        """Yield the mistake of a version that starts with no number."""
+        if version is not None and not version.release:
+            yield from _unread(at, version, Version.parse)
+
+    def needs(self, at: Place, needs: Iterable[Need], *, subject: str = "") -> Iterator[Mistake]:
+        """Yield mistakes of what `subject` (or whoever is in no order) requires."""
+        for need in needs:
+            below = at.at(need.component)
+            if need.component not in self.components and need.component != "platform":
+                yield below.mistake(self._no_component(need.component))
+                continue
+            rank = self._rank.get(need.component, len(self._rank))
+            if self._rank.get(subject, -1) >= rank and need.component != "platform":
+                text = f"`{subject}` may not require `{need.component}`, which does not stand below it in the order"
+                yield below.mistake(text)
+            yield from self._need(below, need)
+
+    def condition(self, at: Place, needs: Iterable[Need]) -> Iterator[Mistake]:
+        """Yield mistakes of a `when`."""
+        for need in needs:
+            below = at.at(need.component)
+            if need.component not in self.components:
+                yield below.mistake(self._no_component(need.component))
+            else:
+                yield from self._condition(below, need)
+
+    def guards(self, at: Place, guards: Iterable[Need]) -> Iterator[Mistake]:
+        """Yield mistakes of an `on`: only facts of the host and the request, which are settled before solving starts."""
+        for need in guards:
+            below, entry = at.at(need.component), self.components.get(need.component)
+            if need.component not in NAMED_GUARDS and (entry is None or not entry.virtual):
+                known = (*sorted(name for name, one in self.components.items() if one.virtual), *NAMED_GUARDS)
+                text = f"`{need.component}` is no host fact; a rule may depend on {', '.join(known)}"
+                yield below.mistake(text)
+            elif need_text(need) != ABSENT:
+                yield from self._condition(below, need)
+
+    def _no_component(self, name: str) -> str:
+        near = nearest(name, self.components)
+        advice = f"did you mean `{near}`?" if near else f"known are {', '.join(sorted(self.components))}"
+        return f"there is no component `{name}`; {advice}"
+
+    def _condition(self, at: Place, need: Need) -> Iterator[Mistake]:
+        if need.is_same:
+            yield at.mistake("`same` goes only with `require`: a condition has no subject to be the same as")
+        else:
+            yield from self._need(at, need)
+
+    def _need(self, at: Place, need: Need) -> Iterator[Mistake]:
+        if need.is_same:
+            return
+        if need.component in NAMED_GUARDS or need.component in self._names:
+            yield from self._named(at, need)
+            return
+        names = [version for version in need.one_of if not version.release]
+        releases = self._releases.get(need.component)
+        if names:
+            yield from _unread(at, names[0], Version.parse if at.text is None else Range.parse)
+        elif releases is not None and not any(need.allows(version) for version in releases):
+            yield at.mistake(f"no release of `{need.component}` in this matrix is {at.text or need}, so this can never be met")
+
+    def _named(self, at: Place, need: Need) -> Iterator[Mistake]:
+        known = NAMED_GUARDS.get(need.component) or self._names[need.component]
+        for name in [version.text for version in need.one_of] or [at.text or str(need)]:
+            # an operating system is also named without its version: `ubuntu` is every Ubuntu
+            if known and name not in known and not any(one.startswith(f"{name} ") for one in known):
+                near = nearest(name, known)
+                advice = f"did you mean `{near}`?" if near else f"known are {', '.join(known)}"
+                yield at.mistake(f"`{name}` is no value of `{need.component}`; {advice}")
+
+
+def _unread(at: Place, name: Version, parse: Callable[[str], object]) -> Iterator[Mistake]:
+    """Say why a text, which was taken for a name, is not what it should be."""
+    try:
+        parse(name.text)
+    except ValueError as error:
+        yield at.mistake(str(error))
+
+
+class Named(Protocol):
+    """A row with a name of its own."""
+
+    @property
+    def name(self) -> str: ...
+
+
+def twice(top: Place, key: str, rows: Iterable[Named], *, kind: str) -> Iterator[Mistake]:
+    """Yield a mistake for each row of the list `key` whose name another one before it has; `kind` is what a row is."""
+    lines: dict[str, int] = {}
+    for at, row in top.each(key, rows):
+        if row.name in lines:
+            yield at.at("name").mistake(f"{kind} `{row.name}` is given twice; the first is on line {lines[row.name]}")
+        lines.setdefault(row.name, at.line)
+
+
+def unknown(name: str, kind: str, known: Collection[str]) -> str:
+    """Return a sentence about a name that nothing has: with the nearest known one, with all if they are few, or what to do."""
+    near = nearest(name, known)
+    advice = (
+        f"did you mean `{near}`?"
+        if near
+        else f"known are {', '.join(sorted(known))}"
+        if len(known) <= 20
+        else f"add it to `{kind}s`"
+    )
+    return f"there is no {kind} `{name}`; {advice}"
