@@ -1,5 +1,5 @@
 #!/bin/sh
-# What `make demo` shows: solve a stack, lock it, write a Dockerfile, check it, and explain a wish that cannot be met.
+# What `make demo` shows: solve a stack, lock it, write a Dockerfile, check it, and explain a request that cannot be met.
 set -eu
 provision=${PROVISION:-provision}
 demo=${DEMO:-build/demo}

@@ -1,10 +1,17 @@
-"""The documents say what the program does: their specs are valid, and the commands they list are those there are."""
+"""The documents say what the program does: specs are valid, and commands, outputs and pictures are those there are.
+
+`pytest --accept tests/test_documents.py` writes outputs and pictures anew; the diff is the review.
+"""
 
 from __future__ import annotations
 
 import re
+import shutil
+import tomllib
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import draw
 import pytest
 from ruamel.yaml import YAML
 
@@ -13,11 +20,29 @@ from provisioner.cli.catalogue import COMMANDS
 from provisioner.document import load_document, parse_document, parse_model
 from provisioner.spec.load import load_spec
 from provisioner.spec.model import Spec
+from tests.documented import commands_again, python_again
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def blocks(page: str) -> list[str]:
+    """Return the blocks of YAML on a page."""
+    return re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+
+
+def text_of(name: str) -> str:
+    """Return a page as it is now: a test before may have been told to write it anew."""
+    return (ROOT / name).read_text(encoding="utf-8")
+
 
 ROOT = Path(__file__).parent.parent
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-SPECS = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
+README = text_of("README.md")
+MATRIX = text_of("docs/matrix.md")
+SPECS = [*blocks(README), *blocks(text_of("docs/spec.md"))]
+PAGES = sorted(path.relative_to(ROOT).as_posix() for path in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")))
 FACTS = ROOT / "tests/facts"
+LOCKS = [*(ROOT / "dockerfiles").rglob("pylock.*.toml"), *(ROOT / "tests/golden").rglob("pylock.*.toml")]
 EXAMPLES = sorted((ROOT / "examples").glob("*/provision.yaml"))
 
 
@@ -25,6 +50,20 @@ EXAMPLES = sorted((ROOT / "examples").glob("*/provision.yaml"))
 def test_the_specs_of_the_readme_are_valid(text: str) -> None:
     spec = parse_model(parse_document(text, file="README.md", kind="spec"), Spec, kind="spec")
     assert spec.name == "trainer"
+
+
+def test_the_spec_of_the_readme_is_the_one_it_names() -> None:
+    text = (ROOT / "examples/trainer/provision.yaml").read_text(encoding="utf-8")
+    assert "".join(line for line in text.splitlines(keepends=True) if not line.startswith("#")) == SPECS[0]
+
+
+def test_the_readme_shows_what_its_commands_print(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, golden: Callable[[Path, str], None]
+) -> None:
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    monkeypatch.chdir(tmp_path)
+    assert len(re.findall(r"^\$ provision solve examples/.*\n(?!```)", README, re.MULTILINE)) == 2
+    golden(ROOT / "README.md", commands_again(README))
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.parent.name)
@@ -52,27 +91,81 @@ def test_the_readme_lists_every_command_in_the_order_of_the_help() -> None:
 
 
 def test_the_layering_table_names_every_part_there_is() -> None:
-    table = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").partition("## Layers")[2].partition("## Starting up")[0]
+    table = text_of("ARCHITECTURE.md").partition("## Layers")[2].partition("## Starting up")[0]
     parts = {path.stem for path in (ROOT / "provisioner").iterdir() if path.is_dir() or path.suffix == ".py"}
     parts = {part for part in parts if not part.startswith(("_", "."))}
     assert {part for part in parts if f"`{part}`" not in table} == set()
 
 
-@pytest.mark.parametrize("name", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_the_pictures_are_what_the_imports_say(golden: Callable[[Path, str], None]) -> None:
+    page = text_of("ARCHITECTURE.md")
+    assert len(draw.PICTURE.findall(page)) == 2
+    golden(ROOT / "ARCHITECTURE.md", draw.drawn(page))
+
+
+def test_the_trace_of_a_solve_is_one(monkeypatch: pytest.MonkeyPatch, golden: Callable[[Path, str], None]) -> None:
+    monkeypatch.chdir(ROOT)
+    again = python_again(text_of("ARCHITECTURE.md"))
+    assert again.count(">>> ") > 30
+    assert "Traceback" not in again
+    golden(ROOT / "ARCHITECTURE.md", again)
+
+
+@pytest.mark.parametrize("name", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_the_files_that_are_named_exist(name: str) -> None:
+    named = re.findall(r"`([\w.-]+)/([\w./-]*)`", text_of(name))
+    roots = {first: root for first, _ in named for root in (ROOT, ROOT / "provisioner") if (root / first).is_dir()}
+    assert len(roots) > 3
+    assert [f"{first}/{rest}" for first, rest in named if first in roots and not (roots[first] / first / rest).exists()] == []
+
+
+def test_every_key_of_our_table_in_a_lock_is_explained() -> None:
+    section = text_of("ARCHITECTURE.md").partition("## The lock\n")[2].partition("\n## ")[0]
+    rows = "\n".join(line for line in section.splitlines() if line.startswith("| "))
+    explained = {name.rpartition(".")[2] for name in re.findall(r"`([a-z.-]+)`", rows)}
+    tables = [tomllib.loads(path.read_text(encoding="utf-8"))["tool"]["provision"] for path in LOCKS]
+    assert tables
+    assert set().union(*map(keys_of, tables)) - explained == set()
+
+
+def keys_of(value: object) -> set[str]:
+    """Return the keys of a table and of those inside it, but for those of a file and those that name a part or a variable."""
+    if isinstance(value, list):
+        return set().union(*map(keys_of, value))
+    if not isinstance(value, dict):
+        return set()
+    names = {"stack", "host-requirements", "environment", "asked", "file"}
+    return set(value).union(*(keys_of(below) for key, below in value.items() if key not in names))
+
+
+@pytest.mark.parametrize("name", PAGES)
 def test_links_between_the_documents_lead_somewhere(name: str) -> None:
-    links = re.findall(r"\]\((?!https?:)([^)#]+)", (ROOT / name).read_text(encoding="utf-8"))
-    assert [link for link in links if not (ROOT / link).exists()] == []
+    links = re.findall(r"\]\((?!https?:)([^)#]+)", text_of(name))
+    assert [link for link in links if not (ROOT / name).parent.joinpath(link).exists()] == []
 
 
-def test_the_readme_tells_the_rows_and_disagreements_that_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_readme_leads_to_every_page() -> None:
+    """A page that nobody finds is not read: each is linked from the README, or from a page that the README links."""
+    found, new = set[str](), {"README.md"}
+    while new:
+        found |= new
+        links = {
+            (ROOT / name).parent.joinpath(link).resolve().relative_to(ROOT).as_posix()
+            for name in new
+            for link in re.findall(r"\]\((?!https?:)([^)#]+\.md)", text_of(name))
+        }
+        new = links - found
+    assert set(PAGES) - found - {"CHANGELOG.md"} == set()
+
+
+def test_the_page_of_the_matrix_tells_the_rows_and_disagreements_that_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["matrix", "check"])
     counted = capsys.readouterr().out.splitlines()[-1]
-    told = README.partition("### matrix")[2].partition("## The spec")[0]
-    assert counted in " ".join(told.split()), f"write into README.md, under `### matrix`: {counted}"
+    assert counted in " ".join(MATRIX.split()), f"write into docs/matrix.md: {counted}"
 
 
-def test_the_readme_tells_how_many_published_facts_are_tested() -> None:
+def test_the_page_of_the_matrix_tells_how_many_published_facts_are_tested() -> None:
     counts = {
         kind: sum(
             len(YAML(typ="safe").load(path.read_text(encoding="utf-8"))["cases"]) for path in (FACTS / kind).glob("*.yaml")
@@ -82,4 +175,21 @@ def test_the_readme_tells_how_many_published_facts_are_tested() -> None:
     told = (
         f"{counts['accepted']} published combinations are accepted and {counts['refused']} documented incompatibilities refused"
     )
-    assert told in README
+    assert told in MATRIX
+
+
+DECISIONS = sorted(path.name for path in (ROOT / "docs/decisions").glob("[0-9]*.md"))
+
+
+def test_the_decisions_are_numbered_and_listed() -> None:
+    listed = re.findall(r"^- \[(\d{3}\. .+)\]\(([\w-]+\.md)\)$", text_of("docs/decisions/README.md"), re.MULTILINE)
+    assert [name for _, name in listed] == DECISIONS
+    assert [text_of(f"docs/decisions/{name}").partition("\n")[0] for name in DECISIONS] == [f"# {title}" for title, _ in listed]
+    assert len({name[:3] for name in DECISIONS}) == len(DECISIONS)
+
+
+@pytest.mark.parametrize("name", DECISIONS)
+def test_a_decision_has_a_date_a_context_and_consequences(name: str) -> None:
+    page = text_of(f"docs/decisions/{name}")
+    assert re.search(r"^# \d{3}\. .+\n\n\d{4}-\d\d-\d\d\n\n## Context\n\n", page)
+    assert re.findall(r"^## (.*)$", page, re.MULTILINE) == ["Context", "Decision", "Consequences"]
