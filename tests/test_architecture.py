@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent / "provisioner"
 
-BASE = frozenset({"caches", "errors", "names", "outputs", "places", "versions", "strict_model", "document"})
+BASE = frozenset({"caches", "errors", "names", "outputs", "places", "versions", "strict_model", "document", "toml_document"})
 INPUTS = frozenset({"matrix", "host", "spec", "index"})
 REASONS = frozenset({"request", "grounds", "words"})
 DOWN_TO_RENDER = BASE | INPUTS | REASONS | {"gate", "solve", "lock", "render"}
@@ -30,7 +30,8 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "places": frozenset(),
     "versions": frozenset({"errors", "names"}),
     "strict_model": frozenset(),
-    "document": BASE,
+    "document": BASE - {"toml_document"},
+    "toml_document": BASE,
     "matrix": BASE,
     "host": BASE,
     "gate": BASE,

@@ -10,7 +10,7 @@ from provisioner.errors import InvalidDocumentError
 from provisioner.lock.artifact import name_in
 from provisioner.lock.file import KIND, parse_lock, require_standard
 from provisioner.lock.model import LockedFile, LockedPackage
-from provisioner.lock.toml import parse_toml
+from provisioner.toml_document import parse_toml
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -40,7 +40,7 @@ def coherence_findings(lock: Lock, text: str, *, where: str) -> Iterator[Finding
     found = tuple(_contradictions(lock))
     if not found:
         return
-    from provisioner.lock.toml import parse_toml
+    from provisioner.toml_document import parse_toml
 
     document = parse_toml(text, file=where, kind="lock file")
     for path, words in found:

@@ -104,7 +104,7 @@ def parse_lock(text: str, *, file: str) -> Lock:
     table = _sound_table(text)
     if table is not None:
         return lock_of(table)
-    from provisioner.lock.toml import parse_toml
+    from provisioner.toml_document import parse_toml
 
     document = parse_toml(text, file=file, kind=KIND)
     _require_own_table(document)

@@ -328,7 +328,7 @@ def test_a_lock_that_cannot_be_read_does_not_keep_the_others_from_being_told(pro
     assert outcome.out == (
         f"a/{LOCK}: error\n"
         "  error: lock file has 1 mistake  [invalid-document]\n"
-        f"    a/{LOCK}:1:1: Invalid initial character for a key part\n"
+        f"    a/{LOCK}:1:2: invalid initial character for a key part at the end of the file\n"
         f"b/{LOCK}: error\n"
         "  error: host profile `b/none.yaml` does not exist  [file]\n"
         f"c/{LOCK}: no\n"
@@ -347,7 +347,7 @@ def test_a_lock_that_cannot_be_read_does_not_keep_the_others_from_being_told(pro
         "error": {
             "code": "invalid-document",
             "message": "lock file has 1 mistake",
-            "causes": [f"a/{LOCK}:1:1: Invalid initial character for a key part"],
+            "causes": [f"a/{LOCK}:1:2: invalid initial character for a key part at the end of the file"],
             "hints": [],
         },
     }

@@ -635,7 +635,7 @@ class TestAnyLock:
         with pytest.raises(InvalidDocumentError) as caught:
             compare_texts(("a.toml", "x = ["), ("b.toml", "y = 1\n"))
         assert [str(mistake) for mistake in caught.value.mistakes] == [
-            "a.toml:1:1: Invalid value",
+            "a.toml:1:6: invalid value at the end of the file",
             "b.toml:1:1: there is no `lock-version`, so this is not a lock file of PEP 751",
         ]
 

@@ -1,7 +1,8 @@
-"""TOML text -> plain data with the line and column of every key and of every item of a list.
+"""Read TOML as plain data with the line and column of every key and of every item of a list.
 
-The values are the standard library's; what it does not tell is where they stand. That is found by a second walk over text
-which is known to be TOML, so that the walk needs to know no more of the grammar than where a key, a value and a table begin.
+The values are the standard library's, which gives no positions: a second walk over text that is known to be TOML finds them,
+and needs to know no more of the grammar than where a key, a value and a table begin. No kept library does both: tomlkit gives
+no positions (its issue #55), and spanned-toml had its last release in 2022.
 Source: TOML v1.0.0, toml.io/en/v1.0.0.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from bisect import bisect_right
 from datetime import date, datetime, time
 from typing import Any
 
@@ -30,8 +32,8 @@ _QUOTED = (
 """Strings, the long ones first; a long one may end in two quotes of its own before its three."""
 
 
-def parse_toml(text: str, *, file: str, kind: str) -> Document:
-    """Read TOML as `document.parse_document` reads YAML: lists are tuples, and dates are the text that they are in YAML.
+def parse_toml(text: str, *, file: str, kind: str, dates_as_text: bool = False) -> Document:
+    """Return a TOML document; lists are tuples, and dates the text that they are in YAML where that is asked for.
 
     Raises `InvalidDocumentError` with the place of a syntax error.
     """
@@ -43,7 +45,7 @@ def parse_toml(text: str, *, file: str, kind: str) -> Document:
         raise InvalidDocumentError(kind, (Mistake(file, 1, 1, "", "the file is nested too deeply to be read"),)) from None
     except ValueError as error:  # also numbers of more digits than Python reads
         raise InvalidDocumentError(kind, (_syntax_mistake(text, file, str(error)),)) from None
-    return Document(file, _frozen(data), places.keys, places.texts)
+    return Document(file, _frozen(data, dates_as_text=dates_as_text), places.keys, places.texts)
 
 
 def _syntax_mistake(text: str, file: str, message: str) -> Mistake:
@@ -58,16 +60,16 @@ def _syntax_mistake(text: str, file: str, message: str) -> Mistake:
     return Mistake(file, line, column, "", f"{what[:1].lower()}{what[1:]}{' at the end of the file' if is_at_the_end else ''}")
 
 
-def _frozen(value: Any) -> Any:  # noqa: ANN401 - TOML holds anything
+def _frozen(value: Any, *, dates_as_text: bool) -> Any:  # noqa: ANN401 - TOML holds anything
     if isinstance(value, dict):
-        return {key: _frozen(below) for key, below in value.items()}
+        return {key: _frozen(below, dates_as_text=dates_as_text) for key, below in value.items()}
     if isinstance(value, list):
-        return tuple(_frozen(below) for below in value)
-    return value.isoformat() if isinstance(value, datetime | date | time) else value
+        return tuple(_frozen(below, dates_as_text=dates_as_text) for below in value)
+    return value.isoformat() if dates_as_text and isinstance(value, datetime | date | time) else value
 
 
 class _Places:
-    """One walk over valid TOML: `keys` is where each key and item begins, `texts` how each scalar is spelled."""
+    """Find in valid TOML where each key and item begins (`keys`), and how each scalar is spelled (`texts`)."""
 
     def __init__(self, text: str) -> None:
         self.keys: dict[KeyPath, Position] = {}
@@ -76,10 +78,10 @@ class _Places:
         self._at = 0
         self._line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
         self._tables: dict[KeyPath, int] = {}
-        """For each list of tables how many of them have begun."""
+        """The number of tables of each list of tables that have begun."""
 
     def find(self) -> None:
-        """Walk over everything."""
+        """Walk over the whole text."""
         table: KeyPath = ()
         self._skip(_BLANK)
         while self._at < len(self._text):
@@ -90,7 +92,7 @@ class _Places:
             self._skip(_BLANK)
 
     def _header(self) -> KeyPath:
-        """Of `[a.b]` and `[[a.b]]` the path; a list of tables on the way stands for the last of them."""
+        """Return the path of `[a.b]` or `[[a.b]]`, in which a list of tables stands for its last table."""
         is_list = self._text.startswith("[[", self._at)
         self._at += 2 if is_list else 1
         keys = self._dotted()
@@ -115,7 +117,7 @@ class _Places:
         self._value(path)
 
     def _dotted(self) -> list[tuple[str, int]]:
-        """The parts of a key, each with where it begins; ends on what stands behind the key."""
+        """Return the parts of a key, each with its offset, and stop behind the key."""
         found = []
         while True:
             self._skip(_SPACES)
@@ -149,7 +151,7 @@ class _Places:
             self.texts[path] = self._text[start : self._at].strip()
 
     def _members(self, path: KeyPath, *, is_table: bool) -> None:
-        """Of a list or an inline table, from its opening to behind its closing bracket."""
+        """Walk over a list or an inline table, from its opening to behind its closing bracket."""
         self._at += 1
         index = 0
         while True:
@@ -175,15 +177,10 @@ class _Places:
                 return
 
     def _note(self, path: KeyPath, start: int) -> None:
-        """The first place of a key is its own: `[a.b]` above `[a]` begins both."""
+        """Keep the first position of a key: `[a.b]` above `[a]` begins both."""
         if path not in self.keys:
-            line = self._line(start)
+            line = bisect_right(self._line_starts, start)
             self.keys[path] = Position(line, start - self._line_starts[line - 1] + 1)
-
-    def _line(self, start: int) -> int:
-        from bisect import bisect_right
-
-        return bisect_right(self._line_starts, start)
 
     def _skip(self, pattern: re.Pattern[str]) -> None:
         match = pattern.match(self._text, self._at)

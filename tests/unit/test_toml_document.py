@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import date, time
+
 import pytest
 
 from provisioner.errors import InvalidDocumentError
-from provisioner.spec.toml_document import parse_toml
+from provisioner.toml_document import parse_toml
 
 TEXT = """\
 # a comment
@@ -58,9 +60,11 @@ def test_every_key_and_item_has_its_place() -> None:
     assert document.texts["project", "dependencies", 2] == "c\nd"
 
 
-def test_lists_are_tuples_and_dates_are_text() -> None:
-    document = parse_toml("a = [1, [2.5]]\nb = 2026-09-01\nc = 07:32:00\nd = true\n", file="f", kind="k")
-    assert document.data == {"a": (1, (2.5,)), "b": "2026-09-01", "c": "07:32:00", "d": True}
+def test_lists_are_tuples_and_dates_are_text_where_that_is_asked_for() -> None:
+    text = "a = [1, [2.5]]\nb = 2026-09-01\nc = 07:32:00\nd = true\n"
+    as_text = parse_toml(text, file="f", kind="k", dates_as_text=True)
+    assert as_text.data == {"a": (1, (2.5,)), "b": "2026-09-01", "c": "07:32:00", "d": True}
+    assert parse_toml(text, file="f", kind="k").data == {"a": (1, (2.5,)), "b": date(2026, 9, 1), "c": time(7, 32), "d": True}
 
 
 @pytest.mark.parametrize(
