@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Sequence
 
-    from provisioner.lock.changes import Held
-    from provisioner.lock.comparison import Cause, Change, Comparison
-    from provisioner.lock.offered import Offer
+    from provisioner.lock.check.files import Offer
+    from provisioner.lock.diff.comparison import Cause, Change, Comparison
+    from provisioner.lock.diff.relock import Held
     from provisioner.workflow.relocking import Preview
 
 
@@ -96,7 +96,7 @@ def _told(comparison: Comparison) -> list[str]:
 
     Packages that do nothing but follow one other are told in one line.
     """
-    from provisioner.lock.compare_words import because, where_words
+    from provisioner.lock.diff.compare_words import because, where_words
 
     lines = []
     for together in _together(_changes(comparison), _leader):

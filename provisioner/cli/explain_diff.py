@@ -10,7 +10,7 @@ from provisioner.cli.options import OutputFormat
 from provisioner.errors import UsageError
 
 if TYPE_CHECKING:
-    from provisioner.lock.comparison import Comparison
+    from provisioner.lock.diff.comparison import Comparison
 
 STDIN = Path("-")
 """One of the two locks may come from a pipe, such as `git show main:pylock.trainer.toml`."""
@@ -19,8 +19,8 @@ STDIN = Path("-")
 def explain_diff(old: Path, new: Path, format: OutputFormat) -> int:  # noqa: A002 - the option is called --format
     """Print what changed between two locks; 0 whether or not something did, as `git diff` has it."""
     from provisioner.cli.display import data, json_data
-    from provisioner.lock.compare import compare_texts
-    from provisioner.lock.compare_words import comparison_lines
+    from provisioner.lock.diff.compare import compare_texts
+    from provisioner.lock.diff.compare_words import comparison_lines
 
     if old == STDIN == new:
         raise UsageError("both locks of `--diff - -` come from stdin", hints=("name at least one of them by its path",))
@@ -39,7 +39,7 @@ def _name(path: Path) -> str:
 
 def _text(path: Path) -> str:
     from provisioner.document import FileError, read_text
-    from provisioner.lock.file import KIND
+    from provisioner.lock.format.file import KIND
 
     if path != STDIN:
         return read_text(path, kind=KIND)

@@ -16,7 +16,7 @@ from provisioner.places import Place
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from provisioner.lock.model import Lock
+    from provisioner.lock.format.model import Lock
     from provisioner.plan.judge import Aim
     from provisioner.plan.model import Question
     from provisioner.request import TargetHost
@@ -52,7 +52,7 @@ def read_going(to: Sequence[str], today: Inputs) -> Going:
 
 
 def _read_file(path: Path, today: Inputs) -> Going:
-    from provisioner.lock.file import read_lock
+    from provisioner.lock.format.file import read_lock
     from provisioner.workflow.inputs import read_inputs
 
     if path.suffix == _LOCK:
@@ -145,7 +145,7 @@ def read_today(spec_path: Path, inputs: Inputs, given: Path | None) -> tuple[Loc
 
     Raises what `read_lock` raises.
     """
-    from provisioner.lock.file import lock_path, read_lock
+    from provisioner.lock.format.file import lock_path, read_lock
 
     path = given if given is not None else spec_path.parent / inputs.target / lock_path(inputs.spec.name)
     if given is None and not path.exists():

@@ -20,9 +20,9 @@ from provisioner.grounds.requirement import Entails, RequiresComponent
 from provisioner.grounds.source import Hazard, MatrixRow
 from provisioner.index.metadata.requirement_text import read_requirement
 from provisioner.index.model import DIRECT_PATH, DIRECT_URL
-from provisioner.lock.artifact import fits, local_path, lock_file, nameless, public_url
-from provisioner.lock.model import Installer, Lock, LockedPackage, LockedPin, LockedStack, Reason
-from provisioner.lock.platform import environment_marker, package_marker
+from provisioner.lock.format.artifact import fits, local_path, lock_file, nameless, public_url
+from provisioner.lock.format.model import Installer, Lock, LockedPackage, LockedPin, LockedStack, Reason
+from provisioner.lock.format.platform import environment_marker, package_marker
 from provisioner.names import HOST_COMPONENTS
 from provisioner.places import Place
 from provisioner.solve.stack import BaseImage, Stack
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from provisioner.grounds.requirement import Ground
     from provisioner.grounds.source import Source
     from provisioner.index.model import IndexFile
-    from provisioner.lock.model import LockedFile
+    from provisioner.lock.format.model import LockedFile
     from provisioner.solve.stack import PackagePin, Pin
 
     Installers = IndexFile | Mapping[str, IndexFile] | None

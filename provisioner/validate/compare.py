@@ -11,7 +11,7 @@ from provisioner.versions import Range
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from provisioner.lock.model import Lock
+    from provisioner.lock.format.model import Lock
     from provisioner.validate.measurement import Measurement, Torch
     from provisioner.validate.report import Verdict
 

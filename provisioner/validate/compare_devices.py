@@ -10,7 +10,7 @@ from provisioner.versions import Range, Version
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from provisioner.lock.model import Lock
+    from provisioner.lock.format.model import Lock
     from provisioner.validate.measurement import Device, Measurement
     from provisioner.validate.report import Verdict
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from provisioner.document import FileError
 from provisioner.errors import UsageError
-from provisioner.lock.file import lock_digest
+from provisioner.lock.format.file import lock_digest
 from provisioner.render import render
 from provisioner.render.entry_guard import entrypoint, has_guard, refusal
 from provisioner.render.recipe import ENVIRONMENT
@@ -32,7 +32,7 @@ from provisioner.validate.process import TIMED_OUT
 from provisioner.validate.report import EngineReport, FieldReport, LoadReport, Report, overall
 
 if TYPE_CHECKING:
-    from provisioner.lock.model import Lock
+    from provisioner.lock.format.model import Lock
     from provisioner.validate.engine import Engine, Finished, Log
     from provisioner.validate.measurement import Measurement
 

@@ -11,12 +11,12 @@ from msgspec import Struct
 
 from provisioner.document import FileError, read_text
 from provisioner.errors import ProvisionError, UsageError
-from provisioner.lock.coherence import coherence_findings
-from provisioner.lock.file import KIND, parse_lock, verify_digest
-from provisioner.lock.finding import Finding
-from provisioner.lock.fresh import artefact_findings, package_findings, stack_findings
-from provisioner.lock.hazards import hazard_findings
-from provisioner.lock.policy import policy_findings
+from provisioner.lock.check.coherence import coherence_findings
+from provisioner.lock.check.finding import Finding
+from provisioner.lock.check.hazards import hazard_findings
+from provisioner.lock.check.policy import policy_findings
+from provisioner.lock.check.stack import artefact_findings, package_findings, stack_findings
+from provisioner.lock.format.file import KIND, parse_lock, verify_digest
 from provisioner.outputs import OUTPUTS
 from provisioner.render import render
 from provisioner.solve.problem import join
@@ -26,7 +26,7 @@ from provisioner.workflow.ownership import is_work_of_others
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from provisioner.lock.model import Lock
+    from provisioner.lock.format.model import Lock
     from provisioner.workflow.inputs import Inputs
     from provisioner.workflow.progress import Progress
     from provisioner.workflow.relocking import Preview

@@ -16,7 +16,7 @@ from provisioner.places import Place
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from provisioner.lock.model import Installer, Lock
+    from provisioner.lock.format.model import Installer, Lock
     from provisioner.request import Request
     from provisioner.solve.stack import BaseImage
     from provisioner.workflow.inputs import Inputs

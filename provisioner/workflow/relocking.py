@@ -11,12 +11,12 @@ from provisioner.errors import UnavailableError
 from provisioner.index.address import public_url
 from provisioner.index.model import Environment
 from provisioner.lock.asked_places import asked_places
-from provisioner.lock.changes import held_back, successor_changes
-from provisioner.lock.compare import compare
-from provisioner.lock.finding import Finding
-from provisioner.lock.kept import brought_along, chosen
-from provisioner.lock.kept import kept as kept_packages
-from provisioner.lock.offered import offer_findings, offers
+from provisioner.lock.check.files import offer_findings, offers
+from provisioner.lock.check.finding import Finding
+from provisioner.lock.check.kept import brought_along, chosen
+from provisioner.lock.check.kept import kept as kept_packages
+from provisioner.lock.diff.compare import compare
+from provisioner.lock.diff.relock import held_back, successor_changes
 from provisioner.solve.joint import NoStackError, solve_system
 from provisioner.words.conflict import conflict_lines, fix_line
 from provisioner.workflow.session import Session
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
     from provisioner.grounds.notice import Notice
     from provisioner.index.model import IndexFile
-    from provisioner.lock.changes import Held
-    from provisioner.lock.comparison import Comparison
-    from provisioner.lock.model import Installer, Lock
-    from provisioner.lock.offered import Offer
+    from provisioner.lock.check.files import Offer
+    from provisioner.lock.diff.comparison import Comparison
+    from provisioner.lock.diff.relock import Held
+    from provisioner.lock.format.model import Installer, Lock
     from provisioner.solve.problem import Problem
     from provisioner.solve.stack import Stack
     from provisioner.workflow.inputs import Inputs

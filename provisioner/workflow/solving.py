@@ -20,11 +20,11 @@ from provisioner.index.address import public_url
 from provisioner.index.model import DIRECT_PATH, DIRECT_URL, FIND_LINKS, Environment
 from provisioner.index.reference import ImageReference
 from provisioner.index.registry import resolve_digest
-from provisioner.lock.another_index import as_before, moved_to_another
-from provisioner.lock.asked import asked
 from provisioner.lock.create import create_lock, local_files
-from provisioner.lock.file import lock_path, write_lock
-from provisioner.lock.origin import Origins, earlier_details, with_origins
+from provisioner.lock.format.file import lock_path, write_lock
+from provisioner.lock.provenance import Origins, earlier_details, with_origins
+from provisioner.lock.requested import asked
+from provisioner.lock.source_change import as_before, moved_to_another
 from provisioner.names import nearest
 from provisioner.outputs import OUTPUTS
 from provisioner.render import render
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from provisioner.index.client import PackageIndex
     from provisioner.index.http.settings import IndexSettings
     from provisioner.index.model import IndexFile
-    from provisioner.lock.model import Lock
-    from provisioner.lock.origin import Identities
+    from provisioner.lock.format.model import Lock
+    from provisioner.lock.provenance import Identities
     from provisioner.solve.problem import Problem
     from provisioner.solve.stack import Stack
     from provisioner.workflow.inputs import Inputs

@@ -13,13 +13,13 @@ from provisioner.curate.overlaps import overlaps
 from provisioner.errors import ProvisionError
 from provisioner.index.http.settings import settings_from_pip
 from provisioner.index.model import IndexFile
-from provisioner.lock.finding import Finding
+from provisioner.lock.check.finding import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from provisioner.lock.model import Lock, LockedFile, LockedPackage
+    from provisioner.lock.format.model import Lock, LockedFile, LockedPackage
     from provisioner.matrix.model import Matrix
 
 READERS = 12

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec.structs import replace
 
-from provisioner.lock.file import read_lock, write_lock
+from provisioner.lock.format.file import read_lock, write_lock
 from tests.built_files import build_wheel
 from tests.project import LOCK, changed
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 import tomli_w
 
-from provisioner.lock.file import digest_of
+from provisioner.lock.format.file import digest_of
 from tests.project import LOCK, SPEC, changed
 
 if TYPE_CHECKING:

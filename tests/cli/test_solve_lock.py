@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from provisioner.lock.file import read_lock
+from provisioner.lock.format.file import read_lock
 from tests.project import LOCK, UV_TAG, changed
 from tests.standard_lock import selected
 

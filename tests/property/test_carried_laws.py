@@ -15,9 +15,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 from packaging.specifiers import SpecifierSet
 
-from provisioner.lock.asked import asked
+from provisioner.lock.check.stack import package_findings, stack_findings
 from provisioner.lock.create import create_lock
-from provisioner.lock.fresh import package_findings, stack_findings
+from provisioner.lock.requested import asked
 from provisioner.solve.joint import NoStackError, solve_joint
 from provisioner.solve.problem import join
 from tests import small

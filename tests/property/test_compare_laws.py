@@ -9,17 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from provisioner.lock.compare import compare
-from provisioner.lock.compare_words import comparison_lines
-from provisioner.lock.file import parse_lock, write_lock
-from provisioner.lock.model import Lock, LockedFile, LockedPackage, Reason
-from provisioner.lock.reach import direction, fall_out
+from provisioner.lock.diff.compare import compare
+from provisioner.lock.diff.compare_words import comparison_lines
+from provisioner.lock.diff.reach import direction, fall_out
+from provisioner.lock.format.file import parse_lock, write_lock
+from provisioner.lock.format.model import Lock, LockedFile, LockedPackage, Reason
 from provisioner.solve.stack import BaseImage
 from provisioner.versions import Range, Version
 from tests.lock_examples import IMAGE_DIGEST, cuda_stack, lock_of
 
 if TYPE_CHECKING:
-    from provisioner.lock.comparison import Change, Comparison
+    from provisioner.lock.diff.comparison import Change, Comparison
 
 pytestmark = pytest.mark.property
 

@@ -16,8 +16,8 @@ from hypothesis import given
 from packaging.pylock import Pylock, PylockSelectError
 from packaging.tags import compatible_tags, cpython_tags
 
-from provisioner.lock.coherence import coherence_findings
-from provisioner.lock.file import digest_of, parse_lock, verify_digest, write_lock
+from provisioner.lock.check.coherence import coherence_findings
+from provisioner.lock.format.file import digest_of, parse_lock, verify_digest, write_lock
 from tests.lock_examples import lock_of
 from tests.property.test_lock_standard import stacks
 from tests.standard_lock import MACHINES, environment, tags

@@ -21,7 +21,7 @@ from provisioner.errors import InvalidDocumentError, Mistake, ProvisionError
 from provisioner.host.load import host_document, host_from_document
 from provisioner.host.profile import load_profile, profile_names
 from provisioner.host.roster import read_roster
-from provisioner.lock.file import parse_lock, write_lock
+from provisioner.lock.format.file import parse_lock, write_lock
 from provisioner.matrix.check import check
 from provisioner.matrix.files import KIND, MatrixFiles, Parsed, read_files
 from provisioner.matrix.location import default_directory

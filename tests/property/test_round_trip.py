@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from msgspec.structs import replace
 
-from provisioner.lock.file import parse_lock, write_lock
+from provisioner.lock.format.file import parse_lock, write_lock
 from provisioner.solve.outcome.answer import answer
 from provisioner.solve.search.resolve import decide
 from tests import small
@@ -23,7 +23,7 @@ from tests.strategies import SEEDS, TIMES, System, chosen, examples, systems
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from provisioner.lock.model import Lock
+    from provisioner.lock.format.model import Lock
     from provisioner.matrix.model import Component
     from provisioner.solve.search.universe import Universe
 

@@ -84,7 +84,7 @@ def test_what_is_right_is_read_without_pydantic() -> None:
         "from provisioner.document import parse_document, parse_model\n"
         "from provisioner.host.model import Host\n"
         "from provisioner.spec.model import SpecFile\n"
-        "from provisioner.lock.file import parse_lock\n"
+        "from provisioner.lock.format.file import parse_lock\n"
         "parse_model(parse_document('kernel: 6.8.0-45-generic', file='h', kind='host profile'), Host, kind='host profile')\n"
         "parse_model(parse_document('packages: [numpy]', file='s', kind='spec'), SpecFile, kind='spec')\n"
         "parse_lock(open(sys.argv[1], encoding='utf-8').read(), file='l')\n"

@@ -24,7 +24,7 @@ from provisioner.index.pages.page import parse_page
 from provisioner.index.pages.selection import takes_python
 from provisioner.index.pages.stated import size_in
 from provisioner.index.store import bodies
-from provisioner.lock.artifact import upload_moment
+from provisioner.lock.format.artifact import upload_moment
 from tests.built_files import build_sdist, metadata_text
 from tests.scripted_server import Answer, ScriptedServer
 

@@ -12,11 +12,11 @@ from packaging.version import Version
 from uv import find_uv_bin
 
 from provisioner.index.model import IndexFile
-from provisioner.lock.any_lock import parse_any_lock
-from provisioner.lock.compare import compare_texts
-from provisioner.lock.file import write_lock
-from provisioner.lock.model import LockedFile
-from provisioner.lock.origin import Origins, with_origins
+from provisioner.lock.diff.compare import compare_texts
+from provisioner.lock.format.any_lock import parse_any_lock
+from provisioner.lock.format.file import write_lock
+from provisioner.lock.format.model import LockedFile
+from provisioner.lock.provenance import Origins, with_origins
 from provisioner.solve.stack import PackagePin
 from tests.lock_examples import cpu_stack, lock_of
 from tests.loopback_index import LoopbackIndex
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from provisioner.lock.model import LockedPackage
+    from provisioner.lock.format.model import LockedPackage
 
 HERE = f"{sys.version_info.major}.{sys.version_info.minor}"
 

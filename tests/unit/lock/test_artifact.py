@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from provisioner.document import FileError
 from provisioner.errors import ProvisionError
-from provisioner.lock.artifact import fits, lock_file, name_in, public_url, shared_url
+from provisioner.lock.format.artifact import fits, lock_file, name_in, public_url, shared_url
 from tests.lock_examples import SIX
 
 if TYPE_CHECKING:

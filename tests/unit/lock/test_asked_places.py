@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provisioner.lock.asked import asked
 from provisioner.lock.asked_places import asked_places
+from provisioner.lock.requested import asked
 from provisioner.spec.load import load_spec
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ import pytest
 from msgspec.structs import replace
 
 from provisioner.errors import InvalidDocumentError
-from provisioner.lock.compare import compare, compare_texts
-from provisioner.lock.compare_words import comparison_lines, summary
 from provisioner.lock.create import reason_of
-from provisioner.lock.file import write_lock
-from provisioner.lock.model import LockedFile, LockedPackage, LockedPin, LockedStack, Reason
+from provisioner.lock.diff.compare import compare, compare_texts
+from provisioner.lock.diff.compare_words import comparison_lines, summary
+from provisioner.lock.format.file import write_lock
+from provisioner.lock.format.model import LockedFile, LockedPackage, LockedPin, LockedStack, Reason
 from provisioner.solve.stack import BaseImage
 from tests.lock_examples import IMAGE_DIGEST, PACKAGES, cpu_stack, cuda_stack, lock_of
 from tests.told import asks
@@ -20,8 +20,8 @@ from tests.told import asks
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from provisioner.lock.comparison import Change, Comparison
-from provisioner.lock.model import Lock
+    from provisioner.lock.diff.comparison import Change, Comparison
+from provisioner.lock.format.model import Lock
 
 PLATFORM = "linux/amd64"
 IMAGE = BaseImage(reference="a:1")

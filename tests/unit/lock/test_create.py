@@ -10,9 +10,9 @@ from provisioner.grounds.predicate import Ended
 from provisioner.grounds.relaxation import DriverWay, Lifecycle
 from provisioner.grounds.requirement import Subject
 from provisioner.index.model import DIRECT_URL, IndexFile
-from provisioner.lock.artifact import UnhashedFileError
 from provisioner.lock.create import InconsistentStackError, create_lock, local_files
-from provisioner.lock.file import write_lock
+from provisioner.lock.format.artifact import UnhashedFileError
+from provisioner.lock.format.file import write_lock
 from provisioner.places import Place
 from provisioner.solve.stack import BaseImage, PackagePin
 from tests.lock_examples import (

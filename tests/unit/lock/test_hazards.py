@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from provisioner.lock.fresh import stack_findings
-from provisioner.lock.hazards import hazard_findings
-from provisioner.lock.model import Lock, LockedPackage
+from provisioner.lock.check.hazards import hazard_findings
+from provisioner.lock.check.stack import stack_findings
+from provisioner.lock.format.model import Lock, LockedPackage
 from provisioner.matrix.load import load_matrix
 from provisioner.solve.problem import join
 from tests import small

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec.structs import replace
 
-from provisioner.lock.finding import Finding
-from provisioner.lock.offered import offer_findings, offers
+from provisioner.lock.check.files import offer_findings, offers
+from provisioner.lock.check.finding import Finding
 from tests.lock_examples import DATEUTIL, SIX, cpu_stack, lock_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from provisioner.index.model import IndexFile
-    from provisioner.lock.offered import Offer
+    from provisioner.lock.check.files import Offer
 
 NAME = "six-1.17.0-py2.py3-none-any.whl"
 

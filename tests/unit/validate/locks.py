@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from provisioner.lock.model import Lock, LockedFile, LockedPackage, LockedStack
+from provisioner.lock.format.model import Lock, LockedFile, LockedPackage, LockedStack
 from provisioner.validate.measurement import Measurement
 
 if TYPE_CHECKING:
