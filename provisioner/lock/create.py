@@ -21,7 +21,7 @@ from provisioner.grounds.source import Hazard, MatrixRow
 from provisioner.index.metadata.requirement_text import read_requirement
 from provisioner.index.model import DIRECT_PATH, DIRECT_URL
 from provisioner.lock.format.artifact import fits, local_path, lock_file, nameless, public_url
-from provisioner.lock.format.model import Installer, Lock, LockedPackage, LockedPin, LockedStack, Reason
+from provisioner.lock.format.model import Installer, Lock, LockedPackage, LockedPin, LockedStack, Reason, relaxation
 from provisioner.lock.format.platform import environment_marker, package_marker
 from provisioner.names import HOST_COMPONENTS
 from provisioner.places import Place
@@ -203,7 +203,9 @@ def _locked_stack(stack: Stack, installer: Installers) -> LockedStack:
         arch_list=stack.arch_list,
         environment=dict(sorted(stack.environment.items())),
         unverified=tuple(sorted(map(doubt_words, stack.doubts))),
-        relaxations=tuple(sorted({f"{one.name} ({one.component})" for one in stack.relaxations if one.component not in facts})),
+        relaxations=tuple(
+            sorted({relaxation(one.name, one.component) for one in stack.relaxations if one.component not in facts})
+        ),
         image=_locked_image(stack.image) if stack.image else None,
         installer=_locked_installer(stack.platform, installer),
         pins=_locked_pins(pin for pin in stack.pins if pin.component not in facts),

@@ -23,7 +23,7 @@ from provisioner.index.registry import resolve_digest
 from provisioner.lock.create import create_lock, local_files
 from provisioner.lock.format.file import lock_path, write_lock
 from provisioner.lock.provenance import Origins, earlier_details, with_origins
-from provisioner.lock.requested import asked
+from provisioner.lock.requested import requested
 from provisioner.lock.source_change import as_before, moved_to_another
 from provisioner.names import nearest
 from provisioner.outputs import OUTPUTS
@@ -239,7 +239,7 @@ def assemble(job: Job, completed: Sequence[Completed]) -> Lock:
     urls = {name: url for one in completed for name, url in one.provenance.urls.items()}
     identities = {sha256: found for one in completed for sha256, found in one.provenance.identities.items()}
     described = with_origins(lock, Origins(urls=urls, identities=identities))
-    return replace(described, asked=asked(job.inputs.spec), target=job.inputs.target)
+    return replace(described, asked=requested(job.inputs.spec), target=job.inputs.target)
 
 
 def _texts(job: Job, lock: Lock) -> dict[Path, bytes]:

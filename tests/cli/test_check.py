@@ -402,3 +402,26 @@ def test_a_library_for_another_cuda_beside_the_frameworks_own_contradicts_nothin
         "  no: the stack has cudnn 9.8.0.87, the packages have nvidia-cudnn-cu11 8.9.6.50  [contradiction]",
         "  no: the stack has cudnn 9.8.0.87, the packages have nvidia-cudnn-cu12 9.5.1.17  [contradiction]",
     ]
+
+
+def test_a_finding_as_json_has_its_fields_the_line_to_change_and_the_command(project: Project) -> None:
+    project.spec("[alpha, 'beta<2']")
+    outcome = project.run("check", LOCK, "--format", "json")
+    assert outcome.code == 1
+    assert outcome.json["locks"][0]["findings"] == [
+        {
+            "code": "stale-package",
+            "verdict": "no",
+            "text": "beta 2.0 is locked, but you require beta<2  (provision.yaml:8)",
+            "where": LOCK,
+            "details": [],
+            "hints": [],
+            "type": "other-version",
+            "subject": "beta 2.0",
+            "object": "beta",
+            "ranges": ["<2"],
+            "source": "",
+            "place": "provision.yaml:8",
+            "command": "provision solve",
+        }
+    ]

@@ -39,7 +39,7 @@ def locked(universe: Universe) -> Lock | None:
 
 def preferred(lock: Lock) -> Mapping[str, str]:
     """What a lock chose, as the next solve is told (`provision solve` without --upgrade)."""
-    return lock.on("linux/amd64").stack
+    return lock.on("linux/amd64").stack.components
 
 
 @examples(300)

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version as PackageVersion
 
-from provisioner.lock.check.finding import Finding
+from provisioner.grounds.finding import FileClash, OtherAbi, UnmetNeed
+from provisioner.grounds.requirement import Subject
+from provisioner.places import Place
 from provisioner.solve.python.distributions import has_abi
 from provisioner.solve.requirement import PYTORCH, build_of
 from provisioner.solve.rules.shared_files import FORBIDDEN, place_of
@@ -16,75 +18,84 @@ from provisioner.versions import Version
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from provisioner.grounds.finding import Finding
     from provisioner.lock.format.model import Lock
     from provisioner.matrix.model import Matrix
     from provisioner.matrix.model_distributions import ImpliedNeed
     from provisioner.solve.problem import Problem
 
 
-def hazard_findings(lock: Lock, problem: Problem, *, where: str) -> Iterator[Finding]:
-    """What the matrix has against the packages of a lock of one platform, and has not had, or nobody would have locked it."""
+def hazard_findings(lock: Lock, problem: Problem) -> Iterator[Finding]:
+    """Yield what the matrix has learnt against the packages of a lock of one platform since it was made."""
     locked = {package.name: package.version for package in lock.packages}
-    for text in (*_shared(locked, problem), *_implied(lock, locked, problem), *_limited(lock, locked, problem.matrix)):
-        yield Finding(code="stale-package", verdict="no", text=text, where=where)
+    yield from _file_clashes(locked, problem)
+    yield from _implied_needs(lock, locked, problem)
+    yield from _limits(lock, locked, problem.matrix)
 
 
-def _shared(locked: Mapping[str, str], problem: Problem) -> Iterator[str]:
-    """Files of which several locked distributions write their own."""
+def _file_clashes(locked: Mapping[str, str], problem: Problem) -> Iterator[Finding]:
+    """Yield files of which several locked distributions write their own."""
     matrix = problem.matrix
     is_forbidden = FORBIDDEN in problem.request.spec.policy.forbid
     for row in matrix.shared_files:
         names = [one.distribution for one in row.owners if _holds(one.versions, locked.get(one.distribution))]
         if len(names) > 1 and (row.is_refused or is_forbidden):
-            both = " and ".join(f"{name} {locked[name]}" for name in names)
-            yield f"{both} write files such as {row.path}: {row.because}  ({place_of(row, matrix.positions)})"
+            subjects = tuple(Subject(name, locked[name]) for name in names)
+            yield FileClash(subjects=subjects, file=row.path, because=row.because, place=place_of(row, matrix.positions))
 
 
-def _implied(lock: Lock, locked: Mapping[str, str], problem: Problem) -> Iterator[str]:
-    """What locked versions need although their metadata does not say so."""
+def _implied_needs(lock: Lock, locked: Mapping[str, str], problem: Problem) -> Iterator[Finding]:
+    """Yield what locked versions need although their metadata does not say so."""
     matrix = problem.matrix
     for known in matrix.distributions:
         for row in known.implied:
             # What is about the files of one index only was settled by the file that was locked.
             if row.served_by or not _holds(row.versions, locked.get(known.name)):
                 continue
-            subject = f"{known.name} {locked[known.name]}"
-            place = matrix.positions.get(f"distribution:{known.name} {row.versions}", "the matrix")
-            yield from (f"{text}: {row.because}  ({place})" for text in _unmet(subject, row, lock, locked))
-            yield from (f"{text}  ({place})" for text in _of_other_abi(subject, row, lock, problem))
+            subject = Subject(known.name, locked[known.name])
+            place = Place.parse(matrix.positions.get(f"distribution:{known.name} {row.versions}", "the matrix"))
+            for name, needed, has in _unmet(row, lock, locked):
+                yield UnmetNeed(subject=subject, object=name, needed=needed, locked=has, because=row.because, place=place)
+            build = _build_of_other_abi(row, lock, problem)
+            if build and "+" not in subject.label:  # one with a local version is of its build's ABI
+                yield OtherAbi(subject=subject, needs_new=bool(row.cxx11_abi), build=build, place=place)
 
 
-def _unmet(subject: str, row: ImpliedNeed, lock: Lock, locked: Mapping[str, str]) -> Iterator[str]:
+def _unmet(row: ImpliedNeed, lock: Lock, locked: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    """Yield each unmet need of a row: its object, the range that is needed, and the version that is locked, "" for none."""
     for name, specifier in row.packages:
         if not _holds(specifier, locked.get(name)):
-            beside = f"{name} {locked[name]} is locked" if name in locked else f"no {name} is locked"
-            yield f"{subject} needs {name} {specifier}, and {beside}"
+            yield name, specifier, locked.get(name, "")
     for need in row.needs:
-        stated = lock.stack.get(need.component, "")
-        if stated and "," not in stated and not need.allows(Version.parse(stated)):
-            yield f"{subject} needs {need.component} {need}, and {need.component} {stated} is locked"
+        has = lock.stack.components.get(need.component, "")
+        if has and "," not in has and not need.allows(Version.parse(has)):
+            yield need.component, str(need), has
 
 
-def _of_other_abi(subject: str, row: ImpliedNeed, lock: Lock, problem: Problem) -> Iterator[str]:
-    """A wheel that calls a build of PyTorch of the other C++ ABI; one with a local version is of its build's."""
-    build = f"{lock.stack.get(PYTORCH.name)}+{lock.stack.get('pytorch_build')}"
-    locked = next((one for one in problem.domains.get(PYTORCH, ()) if one.label == build), None)
-    if locked is not None and "+" not in subject and not has_abi(build_of(locked), row):
-        words = "new" if row.cxx11_abi else "old"
-        yield f"{subject} needs a build of the {words} C++ ABI of PyTorch, and {build} is locked"
+def _build_of_other_abi(row: ImpliedNeed, lock: Lock, problem: Problem) -> str:
+    """Return the locked build of PyTorch where it is of the other C++ ABI than a wheel calls; "" where it is not."""
+    components = lock.stack.components
+    label = f"{components.get(PYTORCH.name)}+{components.get('pytorch_build')}"
+    build = next((one for one in problem.domains.get(PYTORCH, ()) if one.label == label), None)
+    return label if build is not None and not has_abi(build_of(build), row) else ""
 
 
-def _limited(lock: Lock, locked: Mapping[str, str], matrix: Matrix) -> Iterator[str]:
-    """Distributions that a release of the framework limits; rows with guards depend on hosts and are left to solving."""
+def _limits(lock: Lock, locked: Mapping[str, str], matrix: Matrix) -> Iterator[Finding]:
+    """Yield distributions that a release of the framework limits; rows with guards depend on hosts and are left to solving."""
     for row in matrix.limits:
-        framework = lock.stack.get(row.when.component, "")
+        framework = lock.stack.components.get(row.when.component, "")
         if not framework or row.guards or not row.when.allows(Version.parse(framework)):
             continue
         version = locked.get(row.distribution)
         if version is not None and not _holds(row.specifier, version):
-            place = matrix.positions.get(f"limit:{row.name}", "the matrix")
-            limited = f"{row.when.component} {framework} needs {row.distribution} {row.specifier}"
-            yield f"{limited}, and {row.distribution} {version} is locked: {row.because}  ({place})"
+            yield UnmetNeed(
+                subject=Subject(row.when.component, framework),
+                object=row.distribution,
+                needed=row.specifier,
+                locked=version,
+                because=row.because,
+                place=Place.parse(matrix.positions.get(f"limit:{row.name}", "the matrix")),
+            )
 
 
 def _holds(specifier: str, version: str | None) -> bool:

@@ -49,7 +49,7 @@ def chosen(packages: Iterable[LockedPackage]) -> dict[Key, Candidate]:
 def brought_along(lock: Lock, problem: Problem) -> Iterator[Requirement]:
     """That a problem without packages still has the frameworks which the kept packages bring along, in any version."""
     names = {package.name for package in kept(lock, problem)}
-    stack = lock.on(problem.request.platform).stack if names else {}
+    stack = lock.on(problem.request.platform).stack.components if names else {}
     for component, distribution in DISTRIBUTION_OF_COMPONENT.items():
         domain = problem.domains.get(Key(component), ())
         if distribution in names and component in stack and domain:

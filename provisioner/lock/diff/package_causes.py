@@ -13,27 +13,86 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion
 from packaging.version import Version as PackageVersion
 
-from provisioner.lock.diff.causes import key_words, unknown
-from provisioner.lock.diff.comparison import Cause
-from provisioner.lock.diff.package_requests import asked_causes, fails, spelled
+from provisioner.grounds.change import (
+    BroughtAlong,
+    ByBound,
+    ByComponent,
+    ByKey,
+    ByNoDependent,
+    ByOwnNeed,
+    ByPython,
+    ByRequest,
+    FreedFrom,
+    FreedNeed,
+    ReleasedSince,
+    RuledOutBy,
+    TakenAlong,
+    Unknown,
+    UnknownElsewhere,
+)
+from provisioner.grounds.requirement import Subject
+from provisioner.lock.requested import recorded_requirements
 from provisioner.names import COMPONENT_OF_DISTRIBUTION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from datetime import datetime
 
-    from provisioner.lock.diff.comparison import Change
+    from provisioner.grounds.change import Cause, Change
     from provisioner.lock.diff.side import Side
     from provisioner.lock.format.model import LockedPackage
 
+_INPUTS = ("spec", "matrix", "provision")
+_LAST_DAY = "policy.exclude-newer"
+
 
 def package_causes(change: Change, old: Side, new: Side) -> tuple[Cause, ...]:
-    """Why a package came, went, moved, or is another file of the same version; never empty."""
+    """Return why a package came, went, moved, or is another file of the same version; never empty."""
     if change.aspect != "version":
-        return tuple(_of_same_version(change, old, new)) or (unknown(old, new),)
-    reading = _of_one_lock if change.change in {"added", "removed"} else _of_moved
-    found = tuple(reading(change, old, new))
+        found = tuple(_of_same_version(change, old, new))
+    elif change.change in {"added", "removed"}:
+        found = tuple(_of_one_lock(change, old, new))
+    else:
+        found = tuple(_of_moved(change, old, new))
     return found or (unknown(old, new),)
+
+
+def requested_causes(name: str, change: Change, old: Side, new: Side) -> Iterator[Cause]:
+    """Yield the requests, constraints and overrides of a distribution that changed and rule one of two versions out."""
+    before, after = old.request(name), new.request(name)
+    was, now = before.range if before else "", after.range if after else ""
+    last = after or before
+    if last is not None and was != now and (is_ruled_out(name, now, change.old) or is_ruled_out(name, was, change.new)):
+        yield ByRequest(name=name, before=was, after=now, is_distribution=True, places=last.places)
+    for table in ("constraints", "overrides"):
+        key = f"{table}.{name}"
+        was, now = old.value(key), new.value(key)
+        if was != now and (is_ruled_out(name, now, change.old) or is_ruled_out(name, was, change.new)):
+            places = (new if now else old).places_of(key)
+            yield ByBound(table=table, name=name, before=was, after=now, places=places)
+
+
+def is_ruled_out(name: str, wanted: str, version: str) -> bool:
+    """Whether a recorded request rules a version out; several for different environments are not judged."""
+    requirements = recorded_requirements(name, wanted) if wanted else ()
+    try:
+        return len(requirements) == 1 and not requirements[0].specifier.contains(PackageVersion(version), prereleases=True)
+    except InvalidVersion:
+        return False
+
+
+def unknown(old: Side, new: Side) -> Cause:
+    """Return that the locks do not say why, with what else differs between them and may be the reason."""
+    if not old.inputs or not new.inputs:
+        return UnknownElsewhere()
+    inputs = tuple(name for name in _INPUTS if old.inputs.get(name) != new.inputs.get(name))
+    if "spec" not in inputs or old.requested is None or new.requested is None:
+        return Unknown(inputs=inputs)
+    keys = sorted({*old.requested, *new.requested})
+    return Unknown(inputs=inputs, keys=tuple(key for key in keys if old.requested.get(key) != new.requested.get(key)))
+
+
+def _subject(package: LockedPackage) -> Subject:
+    return Subject(package.name, package.version)
 
 
 def _is_moved(name: str, old: Side, new: Side) -> bool:
@@ -41,98 +100,78 @@ def _is_moved(name: str, old: Side, new: Side) -> bool:
 
 
 def _of_component(change: Change, old: Side, new: Side) -> Iterator[Cause]:
-    """`torch` is the component `pytorch`, whose own change says why."""
+    """Yield that `torch` is the component `pytorch`, whose own change says why."""
     component = COMPONENT_OF_DISTRIBUTION.get(change.subject)
     if component and old.labels.get(component) != new.labels.get(component):
-        yield Cause(kind="follows", subject=component, text=f"{change.subject} is the component {component}")
+        yield ByComponent(name=change.subject, component=component)
 
 
 def _of_one_lock(change: Change, old: Side, new: Side) -> Iterator[Cause]:
-    """Why a package is in one lock only: it was asked for there, or what required it came or went."""
+    """Yield why a package is in one lock only: it was requested there, or a package that requires it came or went."""
     name = change.subject
     yield from _of_component(change, old, new)
     is_new = change.change == "added"
     here, elsewhere = (new, old) if is_new else (old, new)
     request = here.request(name)
     if request is not None and elsewhere.request(name) is None:
-        asked = spelled(name, request[0])
-        text = f"the spec asks for `{asked}` now" if is_new else f"the spec asked for `{asked}` and does no longer"
-        yield Cause(kind="spec", text=text, where=request[1])
+        was, now = ("", request.range) if is_new else (request.range, "")
+        yield ByRequest(name=name, before=was, after=now, is_distribution=True, places=request.places)
         return
     dependents = here.dependents_of(name)
     if not dependents and here.inputs:
-        told = "no package of the lock requires it, so the spec does"
-        yield Cause(kind="spec", text=told if is_new else "no package of the old lock required it, so its spec did")
-    yield from _of_dependents(name, dependents, (old, new), "requires it now" if is_new else "required it before")
-
-
-def _of_dependents(name: str, dependents: tuple[str, ...], sides: tuple[Side, Side], verb: str) -> Iterator[Cause]:
-    """Packages that came, went or moved and so brought or took this one; else the Python that their markers ask for."""
-    old, new = sides
+        yield ByNoDependent(is_new=is_new)
     moving = [one for one in dependents if _is_moved(one, old, new)]
     for one in moving:
-        yield Cause(kind="follows", subject=one, text=f"{one} {_version_that(one, sides, verb)} {verb}{_as(name, one, sides)}")
+        spelled = _spelled(name, one, new) or _spelled(name, one, old)
+        kind = BroughtAlong if is_new else TakenAlong
+        yield kind(dependent=Subject(one, here.version(one)), requirement=spelled)
     if dependents and not moving and old.labels.get("python") != new.labels.get("python"):
-        here = (old if verb.endswith("before") else new).labels.get("python", "")
-        yield Cause(kind="follows", subject="python", text=f"{dependents[0]} requires it on python {here}")
+        yield ByPython(python=here.labels.get("python", ""), aspect="dependent", dependent=dependents[0])
 
 
-def _version_that(name: str, sides: tuple[Side, Side], verb: str) -> str:
-    return sides[0 if verb.endswith("before") else 1].version(name)
-
-
-def _as(name: str, dependent: str, sides: tuple[Side, Side]) -> str:
-    """How the dependent spells the requirement, in the lock that has it."""
-    for side in reversed(sides):
-        for entry, requirement in side.requirements_of(name):
-            if entry.name == dependent:
-                return f" (`{requirement}`)"
-    return ""
+def _spelled(name: str, dependent: str, side: Side) -> str:
+    """Return how a dependent spells its requirement; "" where the lock does not record it."""
+    return next((str(requirement) for entry, requirement in side.requirements_of(name) if entry.name == dependent), "")
 
 
 def _of_moved(change: Change, old: Side, new: Side) -> Iterator[Cause]:
     name = change.subject
-    found = [*_of_component(change, old, new), *asked_causes(change, old, new)]
-    found += [
-        _ruled_out(entry.name, entry.version, requirement, change.old)
-        for entry, requirement in _excluding(new, name, change.old)
-    ]
+    found: list[Cause] = [*_of_component(change, old, new), *requested_causes(name, change, old, new)]
+    for entry, requirement in _excluding(new, name, change.old):
+        found.append(RuledOutBy(dependent=_subject(entry), requirement=str(requirement), version=change.old))
     found = found or [*_of_own_needs(name, old, new)]
     if not found:
         for entry, requirement in _excluding(old, name, change.new):
-            text = f"{entry.name} {entry.version} required `{requirement}` before"
             is_gone = new.version(entry.name) == ""
-            found.append(Cause(kind="follows", subject=entry.name, text=f"{text}{' and is gone' if is_gone else ''}"))
+            found.append(FreedFrom(dependent=_subject(entry), requirement=str(requirement), is_gone=is_gone))
     yield from found or [*_of_index(change, old, new)] or _of_freed(change, old, new)
 
 
 def _of_own_needs(name: str, old: Side, new: Side) -> Iterator[Cause]:
-    """What the old version required itself and the new lock no longer has in that range."""
+    """Yield what the old version required itself and the new lock no longer has in that range."""
     for entry in old.packages.get(name, ()):
-        for text in entry.requires:
-            requirement = Requirement(text)
+        for requirement in map(Requirement, entry.requires):
             needed = canonicalize_name(requirement.name)
-            moved = [one for one in new.packages.get(needed, ()) if _is_moved(needed, old, new)]
-            for one in moved:
+            for one in new.packages.get(needed, ()) if _is_moved(needed, old, new) else ():
                 if not requirement.specifier.contains(one.version, prereleases=True):
-                    said = f"{name} {entry.version} requires `{requirement}`, and {needed} is {one.version} now"
-                    yield Cause(kind="follows", subject=needed, text=said)
+                    need, has = str(requirement), _subject(one)
+                    yield ByOwnNeed(package=_subject(entry), requirement=need, needed=has, is_held=False)
 
 
 def _of_freed(change: Change, old: Side, new: Side) -> Iterator[Cause]:
-    """What the new version requires itself and the old spec ruled out, of another package."""
+    """Yield what the new version requires of another package, and the old spec ruled out."""
     for entry in new.packages.get(change.subject, ()):
-        for text in entry.requires:
-            requirement = Requirement(text)
+        for requirement in map(Requirement, entry.requires):
             needed = canonicalize_name(requirement.name)
-            now, said = new.version(needed), (old.request(needed) or ("", ""))[0]
-            bound = (old.asked or {}).get(f"constraints.{needed}", "")
             if not _is_moved(needed, old, new) or requirement.specifier.contains(old.version(needed) or "0", prereleases=True):
                 continue
-            if fails(needed, said, now) or fails(needed, bound, now):
-                before = f"asked for `{needed}{said}`" if fails(needed, said, now) else f"constrained it to `{needed}{bound}`"
-                told = f"{entry.name} {entry.version} requires `{requirement}`, and the spec {before}"
-                yield Cause(kind="follows", subject=needed, text=told)
+            request = old.request(needed)
+            bounds = {"packages": request.range if request else "", "constraints": old.value(f"constraints.{needed}")}
+            for table, bound in bounds.items():
+                if is_ruled_out(needed, bound, new.version(needed)):
+                    need = str(requirement)
+                    yield FreedNeed(package=_subject(entry), requirement=need, needed=needed, table=table, range=bound)
+                    break
 
 
 def _excluding(side: Side, name: str, version: str) -> Iterator[tuple[LockedPackage, Requirement]]:
@@ -145,42 +184,30 @@ def _excluding(side: Side, name: str, version: str) -> Iterator[tuple[LockedPack
             yield entry, requirement
 
 
-def _ruled_out(dependent: str, version: str, requirement: Requirement, old: str) -> Cause:
-    return Cause(kind="follows", subject=dependent, text=f"{dependent} {version} requires `{requirement}`, which {old} is not")
-
-
 def _of_index(change: Change, old: Side, new: Side) -> Iterator[Cause]:
-    """A release that the old lock could not have, by the dates its index gives."""
+    """Yield a release that the old lock could not have, by the dates its index gives."""
     if change.change != "upgraded":
         return
-    uploaded, before = _uploaded(new, change.subject), old.newest_upload()
-    cutoffs = [(side.asked or {}).get("policy.exclude-newer") for side in (old, new)]
-    if uploaded and cutoffs[0] and cutoffs[0] != cutoffs[1] and uploaded.date().isoformat() > cutoffs[0][:10]:
-        text = f"the spec says {key_words('policy.exclude-newer', cutoffs[0], cutoffs[1])}; it was uploaded {_day(uploaded)}"
-        yield Cause(kind="spec", text=text, where=new.place("policy.exclude-newer"))
-    elif uploaded and before and uploaded > before:
-        text = f"released since: uploaded {_day(uploaded)}, the newest file of the old lock {_day(before)}"
-        yield Cause(kind="index", text=text)
-
-
-def _uploaded(side: Side, name: str) -> datetime | None:
-    times = [file.upload_time for entry in side.packages.get(name, ()) for file in entry.files if file.upload_time]
-    return min(times, default=None)
-
-
-def _day(moment: datetime) -> str:
-    return moment.date().isoformat()
+    times = [file.upload_time for one in new.packages.get(change.subject, ()) for file in one.files if file.upload_time]
+    uploaded, newest = min(times, default=None), old.newest_upload()
+    if uploaded is None:
+        return
+    day = uploaded.date().isoformat()
+    was, now = (old.requested or {}).get(_LAST_DAY), (new.requested or {}).get(_LAST_DAY)
+    if was and was != now and day > was[:10]:
+        yield ByKey(key=_LAST_DAY, before=was, after=now, uploaded=day, places=new.places_of(_LAST_DAY))
+    elif newest and uploaded > newest:
+        yield ReleasedSince(uploaded=day, newest=newest.date().isoformat())
 
 
 def _of_same_version(change: Change, old: Side, new: Side) -> Iterator[Cause]:
-    """Another file or requirement of the same version: because Python moved, or the indexes of the spec did."""
-    python = old.labels.get("python"), new.labels.get("python")
-    if change.aspect == "file" and python[0] != python[1] and all(python):
-        yield Cause(kind="follows", subject="python", text=f"python {python[1]} takes another file")
-    elif change.aspect == "requires" and python[0] != python[1] and all(python):
-        yield Cause(kind="follows", subject="python", text=f"its markers say something else on python {python[1]}")
-    elif change.aspect in {"file", "index", "place"} and old.asked is not None and new.asked is not None:
-        keys = sorted(key for key in {*old.asked, *new.asked} if key.startswith("indexes."))
-        moved = [key for key in keys if old.asked.get(key) != new.asked.get(key)]
-        for key in moved[:1]:
-            yield Cause(kind="spec", text=f"the spec says {key_words(key, old.asked.get(key), new.asked.get(key))}")
+    """Yield why the same version has another file or requirement: Python moved, or the indexes of the spec did."""
+    before, python = old.labels.get("python"), new.labels.get("python")
+    if change.aspect in {"file", "requires"} and before and python and before != python:
+        yield ByPython(python=python, aspect=change.aspect)
+    elif change.aspect in {"file", "index", "place"} and old.requested is not None and new.requested is not None:
+        for key in sorted(key for key in {*old.requested, *new.requested} if key.startswith("indexes.")):
+            was, now = old.requested.get(key), new.requested.get(key)
+            if was != now:
+                yield ByKey(key=key, before=was, after=now)
+                return

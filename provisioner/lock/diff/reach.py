@@ -1,7 +1,7 @@
-"""Which hosts a requirement reaches: what a range or list of a lock lets in, and how two of them differ.
+"""The hosts that a requirement reaches: the values that a range or list of a lock admits, and how two of them differ.
 
 Locks keep host requirements as text: a range (`>=525.60.13`), a list of labels (`7.5, 8.0, 9.0`, `rhel 9 or ubuntu 24.04`), or
-words that only the matrix understands. Of the last kind nothing is claimed beyond that they differ.
+text that only the matrix understands. Of the last kind nothing is claimed beyond that they differ.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from provisioner.gate.evaluate import GateFacts, GateGpu, completions, completions_of_gpu, is_met
 from provisioner.gate.grammar import GateError, parse
+from provisioner.grounds.change import FallOut
 from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:
@@ -66,14 +67,14 @@ def _ceiling_order(end: tuple[Version, bool]) -> tuple[Version, bool]:
 
 
 def labels(text: str) -> tuple[str, ...] | None:
-    """The labels of a list such as `7.5, 8.0` or `rhel 9 or ubuntu 24.04`; None for a range, () for nothing."""
+    """Return the labels of a list such as `7.5, 8.0` or `rhel 9 or ubuntu 24.04`; None for a range, () for nothing."""
     if _COMPARISON.search(text):
         return None
     return tuple(_SEPARATOR.split(text)) if text else ()
 
 
 def direction(old: str, new: str) -> str:
-    """How the hosts let in differ: `tightened`, `loosened`, or `changed` (both, or nobody can say). "" lets everybody in."""
+    """Return how the admitted hosts differ: `tightened`, `loosened`, or `changed` (both, or not to be told); "" admits all."""
     if not old or not new:
         return "tightened" if new else "loosened"
     before, after = Span.parse(old), Span.parse(new)
@@ -90,22 +91,22 @@ def direction(old: str, new: str) -> str:
     return "tightened" if loses else "loosened"
 
 
-def fall_out(old: str, new: str) -> str:
-    """In words, the hosts that met the old requirement and do not meet the new one; "" where there are none."""
+def fall_out(old: str, new: str) -> FallOut | None:
+    """Return the hosts that met the old requirement and do not meet the new one; None where there are none."""
     before, after = Span.parse(old), Span.parse(new)
     if not new:
-        return ""
-    if after is not None and (before is not None or not old):
-        before = before or Span()
-        parts = [f"below {after.floor[0]}"] if after.floor and before.reaches_below(after) else []
-        if after.ceiling and before.reaches_above(after):
-            parts.append(f"{'from' if after.ceiling[1] else 'above'} {after.ceiling[0]}{' on' if after.ceiling[1] else ''}")
-        return " or ".join(parts)
-    return f"outside `{new}`" if direction(old, new) != "loosened" else ""
+        return None
+    if after is None or (before is None and old):
+        return FallOut(outside=new) if direction(old, new) != "loosened" else None
+    before = before or Span()
+    below = str(after.floor[0]) if after.floor and before.reaches_below(after) else ""
+    end, is_open = after.ceiling if after.ceiling and before.reaches_above(after) else ("", False)
+    found = FallOut(below=below, above="" if is_open else str(end), start=str(end) if is_open else "")
+    return found if found != FallOut() else None
 
 
 def may_refuse(old: Iterable[str], new: str) -> bool:
-    """Whether some host meets every old requirement of a container and not the new one; what cannot be read may."""
+    """Whether some host meets every old requirement of a container and not the new one; one that cannot be read may."""
     try:
         before, after = [parse(one) for one in old], parse(new)
     except GateError:

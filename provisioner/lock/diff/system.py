@@ -1,13 +1,16 @@
-"""What an environment is made of besides packages, before and after: components, base image, variables, what is unverified."""
+"""Changes in what an environment is made of besides packages: components, base image, variables, what is unverified."""
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
-from provisioner.lock.diff.comparison import Change, differences
+from msgspec.structs import replace
+
+from provisioner.grounds.change import Change, OfFile
+from provisioner.grounds.doubt import UnpinnedImage
 from provisioner.solve.rules.gate import KEPT
 from provisioner.versions import Version
+from provisioner.words.doubt import doubt_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -17,14 +20,12 @@ if TYPE_CHECKING:
 FIRST = ("pytorch", "tensorflow", "jax", "cuda", "rocm", "python")
 """Components that a reviewer looks for first; the image comes next, then the others by name."""
 
-_IMAGE = re.compile(r"^image: \S+ (?=is not pinned)")
-
 _ELSEWHERE = frozenset({"image", "platform", "pytorch_build"})
-"""Told as the image, as the platform of the lock, and as part of `pytorch`."""
+"""Components that are compared as the image, as the platform of the lock, and as part of `pytorch`."""
 
 
 def component_labels(stack: LockedStack) -> dict[str, str]:
-    """Every component and its version as one word: `pytorch`: `2.7.1+cu126`."""
+    """Return every component and its version as one word: `pytorch`: `2.7.1+cu126`."""
     labels = {name: text for name, text in stack.components.items() if name not in _ELSEWHERE}
     build = stack.components.get("pytorch_build")
     if "pytorch" in labels and build and "+" not in labels["pytorch"]:
@@ -33,7 +34,7 @@ def component_labels(stack: LockedStack) -> dict[str, str]:
 
 
 def system_changes(old: LockedStack, new: LockedStack) -> Iterator[Change]:
-    """The system half of one platform, where the two locks differ, in the order of a review."""
+    """Yield the changes of the system half of one platform, in the order of a review."""
     before, after = component_labels(old), component_labels(new)
     names = sorted({*before, *after}, key=lambda name: (FIRST.index(name) if name in FIRST else len(FIRST), name))
     first = [name for name in names if name in FIRST]
@@ -42,12 +43,15 @@ def system_changes(old: LockedStack, new: LockedStack) -> Iterator[Change]:
     yield from _components([name for name in names if name not in FIRST], before, after)
     yield from _variables(old.environment, new.environment)
     yield from _listed("relaxations", old.relaxations, new.relaxations)
-    yield from _listed("unverified", old.unverified, new.unverified)
+    # That neither image is pinned is no change, although each lock names its own.
+    aside = _unpinned(old) | _unpinned(new) if _is_unpinned(old) and _is_unpinned(new) else frozenset()
+    unverified = (tuple(text for text in stack.unverified if text not in aside) for stack in (old, new))
+    yield from _listed("unverified", *unverified)
     yield from _installer(old, new)
 
 
 def moved(old: str, new: str) -> str:
-    """`added`, `removed`, `upgraded`, `downgraded`, or `changed` for what has no order or differs in its build only."""
+    """Return `added`, `removed`, `upgraded`, `downgraded`, or `changed` for what has no order or differs in its build only."""
     if not old or not new:
         return "added" if new else "removed"
     try:
@@ -59,37 +63,30 @@ def moved(old: str, new: str) -> str:
     return "upgraded" if before < after else "downgraded"
 
 
-def arrow(subject: str, old: str, new: str) -> str:
-    """`cuda 12.4.1 -> 12.6.3`, `cuda 12.6.3 is new`, `cuda 12.4.1 is gone`."""
-    if old and new:
-        return f"{subject} {old} -> {new}"
-    return f"{subject} {new} is new" if new else f"{subject} {old} is gone"
+def differences(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[tuple[str, str, str, str]]:
+    """Yield each key that two tables do not have alike: its name, `added`, `removed` or `changed`, and both values."""
+    for key in sorted({*old, *new}):
+        before, after = old.get(key), new.get(key)
+        if before != after:
+            yield key, "added" if before is None else "removed" if after is None else "changed", before or "", after or ""
 
 
 def _components(names: list[str], before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Change]:
     for name in names:
         old, new = before.get(name, ""), after.get(name, "")
         if old != new:
-            change = moved(old, new)
-            text = arrow(name, old, new) + (", a downgrade" if change == "downgraded" else "")
-            yield Change(section="system", subject=name, change=change, text=text, old=old, new=new)
+            yield Change(section="system", subject=name, change=moved(old, new), old=old, new=new)
 
 
 def _image(old: LockedStack, new: LockedStack) -> Iterator[Change]:
     before, after = _reference(old), _reference(new)
-    if before == after:
-        return
-    (old_tag, _, old_digest), (new_tag, _, new_digest) = before.partition("@"), after.partition("@")
-    change = "added" if not before else "removed" if not after else "changed"
-    if old_tag != new_tag:
-        text = arrow("image", before, after)
-    elif old_digest and new_digest:
-        text = f"image {new_tag} has other content: {old_digest} -> {new_digest}"
-    elif new_digest:
-        text = f"image {new_tag} is pinned by digest now: {new_digest}"
-    else:
-        text = f"image {new_tag} is no longer pinned by digest, which was {old_digest}"
-    yield Change(section="system", subject="image", change=change, text=text, old=before, new=after)
+    if before != after:
+        yield _set("image", before, after)
+
+
+def _set(subject: str, old: str, new: str) -> Change:
+    change = "added" if not old else "removed" if not new else "changed"
+    return Change(section="system", subject=subject, change=change, old=old, new=new)
 
 
 def _reference(stack: LockedStack) -> str:
@@ -100,42 +97,33 @@ def _reference(stack: LockedStack) -> str:
 
 def _variables(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[Change]:
     for name, change, before, after in differences(old, new):
-        if name == KEPT:  # what the base asks of hosts is told with the hosts
-            continue
-        text = {
-            "added": f"`{name}={after}` is set now",
-            "removed": f"`{name}={before}` is not set any more",
-            "changed": f"`{name}` is `{after}` now, it was `{before}`",
-        }[change]
-        yield Change(section="system", subject=f"environment.{name}", change=change, text=text, old=before, new=after)
+        if name != KEPT:  # what the base image asks of hosts is a change of the hosts
+            yield Change(section="system", subject=f"environment.{name}", change=change, old=before, new=after)
 
 
 def _listed(subject: str, old: tuple[str, ...], new: tuple[str, ...]) -> Iterator[Change]:
-    """Sentences that came or went, one change each; that an image is not pinned is the same sentence of every image."""
-    known, said = {_of_any_image(text) for text in old}, {_of_any_image(text) for text in new}
-    words = {"relaxations": ("relaxed now", "no longer relaxed"), "unverified": ("unverified now", "no longer unverified")}[
-        subject
-    ]
-    for text in sorted(one for one in set(new) if _of_any_image(one) not in known):
-        yield Change(section="system", subject=subject, change="added", text=f"{words[0]}: {text}", new=text)
-    for text in sorted(one for one in set(old) if _of_any_image(one) not in said):
-        yield Change(section="system", subject=subject, change="removed", text=f"{words[1]}: {text}", old=text)
+    """Yield the sentences that came or went, one change each."""
+    for text in sorted(set(new) - set(old)):
+        yield Change(section="system", subject=subject, change="added", new=text)
+    for text in sorted(set(old) - set(new)):
+        yield Change(section="system", subject=subject, change="removed", old=text)
 
 
-def _of_any_image(text: str) -> str:
-    return _IMAGE.sub("image: ", text)
+def _unpinned(stack: LockedStack) -> frozenset[str]:
+    """Return the sentence that a lock records of its own image without a digest."""
+    return frozenset({doubt_words(UnpinnedImage(reference=stack.image.reference))} if stack.image is not None else ())
+
+
+def _is_unpinned(stack: LockedStack) -> bool:
+    return bool(_unpinned(stack) & set(stack.unverified))
 
 
 def _installer(old: LockedStack, new: LockedStack) -> Iterator[Change]:
     before, after = (f"{one.installer.name} {one.installer.version}" if one.installer else "" for one in (old, new))
     if before != after:
-        text = arrow("installer", before, after)
-        change = "added" if not before else "removed" if not after else "changed"
-        yield Change(section="system", subject="installer", change=change, text=text, old=before, new=after)
+        yield _set("installer", before, after)
     elif old.installer and new.installer and old.installer.file.sha256 != new.installer.file.sha256:
-        text = f"the file of installer {after} has another sha256: {old.installer.file.sha256} -> {new.installer.file.sha256}"
+        hashes = old.installer.file.sha256, new.installer.file.sha256
         is_exchanged = old.installer.file.filename == new.installer.file.filename
-        yield Change(
-            section="system", subject="installer", change="changed", text=text,
-            old=old.installer.file.sha256, new=new.installer.file.sha256, is_breaking=is_exchanged,
-        )  # fmt: skip
+        detail = OfFile(version=after, file=new.installer.file.filename)
+        yield replace(_set("installer", *hashes), is_breaking=is_exchanged, detail=detail)

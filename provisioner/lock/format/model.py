@@ -136,7 +136,7 @@ class Lock(Struct, frozen=True, kw_only=True):
     `requires_python` is a PEP 440 specifier and `environments` are PEP 508 markers, one a platform, as in PEP 751.
     `spec_file` is the name of the specification, relative to the lock, `target` which of its targets this is for ("" where it
     has one alone), and `asked` are its keys that decided the answer (`provisioner.lock.requested`; empty in earlier locks).
-    The properties that belong to a stack speak of the first one; `on` narrows a lock to another.
+    `on` narrows a lock to one platform.
     """
 
     name: str
@@ -152,7 +152,7 @@ class Lock(Struct, frozen=True, kw_only=True):
     asked: Mapping[str, str] = field(default_factory=dict)
 
     def on(self, platform: str) -> Lock:
-        """The lock as it stands for one platform; raises `UsageError` naming the platforms it has."""
+        """Return the lock of one platform alone; raises `UsageError` naming the platforms it has."""
         known = tuple(stack.platform for stack in self.stacks)
         if platform not in known:
             raise UsageError(f"lock `{self.name}` has no platform `{platform}`", hints=(f"it has {', '.join(known)}",))
@@ -169,66 +169,17 @@ class Lock(Struct, frozen=True, kw_only=True):
         return tuple(stack.platform for stack in self.stacks)
 
     @property
-    def platform(self) -> str:
-        """The first platform."""
-        return self.stacks[0].platform
+    def stack(self) -> LockedStack:
+        """The stack of a lock of one platform, as `on` returns it; raises `ValueError` where there are several."""
+        (stack,) = self.stacks
+        return stack
 
-    @property
-    def accelerator(self) -> str:
-        """`cuda`, `rocm`, `mps` or `cpu`."""
-        return self.stacks[0].accelerator
 
-    @property
-    def runs(self) -> str:
-        """`container` or `host`."""
-        return self.stacks[0].runs
+def relaxation(name: str, component: str) -> str:
+    """Return a relaxation as a lock records it: `minor-version (cuda)`."""
+    return f"{name} ({component})"
 
-    @property
-    def stack(self) -> Mapping[str, str]:
-        """Component names and what was chosen for them, such as `pytorch`, `pytorch_build`, `cuda`, `python`."""
-        return self.stacks[0].components
 
-    @property
-    def basis(self) -> str:
-        """How the driver requirement is met: `native`, `minor-version`, `forward-compat`, or "" without CUDA."""
-        return self.stacks[0].basis
-
-    @property
-    def host_requirements(self) -> Mapping[str, str]:
-        """The range each host fact must meet."""
-        return self.stacks[0].host_requirements
-
-    @property
-    def require_cuda(self) -> str:
-        """The NVIDIA_REQUIRE_CUDA that says the same to a container runtime."""
-        return self.stacks[0].require_cuda
-
-    @property
-    def arch_list(self) -> tuple[str, ...]:
-        """The compiled targets of the framework build."""
-        return self.stacks[0].arch_list
-
-    @property
-    def environment(self) -> Mapping[str, str]:
-        """The variables the stack needs at run time."""
-        return self.stacks[0].environment
-
-    @property
-    def unverified(self) -> tuple[str, ...]:
-        """What could not be verified, in words."""
-        return self.stacks[0].unverified
-
-    @property
-    def image(self) -> BaseImage | None:
-        """The base image; None when nothing runs in a container."""
-        return self.stacks[0].image
-
-    @property
-    def installer(self) -> Installer | None:
-        """The program that installs the packages inside the image."""
-        return self.stacks[0].installer
-
-    @property
-    def indexes(self) -> Mapping[str, str]:
-        """The name of the index each package comes from."""
-        return {package.name: package.index for package in self.packages}
+def relaxed_by(recorded: str) -> str:
+    """Return the component of a recorded relaxation."""
+    return recorded.partition(" (")[2].removesuffix(")")

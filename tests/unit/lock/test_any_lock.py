@@ -18,6 +18,7 @@ from provisioner.lock.format.file import write_lock
 from provisioner.lock.format.model import LockedFile
 from provisioner.lock.provenance import Origins, with_origins
 from provisioner.solve.stack import PackagePin
+from provisioner.words.change import change_words
 from tests.lock_examples import cpu_stack, lock_of
 from tests.loopback_index import LoopbackIndex
 
@@ -92,7 +93,7 @@ def test_the_same_packages_differ_in_no_more_than_the_other_program_records(
 ) -> None:
     """Neither says which index a wheel came from, nor what a package requires."""
     comparison = compare_texts(("theirs", WRITERS[writer](index, tmp_path)), ("ours", by_us(index)))
-    assert [change.text for change in comparison.of("packages")] == [
+    assert [change_words(change) for change in comparison.of("packages")] == [
         "alpha 1.0 comes from index local, it came from (unnamed)",
         "alpha 1.0 requires `beta>=1` now",
         "beta 2.0+local.1 comes from index local, it came from (unnamed)",

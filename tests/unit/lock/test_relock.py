@@ -11,17 +11,20 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from provisioner.errors import UnavailableError
+from provisioner.grounds.finding import FileDrift
+from provisioner.grounds.requirement import Subject
 from provisioner.index.model import Environment, PackageRelease
-from provisioner.lock.check.files import Offer
-from provisioner.lock.diff.comparison import Cause
 from provisioner.lock.diff.relock import held_back, successor_changes
+from provisioner.words.change import cause_words
 from tests.lock_examples import DATEUTIL, PACKAGES, SIX, cpu_stack, lock_of
 
 if TYPE_CHECKING:
     from packaging.utils import NormalizedName
 
+    from provisioner.grounds.change import Cause
     from provisioner.lock.format.model import Lock
 
+SIX_1_16 = Subject("six", "1.16.0")
 ENVIRONMENT = Environment(platform="linux/amd64", python="3.12")
 
 
@@ -39,6 +42,11 @@ def lock_with(six: str, *, requires: tuple[str, ...] = ("six>=1.5",), uploaded: 
 def release(name: str, version: str, *, uploaded: str | None = None, why_not: str = "") -> PackageRelease:
     file = replace(SIX, filename=f"{name}-{version}-py3-none-any.whl", upload_time=uploaded)
     return PackageRelease(name=canonicalize_name(name), version=Version(version), file=file, why_not=why_not)
+
+
+def causes(found: tuple[Cause, ...]) -> tuple[tuple[str, str, str], ...]:
+    """Each cause by its kind, the change that it follows, and its words."""
+    return tuple((cause.kind, cause.subject, cause_words(cause)) for cause in found)
 
 
 @dataclass
@@ -60,30 +68,25 @@ class Shelf:
 
 
 def test_a_change_that_the_index_explains_has_its_words_first() -> None:
-    offer = Offer(
-        kind="yanked", name="six", version="1.16.0", filename="six-1.16.0-py2.py3-none-any.whl", index="pypi",
-        text="six 1.16.0 is yanked: broken",
-    )  # fmt: skip
+    drift = FileDrift(
+        kind="yanked", package=SIX_1_16, filename="six-1.16.0-py2.py3-none-any.whl", index="pypi", offered="broken"
+    )
     old, new = lock_with("1.16.0"), lock_with("1.17.0", requires=("six>=1.17",))
-    found = [change for change in successor_changes(old, new, [offer]).changes if change.subject == "six"]
-    assert [change.causes for change in found] == [
+    found = [change for change in successor_changes(old, new, [drift]).changes if change.subject == "six"]
+    assert [causes(change.causes) for change in found] == [
         (
-            Cause(kind="index", text="six 1.16.0 is yanked: broken"),
-            Cause(
-                kind="follows",
-                subject="python-dateutil",
-                text="python-dateutil 2.9.0.post0 requires `six>=1.17`, which 1.16.0 is not",
-            ),
+            ("index", "", "six 1.16.0 is yanked: broken"),
+            ("follows", "python-dateutil", "python-dateutil 2.9.0.post0 requires `six>=1.17`, which 1.16.0 is not"),
         )
     ]
 
 
 def test_another_upload_time_explains_nothing() -> None:
-    offer = Offer(kind="redated", name="six", version="1.16.0", filename="six", index="pypi", text="another day")
+    drift = FileDrift(kind="redated", package=SIX_1_16, filename="six", index="pypi")
     old, new = lock_with("1.16.0"), lock_with("1.17.0", uploaded="2025-01-01T00:00:00Z")
-    found = [change for change in successor_changes(old, new, [offer]).changes if change.subject == "six"]
+    found = [change for change in successor_changes(old, new, [drift]).changes if change.subject == "six"]
     text = "1.17.0 is out since 2025-01-01, and nothing recorded rules it out"
-    assert [change.causes for change in found] == [(Cause(kind="index", text=text),)]
+    assert [causes(change.causes) for change in found] == [(("index", "", text),)]
 
 
 def test_of_a_release_without_a_date_nothing_is_made_up() -> None:
@@ -106,25 +109,25 @@ def test_what_a_package_of_the_answer_requires_holds_back() -> None:
     [held] = held_back(lock_with("1.17.0", requires=("six<2",)), shelf, ENVIRONMENT)
     assert (held.name, held.version, held.newest, held.uploaded) == ("six", "1.17.0", "2.0", "2026-03-01")
     text = "python-dateutil 2.9.0.post0 requires `six<2`"
-    assert held.causes == (Cause(kind="follows", subject="python-dateutil", text=text),)
+    assert causes(held.causes) == (("follows", "python-dateutil", text),)
 
 
 def test_what_the_newest_release_requires_itself_holds_back() -> None:
     shelf = Shelf((release("six", "2.0"),), requires=("python-dateutil>=3", "absent>=1", "six>9; python_version < '3'"))
     [held] = held_back(lock_with("1.17.0"), shelf, ENVIRONMENT)
     text = "six 2.0 requires `python-dateutil>=3`, and the answer has python-dateutil 2.9.0.post0"
-    assert (held.uploaded, held.causes) == ("", (Cause(kind="follows", subject="python-dateutil", text=text),))
+    assert (held.uploaded, causes(held.causes)) == ("", (("follows", "python-dateutil", text),))
 
 
 def test_metadata_that_cannot_be_had_is_the_reason_then() -> None:
     [held] = held_back(lock_with("1.17.0"), Shelf((release("six", "2.0"),), is_lost=True), ENVIRONMENT)
-    assert held.causes == (Cause(kind="index", text="six 2.0 cannot be taken: no metadata of six"),)
+    assert causes(held.causes) == (("index", "", "six 2.0 cannot be taken: no metadata of six"),)
 
 
 def test_what_the_spec_bounds_without_requiring_it_holds_back() -> None:
     lock = replace(lock_with("1.17.0"), asked={"constraints.six": "<2", "overrides.six": "==1.17.0", "constraints.idna": "<2"})
     [held] = held_back(lock, Shelf((release("six", "2.0"),)), ENVIRONMENT)
-    assert [cause.text for cause in held.causes] == [
+    assert [cause_words(cause) for cause in held.causes] == [
         "the spec constrains it to `six<2`",
         "the spec overrides it with `six==1.17.0`",
     ]
@@ -133,7 +136,7 @@ def test_what_the_spec_bounds_without_requiring_it_holds_back() -> None:
 def test_what_nothing_explains_is_unknown() -> None:
     [held] = held_back(lock_with("1.17.0"), Shelf((release("six", "2.0"),)), ENVIRONMENT)
     text = f"unknown: nothing in the answer rules it out by itself; `provision explain {held.name}` tries it"
-    assert held.causes == (Cause(kind="unknown", text=text),)
+    assert causes(held.causes) == (("unknown", "", text),)
 
 
 def test_what_the_old_version_required_itself_and_is_not_there_now_moves_it() -> None:
@@ -144,4 +147,4 @@ def test_what_the_old_version_required_itself_and_is_not_there_now_moves_it() ->
     new = lock_of(replace(cpu_stack(), packages=(replace(PACKAGES[0], version="1.16.0"), older)))
     [change] = [one for one in successor_changes(old, new).changes if one.subject == "python-dateutil"]
     text = "python-dateutil 2.9.0.post0 requires `six>=1.17`, and six is 1.16.0 now"
-    assert change.causes == (Cause(kind="follows", subject="six", text=text),)
+    assert causes(change.causes) == (("follows", "six", text),)

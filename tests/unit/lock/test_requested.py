@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec import convert
 
-from provisioner.lock.requested import asked, request_of
+from provisioner.lock.requested import request_of, requested
 from provisioner.spec.model import Spec
 
 
@@ -16,8 +16,8 @@ def spec(**fields: Any) -> Spec:  # noqa: ANN401 - keys of a spec
 
 
 def test_a_spec_of_defaults_asks_for_nothing() -> None:
-    assert asked(spec()) == {}
-    assert asked(spec(name="trainer", outputs=("requirements",))) == {}
+    assert requested(spec()) == {}
+    assert requested(spec(name="trainer", outputs=("requirements",))) == {}
 
 
 @pytest.mark.parametrize(
@@ -40,12 +40,12 @@ def test_a_spec_of_defaults_asks_for_nothing() -> None:
     ],
 )  # fmt: skip
 def test_each_key_that_decides_an_answer(fields: dict[str, Any], found: dict[str, str]) -> None:
-    assert asked(spec(**fields)) == found
+    assert requested(spec(**fields)) == found
 
 
 @pytest.mark.parametrize("host", ["hosts/h100.yaml", ("a.yaml", "b.yaml"), {"kernel": "6.8"}, "auto"])
 def test_nothing_of_the_machines(host: object) -> None:
-    assert asked(spec(target={"host": host})) == {}
+    assert requested(spec(target={"host": host})) == {}
 
 
 def test_a_request_for_a_component_or_a_distribution() -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provisioner.lock.asked_places import asked_places
-from provisioner.lock.requested import asked
+from provisioner.lock.requested import requested, requested_places
 from provisioner.spec.load import load_spec
 
 if TYPE_CHECKING:
@@ -33,8 +32,11 @@ def test_every_key_of_a_lock_has_its_line(tmp_path: Path) -> None:
     (tmp_path / "more.txt").write_text("# more\nclick\n", encoding="utf-8")
     (tmp_path / "limits.txt").write_text("numpy<2.4\n", encoding="utf-8")
     spec, document = load_spec(spec_file)
-    places = {key: place.replace(f"{tmp_path}/", "") for key, place in asked_places(spec, document).items()}
-    assert {key: places.get(key) for key in asked(spec)} == {
+    places = {
+        key: " and ".join(str(place).replace(f"{tmp_path}/", "") for place in lines)
+        for key, lines in requested_places(spec, document).items()
+    }
+    assert {key: places.get(key) for key in requested(spec)} == {
         "constraints.jinja2": "provision.yaml:7",
         "constraints.numpy": "limits.txt:1",
         "image.base": "provision.yaml:12",

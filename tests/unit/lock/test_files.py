@@ -7,28 +7,29 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec.structs import replace
 
-from provisioner.lock.check.files import offer_findings, offers
-from provisioner.lock.check.finding import Finding
+from provisioner.grounds.finding import ExchangedFile, FileDrift, Solve, VanishedFile
+from provisioner.grounds.requirement import Subject
+from provisioner.lock.check.files import drift_findings, file_drifts
+from provisioner.words.finding import drift_words, finding_hints
 from tests.lock_examples import DATEUTIL, SIX, cpu_stack, lock_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from provisioner.index.model import IndexFile
-    from provisioner.lock.check.files import Offer
 
 NAME = "six-1.17.0-py2.py3-none-any.whl"
 
 
-def asked(*files: IndexFile, asks: list[tuple[str, str, tuple[str, ...]]] | None = None) -> tuple[Offer, ...]:
-    """The offers where the index lists these files, and what it was asked."""
+def asked(*files: IndexFile, asks: list[tuple[str, str, tuple[str, ...]]] | None = None) -> tuple[FileDrift, ...]:
+    """The differences where the index lists these files, and what it was asked."""
 
     def named(name: str, index: str, filenames: Collection[str]) -> tuple[IndexFile, ...]:
         if asks is not None:
             asks.append((name, index, tuple(filenames)))
         return tuple(file for file in files if file.filename in filenames)
 
-    return tuple(offers(lock_of(cpu_stack()), named))
+    return tuple(file_drifts(lock_of(cpu_stack()), named))
 
 
 def test_what_is_offered_as_it_was_locked_is_not_told() -> None:
@@ -60,8 +61,8 @@ def test_what_is_offered_as_it_was_locked_is_not_told() -> None:
 )
 def test_what_is_otherwise_is_told(today: IndexFile | None, kind: str, text: str) -> None:
     found = asked(DATEUTIL, *([today] if today else []))
-    assert [(offer.kind, offer.name, offer.version, offer.filename, offer.index, offer.text) for offer in found] == [
-        (kind, "six", "1.17.0", NAME, "pypi", text)
+    assert [(one.kind, one.package, one.filename, one.index, drift_words(one)) for one in found] == [
+        (kind, Subject("six", "1.17.0"), NAME, "pypi", text)
     ]
 
 
@@ -82,20 +83,14 @@ def test_what_an_index_leaves_out_or_spells_otherwise_is_no_difference(today: In
 
 def test_only_what_makes_a_lock_useless_is_a_finding() -> None:
     found = asked(replace(SIX, sha256="0" * 64, yanked="broken", upload_time="2025-01-01T00:00:00Z"))
-    assert [offer.kind for offer in found] == ["vanished", "exchanged", "yanked", "redated"]
-    assert list(offer_findings(found, where="lock")) == [
-        Finding(
-            code="vanished-file",
-            verdict="no",
-            text=found[0].text,
-            where="lock",
-            hints=("`provision solve` locks what is offered today",),
-        ),
-        Finding(
-            code="exchanged-file",
-            verdict="no",
-            text=found[1].text,
-            where="lock",
-            hints=("do not install it before somebody has said why: an index must never change a file under its name",),
-        ),
+    assert [drift.kind for drift in found] == ["vanished", "exchanged", "yanked", "redated"]
+    findings = list(drift_findings(found))
+    assert findings == [VanishedFile(drift=found[0]), ExchangedFile(drift=found[1])]
+    assert [(one.code, one.verdict, one.command) for one in findings] == [
+        ("vanished-file", "no", Solve()),
+        ("exchanged-file", "no", None),
+    ]
+    assert [finding_hints(one) for one in findings] == [
+        ("`provision solve` locks what is offered today",),
+        ("do not install it before somebody has said why: an index must never change a file under its name",),
     ]
