@@ -11,7 +11,7 @@ from msgspec import ValidationError as Refused
 from pydantic import ValidationError
 
 from provisioner.host.model import Host
-from provisioner.lock.format.schema import LockTable
+from provisioner.lock.format.tables import LockTable
 from provisioner.spec.model import SpecFile
 from provisioner.strict_model import read, twin
 

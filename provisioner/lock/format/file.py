@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from provisioner.document import parse_model, read_text
 from provisioner.errors import InvalidDocumentError, ProvisionError
-from provisioner.lock.format.decode import lock_of
-from provisioner.lock.format.encode import table_of
+from provisioner.lock.format.tables import LockTable, lock_of, table_of
 from provisioner.strict_model import read
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
     from provisioner.document import Document, KeyPath
     from provisioner.lock.format.model import Lock
-    from provisioner.lock.format.schema import ArchiveTable, FileTable, LockTable, PackageTable
+    from provisioner.lock.format.tables import ArchiveTable, FileTable, PackageTable
 
 KIND = "lock file"
 
@@ -99,8 +98,6 @@ def was_ours(text: str) -> bool:
 
 def parse_lock(text: str, *, file: str) -> Lock:
     """Read the text of a lock file; raises `InvalidDocumentError` naming `file`, the line and the key."""
-    from provisioner.lock.format.schema import LockTable
-
     table = _sound_table(text)
     if table is not None:
         return lock_of(table)
@@ -118,8 +115,6 @@ def _sound_table(text: str) -> LockTable | None:
     """The tables of a lock in which nothing is wrong; None where something is, which takes longer to read: with its place."""
     from msgspec import ValidationError
     from packaging.pylock import Pylock, PylockValidationError
-
-    from provisioner.lock.format.schema import LockTable
 
     try:
         data = tomllib.loads(text)

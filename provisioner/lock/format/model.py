@@ -11,6 +11,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from provisioner.errors import UsageError
+from provisioner.strict_model import StrictModel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from provisioner.solve.stack import BaseImage
 
 
-class Reason(Struct, frozen=True, kw_only=True):
+class Reason(StrictModel, frozen=True, kw_only=True, omit_defaults=True):
     """Why a component is what it is, or a host must have something, as a lock records it.
 
     `text` and `where` are for people. The other fields are those of `provisioner.grounds.fields.GroundFields`, "" in locks of
@@ -95,7 +96,7 @@ class Installer(Struct, frozen=True, kw_only=True):
     file: LockedFile
 
 
-class LockedPin(Struct, frozen=True, kw_only=True):
+class LockedPin(StrictModel, frozen=True, kw_only=True, omit_defaults=True):
     """The choice for one component, and the requests and rules that led to it (host facts stay out of a lock)."""
 
     component: str
