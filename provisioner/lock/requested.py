@@ -103,7 +103,8 @@ def recorded_requirements(name: str, text: str) -> tuple[Requirement, ...]:
     while parts:
         for end in range(len(parts), 0, -1):
             with suppress(InvalidRequirement):
-                found.append(Requirement(f"{name}{_JOINT.join(parts[:end]).removeprefix(ANY_VERSION)}"))
+                one = _JOINT.join(parts[:end]).removeprefix(ANY_VERSION)
+                found.append(Requirement(f"{name}{one.replace('; ', ' ; ', 1)}"))  # a URL ends where white space begins
                 break
         parts = parts[end:]
     return tuple(found)

@@ -22,9 +22,8 @@ from provisioner.index.reference import ImageReference
 from provisioner.index.registry import resolve_digest
 from provisioner.lock.create import create_lock, local_files
 from provisioner.lock.format.file import lock_path, write_lock
-from provisioner.lock.provenance import Origins, earlier_details, with_origins
+from provisioner.lock.provenance import Origins, as_before, earlier_details, moved_to_another, with_origins
 from provisioner.lock.requested import requested
-from provisioner.lock.source_change import as_before, moved_to_another
 from provisioner.names import nearest
 from provisioner.outputs import OUTPUTS
 from provisioner.render import render

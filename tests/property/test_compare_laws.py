@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from provisioner.lock.diff.compare import compare
-from provisioner.lock.diff.reach import direction, fall_out
+from provisioner.lock.diff.hosts import direction, fall_out
 from provisioner.lock.format.file import parse_lock, write_lock
 from provisioner.lock.format.model import Lock, LockedFile, LockedPackage, Reason
 from provisioner.solve.stack import BaseImage

@@ -1,4 +1,4 @@
-"""What of a lock stays when its system half is solved again without an index: its packages, and what they bring along."""
+"""Packages of a lock that stay when its system half is solved again without an index, and the frameworks they bring along."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def kept(lock: Lock, problem: Problem) -> tuple[LockedPackage, ...]:
-    """The locked packages that what the spec asks for still leads to, on the platform of a problem."""
+    """Return the locked packages that the requests of the spec still lead to, on the platform of a problem."""
     if problem.request.platform not in lock.platforms:
         return ()
     packages = {package.name: package for package in lock.on(problem.request.platform).packages}
@@ -36,7 +36,7 @@ def kept(lock: Lock, problem: Problem) -> tuple[LockedPackage, ...]:
 
 
 def chosen(packages: Iterable[LockedPackage]) -> dict[Key, Candidate]:
-    """Locked packages as what was chosen, for what the matrix says of them."""
+    """Return locked packages as chosen candidates, for which the matrix has rules."""
     found: dict[Key, Candidate] = {}
     for package in packages:
         key = Key(package.name, PACKAGE)
@@ -47,7 +47,7 @@ def chosen(packages: Iterable[LockedPackage]) -> dict[Key, Candidate]:
 
 
 def brought_along(lock: Lock, problem: Problem) -> Iterator[Requirement]:
-    """That a problem without packages still has the frameworks which the kept packages bring along, in any version."""
+    """Yield requirements that a problem without packages has the frameworks of the kept packages, in any version."""
     names = {package.name for package in kept(lock, problem)}
     stack = lock.on(problem.request.platform).stack.components if names else {}
     for component, distribution in DISTRIBUTION_OF_COMPONENT.items():

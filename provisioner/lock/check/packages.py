@@ -42,7 +42,7 @@ from provisioner.index.pages.selection import cutoff
 from provisioner.index.places.direct_reference import direct_reference
 from provisioner.index.routing import normalized_pattern, route
 from provisioner.lock.check.kept import kept
-from provisioner.lock.format.artifact import public_url
+from provisioner.lock.format.artifact import locked_url
 from provisioner.lock.requested import recorded_extras
 from provisioner.names import COMPONENT_OF_DISTRIBUTION, DISTRIBUTION_OF_COMPONENT
 from provisioner.solve.choices.frameworks import published_version
@@ -241,7 +241,7 @@ def _index_difference(package: LockedPackage, settings: IndexSettings) -> IndexD
         return DedicatedIndex(index=package.index, dedicated=index.name, is_by_pattern=bool(index.packages))
     if index.packages and not index.claims(package.name):
         return IndexOfOthers(index.name, index.packages)
-    url = public_url(index.url).rstrip("/")
+    url = locked_url(index.url).rstrip("/")
     if package.index_url and package.index_url.rstrip("/") != url:
         return MovedIndex(index=index.name, locked=package.index_url, needed=url)
     return None

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from provisioner.grounds.change import (
     ByAccelerator,
     ByCudaOfImage,
@@ -104,7 +106,7 @@ def _requested(change: Change, old: Side, new: Side) -> Iterator[Cause]:
     if name != change.subject or not is_package:
         yield from _by_request(change, old, new)
     if name is not None and (name != change.subject or is_package):
-        yield from requested_causes(name, change, old, new)
+        yield from requested_causes(replace(change, subject=name), old, new)
 
 
 def _by_request(change: Change, old: Side, new: Side) -> Iterator[Cause]:

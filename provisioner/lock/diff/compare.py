@@ -14,8 +14,7 @@ from provisioner.lock.diff.package_causes import package_causes
 from provisioner.lock.diff.packages import by_name, package_changes
 from provisioner.lock.diff.side import Side, inputs_of, side_of
 from provisioner.lock.diff.system import differences, system_changes
-from provisioner.lock.format.any_lock import parse_any_lock
-from provisioner.lock.format.file import KIND, verify_digest
+from provisioner.lock.format.file import KIND, parse_any_lock, verify_digest
 from provisioner.lock.format.model import Lock
 
 if TYPE_CHECKING:

@@ -56,8 +56,9 @@ def package_causes(change: Change, old: Side, new: Side) -> tuple[Cause, ...]:
     return found or (unknown(old, new),)
 
 
-def requested_causes(name: str, change: Change, old: Side, new: Side) -> Iterator[Cause]:
+def requested_causes(change: Change, old: Side, new: Side) -> Iterator[Cause]:
     """Yield the requests, constraints and overrides of a distribution that changed and rule one of two versions out."""
+    name = change.subject
     before, after = old.request(name), new.request(name)
     was, now = before.range if before else "", after.range if after else ""
     last = after or before
@@ -76,7 +77,7 @@ def is_ruled_out(name: str, wanted: str, version: str) -> bool:
     requirements = recorded_requirements(name, wanted) if wanted else ()
     try:
         return len(requirements) == 1 and not requirements[0].specifier.contains(PackageVersion(version), prereleases=True)
-    except InvalidVersion:
+    except ValueError:  # also numbers of more digits than Python reads
         return False
 
 
@@ -136,7 +137,7 @@ def _spelled(name: str, dependent: str, side: Side) -> str:
 
 def _of_moved(change: Change, old: Side, new: Side) -> Iterator[Cause]:
     name = change.subject
-    found: list[Cause] = [*_of_component(change, old, new), *requested_causes(name, change, old, new)]
+    found: list[Cause] = [*_of_component(change, old, new), *requested_causes(change, old, new)]
     for entry, requirement in _excluding(new, name, change.old):
         found.append(RuledOutBy(dependent=_subject(entry), requirement=str(requirement), version=change.old))
     found = found or [*_of_own_needs(name, old, new)]

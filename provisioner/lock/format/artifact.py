@@ -41,7 +41,7 @@ class UnhashedFileError(ProvisionError):
 
 
 def lock_file(file: IndexFile) -> LockedFile:
-    """What the lock says of one file; a local file is hashed here when its index gave no hash.
+    """Return the locked form of a file; a local file is hashed here when its index gave no hash.
 
     Raises `UnhashedFileError` naming the file and its index, or `FileError` when a local file cannot be read.
     """
@@ -54,13 +54,13 @@ def lock_file(file: IndexFile) -> LockedFile:
         found = f"`{sha256}` is not one" if sha256 else "none was given"
         raise UnhashedFileError(
             f"`{file.filename}` has no sha256, and a lock without hashes is not a lock",
-            causes=(f"index `{public_url(file.index)}` lists the file; of its sha256, {found}",),
+            causes=(f"index `{locked_url(file.index)}` lists the file; of its sha256, {found}",),
             hints=("use an index that lists sha256 hashes, or put the file in a find-links directory",),
         )
     return LockedFile(
         filename=file.filename,
         sha256=sha256,
-        url="" if source else public_url(file.url),
+        url="" if source else locked_url(file.url),
         path=f"{WHEEL_DIRECTORY}/{file.filename}" if source else "",
         size=size,
         upload_time=upload_moment(file.upload_time),
@@ -68,19 +68,19 @@ def lock_file(file: IndexFile) -> LockedFile:
 
 
 def local_path(file: IndexFile) -> Path | None:
-    """Where a local file lies on this machine; None for one that is downloaded."""
+    """Return where a local file lies on this machine; None for one that is downloaded."""
     if file.path:
         return Path(file.path)
     parts = urlsplit(file.url)
     if parts.scheme != "file":
         return None
-    from urllib.request import url2pathname  # it brings the whole of http along
+    from urllib.request import url2pathname  # imports all of http
 
     return Path(url2pathname(parts.path))
 
 
-def public_url(url: str) -> str:
-    """The URL without user, password and fragment; text that is not a URL is returned as it is.
+def locked_url(url: str) -> str:
+    """Return a URL without user, password and fragment; text that is not a URL is returned as it is.
 
     Raises `ProvisionError` for a URL whose host nobody could reach, such as `https://[::1/`.
     """
@@ -92,18 +92,18 @@ def public_url(url: str) -> str:
 
 
 def shared_url(url: str) -> str:
-    """A URL as it may stand in a file that is shared: without credentials, and of a folder of this machine only its name."""
-    parts = urlsplit(public_url(url))
+    """Return a URL that may be shared: without credentials, and of a folder of this machine only its name."""
+    parts = urlsplit(locked_url(url))
     return f"file:{unquote(parts.path).rstrip('/').rpartition('/')[2]}" if parts.scheme == "file" else parts.geturl()
 
 
 def nameless(file: LockedFile) -> LockedFile:
-    """A file under the name that its URL or path ends in, which is all that PEP 751 has of an archive."""
+    """Return a file under the name that its URL or path ends in, which is all that PEP 751 has of an archive."""
     return replace(file, filename=name_in(file.url, file.path))
 
 
 def name_in(url: str, path: str) -> str:
-    """The name of a file by where it is: the last part of its URL, or of its path when it is on this machine."""
+    """Return the name of a file by where it is: the last part of its URL, or of its path when it is on this machine."""
     return unquote(urlsplit(url).path.rpartition("/")[2]) or path.rpartition("/")[2]
 
 
@@ -146,5 +146,5 @@ def upload_moment(text: str | None) -> datetime | None:
     try:
         moment = datetime.fromisoformat(text)
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    except (ValueError, OverflowError):  # the first day of the year 1, east of Greenwich
+    except (ValueError, OverflowError):  # year 1 minus a UTC offset is out of range
         return None

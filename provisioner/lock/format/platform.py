@@ -1,4 +1,4 @@
-"""Platforms of this program as the environment markers of PEP 508, which is how an installer recognises them."""
+"""Platforms as environment markers of PEP 508, by which installers select."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ MARKER_VALUES = {
 
 
 def environment_marker(platform: str, *, python: str = "") -> str:
-    """The marker that holds on this platform only, and with this Python series only when one is given (`3.12`)."""
+    """Return the marker that holds on this platform only, and with this Python series only when one is given (`3.12`)."""
     system, machine = MARKER_VALUES[platform]
     marker = f'sys_platform == "{system}" and platform_machine == "{machine}"'
     return f'{marker} and python_version == "{python}"' if python else marker
 
 
 def package_marker(platforms: tuple[str, ...], among: tuple[str, ...]) -> str:
-    """The shortest marker that tells `platforms` from the others of a lock; "" when they are all of them."""
+    """Return the shortest marker that tells `platforms` from the others of a lock; "" when they are all of them."""
     if set(platforms) == set(among):
         return ""
     systems = {MARKER_VALUES[platform][0] for platform in among}

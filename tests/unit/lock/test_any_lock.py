@@ -13,8 +13,7 @@ from uv import find_uv_bin
 
 from provisioner.index.model import IndexFile
 from provisioner.lock.diff.compare import compare_texts
-from provisioner.lock.format.any_lock import parse_any_lock
-from provisioner.lock.format.file import write_lock
+from provisioner.lock.format.file import parse_any_lock, write_lock
 from provisioner.lock.format.model import LockedFile
 from provisioner.lock.provenance import Origins, with_origins
 from provisioner.solve.stack import PackagePin

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 from msgspec import convert
+from packaging.requirements import Requirement
 
-from provisioner.lock.requested import request_of, requested
+from provisioner.lock.requested import recorded_extras, recorded_requirements, request_of, requested
 from provisioner.spec.model import Spec
 
 
@@ -52,3 +53,27 @@ def test_a_request_for_a_component_or_a_distribution() -> None:
     keys = {"requires.cuda": "12.*", "packages.numpy": "<2"}
     found = [request_of(keys, subject) for subject in ("cuda", "numpy", "torch")]
     assert found == [("requires.cuda", "12.*"), ("packages.numpy", "<2"), None]
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("numpy",),
+        ("numpy[b,a]<2",),
+        ("numpy>=2; python_version < '3.13' and sys_platform == 'linux'", "numpy[more]<2; python_version >= '3.13'"),
+        ("numpy @ https://example.org/numpy-1.0-py3-none-any.whl ; python_version < '3.13'", "numpy[a]"),
+        ("numpy", "numpy<3"),
+    ],
+)
+def test_what_is_recorded_of_a_distribution_is_read_as_the_requirements_it_was(texts: tuple[str, ...]) -> None:
+    recorded = requested(spec(packages=texts))["packages.numpy"]
+    assert set(recorded_requirements("numpy", recorded)) == set(map(Requirement, texts))
+
+
+def test_text_that_is_no_requirement_records_none() -> None:
+    assert recorded_requirements("numpy", "not valid!! and [") == ()
+
+
+def test_the_extras_of_requests_and_overrides() -> None:
+    keys = requested(spec(packages=("alpha[One.Two]>=1", "alpha[three]"), overrides=("beta[x]",), constraints=("gamma<2",)))
+    assert recorded_extras(keys) == {"alpha": {"one-two", "three"}, "beta": {"x"}}
