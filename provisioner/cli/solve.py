@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from provisioner.grounds.choice import Move
-    from provisioner.solve.stack import Stack
+    from provisioner.resolver.stack import Stack
     from provisioner.workflow.earlier import Upgrades
     from provisioner.workflow.inputs import Inputs
     from provisioner.workflow.solving import Solution
@@ -69,7 +69,7 @@ def solve(
     """Find a stack and its packages, lock them, write what is asked for."""
     from provisioner.cli import report
     from provisioner.cli.display import failure, json_data, talk
-    from provisioner.solve.joint import NoStackError
+    from provisioner.resolver.joint import NoStackError
     from provisioner.workflow.earlier import read_upgrades
     from provisioner.workflow.inputs import read_targets
 

@@ -12,7 +12,7 @@ from provisioner.words.notation import counted
 
 if TYPE_CHECKING:
     from provisioner.grounds.requirement import Ground
-    from provisioner.solve.stack import Stack
+    from provisioner.resolver.stack import Stack
 
 SUMMARIZED = ("tensorflow", "jax", "cuda", "rocm", "driver", "amdgpu", "webdriver", "python")
 

@@ -31,7 +31,7 @@ from provisioner.lock.format.file import KIND, parse_lock, verify_digest
 from provisioner.outputs import OUTPUTS
 from provisioner.places import Place
 from provisioner.render import render
-from provisioner.solve.problem import join
+from provisioner.resolver.problem import join
 from provisioner.workflow.inputs import read_inputs
 from provisioner.workflow.ownership import is_work_of_others
 

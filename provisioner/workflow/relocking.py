@@ -18,7 +18,7 @@ from provisioner.lock.diff.compare import compare
 from provisioner.lock.diff.relock import held_back, successor_changes
 from provisioner.lock.format.model import relaxed_by
 from provisioner.lock.requested import requested_places
-from provisioner.solve.joint import NoStackError, solve_system
+from provisioner.resolver.joint import NoStackError, solve_system
 from provisioner.workflow.session import Session
 from provisioner.workflow.solving import Completed, assemble, complete, job_of, problem_of, resolve
 
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from provisioner.grounds.notice import Notice
     from provisioner.index.model import IndexFile
     from provisioner.lock.format.model import Installer, Lock
-    from provisioner.solve.problem import Problem
-    from provisioner.solve.stack import Stack
+    from provisioner.resolver.problem import Problem
+    from provisioner.resolver.stack import Stack
     from provisioner.workflow.inputs import Inputs
     from provisioner.workflow.progress import Progress
     from provisioner.workflow.solving import Job

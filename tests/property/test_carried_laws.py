@@ -19,19 +19,19 @@ from provisioner.lock.check.packages import package_findings
 from provisioner.lock.check.stack import stack_findings
 from provisioner.lock.create import create_lock
 from provisioner.lock.requested import requested
-from provisioner.solve.joint import NoStackError, solve_joint
-from provisioner.solve.problem import join
+from provisioner.resolver.joint import NoStackError, solve_joint
+from provisioner.resolver.problem import join
 from provisioner.words.finding import finding_words
 from tests import small
 from tests.lock_examples import MATRIX_DIGEST, SPEC_DIGEST
 from tests.strategies import SEEDS, examples
 from tests.told import unverified
-from tests.unit.solve.test_packages import Shelf
+from tests.unit.resolver.test_packages import Shelf
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from provisioner.solve.problem import Problem
+    from provisioner.resolver.problem import Problem
 
 pytestmark = pytest.mark.property
 

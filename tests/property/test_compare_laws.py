@@ -13,7 +13,7 @@ from provisioner.lock.diff.compare import compare
 from provisioner.lock.diff.hosts import direction, fall_out
 from provisioner.lock.format.file import parse_lock, write_lock
 from provisioner.lock.format.model import Lock, LockedFile, LockedPackage, Reason
-from provisioner.solve.stack import BaseImage
+from provisioner.resolver.stack import BaseImage
 from provisioner.versions import Range, Version
 from provisioner.words.change import change_words, comparison_lines
 from tests.lock_examples import IMAGE_DIGEST, cuda_stack, lock_of

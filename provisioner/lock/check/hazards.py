@@ -10,9 +10,9 @@ from packaging.version import Version as PackageVersion
 from provisioner.grounds.finding import FileClash, OtherAbi, UnmetNeed
 from provisioner.grounds.requirement import Subject
 from provisioner.places import Place
-from provisioner.solve.python.distributions import has_abi
-from provisioner.solve.requirement import PYTORCH, build_of
-from provisioner.solve.rules.shared_files import FORBIDDEN, place_of
+from provisioner.resolver.python.distributions import has_abi
+from provisioner.resolver.requirement import PYTORCH, build_of
+from provisioner.resolver.rules.shared_files import FORBIDDEN, place_of
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from provisioner.lock.format.model import Lock
     from provisioner.matrix.model import Matrix
     from provisioner.matrix.model_distributions import ImpliedNeed
-    from provisioner.solve.problem import Problem
+    from provisioner.resolver.problem import Problem
 
 
 def hazard_findings(lock: Lock, problem: Problem) -> Iterator[Finding]:

@@ -45,11 +45,11 @@ from provisioner.lock.check.kept import kept
 from provisioner.lock.format.artifact import locked_url
 from provisioner.lock.requested import recorded_extras
 from provisioner.names import COMPONENT_OF_DISTRIBUTION, DISTRIBUTION_OF_COMPONENT
-from provisioner.solve.choices.frameworks import published_version
-from provisioner.solve.choices.markers import Markers
-from provisioner.solve.requirement import PYTORCH, TORCH, ReleaseCandidate
-from provisioner.solve.rules.carriers import CARRIED
-from provisioner.solve.rules.policy import uploads_until
+from provisioner.resolver.choices.frameworks import published_version
+from provisioner.resolver.choices.markers import Markers
+from provisioner.resolver.requirement import PYTORCH, TORCH, ReleaseCandidate
+from provisioner.resolver.rules.carriers import CARRIED
+from provisioner.resolver.rules.policy import uploads_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from provisioner.index.places.direct_reference import DirectReference
     from provisioner.lock.format.model import Lock, LockedPackage
     from provisioner.matrix.model_distributions import Distribution
-    from provisioner.solve.problem import Problem
+    from provisioner.resolver.problem import Problem
 
 
 def package_findings(lock: Lock, problem: Problem) -> Iterator[Finding]:

@@ -24,22 +24,22 @@ from provisioner.index.pages.tags import filename_ranks, glibc_needed
 from provisioner.lock.check.kept import chosen
 from provisioner.lock.format.artifact import fits
 from provisioner.places import Place
-from provisioner.solve.joint import Attempt, NoStackError, choose, environment_of, known_glibc
-from provisioner.solve.outcome.answer import answer
-from provisioner.solve.outcome.require_cuda import require_cuda
-from provisioner.solve.python.beside import needs_beside
-from provisioner.solve.requirement import Key, Labelled, Requirement
-from provisioner.solve.search.carried import as_carried, with_carried
+from provisioner.resolver.joint import Attempt, NoStackError, choose, environment_of, known_glibc
+from provisioner.resolver.outcome.answer import answer
+from provisioner.resolver.outcome.require_cuda import require_cuda
+from provisioner.resolver.python.beside import needs_beside
+from provisioner.resolver.requirement import Key, Labelled, Requirement
+from provisioner.resolver.search.carried import as_carried, with_carried
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from provisioner.grounds.finding import Finding
     from provisioner.lock.format.model import Lock, LockedStack
-    from provisioner.solve.problem import Problem
-    from provisioner.solve.requirement import Candidate
-    from provisioner.solve.search.universe import Universe
-    from provisioner.solve.stack import Stack
+    from provisioner.resolver.problem import Problem
+    from provisioner.resolver.requirement import Candidate
+    from provisioner.resolver.search.universe import Universe
+    from provisioner.resolver.stack import Stack
 
 
 def stack_findings(lock: Lock, problem: Problem, *, file: str, has_other_hosts: bool = False) -> Iterator[Finding]:

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from provisioner.gate.evaluate import GateFacts, GateGpu, completions, completions_of_gpu, is_met
 from provisioner.gate.grammar import GateError, parse
 from provisioner.grounds.change import Change, FallOut, GpuBasis
-from provisioner.solve.rules.coverage import TARGET, capability, coverage
-from provisioner.solve.rules.gate import KEPT
+from provisioner.resolver.rules.coverage import TARGET, capability, coverage
+from provisioner.resolver.rules.gate import KEPT
 from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from provisioner.grounds.change import Change, OfFile
 from provisioner.grounds.doubt import UnpinnedImage
-from provisioner.solve.rules.gate import KEPT
+from provisioner.resolver.rules.gate import KEPT
 from provisioner.versions import Version
 from provisioner.words.doubt import doubt_words
 

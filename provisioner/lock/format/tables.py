@@ -14,7 +14,7 @@ from msgspec.structs import asdict
 
 from provisioner.lock.format.artifact import name_in
 from provisioner.lock.format.model import Installer, Lock, LockedFile, LockedPackage, LockedPin, LockedStack, Reason
-from provisioner.solve.stack import BaseImage
+from provisioner.resolver.stack import BaseImage
 from provisioner.strict_model import StrictModel, spelled
 
 if TYPE_CHECKING:

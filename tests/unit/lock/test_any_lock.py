@@ -16,7 +16,7 @@ from provisioner.lock.diff.compare import compare_texts
 from provisioner.lock.format.file import parse_any_lock, write_lock
 from provisioner.lock.format.model import LockedFile
 from provisioner.lock.provenance import Origins, with_origins
-from provisioner.solve.stack import PackagePin
+from provisioner.resolver.stack import PackagePin
 from provisioner.words.change import change_words
 from tests.lock_examples import cpu_stack, lock_of
 from tests.loopback_index import LoopbackIndex

@@ -12,7 +12,7 @@ from provisioner.lock.create import reason_of
 from provisioner.lock.diff.compare import compare, compare_texts
 from provisioner.lock.format.file import write_lock
 from provisioner.lock.format.model import LockedFile, LockedPackage, LockedPin, LockedStack, Reason
-from provisioner.solve.stack import BaseImage
+from provisioner.resolver.stack import BaseImage
 from provisioner.words.change import cause_source, cause_words, change_words, comparison_lines, note_words, summary
 from tests.lock_examples import IMAGE_DIGEST, PACKAGES, cpu_stack, cuda_stack, lock_of
 from tests.told import asks

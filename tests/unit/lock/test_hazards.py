@@ -12,7 +12,7 @@ from provisioner.lock.check.hazards import hazard_findings
 from provisioner.lock.check.stack import stack_findings
 from provisioner.lock.format.model import Lock, LockedPackage
 from provisioner.matrix.load import load_matrix
-from provisioner.solve.problem import join
+from provisioner.resolver.problem import join
 from provisioner.words.finding import finding_details, finding_words
 from tests import small
 from tests.lock_examples import cuda_stack, lock_of
