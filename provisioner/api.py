@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from provisioner.document import read_text
 from provisioner.errors import ProvisionError, UnavailableError
-from provisioner.lock.compare import compare_texts
-from provisioner.lock.file import KIND, parse_lock
-from provisioner.lock.model import Lock
+from provisioner.lock.diff.compare import compare_texts
+from provisioner.lock.format.file import KIND, parse_lock
+from provisioner.lock.format.model import Lock
 from provisioner.render import render
 from provisioner.resolver.joint import NoStackError
 from provisioner.resolver.stack import Stack
@@ -26,7 +26,7 @@ from provisioner.workflow.solving import Solution, job_of, solve_job, solve_stac
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from provisioner.lock.comparison import Comparison
+    from provisioner.grounds.change import Comparison
     from provisioner.resolver.why import Why
 
 __all__ = [

@@ -16,7 +16,7 @@ from tests.told import asks, needs, states
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from provisioner.lock.model import Lock
+    from provisioner.lock.format.model import Lock
 
 FILES = "https://files.pythonhosted.org/packages"
 MATRIX_DIGEST = f"sha256:{'a' * 64}"

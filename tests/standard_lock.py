@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from packaging.pylock import Pylock
 from packaging.tags import compatible_tags, cpython_tags, mac_platforms
 
-from provisioner.lock.file import write_lock
+from provisioner.lock.format.file import write_lock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from packaging.markers import Environment
     from packaging.tags import Tag
 
-    from provisioner.lock.model import Lock
+    from provisioner.lock.format.model import Lock
     from provisioner.resolver.stack import Stack
 
 MACHINES = {

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parent.parent / "provisioner"
 BASE = frozenset(
     {
         "caches", "errors", "platforms", "accelerators", "components", "names", "outputs", "places", "versions",
-        "strict_model", "document",
+        "strict_model", "document", "toml_document",
     }
 )  # fmt: skip
 INPUTS = frozenset({"matrix", "host", "spec", "index"})
@@ -38,7 +38,8 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "places": frozenset(),
     "versions": frozenset({"errors", "names"}),
     "strict_model": frozenset({"names"}),
-    "document": BASE,
+    "document": BASE - {"toml_document"},
+    "toml_document": BASE,
     "matrix": BASE,
     "host": BASE,
     "gate": BASE,

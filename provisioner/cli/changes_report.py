@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, TypeVar
+
+from packaging.requirements import Requirement
+
+from provisioner.grounds.change import BroughtAlong, ByDependent, FreedFrom, TakenAlong, cause_fields
+from provisioner.words.change import because, cause_source, cause_words, change_words, where_words
+from provisioner.words.finding import drift_words
+from provisioner.words.ground import subject_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Sequence
 
-    from provisioner.lock.changes import Held
-    from provisioner.lock.comparison import Cause, Change, Comparison
-    from provisioner.lock.offered import Offer
+    from provisioner.grounds.change import Cause, Change, Comparison, Held
+    from provisioner.grounds.finding import FileDrift
+    from provisioner.grounds.requirement import Subject
     from provisioner.workflow.relocking import Preview
 
 
@@ -19,15 +25,12 @@ _Told = TypeVar("_Told")
 _MANY = 3
 """So many packages that are where they are because of one other are told in one line."""
 
-_ASKS = re.compile(r"(\S+ \S+) (requires it now|required it before|requires)(?: \(?`([^`]*)`.*)?")
-"""`torch 2.8.0 requires `triton==3.4.0`, which 3.3.1 is not`: who, how, and what."""
-
-_WORDS = {"requires": "requires so", "requires it now": "brings along", "required it before": "brought along"}
+_WORDS = {BroughtAlong: "brings along", TakenAlong: "brought along"}
 
 
 def preview_lines(preview: Preview) -> Iterator[str]:
     """A preview in words, below the findings of its lock."""
-    yield from (f"news: {offer.text}  [{offer.kind}-file]" for offer in preview.offers if not offer.is_alarm)
+    yield from (f"news: {drift_words(one)}  [{one.kind}-file]" for one in preview.drifts if not one.is_alarm)
     if preview.system is not None:
         yield from _block("solving the system half again", _told(preview.system), len(_changes(preview.system)))
         yield "`provision check --changes` asks the indexes which packages would move"
@@ -36,7 +39,7 @@ def preview_lines(preview: Preview) -> Iterator[str]:
         is_same = bool(least) and [*_moves(preview.least)] == [*_moves(preview.upgrade)]
         yield from _block("solving again", least, len(_changes(preview.least)))
         yield from _block("solving again with --upgrade", upgrade, len(_changes(preview.upgrade)), is_same=is_same)
-        yield from (f"the new lock would record: {change.text}" for change in preview.least.of("inputs"))
+        yield from (f"the new lock would record: {change_words(change)}" for change in preview.least.of("inputs"))
     if preview.held:
         groups = _by_line(preview.held)
         yield f"{len(groups)} package{' is' if len(groups) == 1 else 's are'} held back even so:"
@@ -54,7 +57,7 @@ def _by_line(held: Sequence[Held]) -> list[list[Held]]:
 def _held_lines(groups: Sequence[list[Held]]) -> Iterator[str]:
     """What holds on every platform that has something held back is said once; of the rest the platform is named."""
     platforms = {one.platform for group in groups for one in group}
-    for together in _together(groups, lambda group: (_asked_by(group[0].causes), *(one.platform for one in group))):
+    for together in _together(groups, lambda group: (_required_by(group[0].causes), *(one.platform for one in group))):
         first = together[0]
         place = "" if len(first) == len(platforms) else f"on {' and '.join(one.platform for one in first)}: "
         if len(together) == 1:
@@ -77,18 +80,27 @@ def _together(items: Sequence[_Told], key: Callable[[_Told], tuple[Hashable, ...
             yield found
 
 
-def _asked_by(causes: Sequence[Cause]) -> tuple[str, str] | None:
-    """The package that alone is the cause, and how it is; None for other causes and for several."""
-    match = _ASKS.fullmatch(causes[0].text) if len(causes) == 1 and causes[0].kind == "follows" else None
-    return (match[1], match[2]) if match else None
+def _required_by(causes: Sequence[Cause]) -> tuple[Subject, str] | None:
+    """Return the package that alone is the cause, and the verb for it; None for other causes and for several."""
+    cause = causes[0]
+    if len(causes) > 1 or not isinstance(cause, ByDependent) or isinstance(cause, FreedFrom):
+        return None
+    return cause.dependent, _WORDS.get(type(cause), "requires so")
 
 
 def _led(causes: Sequence[Cause]) -> str:
-    """`13 packages that torch 2.8.0 pins`."""
-    found = [match for cause in causes if (match := _ASKS.fullmatch(cause.text))]
-    is_pinned = all(re.search(r"==[^*,;]+(;|$)", match[3] or "") for match in found)
-    words = "pins" if found[0][2] == "requires" and is_pinned else _WORDS[found[0][2]]
-    return f"{len(causes)} packages that {found[0][1]} {words}"
+    """Return `13 packages that torch 2.8.0 pins`."""
+    found = _required_by(causes[:1])
+    assert found is not None, "packages are told together where another package requires them"
+    dependent, verb = found
+    requirements = [Requirement(cause.requirement) for cause in causes if isinstance(cause, ByDependent) and cause.requirement]
+    is_pinned = verb == "requires so" and all(map(_is_pin, requirements))
+    return f"{len(causes)} packages that {subject_words(dependent)} {'pins' if is_pinned else verb}"
+
+
+def _is_pin(requirement: Requirement) -> bool:
+    clauses = list(requirement.specifier)
+    return len(clauses) == 1 and clauses[0].operator == "==" and not clauses[0].version.endswith("*")
 
 
 def _told(comparison: Comparison) -> list[str]:
@@ -96,8 +108,6 @@ def _told(comparison: Comparison) -> list[str]:
 
     Packages that do nothing but follow one other are told in one line.
     """
-    from provisioner.lock.compare_words import because, where_words
-
     lines = []
     for together in _together(_changes(comparison), _leader):
         first = together[0]
@@ -105,23 +115,23 @@ def _told(comparison: Comparison) -> list[str]:
         if len(together) > 1:
             lines.append(f"{_led([one.causes[0] for one in together])}{where}: {'; '.join(map(_move, together))}")
             continue
-        lines.append(f"{first.text}{where}")
+        lines.append(f"{change_words(first)}{where}")
         lines += [f"  {line}" for line in because(first)]
     return lines
 
 
 def _leader(change: Change) -> tuple[Hashable, ...]:
     is_plain = change.section == "packages" and change.aspect == "version" and not change.is_breaking
-    return (_asked_by(change.causes) if is_plain else None, change.change in {"added", "removed"}, change.platforms)
+    return (_required_by(change.causes) if is_plain else None, change.change in {"added", "removed"}, change.platforms)
 
 
 def _move(change: Change) -> str:
-    return change.text if change.old and change.new else f"{change.subject} {change.new or f'{change.old} goes'}"
+    return change_words(change) if change.old and change.new else f"{change.subject} {change.new or f'{change.old} goes'}"
 
 
 def _moves(comparison: Comparison) -> Iterator[tuple[str, tuple[str, ...]]]:
     """What would change, whatever the reasons: without a lock to keep to these have other words."""
-    return ((change.text, change.platforms) for change in _changes(comparison))
+    return ((change_words(change), change.platforms) for change in _changes(comparison))
 
 
 def _changes(comparison: Comparison) -> list[Change]:
@@ -141,9 +151,10 @@ def _block(what: str, told: Sequence[str], count: int, *, is_same: bool = False)
 def _held_line(held: Held) -> str:
     out = f", out since {held.uploaded}" if held.uploaded else ""
     first, *others = held.causes
-    place = f"  ({first.where})" if first.where else ""
+    source = cause_source(first)
+    place = f"  ({source})" if source else ""
     more = f", and {len(others)} more such reason{'' if len(others) == 1 else 's'}" if others else ""
-    return f"{held.name} {held.version}, not {held.newest}{out}: {first.text}{place}{more}"
+    return f"{held.name} {held.version}, not {held.newest}{out}: {cause_words(first)}{place}{more}"
 
 
 def preview_data(preview: Preview) -> dict[str, object]:
@@ -155,7 +166,7 @@ def preview_data(preview: Preview) -> dict[str, object]:
         "least": None if least is None else [_entry(change) for change in _changes(least)],
         "upgrade": None if upgrade is None else [_entry(change) for change in _changes(upgrade)],
         "held": [_held_entry(held) for held in preview.held],
-        "offers": [_offer_entry(offer) for offer in preview.offers],
+        "offers": [_drift_entry(drift) for drift in preview.drifts],
         "inputs": None if least is None else [_entry(change) for change in least.of("inputs")],
     }
 
@@ -168,10 +179,10 @@ def _entry(change: Change) -> dict[str, object]:
         "aspect": change.aspect,
         "from": change.old,
         "to": change.new,
-        "text": change.text,
+        "text": change_words(change),
         "platforms": list(change.platforms),
         "breaking": change.is_breaking,
-        "reasons": [_reason(cause) for cause in change.causes],
+        "reasons": [cause_data(cause) for cause in change.causes],
     }
 
 
@@ -182,18 +193,26 @@ def _held_entry(held: Held) -> dict[str, object]:
         "newest": held.newest,
         "uploaded": held.uploaded,
         "platform": held.platform,
-        "reasons": [_reason(cause) for cause in held.causes],
+        "reasons": [cause_data(cause) for cause in held.causes],
     }
 
 
-def _offer_entry(offer: Offer) -> dict[str, object]:
+def _drift_entry(drift: FileDrift) -> dict[str, object]:
+    return {
+        "kind": drift.kind,
+        "name": drift.package.name,
+        "version": drift.package.label,
+        "filename": drift.filename,
+        "index": drift.index,
+        "text": drift_words(drift),
+        "said": drift.locked,
+        "says": drift.offered,
+    }
+
+
+def cause_data(cause: Cause) -> dict[str, object]:
+    """Return a cause as JSON: its words, and its fields; what it has nothing of is left out."""
     from msgspec import to_builtins
 
-    entry: dict[str, object] = to_builtins(offer)
-    return entry
-
-
-def _reason(cause: Cause) -> dict[str, object]:
-    from msgspec import to_builtins
-
-    return {key: value for key, value in to_builtins(cause).items() if value}
+    words = {"kind": cause.kind, "text": cause_words(cause), "subject": cause.subject, "where": cause_source(cause)}
+    return {key: value for key, value in {**to_builtins(cause_fields(cause)), **words}.items() if value}

@@ -19,6 +19,7 @@ from provisioner.cli.options import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from provisioner.grounds.finding import Finding
     from provisioner.workflow.checking import Report
 
 PathsArgument = Annotated[
@@ -97,14 +98,9 @@ def _raise_if_all_failed(reports: Sequence[Report]) -> None:
 
 
 def _as_json(result: Report) -> dict[str, object]:
-    from msgspec import to_builtins
-
     from provisioner.cli.display import failure_data
 
-    findings = [
-        {key: list(value) if isinstance(value, tuple) else value for key, value in to_builtins(finding).items()}
-        for finding in result.findings
-    ]
+    findings = [_finding_data(finding, result.path) for finding in result.findings]
     report: dict[str, object] = {"verdict": result.verdict, "findings": findings}
     if result.error is not None:
         report["error"] = {key: value for key, value in failure_data(result.error).items() if key != "status"}
@@ -113,6 +109,26 @@ def _as_json(result: Report) -> dict[str, object]:
 
         report["changes"] = preview_data(result.preview)
     return report
+
+
+def _finding_data(finding: Finding, lock: Path) -> dict[str, object]:
+    """Return a finding as JSON: its words, and its fields; `where` is the place in a file that does not say what it should."""
+    from msgspec import to_builtins
+
+    from provisioner.grounds.finding import Contradiction, EditedOutput, finding_fields
+    from provisioner.words.finding import command_words, finding_details, finding_hints, finding_words
+
+    is_placed = isinstance(finding, Contradiction | EditedOutput) and finding.place is not None
+    return {
+        "code": finding.code,
+        "verdict": finding.verdict,
+        "text": finding_words(finding),
+        "where": str(finding.place if is_placed else lock),
+        "details": list(finding_details(finding)),
+        "hints": list(finding_hints(finding)),
+        **to_builtins(finding_fields(finding)),
+        "command": command_words(finding.command) if finding.command is not None else "",
+    }
 
 
 def _tell(reports: Sequence[Report]) -> None:
@@ -124,14 +140,17 @@ def _tell(reports: Sequence[Report]) -> None:
             data(f"  error: {result.error.message}  [{result.error.code}]")
             for detail in (*result.error.causes, *(f"hint: {hint}" for hint in result.error.hints)):
                 data(f"    {detail}")
-        for finding in dict.fromkeys(result.findings):  # several platforms may have the same to say
-            data(f"  {finding.verdict}: {finding.text}  [{finding.code}]")
-            for detail in finding.details:
-                data(f"    {detail}")
-            for hint in finding.hints:
-                data(f"    hint: {hint}")
+        for line in dict.fromkeys(map(_finding_lines, result.findings)):  # several platforms may have the same to say
+            data(line)
         if result.preview is not None:
             from provisioner.cli.changes_report import preview_lines
 
             for line in preview_lines(result.preview):
                 data(f"  {line}")
+
+
+def _finding_lines(finding: Finding) -> str:
+    from provisioner.words.finding import finding_details, finding_hints, finding_words
+
+    below = [*finding_details(finding), *(f"hint: {hint}" for hint in finding_hints(finding))]
+    return "\n".join([f"  {finding.verdict}: {finding_words(finding)}  [{finding.code}]", *(f"    {line}" for line in below)])

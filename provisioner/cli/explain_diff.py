@@ -10,7 +10,7 @@ from provisioner.cli.options import OutputFormat
 from provisioner.errors import UsageError
 
 if TYPE_CHECKING:
-    from provisioner.lock.comparison import Comparison
+    from provisioner.grounds.change import Comparison
 
 STDIN = Path("-")
 """One of the two locks may come from a pipe, such as `git show main:pylock.trainer.toml`."""
@@ -19,8 +19,8 @@ STDIN = Path("-")
 def explain_diff(old: Path, new: Path, format: OutputFormat) -> int:  # noqa: A002 - the option is called --format
     """Print what changed between two locks; 0 whether or not something did, as `git diff` has it."""
     from provisioner.cli.display import data, json_data
-    from provisioner.lock.compare import compare_texts
-    from provisioner.lock.compare_words import comparison_lines
+    from provisioner.lock.diff.compare import compare_texts
+    from provisioner.words.change import comparison_lines
 
     if old == STDIN == new:
         raise UsageError("both locks of `--diff - -` come from stdin", hints=("name at least one of them by its path",))
@@ -39,7 +39,7 @@ def _name(path: Path) -> str:
 
 def _text(path: Path) -> str:
     from provisioner.document import FileError, read_text
-    from provisioner.lock.file import KIND
+    from provisioner.lock.format.file import KIND
 
     if path != STDIN:
         return read_text(path, kind=KIND)
@@ -52,17 +52,20 @@ def _text(path: Path) -> str:
 def _as_json(comparison: Comparison) -> dict[str, object]:
     from msgspec import to_builtins
 
+    from provisioner.cli.changes_report import cause_data
+    from provisioner.words.change import change_words, note_words
+
     changes = []
     for change in comparison.changes:
         fields = {key: value for key, value in to_builtins(change).items() if value or key in {"old", "new", "is_breaking"}}
-        causes = [{key: value for key, value in to_builtins(cause).items() if value} for cause in change.causes]
-        fields["causes"] = causes
+        fields["text"] = change_words(change)
+        fields["causes"] = [cause_data(cause) for cause in change.causes]
         fields["breaking"] = fields.pop("is_breaking")
         changes.append(fields)
     return {
         "breaking": comparison.is_breaking,
         "platforms": list(comparison.platforms),
         "unchanged": comparison.unchanged,
-        "notes": list(comparison.notes),
+        "notes": list(map(note_words, comparison.notes)),
         "changes": changes,
     }

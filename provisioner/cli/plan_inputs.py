@@ -16,7 +16,7 @@ from provisioner.places import Place
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from provisioner.lock.model import Lock
+    from provisioner.lock.format.model import Lock
     from provisioner.plan.judge import Aim
     from provisioner.plan.model import Question
     from provisioner.request import TargetHost
@@ -52,7 +52,7 @@ def read_going(to: Sequence[str], today: Inputs) -> Going:
 
 
 def _read_file(path: Path, today: Inputs) -> Going:
-    from provisioner.lock.file import read_lock
+    from provisioner.lock.format.file import read_lock
     from provisioner.workflow.inputs import read_inputs
 
     if path.suffix == _LOCK:
@@ -145,7 +145,7 @@ def read_today(spec_path: Path, inputs: Inputs, given: Path | None) -> tuple[Loc
 
     Raises what `read_lock` raises.
     """
-    from provisioner.lock.file import lock_path, read_lock
+    from provisioner.lock.format.file import lock_path, read_lock
 
     path = given if given is not None else spec_path.parent / inputs.target / lock_path(inputs.spec.name)
     if given is None and not path.exists():
@@ -230,7 +230,7 @@ def _today(inputs: Inputs, lock: tuple[Lock | None, Path], platform: str, accele
     found, path = lock
     if found is None or platform not in found.platforms:
         return _aim(inputs, spec, platform, accelerator)
-    return _fixed(_aim(inputs, spec, platform, found.on(platform).accelerator), found.on(platform), path)
+    return _fixed(_aim(inputs, spec, platform, found.on(platform).stack.accelerator), found.on(platform), path)
 
 
 def _wanted(going: Going, platform: str, accelerator: str) -> Aim:
@@ -240,20 +240,20 @@ def _wanted(going: Going, platform: str, accelerator: str) -> Aim:
     if going.lock is None or going.lock_path is None:
         return aim
     lock = going.lock.on(platform)
-    names = {"pytorch_build", *lock.stack}
+    names = {"pytorch_build", *lock.stack.components}
     requires = {name: text for name, text in inputs.spec.requires.items() if name not in names}
     spec = replace(inputs.spec, requires=requires, packages=())
-    return _fixed(replace(aim, spec=spec, accelerator=lock.accelerator), lock, going.lock_path)
+    return _fixed(replace(aim, spec=spec, accelerator=lock.stack.accelerator), lock, going.lock_path)
 
 
 def _fixed(aim: Aim, lock: Lock, path: Path) -> Aim:
     """An aim with everything a lock of one platform chose required from the start."""
-    labels = {name: value for name, value in lock.stack.items() if name not in {"pytorch_build", "platform"}}
+    labels = {name: value for name, value in lock.stack.components.items() if name not in {"pytorch_build", "platform"}}
     if "pytorch" in labels:
-        labels["pytorch"] = f"{labels['pytorch']}+{lock.stack['pytorch_build']}"
-    update: dict[str, object] = {"runs": lock.runs}
-    if lock.image is not None:
-        update["image"] = replace(aim.spec.image, base=lock.image.reference)
+        labels["pytorch"] = f"{labels['pytorch']}+{lock.stack.components['pytorch_build']}"
+    update: dict[str, object] = {"runs": lock.stack.runs}
+    if lock.stack.image is not None:
+        update["image"] = replace(aim.spec.image, base=lock.stack.image.reference)
     return replace(aim, spec=replace(aim.spec, **update), fixed=labels, fixed_by=path.name)
 
 

@@ -22,7 +22,7 @@ def render(lock: LockArgument, to: ToOption = "dockerfile", out: OutOption = Non
     from provisioner.cli import display
     from provisioner.document import read_text, write_text
     from provisioner.errors import UsageError
-    from provisioner.lock.file import KIND, parse_lock, verify_digest
+    from provisioner.lock.format.file import KIND, parse_lock, verify_digest
     from provisioner.render import render as render_lock
     from provisioner.workflow.ownership import is_of_same_spec, other_lock, require_rendered
 

@@ -75,7 +75,7 @@ def validate(
 
 def _validated(path: Path, engine: Engine, options: Options, *, is_recorded: bool) -> Report:
     from provisioner.cli.display import talk
-    from provisioner.lock.file import read_lock
+    from provisioner.lock.format.file import read_lock
     from provisioner.validate.run import validate_lock
 
     lock = read_lock(path)

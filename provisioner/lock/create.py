@@ -20,9 +20,9 @@ from provisioner.grounds.requirement import Entails, RequiresComponent
 from provisioner.grounds.source import Hazard, MatrixRow
 from provisioner.index.metadata.core_metadata import UnusableMetadataError, parse_requirement
 from provisioner.index.model import DIRECT_PATH, DIRECT_URL
-from provisioner.lock.artifact import fits, local_path, lock_file, nameless, public_url
-from provisioner.lock.model import Installer, Lock, LockedPackage, LockedPin, LockedStack, Reason
-from provisioner.lock.platform import environment_marker, package_marker
+from provisioner.lock.format.artifact import fits, local_path, lock_file, locked_url, nameless
+from provisioner.lock.format.model import Installer, Lock, LockedPackage, LockedPin, LockedStack, Reason, relaxation
+from provisioner.lock.format.platform import environment_marker, package_marker
 from provisioner.places import Place
 from provisioner.resolver.stack import BaseImage, Stack
 from provisioner.words.doubt import doubt_words
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from provisioner.grounds.requirement import Ground
     from provisioner.grounds.source import Source
     from provisioner.index.model import IndexFile
-    from provisioner.lock.model import LockedFile
+    from provisioner.lock.format.model import LockedFile
     from provisioner.resolver.stack import PackagePin, Pin
 
     Installers = IndexFile | Mapping[str, IndexFile] | None
@@ -94,7 +94,7 @@ def create_lock(
 
 
 def local_files(stacks: Sequence[Stack], *, installer: Installers = None) -> dict[str, Path]:
-    """The files of this machine a lock refers to: the path it gives them, relative to itself, and where they lie now."""
+    """Return the files of this machine that a lock refers to, by their paths from the lock, and where they lie now."""
     files = [package.file for stack in stacks for package in stack.packages]
     files += [file for stack in stacks if (file := _installer_file(stack.platform, installer))]
     sources = {lock_file(file).path: source for file in files if (source := local_path(file))}
@@ -102,7 +102,7 @@ def local_files(stacks: Sequence[Stack], *, installer: Installers = None) -> dic
 
 
 def _series(python: str) -> str:
-    """`3.12` of `3.12.7`: a lock is for one series, whatever its patch release."""
+    """Return `3.12` of `3.12.7`: a lock is for one series, whatever its patch release."""
     return ".".join(python.split(".")[:2])
 
 
@@ -114,7 +114,7 @@ def _requires_python(pythons: list[str]) -> str:
 
 
 def _merge(stacks: Sequence[Stack], platforms: tuple[str, ...]) -> tuple[LockedPackage, ...]:
-    """One entry for all platforms where a package is the same on them but for its file, otherwise one a platform."""
+    """Return one entry for all platforms where a package is the same on them but for its file, otherwise one a platform."""
     groups: dict[LockedPackage, list[tuple[str, LockedFile]]] = defaultdict(list)
     for stack in stacks:
         known = frozenset(canonicalize_name(package.name) for package in stack.packages)
@@ -137,7 +137,7 @@ def _merge(stacks: Sequence[Stack], platforms: tuple[str, ...]) -> tuple[LockedP
 
 
 def _entry(package: PackagePin, known: frozenset[str]) -> LockedPackage:
-    """What must be equal for two platforms to share an entry."""
+    """Return what must be equal for two platforms to share an entry."""
     try:
         version = str(PackageVersion(package.version))
         requires = tuple(sorted({str(parse_requirement(text)) for text in package.requires}))
@@ -150,14 +150,14 @@ def _entry(package: PackagePin, known: frozenset[str]) -> LockedPackage:
         version=version,
         platforms=(),
         requires_python=_specifier(package.file.requires_python),
-        index=public_url(package.file.index),
+        index=locked_url(package.file.index),
         requires=requires,
         dependencies=tuple(sorted(dependencies)),
     )
 
 
 def _specifier(requires_python: str | None) -> str:
-    """The Requires-Python an index states of a file; one that no installer could read is left out, as installers do."""
+    """Return the Requires-Python that an index states of a file; "" for one that cannot be parsed, which installers ignore."""
     try:
         SpecifierSet(requires_python or "")
     except InvalidSpecifier:
@@ -202,7 +202,9 @@ def _locked_stack(stack: Stack, installer: Installers) -> LockedStack:
         arch_list=stack.arch_list,
         environment=dict(sorted(stack.environment.items())),
         unverified=tuple(sorted(map(doubt_words, stack.doubts))),
-        relaxations=tuple(sorted({f"{one.name} ({one.component})" for one in stack.relaxations if one.component not in facts})),
+        relaxations=tuple(
+            sorted({relaxation(one.name, one.component) for one in stack.relaxations if one.component not in facts})
+        ),
         image=_locked_image(stack.image) if stack.image else None,
         installer=_locked_installer(stack.platform, installer),
         pins=_locked_pins(pin for pin in stack.pins if pin.component not in facts),
@@ -210,7 +212,7 @@ def _locked_stack(stack: Stack, installer: Installers) -> LockedStack:
 
 
 def _locked_image(image: BaseImage) -> BaseImage:
-    """The image with tag and digest apart, however the reference was written."""
+    """Return the image with tag and digest apart, however the reference was written."""
     reference, _, digest = image.reference.partition("@")
     return replace(image, reference=reference, digest=image.digest or digest)
 
@@ -229,7 +231,7 @@ def _locked_pins(pins: Iterable[Pin]) -> tuple[LockedPin, ...]:
 
 
 def _host_reasons(stack: Stack) -> dict[str, tuple[Reason, ...]]:
-    """For each host requirement the rules it comes from: those of the stack's own parts, never of one machine's."""
+    """Return the rules that each host requirement comes from: of the stack's own components, never of one machine."""
     found: dict[str, dict[Reason, None]] = {}
     for pin in stack.pins:
         for reason in pin.reasons:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from provisioner.lock.file import lock_path
+from provisioner.lock.format.file import lock_path
 from provisioner.outputs import output_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from provisioner.lock.model import Lock
+    from provisioner.lock.format.model import Lock
 
 __all__ = ["render"]
 

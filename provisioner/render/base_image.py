@@ -10,7 +10,7 @@ from msgspec import Struct
 from provisioner.render.header import UnrenderableError
 
 if TYPE_CHECKING:
-    from provisioner.lock.model import LockedStack
+    from provisioner.lock.format.model import LockedStack
 
 _REFERENCE = re.compile(r"[A-Za-z0-9][\w.:/-]*")
 _SERIES = re.compile(r"(\d+\.\d+)(?:\.\d+\w*)?")

@@ -10,7 +10,7 @@ from provisioner.render.header import header
 from provisioner.render.recipe import stages
 
 if TYPE_CHECKING:
-    from provisioner.lock.model import Lock
+    from provisioner.lock.format.model import Lock
 
 _FILE_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 

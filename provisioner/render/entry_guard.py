@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from provisioner.render.instruction import Comment, Entrypoint, Run
 
 if TYPE_CHECKING:
-    from provisioner.lock.model import LockedStack
+    from provisioner.lock.format.model import LockedStack
 
 GUARD = "/opt/provision/guard.py"
 """The path of the script in the image."""

@@ -10,12 +10,12 @@ import re
 from typing import TYPE_CHECKING
 
 from provisioner.gate.grammar import PREFIX
-from provisioner.lock.file import lock_digest
+from provisioner.lock.format.file import lock_digest
 from provisioner.platforms import PLATFORMS
 from provisioner.render.header import UnrenderableError, header
 
 if TYPE_CHECKING:
-    from provisioner.lock.model import Lock, LockedStack
+    from provisioner.lock.format.model import Lock, LockedStack
 
 _OF_IMAGES = (PREFIX, "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES")
 """Variables that only a container runtime reads, from the image that it starts."""

@@ -13,15 +13,15 @@ from urllib.parse import quote as quote_path
 from msgspec import Struct
 
 from provisioner.accelerators import ACCELERATORS
-from provisioner.lock.file import lock_digest
-from provisioner.lock.platform import package_marker
+from provisioner.lock.format.file import lock_digest
+from provisioner.lock.format.platform import package_marker
 from provisioner.render.base_image import base_of
 from provisioner.render.entry_guard import entrypoint, has_guard, install_guard
 from provisioner.render.header import UnrenderableError
 from provisioner.render.instruction import Cmd, Comment, Copy, Env, From, Label, Mount, Run, User, Workdir
 
 if TYPE_CHECKING:
-    from provisioner.lock.model import Lock, LockedPackage, LockedStack
+    from provisioner.lock.format.model import Lock, LockedPackage, LockedStack
     from provisioner.render.base_image import Base
     from provisioner.render.instruction import Instruction
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from provisioner.lock.artifact import fits
-from provisioner.lock.platform import package_marker
+from provisioner.lock.format.artifact import fits
+from provisioner.lock.format.platform import package_marker
 from provisioner.render.header import header
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from provisioner.lock.model import Lock, LockedFile, LockedPackage
+    from provisioner.lock.format.model import Lock, LockedFile, LockedPackage
 
 
 def render(lock: Lock, lock_file_name: str) -> str:

@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 from provisioner.errors import InvalidDocumentError, Mistake
 from provisioner.names import nearest
 from provisioner.spec.other_sources import OtherSource, other_sources
-from provisioner.spec.toml_document import parse_toml
+from provisioner.toml_document import parse_toml
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +43,7 @@ def load_project(path: Path) -> Document:
     """Read a project file; raises `FileError`, or `InvalidDocumentError` with the place of a syntax error."""
     from provisioner.document import read_text
 
-    return parse_toml(read_text(path, kind=KIND), file=str(path), kind=KIND)
+    return parse_toml(read_text(path, kind=KIND), file=str(path), kind=KIND, dates_as_text=True)
 
 
 def project_lines(

@@ -11,7 +11,7 @@ from provisioner.versions import Range
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from provisioner.lock.model import Lock
+    from provisioner.lock.format.model import Lock
     from provisioner.validate.measurement import Measurement, Torch
     from provisioner.validate.report import Verdict
 
@@ -41,19 +41,20 @@ def agreement(name: str, locked: str, measured: str, *, agrees: bool, note: str 
 
 
 def _python(lock: Lock, measurement: Measurement) -> FieldReport:
-    locked = lock.stack.get("python", lock.requires_python)
+    locked = lock.stack.components.get("python", lock.requires_python)
     return agreement("python", locked, measurement.python, agrees=_allows(locked, measurement.python))
 
 
 def _glibc(lock: Lock, measurement: Measurement) -> Iterator[FieldReport]:
-    locked = lock.image.glibc if lock.image is not None and lock.runs == "container" else ""
+    locked = lock.stack.image.glibc if lock.stack.image is not None and lock.stack.runs == "container" else ""
     if locked:
         measured = measurement.glibc or ""
         yield agreement("glibc", locked, measured, agrees=measured == locked)
 
 
 def _torch(lock: Lock, measurement: Measurement) -> Iterator[FieldReport]:
-    locked = lock.stack.get("pytorch") or next(package.version for package in lock.packages if package.name == "torch")
+    versions = {package.name: package.version for package in lock.packages}
+    locked = lock.stack.components.get("pytorch") or versions["torch"]
     torch = measurement.torch
     if torch is None:
         note = measurement.error("import torch", "torch") or "torch is not installed"
@@ -61,26 +62,26 @@ def _torch(lock: Lock, measurement: Measurement) -> Iterator[FieldReport]:
         return
     public, _, local = torch.version.partition("+")
     yield agreement("pytorch", locked, torch.version, agrees=public == locked.partition("+")[0])
-    if build := lock.stack.get("pytorch_build", ""):
+    if build := lock.stack.components.get("pytorch_build", ""):
         measured = local or build_of(torch)
         yield agreement("pytorch_build", build, measured, agrees=measured == build)
-    if cuda := lock.stack.get("cuda", ""):
+    if cuda := lock.stack.components.get("cuda", ""):
         yield agreement("cuda", cuda, torch.cuda or "", agrees=series(cuda) == series(torch.cuda or ""))
-    if rocm := lock.stack.get("rocm", ""):
+    if rocm := lock.stack.components.get("rocm", ""):
         yield agreement("rocm", rocm, torch.hip or "", agrees=series(rocm) == series(torch.hip or ""))
     yield from _libraries(lock, measurement, torch)
 
 
 def _libraries(lock: Lock, measurement: Measurement, torch: Torch) -> Iterator[FieldReport]:
-    if cudnn := lock.stack.get("cudnn", ""):
+    if cudnn := lock.stack.components.get("cudnn", ""):
         measured = library_version(torch.cudnn) if torch.cudnn is not None else ""
         agrees = bool(measured) and cudnn.split(".")[:3] == measured.split(".")
         note = "" if measured else measurement.error("cudnn") or "this build of PyTorch loads no cuDNN"
         yield agreement("cudnn", cudnn, measured, agrees=agrees, note=note)
-    if nccl := lock.stack.get("nccl", ""):
+    if nccl := lock.stack.components.get("nccl", ""):
         yield _nccl(nccl, measurement, torch)
-    if lock.arch_list:
-        yield _arch_list(lock.arch_list, measurement, torch)
+    if lock.stack.arch_list:
+        yield _arch_list(lock.stack.arch_list, measurement, torch)
     if torch.unresolved is None:
         note = measurement.error("unresolved") or "looked for on Linux only"
         yield FieldReport(name="libraries", locked="all found", measured="", verdict="unverified", note=note)

@@ -11,14 +11,14 @@ from provisioner.versions import Range, Version
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from provisioner.lock.model import Lock
+    from provisioner.lock.format.model import Lock
     from provisioner.validate.measurement import Device, Measurement
     from provisioner.validate.report import Verdict
 
 
 def compare_devices(lock: Lock, measurement: Measurement, *, no_device: str = "") -> Iterator[FieldReport]:
     """Yield the fields about driver, devices and computations of the measured level; none for a lock that needs no GPU."""
-    if not ACCELERATORS[lock.accelerator].vendor:
+    if not ACCELERATORS[lock.stack.accelerator].vendor:
         return
     yield from _driver(lock, measurement, no_device)
     yield _devices(lock, measurement, no_device)
@@ -26,18 +26,18 @@ def compare_devices(lock: Lock, measurement: Measurement, *, no_device: str = ""
     no_torch = "the lock holds no PyTorch, and nothing else in it was asked to compute"
     reason = "no device to run it on" if has_torch else no_torch
     for name, level in (("compute", 2), ("convolution", 3), ("collective", 3), ("sustained load", 4)):
-        is_included = measurement.level >= level and (level == 2 or lock.accelerator != "mps")
+        is_included = measurement.level >= level and (level == 2 or lock.stack.accelerator != "mps")
         if is_included and not measurement.devices:
             yield _unverified(name, "correct", reason)
     for device in measurement.devices:
         yield from _device(lock, measurement, device)
-    if measurement.level >= 3 and measurement.devices and lock.accelerator != "mps":
+    if measurement.level >= 3 and measurement.devices and lock.stack.accelerator != "mps":
         yield _outcome("collective", measurement.all_reduce, measurement.error("all_reduce"))
 
 
 def _driver(lock: Lock, measurement: Measurement, no_device: str) -> Iterator[FieldReport]:
-    locked = lock.host_requirements.get("driver", "")
-    if lock.accelerator != "cuda" or not locked:
+    locked = lock.stack.host_requirements.get("driver", "")
+    if lock.stack.accelerator != "cuda" or not locked:
         return
     if measurement.nvml is None:
         yield _unverified("driver", locked, no_device or measurement.error("nvml"))
@@ -53,7 +53,7 @@ def _driver(lock: Lock, measurement: Measurement, no_device: str) -> Iterator[Fi
 
 def _devices(lock: Lock, measurement: Measurement, no_device: str) -> FieldReport:
     """Compare the devices. Where the framework sees none: unknown, but a no where the management library lists some."""
-    locked = lock.host_requirements.get("gpu", "") or "one or more"
+    locked = lock.stack.host_requirements.get("gpu", "") or "one or more"
     if measurement.devices:
         found = ", ".join(_described(device) for device in measurement.devices)
         return FieldReport(name="devices", locked=locked, measured=found, verdict="yes")
@@ -81,7 +81,7 @@ def _device(lock: Lock, measurement: Measurement, device: Device) -> Iterator[Fi
         # Older devices have no bfloat16 units: the script skips them, and that is neither a yes nor a no.
         if device.bfloat16 is not None or f"{name} bfloat16" in measurement.errors:
             yield _outcome(f"bfloat16 {name}", device.bfloat16, measurement.error(f"{name} bfloat16"))
-    if lock.accelerator == "mps":
+    if lock.stack.accelerator == "mps":
         return
     if measurement.level >= 3:
         yield _outcome(f"convolution {name}", device.convolution, measurement.error(f"{name} convolution"))

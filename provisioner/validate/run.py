@@ -14,7 +14,7 @@ from msgspec import Struct
 from provisioner.accelerators import ACCELERATORS
 from provisioner.document import FileError
 from provisioner.errors import UsageError
-from provisioner.lock.file import lock_digest
+from provisioner.lock.format.file import lock_digest
 from provisioner.render import render
 from provisioner.render.entry_guard import entrypoint, has_guard, refusal
 from provisioner.render.recipe import ENVIRONMENT
@@ -33,7 +33,7 @@ from provisioner.validate.process import TIMED_OUT
 from provisioner.validate.report import EngineReport, FieldReport, LoadReport, Report, overall
 
 if TYPE_CHECKING:
-    from provisioner.lock.model import Lock
+    from provisioner.lock.format.model import Lock
     from provisioner.validate.engine import Engine, Finished, Log
     from provisioner.validate.measurement import Measurement
 
@@ -106,7 +106,7 @@ def validate_lock(lock: Lock, lock_path: Path, *, engine: Engine, options: Optio
 def _platform(lock: Lock, engine: Engine, requested: str) -> str:
     """Return the requested platform, else that of the engine; raises `EngineError` where the lock is not for the latter."""
     if requested:
-        return lock.on(requested).platform
+        return lock.on(requested).stack.platform
     if engine.platform in lock.platforms:
         return engine.platform
     known = ", ".join(lock.platforms)
@@ -147,7 +147,7 @@ def _build(lock: Lock, lock_path: Path, engine: Engine, options: Options, log: L
 def copy_context(lock: Lock, lock_path: Path, context: Path) -> None:
     """Copy the lock and the local files it names into `context`; raises `FileError` for a file that is missing."""
     files = [file for package in lock.packages for file in package.files]
-    files += [lock.installer.file] if lock.installer is not None else []
+    files += [stack.installer.file for stack in lock.stacks if stack.installer is not None]
     for name in (lock_path.name, *sorted({file.path for file in files if file.path})):
         target = context / name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -177,7 +177,7 @@ def _measure(lock: Lock, image: str, engine: Engine, options: Options, log: Log)
         image=image,
         command=(*_entry(lock, engine), "python", "-c", script(), str(options.level)),
         gpus=_gpus(lock, options),
-        environment=lock.environment if engine.name == "local" else {},
+        environment=lock.stack.environment if engine.name == "local" else {},
         timeout=options.timeout,
     )
     no_device = ""
@@ -209,7 +209,7 @@ def _entry(lock: Lock, engine: Engine) -> tuple[str, ...]:
 
 def _refused(lock: Lock, reason: str) -> Outcome:
     """Return the no of a container runtime, or of the image's entry point, about a host that does not meet the requirement."""
-    field = FieldReport(name="host", locked=lock.require_cuda, measured="refused", verdict="no", note=reason)
+    field = FieldReport(name="host", locked=lock.stack.require_cuda, measured="refused", verdict="no", note=reason)
     return Outcome(fields=(field,))
 
 
@@ -218,7 +218,7 @@ def _gpus(lock: Lock, options: Options) -> str:
         return ""
     if options.gpus != "auto":
         return options.gpus
-    accelerator = ACCELERATORS[lock.accelerator]
+    accelerator = ACCELERATORS[lock.stack.accelerator]
     return accelerator.name if accelerator.device_files else "all" if accelerator.cdi_kind else ""
 
 

@@ -11,13 +11,25 @@ from msgspec import Struct
 
 from provisioner.document import FileError, read_text
 from provisioner.errors import ProvisionError, UsageError
-from provisioner.lock.coherence import coherence_findings
-from provisioner.lock.file import KIND, parse_lock, verify_digest
-from provisioner.lock.finding import Finding
-from provisioner.lock.fresh import artefact_findings, package_findings, stack_findings
-from provisioner.lock.hazards import hazard_findings
-from provisioner.lock.policy import policy_findings
+from provisioner.grounds.doubt import UnpinnedImage
+from provisioner.grounds.finding import (
+    EditedLock,
+    EditedOutput,
+    MissingOutput,
+    MissingPlatform,
+    MissingTarget,
+    NoSpec,
+    OtherAccelerator,
+    Unverified,
+)
+from provisioner.lock.check.coherence import coherence_findings
+from provisioner.lock.check.files import artefact_findings
+from provisioner.lock.check.hazards import hazard_findings
+from provisioner.lock.check.packages import package_findings, policy_findings
+from provisioner.lock.check.stack import stack_findings
+from provisioner.lock.format.file import KIND, parse_lock, verify_digest
 from provisioner.outputs import OUTPUTS
+from provisioner.places import Place
 from provisioner.render import render
 from provisioner.resolver.problem import join
 from provisioner.workflow.inputs import read_inputs
@@ -26,22 +38,14 @@ from provisioner.workflow.ownership import is_work_of_others
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from provisioner.lock.model import Lock
+    from provisioner.grounds.finding import Finding
+    from provisioner.lock.format.model import Lock
     from provisioner.workflow.inputs import Inputs
     from provisioner.workflow.progress import Progress
     from provisioner.workflow.relocking import Preview
 
 VERDICTS = ("error", "no", "unverified", "yes")
 """From worst to best."""
-
-STALE_CODES = frozenset(
-    {
-        "contradiction", "missing-package", "missing-platform", "stale-accelerator", "stale-environment", "stale-gate",
-        "stale-host-requirements", "stale-index", "stale-package", "stale-runs", "stale-stack", "unasked-package",
-        "unknown-release",
-    }
-)  # fmt: skip
-"""Findings that solving again would do something about."""
 
 
 class Question(Struct, frozen=True, kw_only=True):
@@ -108,9 +112,7 @@ def check_lock(path: Path, question: Question, progress: Progress | None = None)
         lock, inputs = _read(path, question, found)
         if inputs is not None:
             found.extend(_findings(path, lock, inputs, question))
-            preview = _preview(
-                path, lock, inputs, question, is_stale=any(one.code in STALE_CODES for one in found), progress=progress
-            )
+            preview = _preview(path, lock, inputs, question, is_stale=any(one.is_stale for one in found), progress=progress)
     except ProvisionError as error:
         return Report(path=path, findings=tuple(found), error=error)
     if preview is not None:
@@ -135,15 +137,12 @@ def _read(path: Path, question: Question, found: list[Finding]) -> tuple[Lock, I
     text = read_text(path, kind=KIND)
     lock = parse_lock(text, file=str(path))
     if not verify_digest(text):
-        words = "the lock was edited by hand: its digest does not fit its content"
-        hints = ("change the spec and run `provision solve`",)
-        found.append(Finding(code="edited-lock", verdict="no", text=words, where=str(path), hints=hints))
-    found.extend(coherence_findings(lock, text, where=str(path)))
-    found.extend(artefact_findings(lock, path.parent, where=str(path)))
+        found.append(EditedLock(place=Place(str(path))))
+    found.extend(coherence_findings(lock, text, file=str(path)))
+    found.extend(artefact_findings(lock, path.parent))
     spec_path = _straight(path.parent / lock.spec_file)
     if not _is_file(spec_path):
-        words = f"its spec `{lock.spec_file}` is not there, so nothing can be said about what was asked for"
-        found.append(Finding(code="no-spec", verdict="unverified", text=words, where=str(path)))
+        found.append(NoSpec(object=lock.spec_file))
         return lock, None
     inputs = read_inputs(
         spec_path,
@@ -175,9 +174,7 @@ def _missing_targets(path: Path, inputs: Inputs) -> Iterator[Finding]:
     for name in inputs.targets:
         place = path.absolute().parent.parent / name / path.name
         if not place.is_file():
-            text = f"the spec wants target {name}, which has no lock beside this one"
-            hints = (f"`provision solve --target {name}` writes it",)
-            yield Finding(code="missing-target", verdict="no", text=text, where=str(path), hints=hints)
+            yield MissingTarget(object=name, place=inputs.document.place(("targets", name)))
 
 
 def _findings(path: Path, lock: Lock, inputs: Inputs, question: Question) -> Iterator[Finding]:
@@ -185,28 +182,28 @@ def _findings(path: Path, lock: Lock, inputs: Inputs, question: Question) -> Ite
     has_other_hosts = bool(question.hosts) or inputs.spec.target.host == "auto"  # the machine that checks, not that solved
     for platform in inputs.platforms:
         if platform not in lock.platforms:
-            text = f"the spec wants {platform}, the lock has {', '.join(lock.platforms)}"
-            yield Finding(code="missing-platform", verdict="no", text=text, where=str(path))
+            place = inputs.document.place(("target", "platform"))
+            yield MissingPlatform(needed=platform, locked=lock.platforms, place=place)
             continue
         one = lock.on(platform)
         problem = join(inputs.matrix, inputs.request(platform))
         wanted = problem.request.accelerator
-        if one.accelerator != wanted:
-            text = f"the spec and its hosts call for accelerator {wanted}, the lock is for {one.accelerator}"
-            yield Finding(code="stale-accelerator", verdict="no", text=text, where=str(path))
+        if one.stack.accelerator != wanted:
+            place = problem.request.place("accelerator")
+            yield OtherAccelerator(needed=wanted, locked=one.stack.accelerator, place=place)
             continue
-        yield from stack_findings(one, problem, where=str(path), has_other_hosts=has_other_hosts)
-        yield from package_findings(one, problem, where=str(path))
-        yield from hazard_findings(one, problem, where=str(path))
-        yield from policy_findings(one, problem, where=str(path))
-        if one.image is not None and not one.image.digest:
-            text = f"image: {one.image.reference} is not pinned by digest"
-            yield Finding(code="unverified", verdict="unverified", text=text, where=str(path))
+        yield from stack_findings(one, problem, file=str(path), has_other_hosts=has_other_hosts)
+        yield from package_findings(one, problem)
+        yield from hazard_findings(one, problem)
+        yield from policy_findings(one, problem)
+        image = one.stack.image
+        if image is not None and not image.digest:
+            yield Unverified(doubt=UnpinnedImage(reference=image.reference))
     yield from _rendered(path, lock, inputs.spec.outputs)
     if question.reads_wheels:
         from provisioner.workflow.wheel_files import file_findings  # reads the network
 
-        yield from file_findings(lock, inputs.matrix, where=path, offline=question.is_offline)
+        yield from file_findings(lock, inputs.matrix, folder=path.parent, offline=question.is_offline)
 
 
 def _rendered(path: Path, lock: Lock, outputs: tuple[str, ...]) -> Iterator[Finding]:
@@ -214,8 +211,7 @@ def _rendered(path: Path, lock: Lock, outputs: tuple[str, ...]) -> Iterator[Find
     for output in outputs:
         file = path.parent / OUTPUTS[output].file_name
         if not file.is_file():
-            hints = (f"`provision render {path} --to {output} --out {file}` writes it",)
-            yield Finding(code="missing-output", verdict="no", text=f"`{file}` is missing", where=str(path), hints=hints)
+            yield MissingOutput(lock=str(path), output=output, file=str(file))
             continue
         wanted = render(lock, output, lock_file_name=path.name).encode()
         try:
@@ -223,11 +219,9 @@ def _rendered(path: Path, lock: Lock, outputs: tuple[str, ...]) -> Iterator[Find
         except OSError as error:
             raise FileError(f"rendered file `{file}` cannot be read: {error.strerror}") from None
         if found != wanted:
-            line = _first_difference(found, wanted)
-            text = f"`{file}` is not what its lock renders; they differ from line {line}"
-            once = "; provision did not render what is there: move or delete that first" if is_work_of_others(file) else ""
-            hints = (f"`provision render {path} --to {output} --out {file}` writes it again{once}",)
-            yield Finding(code="edited-output", verdict="no", text=text, where=f"{file}:{line}", hints=hints)
+            place = Place(str(file), _first_difference(found, wanted))
+            is_foreign = is_work_of_others(file)
+            yield EditedOutput(lock=str(path), output=output, file=str(file), is_foreign=is_foreign, place=place)
 
 
 def _first_difference(found: bytes, wanted: bytes) -> int:

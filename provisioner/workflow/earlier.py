@@ -16,7 +16,7 @@ from provisioner.places import Place
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from provisioner.lock.model import Installer, Lock
+    from provisioner.lock.format.model import Installer, Lock
     from provisioner.request import Request
     from provisioner.resolver.stack import BaseImage
     from provisioner.workflow.inputs import Inputs
@@ -94,12 +94,12 @@ class Earlier(Struct, frozen=True, kw_only=True):
     def image(self, platform: str) -> BaseImage | None:
         """Return the base image of the earlier lock, where it is to be kept."""
         lock = self._of(platform) if self.upgrades is not None else None
-        return lock.on(platform).image if lock is not None else None
+        return lock.on(platform).stack.image if lock is not None else None
 
     def installer(self, platform: str) -> Installer | None:
         """Return the installer of the earlier lock."""
         lock = self._of(platform)
-        return lock.on(platform).installer if lock is not None else None
+        return lock.on(platform).stack.installer if lock is not None else None
 
     def _of(self, platform: str) -> Lock | None:
         return self.lock if self.lock is not None and platform in self.lock.platforms else None
@@ -110,8 +110,8 @@ class Earlier(Struct, frozen=True, kw_only=True):
         if lock is None or self.upgrades is None:
             return {}
         own = lock.on(platform)
-        chosen = {name: value for name, value in own.stack.items() if name != "pytorch_build"}
+        chosen = {name: value for name, value in own.stack.components.items() if name != "pytorch_build"}
         if "pytorch" in chosen:
-            chosen["pytorch"] = f"{chosen['pytorch']}+{own.stack['pytorch_build']}"
+            chosen["pytorch"] = f"{chosen['pytorch']}+{own.stack.components['pytorch_build']}"
         chosen.update({package.name: package.version for package in own.packages})
         return chosen

@@ -8,17 +8,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from provisioner.errors import UnavailableError
+from provisioner.grounds.finding import NoLongerSolvable, UnknownChanges
 from provisioner.index.address import public_url
 from provisioner.index.model import Environment
-from provisioner.lock.asked_places import asked_places
-from provisioner.lock.changes import held_back, successor_changes
-from provisioner.lock.compare import compare
-from provisioner.lock.finding import Finding
-from provisioner.lock.kept import brought_along, chosen
-from provisioner.lock.kept import kept as kept_packages
-from provisioner.lock.offered import offer_findings, offers
+from provisioner.lock.check.files import drift_findings, file_drifts
+from provisioner.lock.check.kept import brought_along, chosen
+from provisioner.lock.check.kept import kept as kept_packages
+from provisioner.lock.diff.compare import compare
+from provisioner.lock.diff.relock import held_back, successor_changes
+from provisioner.lock.format.model import relaxed_by
+from provisioner.lock.requested import requested_places
 from provisioner.resolver.joint import NoStackError, solve_system
-from provisioner.words.conflict import conflict_lines, fix_line
 from provisioner.workflow.session import Session
 from provisioner.workflow.solving import Completed, assemble, complete, job_of, problem_of, resolve
 
@@ -28,12 +28,11 @@ if TYPE_CHECKING:
 
     from packaging.utils import NormalizedName
 
+    from provisioner.grounds.change import Comparison, Held
+    from provisioner.grounds.finding import FileDrift, Finding
     from provisioner.grounds.notice import Notice
     from provisioner.index.model import IndexFile
-    from provisioner.lock.changes import Held
-    from provisioner.lock.comparison import Comparison
-    from provisioner.lock.model import Installer, Lock
-    from provisioner.lock.offered import Offer
+    from provisioner.lock.format.model import Installer, Lock
     from provisioner.resolver.problem import Problem
     from provisioner.resolver.stack import Stack
     from provisioner.workflow.inputs import Inputs
@@ -45,15 +44,15 @@ class Preview(Struct, frozen=True, kw_only=True):
     """What solving again would change; None where that was not asked, or cannot be told.
 
     `system` is that of the system half alone. `least` keeps what the lock has where it may, as `provision solve` does;
-    `upgrade` takes the newest of everything, and `held` is what stays behind even so. `offers` are what the indexes say of the
-    locked files today.
+    `upgrade` takes the newest of everything, and `held` is what stays behind even so. `drifts` are what the indexes say of
+    the locked files today.
     """
 
     system: Comparison | None = None
     least: Comparison | None = None
     upgrade: Comparison | None = None
     held: tuple[Held, ...] = ()
-    offers: tuple[Offer, ...] = ()
+    drifts: tuple[FileDrift, ...] = ()
     findings: tuple[Finding, ...] = ()
     notices: tuple[Notice, ...] = ()
 
@@ -76,27 +75,33 @@ def preview_system(path: Path, lock: Lock, inputs: Inputs) -> Preview | None:
         stacks=tuple(replace(one, installer=_installer(lock, one.platform)) for one in new.stacks),
         packages=tuple(package for package in lock.packages if staying & {(package.name, one) for one in package.platforms}),
     )
-    found = compare(lock, new, places=asked_places(inputs.spec, inputs.document))
-    # What is unverified is a finding already, and packages may have their say in it.
-    told = (one for one in found.changes if one.section in {"hosts", "system"} and one.subject != "unverified")
-    # Nor has the system half an override, a prerelease or a source distribution of a package.
-    packages = tuple(f"({package.name})" for package in lock.packages)
-    told = (one for one in told if one.subject != "relaxations" or not (one.old or one.new).endswith(packages))
-    return Preview(system=replace(found, changes=tuple(told)))
+    names = {package.name for package in lock.packages}
+    places = requested_places(inputs.spec, inputs.document)
+    found = compare(_system_half(lock, names), _system_half(new, names), places=places)
+    return Preview(system=replace(found, changes=tuple(one for one in found.changes if one.section in {"hosts", "system"})))
+
+
+def _system_half(lock: Lock, packages: Collection[str]) -> Lock:
+    """Return a lock without what its packages have a say in: doubts, which are findings already, and their relaxations."""
+    stacks = (
+        replace(stack, unverified=(), relaxations=tuple(one for one in stack.relaxations if relaxed_by(one) not in packages))
+        for stack in lock.stacks
+    )
+    return replace(lock, stacks=tuple(stacks))
 
 
 def _system_beside(lock: Lock, problem: Problem) -> Stack:
     """Return the system half of one platform beside the locked packages that stay; an image that stays keeps its digest."""
     wanted = problem.with_roots(*brought_along(lock, problem))
     stack = solve_system(wanted, beside=chosen(kept_packages(lock, problem)))
-    known = lock.on(stack.platform).image if stack.platform in lock.platforms else None
+    known = lock.on(stack.platform).stack.image if stack.platform in lock.platforms else None
     if stack.image is None or known is None or known.reference != stack.image.reference:
         return stack
     return replace(stack, image=replace(stack.image, digest=known.digest))
 
 
 def _installer(lock: Lock, platform: str) -> Installer | None:
-    return lock.on(platform).installer if platform in lock.platforms else None
+    return lock.on(platform).stack.installer if platform in lock.platforms else None
 
 
 class _Solved(Struct, frozen=True, kw_only=True):
@@ -121,14 +126,15 @@ def preview_changes(path: Path, lock: Lock, inputs: Inputs, *, is_offline: bool,
                 # Solving reads pages many at a time; afterwards they are at hand.
                 kept, upgraded = _solved(least, session), _solved(newest, session)
             except NoStackError as error:
-                refusal = _impossible(error, path)
-            found = _offers(lock, session)
+                refusal = NoLongerSolvable(conflict=error.conflict)
+            found = _drifts(lock, session)
         except UnavailableError as error:
-            return Preview(findings=(_unknown(error, path),), notices=session.notices)
-        findings = tuple(offer_findings(found, where=str(path)))
+            unknown = UnknownChanges(problem=error.message, causes=error.causes, hints=error.hints)
+            return Preview(findings=(unknown,), notices=session.notices)
+        findings = tuple(drift_findings(found))
         if refusal is not None:
-            return Preview(offers=found, findings=(*findings, refusal), notices=session.notices)
-        places = asked_places(inputs.spec, inputs.document)
+            return Preview(drifts=found, findings=(*findings, refusal), notices=session.notices)
+        places = requested_places(inputs.spec, inputs.document)
         held = [
             one
             for environment in upgraded.environments
@@ -138,7 +144,7 @@ def preview_changes(path: Path, lock: Lock, inputs: Inputs, *, is_offline: bool,
         least=successor_changes(lock, kept.lock, found, places=places),
         upgrade=successor_changes(lock, upgraded.lock, found, is_upgrade=True, places=places),
         held=tuple(held),
-        offers=found,
+        drifts=found,
         findings=findings,
         notices=session.notices,
     )
@@ -150,34 +156,12 @@ def _solved(job: Job, session: Session) -> _Solved:
     return _Solved(lock=lock, environments=tuple(one.environment for one in resolved))
 
 
-def _offers(lock: Lock, session: Session) -> tuple[Offer, ...]:
+def _drifts(lock: Lock, session: Session) -> tuple[FileDrift, ...]:
     """Return what the indexes say today of the locked files."""
     by_url = {public_url(one.url).rstrip("/"): one.name for one in session.settings.indexes if not one.is_template}
-    source = session.open(Environment(platform=lock.platform, python=lock.stack.get("python", "")))
+    source = session.open(Environment(platform=lock.stacks[0].platform, python=lock.stacks[0].components.get("python", "")))
 
     def named(name: NormalizedName, index: str, filenames: Collection[str]) -> tuple[IndexFile, ...]:
         return source.named_files(name, filenames, index=by_url.get(index.rstrip("/"), index))
 
-    return tuple(offers(lock, named))
-
-
-def _unknown(error: UnavailableError, path: Path) -> Finding:
-    return Finding(
-        code="unverified-changes",
-        verdict="unverified",
-        text=f"what solving again would change cannot be told: {error.message}",
-        where=str(path),
-        details=error.causes,
-        hints=error.hints,
-    )
-
-
-def _impossible(error: NoStackError, path: Path) -> Finding:
-    return Finding(
-        code="no-longer-solvable",
-        verdict="no",
-        text="nothing fits the spec, the matrix and the indexes of today, so this lock could not be made again",
-        where=str(path),
-        details=conflict_lines(error.conflict),
-        hints=tuple(map(fix_line, error.conflict.fixes)),
-    )
+    return tuple(file_drifts(lock, named))

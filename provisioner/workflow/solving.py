@@ -19,11 +19,10 @@ from provisioner.grounds.notice import MissingDetails, NoDigest, Told, UnknownUp
 from provisioner.index.address import public_url
 from provisioner.index.image_registry import ImageReference, resolve_digest
 from provisioner.index.model import DIRECT_PATH, DIRECT_URL, FIND_LINKS, Environment
-from provisioner.lock.another_index import as_before, moved_to_another
-from provisioner.lock.asked import asked
 from provisioner.lock.create import create_lock, local_files
-from provisioner.lock.file import lock_path, write_lock
-from provisioner.lock.origin import Origins, earlier_details, with_origins
+from provisioner.lock.format.file import lock_path, write_lock
+from provisioner.lock.provenance import Origins, as_before, earlier_details, moved_to_another, with_origins
+from provisioner.lock.requested import requested
 from provisioner.names import nearest
 from provisioner.outputs import OUTPUTS
 from provisioner.render import render
@@ -42,8 +41,8 @@ if TYPE_CHECKING:
     from provisioner.index.client import PackageIndex
     from provisioner.index.model import IndexFile
     from provisioner.index.settings import IndexSettings
-    from provisioner.lock.model import Lock
-    from provisioner.lock.origin import Identities
+    from provisioner.lock.format.model import Lock
+    from provisioner.lock.provenance import Identities
     from provisioner.resolver.problem import Problem
     from provisioner.resolver.stack import Stack
     from provisioner.workflow.inputs import Inputs
@@ -248,7 +247,7 @@ def assemble(job: Job, completed: Sequence[Completed]) -> Lock:
     urls = {name: url for one in completed for name, url in one.provenance.urls.items()}
     identities = {sha256: found for one in completed for sha256, found in one.provenance.identities.items()}
     described = with_origins(lock, Origins(urls=urls, identities=identities))
-    return replace(described, asked=asked(job.inputs.spec), target=job.inputs.target)
+    return replace(described, asked=requested(job.inputs.spec), target=job.inputs.target)
 
 
 def _texts(job: Job, lock: Lock) -> dict[Path, bytes]:

@@ -11,39 +11,38 @@ from msgspec.structs import replace
 from provisioner.curate.artefacts import Artefacts
 from provisioner.curate.shared_files import overlaps
 from provisioner.errors import ProvisionError
+from provisioner.grounds.finding import KnownOverwrittenFile, OverwrittenFile, UnreadWheel
+from provisioner.grounds.requirement import Subject
 from provisioner.index.model import IndexFile
 from provisioner.index.settings import settings_from_pip
-from provisioner.lock.finding import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from provisioner.lock.model import Lock, LockedFile, LockedPackage
+    from provisioner.grounds.finding import Finding
+    from provisioner.lock.format.model import Lock, LockedFile, LockedPackage
     from provisioner.matrix.model import Matrix
 
 READERS = 12
 """RECORDs read side by side: two small requests each."""
 
 
-def file_findings(lock: Lock, matrix: Matrix, *, where: Path, offline: bool) -> Iterator[Finding]:
-    """The files several wheels write, platform by platform; what could not be read is unverified."""
+def file_findings(lock: Lock, matrix: Matrix, *, folder: Path, offline: bool) -> Iterator[Finding]:
+    """Yield the files that several wheels write, platform by platform, and the wheels that could not be read."""
     for platform in lock.platforms:
         packages = lock.on(platform).packages
-        records, unread = _records(packages, where.parent, offline=offline)
+        records, unread = _records(packages, folder, offline=offline)
         for names, paths in overlaps(records):
             known = any(
                 not row.refused and set(names) <= {one.distribution for one in row.owners} for row in matrix.shared_files
             )
-            more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
             versions = {package.name: package.version for package in packages}
-            text = f"{' and '.join(f'{name} {versions[name]}' for name in names)} both write {paths[0]}{more}, each its own"
-            verdict = "yes" if known else "no"
-            note = ", which the matrix names and does not refuse" if known else ""
-            yield Finding(code="shared-file", verdict=verdict, text=f"{text}{note}", where=str(where))
-        for name, reason in unread:
-            text = f"what is in {name} could not be read: {reason}"
-            yield Finding(code="unread-wheel", verdict="unverified", text=text, where=str(where))
+            subjects = tuple(Subject(name, versions[name]) for name in names)
+            kind = KnownOverwrittenFile if known else OverwrittenFile
+            yield kind(subjects=subjects, file=paths[0], others=len(paths) - 1)
+        for name, problem in unread:
+            yield UnreadWheel(object=name, problem=problem)
 
 
 def _records(

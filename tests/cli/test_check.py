@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec.structs import replace
 
-from provisioner.lock.file import read_lock, write_lock
+from provisioner.lock.format.file import read_lock, write_lock
 from tests.built_files import build_wheel
 from tests.project import LOCK, changed
 
@@ -328,7 +328,7 @@ def test_a_lock_that_cannot_be_read_does_not_keep_the_others_from_being_told(pro
     assert outcome.out == (
         f"a/{LOCK}: error\n"
         "  error: lock file has 1 mistake  [invalid-document]\n"
-        f"    a/{LOCK}:1:1: Invalid initial character for a key part\n"
+        f"    a/{LOCK}:1:2: invalid initial character for a key part at the end of the file\n"
         f"b/{LOCK}: error\n"
         "  error: host profile `b/none.yaml` does not exist  [file]\n"
         f"c/{LOCK}: no\n"
@@ -347,7 +347,7 @@ def test_a_lock_that_cannot_be_read_does_not_keep_the_others_from_being_told(pro
         "error": {
             "code": "invalid-document",
             "message": "lock file has 1 mistake",
-            "causes": [f"a/{LOCK}:1:1: Invalid initial character for a key part"],
+            "causes": [f"a/{LOCK}:1:2: invalid initial character for a key part at the end of the file"],
             "hints": [],
         },
     }
@@ -401,4 +401,27 @@ def test_a_library_for_another_cuda_beside_the_frameworks_own_contradicts_nothin
     assert told[1:] == [
         "  no: the stack has cudnn 9.8.0.87, the packages have nvidia-cudnn-cu11 8.9.6.50  [contradiction]",
         "  no: the stack has cudnn 9.8.0.87, the packages have nvidia-cudnn-cu12 9.5.1.17  [contradiction]",
+    ]
+
+
+def test_a_finding_as_json_has_its_fields_the_line_to_change_and_the_command(project: Project) -> None:
+    project.spec("[alpha, 'beta<2']")
+    outcome = project.run("check", LOCK, "--format", "json")
+    assert outcome.code == 1
+    assert outcome.json["locks"][0]["findings"] == [
+        {
+            "code": "stale-package",
+            "verdict": "no",
+            "text": "beta 2.0 is locked, but you require beta<2  (provision.yaml:8)",
+            "where": LOCK,
+            "details": [],
+            "hints": [],
+            "type": "other-version",
+            "subject": "beta 2.0",
+            "object": "beta",
+            "ranges": ["<2"],
+            "source": "",
+            "place": "provision.yaml:8",
+            "command": "provision solve",
+        }
     ]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec.structs import replace
 
-from provisioner.lock.file import read_lock, write_lock
+from provisioner.lock.format.file import read_lock, write_lock
 from tests.built_files import build_wheel
 from tests.project import LOCK, UV_TAG
 
@@ -97,6 +97,7 @@ def test_new_releases_as_json(project: Project) -> None:
                     {
                         "kind": "index",
                         "text": "released since: uploaded 2026-03-01, the newest file of the old lock 2026-02-01",
+                        "type": "released-since",
                     }
                 ],
             }
@@ -108,7 +109,17 @@ def test_new_releases_as_json(project: Project) -> None:
                 "newest": "3.0",
                 "uploaded": "2026-03-02",
                 "platform": "linux/amd64",
-                "reasons": [{"kind": "follows", "text": "alpha 3.0 requires `beta<2.5`", "subject": "alpha"}],
+                "reasons": [
+                    {
+                        "kind": "follows",
+                        "text": "alpha 3.0 requires `beta<2.5`",
+                        "subject": "alpha",
+                        "type": "held-by-package",
+                        "object": "beta",
+                        "ranges": ["<2.5"],
+                        "source": "metadata of alpha 3.0",
+                    }
+                ],
             }
         ],
         "offers": [],

@@ -77,7 +77,17 @@ def test_two_locks_as_json(project: Project, two_locks: tuple[str, str]) -> None
         "old": "2.0",
         "new": "1.0",
         "platforms": ["linux/amd64"],
-        "causes": [{"kind": "follows", "text": "gamma 1.0 requires `beta<2`, which 2.0 is not", "subject": "gamma"}],
+        "causes": [
+            {
+                "kind": "follows",
+                "text": "gamma 1.0 requires `beta<2`, which 2.0 is not",
+                "subject": "gamma",
+                "type": "ruled-out-by",
+                "object": "beta",
+                "ranges": ["<2"],
+                "source": "metadata of gamma 1.0",
+            }
+        ],
         "breaking": False,
     }
 

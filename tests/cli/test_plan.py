@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from provisioner.lock.create import create_lock
-from provisioner.lock.file import write_lock
+from provisioner.lock.format.file import write_lock
 from provisioner.matrix.cache import cached_matrix
 from provisioner.resolver.joint import solve_system
 from provisioner.resolver.problem import join

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from provisioner.cli.app import main
-from provisioner.lock.file import write_lock
+from provisioner.lock.format.file import write_lock
 from provisioner.outputs import OUTPUTS
 from provisioner.render import render
 from tests.lock_examples import cpu_stack, lock_of

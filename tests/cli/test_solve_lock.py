@@ -13,7 +13,7 @@ import pytest
 
 from provisioner.caches import cache_directory
 from provisioner.index.cache import FILE
-from provisioner.lock.file import read_lock
+from provisioner.lock.format.file import read_lock
 from tests.project import LOCK, UV_TAG, changed
 from tests.standard_lock import selected
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from provisioner.cli.app import main
 from provisioner.document import write_text
-from provisioner.lock.file import write_lock
+from provisioner.lock.format.file import write_lock
 from provisioner.validate.local_engine import LocalEngine
 from provisioner.validate.report import load_report, write_report
 from tests.unit.validate.locks import lock_of

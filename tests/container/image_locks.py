@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from provisioner.document import write_text
-from provisioner.lock.file import write_lock
-from provisioner.lock.model import Installer, Lock, LockedFile, LockedPackage, LockedStack
+from provisioner.lock.format.file import write_lock
+from provisioner.lock.format.model import Installer, Lock, LockedFile, LockedPackage, LockedStack
 from provisioner.resolver.stack import BaseImage
 from tests.built_files import build_wheel
 

@@ -18,7 +18,7 @@ from tests.container.conftest import unavailable
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from provisioner.lock.model import Lock
+    from provisioner.lock.format.model import Lock
     from provisioner.validate.docker_engine import DockerEngine
     from tests.container.image_locks import Wheelhouse
 

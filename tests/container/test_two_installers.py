@@ -24,8 +24,8 @@ from uv import find_uv_bin
 from provisioner.index.model import DIRECT_PATH, DIRECT_URL, IndexFile
 from provisioner.index.settings import settings_from_pip
 from provisioner.lock.create import create_lock, local_files
-from provisioner.lock.file import read_lock, write_lock
-from provisioner.lock.model import LockedFile
+from provisioner.lock.format.file import read_lock, write_lock
+from provisioner.lock.format.model import LockedFile
 from provisioner.render import render
 from provisioner.resolver.stack import PackagePin, Stack
 from tests.built_files import build_wheel, metadata_text
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from provisioner.lock.model import Lock
+    from provisioner.lock.format.model import Lock
     from provisioner.validate.docker_engine import DockerEngine
 
 pytestmark = pytest.mark.docker

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provisioner.lock.file import lock_digest, read_lock
+from provisioner.lock.format.file import lock_digest, read_lock
 from provisioner.validate.compare import compare
 from provisioner.validate.engine import BuildRequest, EngineError, RunRequest
 from provisioner.validate.measurement import parse_measurement, script
@@ -21,7 +21,7 @@ from tests.unit.validate.locks import failed
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from provisioner.lock.model import Lock
+    from provisioner.lock.format.model import Lock
     from provisioner.validate.docker_engine import DockerEngine
     from provisioner.validate.report import Report
     from tests.container.image_locks import Wheelhouse

@@ -15,11 +15,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 from packaging.specifiers import SpecifierSet
 
-from provisioner.lock.asked import asked
+from provisioner.lock.check.packages import package_findings
+from provisioner.lock.check.stack import stack_findings
 from provisioner.lock.create import create_lock
-from provisioner.lock.fresh import package_findings, stack_findings
+from provisioner.lock.requested import requested
 from provisioner.resolver.joint import NoStackError, solve_joint
 from provisioner.resolver.problem import join
+from provisioner.words.finding import finding_words
 from tests import small
 from tests.lock_examples import MATRIX_DIGEST, SPEC_DIGEST
 from tests.strategies import SEEDS, examples
@@ -178,6 +180,6 @@ def missing(library: str) -> str:
 def checked(problem: Problem, stack: Any) -> list[str]:  # noqa: ANN401 - a stack
     """What `check` finds of the lock that `solve` would write."""
     lock = create_lock(stack, name="trial", matrix_digest=MATRIX_DIGEST, spec_digest=SPEC_DIGEST)
-    lock = replace(lock, asked=asked(problem.request.spec))
-    findings = [*stack_findings(lock, problem, where="lock"), *package_findings(lock, problem, where="lock")]
-    return [one.text for one in findings]
+    lock = replace(lock, asked=requested(problem.request.spec))
+    findings = [*stack_findings(lock, problem, file="lock"), *package_findings(lock, problem)]
+    return [finding_words(one) for one in findings]

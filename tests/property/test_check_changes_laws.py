@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from provisioner.lock.file import read_lock
+from provisioner.lock.format.file import read_lock
 from tests.project import LOCK, Project, project_in
 
 if TYPE_CHECKING:

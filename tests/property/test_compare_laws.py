@@ -9,17 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from provisioner.lock.compare import compare
-from provisioner.lock.compare_words import comparison_lines
-from provisioner.lock.file import parse_lock, write_lock
-from provisioner.lock.model import Lock, LockedFile, LockedPackage, Reason
-from provisioner.lock.reach import direction, fall_out
+from provisioner.lock.diff.compare import compare
+from provisioner.lock.diff.hosts import direction, fall_out
+from provisioner.lock.format.file import parse_lock, write_lock
+from provisioner.lock.format.model import Lock, LockedFile, LockedPackage, Reason
 from provisioner.resolver.stack import BaseImage
 from provisioner.versions import Range, Version
+from provisioner.words.change import change_words, comparison_lines
 from tests.lock_examples import IMAGE_DIGEST, cuda_stack, lock_of
 
 if TYPE_CHECKING:
-    from provisioner.lock.comparison import Change, Comparison
+    from provisioner.grounds.change import Change, Comparison
 
 pytestmark = pytest.mark.property
 
@@ -162,7 +162,7 @@ def test_the_words_are_there_for_any_two_locks_and_are_the_same_twice(old: Lock,
     lines = comparison_lines(comparison, old="a", new="b")
     assert lines == comparison_lines(compare(old, new), old="a", new="b")
     text = "\n".join(lines)
-    assert all(change.text in text.replace("`==12.*`", "==12.*") for change in comparison.changes)
+    assert all(change_words(change) in text.replace("`==12.*`", "==12.*") for change in comparison.changes)
     assert all(change.causes for change in comparison.of("packages"))
 
 

@@ -16,8 +16,9 @@ from hypothesis import given
 from packaging.pylock import Pylock, PylockSelectError
 from packaging.tags import compatible_tags, cpython_tags
 
-from provisioner.lock.coherence import coherence_findings
-from provisioner.lock.file import digest_of, parse_lock, verify_digest, write_lock
+from provisioner.lock.check.coherence import coherence_findings
+from provisioner.lock.format.file import digest_of, parse_lock, verify_digest, write_lock
+from provisioner.words.finding import finding_words
 from tests.lock_examples import lock_of
 from tests.property.test_lock_standard import stacks
 from tests.standard_lock import MACHINES, environment, tags
@@ -87,7 +88,9 @@ def findings(table: dict[str, Any]) -> list[str]:
     table["tool"]["provision"]["digest"] = digest_of(table)
     text = tomli_w.dumps(table)
     assert verify_digest(text)
-    return [one.text for one in coherence_findings(parse_lock(text, file="pylock.x.toml"), text, where="pylock.x.toml")]
+    return [
+        finding_words(one) for one in coherence_findings(parse_lock(text, file="pylock.x.toml"), text, file="pylock.x.toml")
+    ]
 
 
 @pytest.mark.property

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import tomli_w
 
-from provisioner.lock.file import digest_of, write_lock
+from provisioner.lock.format.file import digest_of, write_lock
 from tests.lock_examples import cuda_stack, lock_of
 from tests.project import LOCK, changed, project_in
 

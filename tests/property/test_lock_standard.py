@@ -10,7 +10,7 @@ from hypothesis import given
 from packaging.pylock import Pylock, PylockSelectError
 
 from provisioner.index.model import DIRECT_URL, IndexFile
-from provisioner.lock.file import parse_lock
+from provisioner.lock.format.file import parse_lock
 from provisioner.resolver.stack import PackagePin, Stack
 from tests.lock_examples import lock_of
 from tests.standard_lock import MACHINES, assert_selects_its_stacks, environment, read, selected, series, tags

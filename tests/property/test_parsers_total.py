@@ -22,7 +22,7 @@ from provisioner.document import parse_document, parse_model
 from provisioner.errors import InvalidDocumentError, Mistake, ProvisionError
 from provisioner.host.inventory import read_inventory
 from provisioner.host.profile import host_document, host_from_document, load_profile, profile_names
-from provisioner.lock.file import parse_lock, write_lock
+from provisioner.lock.format.file import parse_lock, write_lock
 from provisioner.matrix.check import check
 from provisioner.matrix.files import KIND, Parsed, read_files
 from provisioner.matrix.location import default_directory

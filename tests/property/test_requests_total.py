@@ -14,7 +14,7 @@ from provisioner.document import Position
 from provisioner.errors import InvalidDocumentError
 from provisioner.spec.load import load_spec
 from provisioner.spec.requirement_file import read_requirement_file
-from provisioner.spec.toml_document import parse_toml
+from provisioner.toml_document import parse_toml
 from tests.strategies import examples
 
 pytestmark = pytest.mark.property

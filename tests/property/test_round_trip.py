@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from msgspec.structs import replace
 
-from provisioner.lock.file import parse_lock, write_lock
+from provisioner.lock.format.file import parse_lock, write_lock
 from provisioner.resolver.outcome.answer import answer
 from provisioner.resolver.search.resolve import decide
 from tests import small
@@ -23,7 +23,7 @@ from tests.strategies import SEEDS, TIMES, System, chosen, examples, systems
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from provisioner.lock.model import Lock
+    from provisioner.lock.format.model import Lock
     from provisioner.matrix.model import Component
     from provisioner.resolver.search.universe import Universe
 
@@ -39,7 +39,7 @@ def locked(universe: Universe) -> Lock | None:
 
 def preferred(lock: Lock) -> Mapping[str, str]:
     """What a lock chose, as the next solve is told (`provision solve` without --upgrade)."""
-    return lock.on("linux/amd64").stack
+    return lock.on("linux/amd64").stack.components
 
 
 @examples(300)

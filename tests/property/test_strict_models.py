@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec import ValidationError
 
 from provisioner.host.model import Host
-from provisioner.lock.schema import LockTable
+from provisioner.lock.format.tables import LockTable
 from provisioner.matrix.files import ComponentFile, GpuFile
 from provisioner.spec.model import SpecFile
 from provisioner.strict_model import mistakes, read

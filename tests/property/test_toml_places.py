@@ -10,7 +10,7 @@ import tomli_w
 from hypothesis import given
 from hypothesis import strategies as st
 
-from provisioner.spec.toml_document import parse_toml
+from provisioner.toml_document import parse_toml
 from tests.strategies import examples
 
 if TYPE_CHECKING:

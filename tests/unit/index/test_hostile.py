@@ -23,7 +23,7 @@ from provisioner.index.pages.filename import parse_filename
 from provisioner.index.pages.project_page import parse_project_page
 from provisioner.index.pages.selection import takes_python
 from provisioner.index.settings import IndexSettings
-from provisioner.lock.artifact import upload_moment
+from provisioner.lock.format.artifact import upload_moment
 from tests.built_files import build_sdist, metadata_text
 from tests.scripted_server import Answer, ScriptedServer
 

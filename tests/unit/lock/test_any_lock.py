@@ -12,12 +12,12 @@ from packaging.version import Version
 from uv import find_uv_bin
 
 from provisioner.index.model import IndexFile
-from provisioner.lock.any_lock import parse_any_lock
-from provisioner.lock.compare import compare_texts
-from provisioner.lock.file import write_lock
-from provisioner.lock.model import LockedFile
-from provisioner.lock.origin import Origins, with_origins
+from provisioner.lock.diff.compare import compare_texts
+from provisioner.lock.format.file import parse_any_lock, write_lock
+from provisioner.lock.format.model import LockedFile
+from provisioner.lock.provenance import Origins, with_origins
 from provisioner.resolver.stack import PackagePin
+from provisioner.words.change import change_words
 from tests.lock_examples import cpu_stack, lock_of
 from tests.loopback_index import LoopbackIndex
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from provisioner.lock.model import LockedPackage
+    from provisioner.lock.format.model import LockedPackage
 
 HERE = f"{sys.version_info.major}.{sys.version_info.minor}"
 
@@ -92,7 +92,7 @@ def test_the_same_packages_differ_in_no_more_than_the_other_program_records(
 ) -> None:
     """Neither says which index a wheel came from, nor what a package requires."""
     comparison = compare_texts(("theirs", WRITERS[writer](index, tmp_path)), ("ours", by_us(index)))
-    assert [change.text for change in comparison.of("packages")] == [
+    assert [change_words(change) for change in comparison.of("packages")] == [
         "alpha 1.0 comes from index local, it came from (unnamed)",
         "alpha 1.0 requires `beta>=1` now",
         "beta 2.0+local.1 comes from index local, it came from (unnamed)",

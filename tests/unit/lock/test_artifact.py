@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from provisioner.document import FileError
 from provisioner.errors import ProvisionError
-from provisioner.lock.artifact import fits, lock_file, name_in, public_url, shared_url
+from provisioner.lock.format.artifact import fits, lock_file, locked_url, name_in, shared_url
 from tests.lock_examples import SIX
 
 if TYPE_CHECKING:
@@ -45,12 +45,12 @@ def test_a_platform_tag_says_whether_a_wheel_is_for_a_platform(filename: str, pl
     ],
 )
 def test_a_url_loses_credentials_and_fragment_and_nothing_else(url: str, expected: str) -> None:
-    assert public_url(url) == expected
+    assert locked_url(url) == expected
 
 
 def test_a_url_that_is_none_is_refused_without_its_credentials() -> None:
     with pytest.raises(ProvisionError) as caught:
-        public_url("https://ada:secret@[::1/simple")
+        locked_url("https://ada:secret@[::1/simple")
     assert caught.value.message == "`[::1/simple` is not a URL: Invalid IPv6 URL"
 
 

@@ -10,9 +10,9 @@ from provisioner.grounds.predicate import Ended
 from provisioner.grounds.relaxation import DriverWay, Lifecycle
 from provisioner.grounds.requirement import Subject
 from provisioner.index.model import DIRECT_URL, IndexFile
-from provisioner.lock.artifact import UnhashedFileError
 from provisioner.lock.create import InconsistentStackError, create_lock, local_files
-from provisioner.lock.file import write_lock
+from provisioner.lock.format.artifact import UnhashedFileError
+from provisioner.lock.format.file import write_lock
 from provisioner.places import Place
 from provisioner.resolver.stack import BaseImage, PackagePin
 from tests.lock_examples import (
@@ -43,8 +43,8 @@ def test_one_stack_or_a_list_of_one_make_the_same_lock() -> None:
 
 def test_the_facts_of_one_machine_stay_out_and_the_ranges_come_in() -> None:
     lock = lock_of(cuda_stack())
-    assert lock.stack == {"cuda": "12.6.3", "python": "3.12", "pytorch": "2.7.1", "pytorch_build": "cu126"}
-    assert lock.host_requirements == {"driver": ">=525.60.13", "gpu": "7.5, 8.0, 9.0"}
+    assert lock.stack.components == {"cuda": "12.6.3", "python": "3.12", "pytorch": "2.7.1", "pytorch_build": "cu126"}
+    assert lock.stack.host_requirements == {"driver": ">=525.60.13", "gpu": "7.5, 8.0, 9.0"}
     text = write_lock(lock)
     for fact in ("535.104.05", "6.5.0-1017-aws", "a100"):
         assert fact not in text
@@ -63,8 +63,8 @@ def test_a_relative_place_and_a_citation_stay_as_they_are() -> None:
 
 def test_what_the_host_compiles_with_is_a_fact_only_where_the_environment_runs_on_the_host() -> None:
     stack = replace(cpu_stack(), components={"python": "3.12", "gcc": "12.3.0", "glibc": "2.36"})
-    assert lock_of(stack).stack == {"python": "3.12", "gcc": "12.3.0", "glibc": "2.36"}
-    assert lock_of(replace(stack, runs="host", image=None)).stack == {"python": "3.12"}
+    assert lock_of(stack).stack.components == {"python": "3.12", "gcc": "12.3.0", "glibc": "2.36"}
+    assert lock_of(replace(stack, runs="host", image=None)).stack.components == {"python": "3.12"}
 
 
 def test_credentials_and_fragments_do_not_reach_the_lock() -> None:
@@ -223,7 +223,7 @@ def test_a_version_that_is_none_is_named() -> None:
 def test_a_reference_with_a_digest_is_taken_apart() -> None:
     digest = f"sha256:{'e' * 64}"
     lock = lock_of(replace(cpu_stack(), image=BaseImage(reference=f"debian:13@{digest}")))
-    assert lock.image == BaseImage(reference="debian:13", digest=digest)
+    assert lock.stack.image == BaseImage(reference="debian:13", digest=digest)
 
 
 def test_a_source_distribution_stands_beside_the_wheels_of_other_platforms() -> None:
@@ -248,8 +248,12 @@ def test_narrowing_to_a_platform_the_lock_lacks_names_those_it_has() -> None:
 def test_narrowing_keeps_the_environment_of_the_platform() -> None:
     lock = lock_of(cpu_stack(), cuda_stack("linux/arm64")).on("linux/arm64")
     assert lock.environments == ('sys_platform == "linux" and platform_machine == "aarch64"',)
-    assert lock.accelerator == "cuda"
-    assert lock.indexes == {"python-dateutil": "pypi", "six": "pypi", "torch": "pytorch-cu126"}
+    assert lock.stack.accelerator == "cuda"
+    assert {package.name: package.index for package in lock.packages} == {
+        "python-dateutil": "pypi",
+        "six": "pypi",
+        "torch": "pytorch-cu126",
+    }
 
 
 def test_the_rules_behind_a_host_requirement_are_kept_and_those_of_the_machine_are_not() -> None:

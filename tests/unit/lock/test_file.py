@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from provisioner.document import FileError
 from provisioner.errors import InvalidDocumentError, ProvisionError
-from provisioner.lock.file import VERSIONED, lock_digest, lock_path, parse_lock, read_lock, verify_digest, write_lock
+from provisioner.lock.format.file import VERSIONED, lock_digest, lock_path, parse_lock, read_lock, verify_digest, write_lock
 from provisioner.names import DISTRIBUTION_OF_COMPONENT
 from provisioner.resolver.rules.carriers import CARRIED
 from tests.lock_examples import PACKAGES, SIX, cpu_stack, cuda_stack, lock_of
@@ -196,7 +196,7 @@ def test_a_wheel_whose_name_contradicts_its_package_is_named() -> None:
     text = TEXT.replace('name = "six"\nversion = "1.17.0"', 'name = "six"\nversion = "1.16.0"')
     number = text.splitlines().index("[[packages.wheels]]", line_of(text, 'name = "six"')) + 1
     wrong = "Version in 'six-1.17.0-py2.py3-none-any.whl' is not consistent with package version '1.16.0'"
-    assert causes(text) == (f"pylock.trainer.toml:{number}:1: packages[1].wheels[0]: {wrong}",)
+    assert causes(text) == (f"pylock.trainer.toml:{number}:12: packages[1].wheels[0]: {wrong}",)
 
 
 def test_a_version_of_the_format_that_is_not_known_is_refused() -> None:
@@ -233,30 +233,34 @@ def test_a_package_for_a_platform_the_lock_lacks_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "key", "told"),
+    ("old", "new", "line", "column", "told"),
     [
         (
             'cuda = "12.6.3"',
             'cuda = "twelve"',
             "cuda",
+            1,
             "tool.provision.platforms[0].stack.cuda: `twelve` is not a version of cuda",
         ),
         (
             'pytorch_build = "cu126"\n',
             "",
             "[tool.provision.platforms.stack]",
+            27,
             "tool.provision.platforms[0].stack: it has `pytorch` without `pytorch_build`, which tells its builds apart",
         ),
         (
             '    "six>=1.5",\n]',
             '    "six >> 1.5",\n]',
-            "requires = ",
+            '    "six >> 1.5"',
+            5,
             "packages[0].tool.provision.requires[0]: `six >> 1.5` is not a requirement (PEP 508)",
         ),
         (
             "upload-time = 2024-12-04 17:35:26.475808+00:00",
             "upload-time = 2024-12-04 17:35:26",
             "upload-time",
+            1,
             (
                 "packages[1].wheels[0].upload-time: `2024-12-04T17:35:26` has no time zone, and PEP 751 has it in UTC: "
                 "write `Z` after it"
@@ -265,10 +269,10 @@ def test_a_package_for_a_platform_the_lock_lacks_is_refused() -> None:
     ],
     ids=["version", "build", "requirement", "date"],
 )
-def test_what_others_compare_must_be_what_it_should_be(old: str, new: str, key: str, told: str) -> None:
+def test_what_others_compare_must_be_what_it_should_be(old: str, new: str, line: str, column: int, told: str) -> None:
     text = TEXT.replace(old, new, 1)
     (cause,) = causes(text)
-    assert cause == f"pylock.trainer.toml:{line_of(text, key)}:1: {told}"
+    assert cause == f"pylock.trainer.toml:{line_of(text, line)}:{column}: {told}"
 
 
 def test_every_component_that_distributions_carry_has_a_version() -> None:

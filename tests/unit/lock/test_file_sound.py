@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from provisioner.errors import InvalidDocumentError
-from provisioner.lock.file import _sound_table, parse_lock
+from provisioner.lock.format.file import _sound_table, parse_lock
 
 GOLDEN = sorted((Path(__file__).parents[2] / "golden").rglob("pylock.*.toml"))
 
@@ -17,7 +17,7 @@ def test_the_short_way_reads_what_the_long_way_reads(path: Path, monkeypatch: py
     text = path.read_text(encoding="utf-8")
     short = parse_lock(text, file="pylock.toml")
     assert _sound_table(text) is not None
-    monkeypatch.setattr("provisioner.lock.file._sound_table", lambda _: None)
+    monkeypatch.setattr("provisioner.lock.format.file._sound_table", lambda _: None)
     assert parse_lock(text, file="pylock.toml") == short
 
 

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from provisioner.lock.fresh import stack_findings
-from provisioner.lock.hazards import hazard_findings
-from provisioner.lock.model import Lock, LockedPackage
+from provisioner.grounds.finding import StaleStack
+from provisioner.lock.check.hazards import hazard_findings
+from provisioner.lock.check.stack import stack_findings
+from provisioner.lock.format.model import Lock, LockedPackage
 from provisioner.resolver.problem import join
+from provisioner.words.finding import finding_details, finding_words
 from tests import small
 from tests.lock_examples import cuda_stack, lock_of
 from tests.shipped import shipped
@@ -37,7 +39,7 @@ def lock_with(**versions: str) -> Lock:
 def told(lock: Lock, *forbid: str) -> list[str]:
     policy: dict[str, Any] = {"policy": {"forbid": list(forbid)}} if forbid else {}
     problem = join(shipped(), small.request({"python": "==3.12"}, packages=["numpy"], **policy))
-    return [finding.text.partition("  (")[0] for finding in hazard_findings(lock, problem, where="pylock.toml")]
+    return [finding_words(finding).partition("  (")[0] for finding in hazard_findings(lock, problem)]
 
 
 @pytest.mark.parametrize(
@@ -89,8 +91,8 @@ def test_a_lock_whose_package_brings_another_cuda_is_held_against_that_one_too()
 
     def refusals(lock: Lock) -> list[str]:
         bare = replace(lock, stacks=(replace(stack, components=chosen),))
-        found = [one for one in stack_findings(bare, problem, where="pylock.toml") if one.code == "stale-stack"]
-        return [line.partition(",")[0] for one in found for line in one.details if "brings" in line]
+        found = [one for one in stack_findings(bare, problem, file="pylock.toml") if isinstance(one, StaleStack)]
+        return [line.partition(",")[0] for one in found for line in finding_details(one) if "brings" in line]
 
     assert refusals(lock_with(numpy="2.3.5")) == []
     assert refusals(lock_with(cupy_cuda12x="14.2.0")) == []

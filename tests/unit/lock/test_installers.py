@@ -14,7 +14,7 @@ from uv import find_uv_bin
 
 from provisioner.index.model import IndexFile
 from provisioner.lock.create import local_files
-from provisioner.lock.file import lock_path, write_lock
+from provisioner.lock.format.file import lock_path, write_lock
 from provisioner.resolver.stack import PackagePin
 from tests.built_files import build_wheel
 from tests.lock_examples import SIX, cpu_stack, lock_of, with_file

@@ -19,9 +19,9 @@ from provisioner.grounds.requirement import Entails, HostFact, Relation, Require
 from provisioner.grounds.source import Metadata
 from provisioner.index.metadata.details import identities_in
 from provisioner.index.model import DIRECT_URL, IndexFile
-from provisioner.lock.file import parse_lock, verify_digest, write_lock
-from provisioner.lock.model import LockedFile
-from provisioner.lock.origin import Origins, with_origins
+from provisioner.lock.format.file import parse_lock, verify_digest, write_lock
+from provisioner.lock.format.model import LockedFile
+from provisioner.lock.provenance import Origins, with_origins
 from provisioner.places import HostPlace, Place
 from provisioner.resolver.stack import BaseImage, PackagePin, Pin, Stack
 from provisioner.versions import Version
@@ -30,7 +30,7 @@ from tests.lock_examples import INSTALLERS, cuda_stack, lock_of
 if TYPE_CHECKING:
     import random
 
-    from provisioner.lock.model import Lock
+    from provisioner.lock.format.model import Lock
 
 pytestmark = pytest.mark.property
 
@@ -172,7 +172,7 @@ def test_the_order_of_the_input_does_not_matter(given_stacks: tuple[Stack, ...],
 def test_the_seed_of_hashing_does_not_matter() -> None:
     program = (
         "from tests.lock_examples import cuda_stack, lock_of\n"
-        "from provisioner.lock.file import write_lock\n"
+        "from provisioner.lock.format.file import write_lock\n"
         "from provisioner.render import render\n"
         "lock = lock_of(cuda_stack(), cuda_stack('linux/arm64'))\n"
         "print(write_lock(lock), render(lock, 'dockerfile'))\n"

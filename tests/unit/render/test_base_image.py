@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from provisioner.lock.model import LockedStack
+from provisioner.lock.format.model import LockedStack
 from provisioner.render.base_image import Base, base_of
 from provisioner.render.header import UnrenderableError
 from provisioner.resolver.stack import BaseImage

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from provisioner.errors import UsageError
 from provisioner.grounds.doubt import Unstated
 from provisioner.index.model import IndexFile
-from provisioner.lock.file import lock_digest, parse_lock, write_lock
+from provisioner.lock.format.file import lock_digest, parse_lock, write_lock
 from provisioner.render.dockerfile import render
 from provisioner.render.header import UnrenderableError
 from provisioner.render.instruction import UnwritableValueError
@@ -20,7 +20,7 @@ from tests.lock_examples import IMAGE_DIGEST, UV_AMD64, cpu_stack, cuda_stack, l
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from provisioner.lock.model import Lock
+    from provisioner.lock.format.model import Lock
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "render"
 FILE_NAME = "pylock.trainer.toml"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec.structs import replace
 
-from provisioner.lock.file import lock_digest
+from provisioner.lock.format.file import lock_digest
 from provisioner.render.environment import render
 from provisioner.render.header import UnrenderableError
 from tests.lock_examples import cpu_stack, cuda_stack, lock_of
@@ -20,7 +20,7 @@ from tests.lock_examples import cpu_stack, cuda_stack, lock_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from provisioner.lock.model import Lock
+    from provisioner.lock.format.model import Lock
 
 LOCK_FILE = "pylock.trainer.toml"
 PRINT = f'{sys.executable} -c "import json, os; print(json.dumps(dict(os.environ)))"'

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from provisioner.spec.other_sources import OtherSource, other_sources
-from provisioner.spec.toml_document import parse_toml
+from provisioner.toml_document import parse_toml
 
 
 def found(text: str, *asked: str, parts: tuple[tuple[str, str], ...] = ()) -> list[OtherSource]:

@@ -9,7 +9,7 @@ from packaging.dependency_groups import resolve_dependency_groups
 
 from provisioner.document import Position
 from provisioner.spec.project import ProjectLines, lines_of
-from provisioner.spec.toml_document import parse_toml
+from provisioner.toml_document import parse_toml
 
 NAMED = Position(7, 3, "provision.yaml")
 

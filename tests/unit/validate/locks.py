@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.json import decode
 
-from provisioner.lock.model import Lock, LockedFile, LockedPackage, LockedStack
+from provisioner.lock.format.model import Lock, LockedFile, LockedPackage, LockedStack
 from provisioner.validate.measurement import Measurement
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec.structs import replace
 
-from provisioner.lock.file import write_lock
+from provisioner.lock.format.file import write_lock
 from provisioner.validate.engine import Built, Finished
 from provisioner.validate.run import Options, validate_lock
 from tests.lock_examples import cuda_stack, lock_of

@@ -10,7 +10,7 @@ from msgspec.structs import force_setattr
 
 from provisioner.document import FileError
 from provisioner.errors import UsageError
-from provisioner.lock.model import Lock, LockedFile
+from provisioner.lock.format.model import Lock, LockedFile
 from provisioner.validate.connect import connect
 from provisioner.validate.docker_engine import run_failure
 from provisioner.validate.engine import EngineError, HostRefusedError, NoDeviceError, RunRequest

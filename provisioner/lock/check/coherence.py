@@ -1,0 +1,200 @@
+"""Does a lock say one thing? What installers read in it beside what `[tool.provision]` says of the same environments.
+
+A digest tells that somebody edited a lock, not what, and whoever writes it again hides even that: a merge that takes markers
+from one side and packages from the other, or a program that "updates" one field. No index and no spec is asked.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urlsplit
+
+from msgspec.structs import replace
+from packaging.markers import Marker
+from packaging.specifiers import SpecifierSet
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+from packaging.version import Version as PackageVersion
+
+from provisioner.grounds import finding as of
+from provisioner.grounds.requirement import Subject
+from provisioner.index.markers import marker_environment
+from provisioner.index.metadata.core_metadata import parse_requirement
+from provisioner.index.model import Environment
+from provisioner.lock.format.artifact import fits
+from provisioner.platforms import DEFAULT_PLATFORM, PLATFORMS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from provisioner.document import KeyPath
+    from provisioner.grounds.finding import Contradiction, Finding
+    from provisioner.lock.format.model import Lock, LockedFile, LockedPackage, LockedStack
+
+    Placed = tuple[KeyPath, Contradiction]
+    """A contradiction, and the key of the lock that it is about."""
+
+_WINDOWS = {"os_name": "nt", "platform_machine": "AMD64", "platform_system": "Windows", "sys_platform": "win32"}
+_PATCHES = range(40)
+_AROUND = range(8, 20)
+"""Python series, 3.8 and on, that a lock must not let in unless it is for them."""
+
+
+def coherence_findings(lock: Lock, text: str, *, file: str) -> Iterator[Finding]:
+    """Yield what two places of a lock file say differently, each with its line; `text` is the content of the file."""
+    found = tuple(_contradictions(lock))
+    if not found:
+        return
+    from provisioner.toml_document import parse_toml
+
+    document = parse_toml(text, file=file, kind="lock file")
+    yield from (replace(contradiction, place=document.place(path)) for path, contradiction in found)
+
+
+def _contradictions(lock: Lock) -> Iterator[Placed]:
+    yield from _of_environments(lock)
+    for number, package in enumerate(lock.packages):
+        path: KeyPath = ("packages", number)
+        yield from (((*path, *at), contradiction) for at, contradiction in _of_package(package, lock))
+        for place, file in _files(package):
+            yield from (((*path, *place, *at), contradiction) for at, contradiction in _of_file(file, package))
+    yield from _of_names(lock)
+    for number, stack in enumerate(lock.stacks):
+        path = ("tool", "provision", "platforms", number)
+        if lock.packages and not _series(stack):
+            yield (*path, "stack"), of.NoPython(platform=stack.platform)
+        yield from (((*path, "pins", *at), contradiction) for at, contradiction in _of_pins(stack))
+
+
+def _series(stack: LockedStack) -> str:
+    """`3.12` of a stack whose Python is `3.12` or `3.12.7`; "" where it has none."""
+    return ".".join(stack.components.get("python", "").split(".")[:2])
+
+
+@cache
+def _admits(specifier: str, series: str) -> bool:
+    """Whether a Requires-Python takes any patch release of a series."""
+    return any(SpecifierSet(specifier).contains(f"{series}.{patch}", prereleases=True) for patch in _PATCHES)
+
+
+@cache
+def _variables(platform: str, series: str) -> dict[str, str]:
+    """The environment of PEP 508 of a platform, or of `windows`, which no lock of ours is for."""
+    variables = marker_environment(Environment(platform=DEFAULT_PLATFORM if platform == "windows" else platform, python=series))
+    return variables | _WINDOWS if platform == "windows" else variables
+
+
+def _holds(marker: str, platform: str, series: str) -> bool:
+    """As an installer judges the marker of a package that is given no extras and no groups (PEP 751, "Installation")."""
+    variables: dict[str, Any] = {**_variables(platform, series), "extras": frozenset(), "dependency_groups": frozenset()}
+    return Marker(marker).evaluate(cast("dict[str, str]", variables), context="lock_file")
+
+
+def _of_environments(lock: Lock) -> Iterator[Placed]:
+    """Installers go by `environments` and `requires-python`: they must let in what was solved, and nothing else."""
+    wanted = {(stack.platform, _series(stack)) for stack in lock.stacks if _series(stack)}
+    outside = sorted({series for _, series in wanted if not _admits(lock.requires_python, series)})
+    for series in outside:
+        yield ("requires-python",), of.PythonNotAdmitted(needed=series, locked=lock.requires_python)
+    if outside or len(wanted) < len(lock.stacks):
+        return
+    known = {f"3.{minor}" for minor in _AROUND} | {series for _, series in wanted}
+    pythons = [one for one in sorted(known, key=PackageVersion) if _admits(lock.requires_python, one)]
+    others: dict[tuple[str, tuple[str, str]], list[str]] = {}
+    for platform in (*PLATFORMS, "windows"):
+        let_in = [one for one in pythons if not lock.environments or _any_holds(lock.environments, platform, one)]
+        solved = [series for here, series in sorted(wanted) if here == platform]
+        if solved and not set(solved) & set(let_in):
+            yield ("environments",), of.EnvironmentsRefuse(platform=platform, python=solved[0])
+        rest = [series for series in let_in if series not in solved]
+        if rest:
+            key = "requires-python" if solved else "environments"
+            others.setdefault((key, (rest[0], rest[-1])), []).append(platform)
+    for (key, admitted), platforms in others.items():
+        yield (key,), of.EnvironmentsAdmit(key=key, platforms=tuple(platforms), pythons=admitted)
+
+
+def _any_holds(markers: tuple[str, ...], platform: str, series: str) -> bool:
+    return any(_holds(marker, platform, series) for marker in markers)
+
+
+def _of_package(package: LockedPackage, lock: Lock) -> Iterator[Placed]:
+    subject = Subject(package.name, package.version)
+    files = tuple(file.filename for file in package.files)
+    for stack in lock.stacks:
+        platform, series = stack.platform, _series(stack)
+        if not series:
+            continue
+        is_here = platform in package.platforms
+        if (not package.marker or _holds(package.marker, platform, series)) != is_here:
+            marker = package.marker
+            yield ("marker",), of.MarkerDisagrees(subject=subject, platform=platform, marker=marker, is_locked=is_here)
+        is_reported = not _admits(lock.requires_python, series)
+        if is_here and not is_reported and not _admits(package.requires_python, series):
+            needed = package.requires_python
+            yield ("requires-python",), of.PackagePython(subject=subject, platform=platform, needed=needed, locked=series)
+        if is_here and not any(fits(file, platform) for file in files):
+            yield ("wheels", 0, "name"), of.NoFileForPlatform(subject=subject, platform=platform, files=files)
+    if len(files) > len(package.platforms):
+        yield ("wheels", 0, "name"), of.TooManyFiles(subject=subject, platforms=package.platforms, files=files)
+
+
+def _files(package: LockedPackage) -> Iterator[tuple[KeyPath, LockedFile]]:
+    yield from ((("wheels", number), file) for number, file in enumerate(package.wheels))
+    for key, one in (("sdist", package.sdist), ("archive", package.archive)):
+        if one is not None:
+            yield (key,), one
+
+
+def _of_file(file: LockedFile, package: LockedPackage) -> Iterator[Placed]:
+    subject = Subject(package.name, package.version)
+    parts = urlsplit(file.url)
+    if file.url and (parts.scheme not in {"https", "http"} or not parts.hostname):
+        yield ("url",), of.UnusableAddress(subject=subject, url=file.url)
+    if parts.username is not None:
+        yield ("url",), of.LoginInAddress(subject=subject)
+    if package.archive is file and file.filename.endswith(".whl") and _release(file.filename) != _release_of(package):
+        yield ("url" if file.url else "path",), of.OtherWheel(subject=subject, file=file.filename)
+
+
+def _release(filename: str) -> tuple[str, PackageVersion] | None:
+    try:
+        name, version, _, _ = parse_wheel_filename(filename)
+    except InvalidWheelFilename:
+        return None
+    return name, version
+
+
+def _release_of(package: LockedPackage) -> tuple[str, PackageVersion]:
+    return package.name, PackageVersion(package.version)
+
+
+def _of_names(lock: Lock) -> Iterator[Placed]:
+    """Yield distributions that are locked twice for a platform, and dependencies that are not locked at all."""
+    seen: dict[tuple[str, str], str] = {}
+    for number, package in enumerate(lock.packages):
+        for platform in package.platforms:
+            if other := seen.get((package.name, platform)):
+                versions = (other, package.version)
+                twice = of.LockedTwice(object=package.name, platform=platform, versions=versions)
+                yield ("packages", number, "name"), twice
+            seen[package.name, platform] = package.version
+    names = {package.name for package in lock.packages}
+    for number, package in enumerate(lock.packages):
+        required = {canonicalize_name(parse_requirement(text).name) for text in package.requires}  # `check.packages`
+        for at, name in enumerate(package.dependencies):
+            if name not in names | required:
+                unlocked = of.UnlockedDependency(subject=Subject(package.name, package.version), object=name)
+                yield ("packages", number, "dependencies", at), unlocked
+
+
+def _of_pins(stack: LockedStack) -> Iterator[Placed]:
+    """The reasons for a component are about the version that the stack has."""
+    pinned: dict[str, set[str]] = {}
+    for pin in stack.pins:
+        pinned.setdefault(pin.component, set()).add(pin.version)
+    for number, pin in enumerate(stack.pins):
+        has = stack.components.get(pin.component)
+        if has is not None and not pinned[pin.component] & set(has.split(", ")):
+            other = of.OtherPin(platform=stack.platform, object=pin.component, needed=has, locked=pin.version)
+            yield (number, "version"), other

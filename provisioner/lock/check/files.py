@@ -1,0 +1,108 @@
+"""Are the locked files still the same, on this machine and in the lists of their indexes.
+
+An index promises that a file never changes; a lock that pins hashes is where a broken promise shows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from packaging.utils import canonicalize_name
+
+from provisioner.document import FileError
+from provisioner.grounds.finding import (
+    ChangedArtefact,
+    ExchangedFile,
+    FileDrift,
+    MissingArtefact,
+    ResizedArtefact,
+    VanishedFile,
+)
+from provisioner.grounds.requirement import Subject
+from provisioner.index.model import DIRECT_PATH, DIRECT_URL, FIND_LINKS
+from provisioner.lock.format.artifact import upload_moment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator
+    from pathlib import Path
+
+    from packaging.utils import NormalizedName
+
+    from provisioner.grounds.finding import Finding
+    from provisioner.index.model import IndexFile
+    from provisioner.lock.format.model import Lock, LockedFile, LockedPackage
+
+    Named = Callable[[NormalizedName, str, Collection[str]], tuple[IndexFile, ...]]
+    """The files of a project that an index lists under some filenames, whatever they are for."""
+
+NO_INDEX = frozenset({"", DIRECT_PATH, DIRECT_URL, FIND_LINKS})
+"""Files from there are in no list that could say something of them today."""
+
+_ALIKE = timedelta(seconds=1)
+"""HTML pages and JSON pages of one index round an upload time differently."""
+
+
+def artefact_findings(lock: Lock, folder: Path) -> Iterator[Finding]:
+    """Yield the local files of a lock that are missing or have another hash or size; raises `FileError`."""
+    for package in lock.packages:
+        for file in package.files:
+            if not file.path:
+                continue
+            path = folder / file.path
+            if not path.is_file():
+                yield MissingArtefact(subject=Subject(package.name, package.version), file=file.path)
+            elif (found := _sha256(path)) != file.sha256:
+                yield ChangedArtefact(file=file.path, locked=file.sha256, found=found)
+            elif file.size is not None and (size := path.stat().st_size) != file.size:
+                yield ResizedArtefact(file=file.path, locked=file.size, found=size)
+
+
+def _sha256(path: Path) -> str:
+    """Return the hash of a file that may be larger than memory; raises `FileError`."""
+    try:
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise FileError(f"locked file `{path}` cannot be read: {error.strerror}") from None
+
+
+def file_drifts(lock: Lock, named: Named) -> Iterator[FileDrift]:
+    """Yield what indexes say today of locked files and the lock does not expect, package by package, on all platforms.
+
+    Raises what `named` raises where an index cannot be asked.
+    """
+    for package in lock.packages:
+        if package.index in NO_INDEX:
+            continue
+        files = {file.filename: file for file in package.files if not file.path}
+        found = {file.filename: file for file in named(canonicalize_name(package.name), package.index, files.keys())}
+        for filename, file in files.items():
+            yield from _drifts(package, file, found.get(filename))
+
+
+def drift_findings(drifts: Iterable[FileDrift]) -> Iterator[Finding]:
+    """Yield the files that nobody can have from their index any more."""
+    for drift in drifts:
+        if drift.is_alarm:
+            yield VanishedFile(drift=drift) if drift.kind == "vanished" else ExchangedFile(drift=drift)
+
+
+def _drifts(package: LockedPackage, file: LockedFile, listed: IndexFile | None) -> Iterator[FileDrift]:
+    def drift(kind: str, *, locked: str = "", offered: str = "") -> FileDrift:
+        subject = Subject(package.name, package.version)
+        return FileDrift(
+            kind=kind, package=subject, filename=file.filename, index=package.index, locked=locked, offered=offered
+        )
+
+    if listed is None:
+        yield drift("vanished")
+        return
+    if listed.sha256 and listed.sha256.lower() != file.sha256:
+        yield drift("exchanged", locked=file.sha256, offered=listed.sha256.lower())
+    if listed.yanked is not None:
+        yield drift("yanked", offered=listed.yanked)
+    uploaded, listed_time = file.upload_time, upload_moment(listed.upload_time)
+    if uploaded is not None and listed_time is not None and abs(uploaded - listed_time) >= _ALIKE:
+        yield drift("redated", locked=uploaded.isoformat(), offered=listed_time.isoformat())

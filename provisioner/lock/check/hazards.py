@@ -1,0 +1,101 @@
+"""Is a lock still a solution by what the matrix knows of distributions: files they share, undeclared needs, limits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version as PackageVersion
+
+from provisioner.grounds.finding import FileClash, OtherAbi, UnmetNeed
+from provisioner.grounds.requirement import Subject
+from provisioner.places import Place
+from provisioner.resolver.python.distributions import has_abi
+from provisioner.resolver.requirement import PYTORCH, build_of
+from provisioner.resolver.rules.shared_files import FORBIDDEN, place_of
+from provisioner.versions import Version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from provisioner.grounds.finding import Finding
+    from provisioner.lock.format.model import Lock
+    from provisioner.matrix.model import ImpliedNeed, Matrix
+    from provisioner.resolver.problem import Problem
+
+
+def hazard_findings(lock: Lock, problem: Problem) -> Iterator[Finding]:
+    """Yield what the matrix has learnt against the packages of a lock of one platform since it was made."""
+    locked = {package.name: package.version for package in lock.packages}
+    yield from _file_clashes(locked, problem)
+    yield from _implied_needs(lock, locked, problem)
+    yield from _limits(lock, locked, problem.matrix)
+
+
+def _file_clashes(locked: Mapping[str, str], problem: Problem) -> Iterator[Finding]:
+    """Yield files of which several locked distributions write their own."""
+    matrix = problem.matrix
+    is_forbidden = FORBIDDEN in problem.request.spec.policy.forbid
+    for row in matrix.shared_files:
+        names = [one.distribution for one in row.owners if _holds(one.versions, locked.get(one.distribution))]
+        if len(names) > 1 and (row.refused or is_forbidden):
+            subjects = tuple(Subject(name, locked[name]) for name in names)
+            yield FileClash(subjects=subjects, file=row.path, because=row.because, place=place_of(row, matrix.positions))
+
+
+def _implied_needs(lock: Lock, locked: Mapping[str, str], problem: Problem) -> Iterator[Finding]:
+    """Yield what locked versions need although their metadata does not say so."""
+    matrix = problem.matrix
+    for known in matrix.distributions:
+        for row in known.implies:
+            # What is about the files of one index only was settled by the file that was locked.
+            if row.served_by or not _holds(row.versions, locked.get(known.name)):
+                continue
+            subject = Subject(known.name, locked[known.name])
+            place = Place.parse(matrix.positions.get(f"distribution:{known.name} {row.versions}", "the matrix"))
+            for name, needed, has in _unmet(row, lock, locked):
+                yield UnmetNeed(subject=subject, object=name, needed=needed, locked=has, because=row.because, place=place)
+            build = _build_of_other_abi(row, lock, problem)
+            if build and "+" not in subject.label:  # one with a local version is of its build's ABI
+                yield OtherAbi(subject=subject, needs_new=bool(row.cxx11_abi), build=build, place=place)
+
+
+def _unmet(row: ImpliedNeed, lock: Lock, locked: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    """Yield each unmet need of a row: its object, the range that is needed, and the version that is locked, "" for none."""
+    for name, specifier in row.packages.items():
+        if not _holds(specifier, locked.get(name)):
+            yield name, specifier, locked.get(name, "")
+    for need in row.require:
+        has = lock.stack.components.get(need.component, "")
+        if has and "," not in has and not need.allows(Version.parse(has)):
+            yield need.component, str(need), has
+
+
+def _build_of_other_abi(row: ImpliedNeed, lock: Lock, problem: Problem) -> str:
+    """Return the locked build of PyTorch where it is of the other C++ ABI than a wheel calls; "" where it is not."""
+    components = lock.stack.components
+    label = f"{components.get(PYTORCH.name)}+{components.get('pytorch_build')}"
+    build = next((one for one in problem.domains.get(PYTORCH, ()) if one.label == label), None)
+    return label if build is not None and not has_abi(build_of(build), row) else ""
+
+
+def _limits(lock: Lock, locked: Mapping[str, str], matrix: Matrix) -> Iterator[Finding]:
+    """Yield distributions that a release of the framework limits; rows with guards depend on hosts and are left to solving."""
+    for row in matrix.limits:
+        framework = lock.stack.components.get(row.when.component, "")
+        if not framework or row.on or not row.when.allows(Version.parse(framework)):
+            continue
+        version = locked.get(row.distribution)
+        if version is not None and not _holds(row.specifier, version):
+            yield UnmetNeed(
+                subject=Subject(row.when.component, framework),
+                object=row.distribution,
+                needed=row.specifier,
+                locked=version,
+                because=row.because,
+                place=Place.parse(matrix.positions.get(f"limit:{row.name}", "the matrix")),
+            )
+
+
+def _holds(specifier: str, version: str | None) -> bool:
+    return version is not None and SpecifierSet(specifier).contains(PackageVersion(version), prereleases=True)

@@ -1,0 +1,303 @@
+"""Do the packages of a lock satisfy the spec, each other and the stack? No index is asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from packaging.requirements import Requirement as Pep508
+from packaging.utils import canonicalize_name
+from packaging.version import Version as PackageVersion
+
+from provisioner.errors import ProvisionError
+from provisioner.grounds.finding import (
+    DedicatedIndex,
+    ForbiddenRelease,
+    IndexOfOthers,
+    LateUpload,
+    MissingExtras,
+    MissingPackage,
+    MovedIndex,
+    OtherBuild,
+    OtherComponent,
+    OtherFile,
+    OtherHash,
+    OtherIndex,
+    OtherRuns,
+    OtherVersion,
+    RequiredBy,
+    SourceDistribution,
+    UnlistedIndex,
+    UnneededExtras,
+    UnneededPackages,
+    UnrecordedExtras,
+    line_of,
+)
+from provisioner.grounds.requirement import Ground, Subject
+from provisioner.index.direct_reference import direct_reference
+from provisioner.index.markers import Markers, marker_environment
+from provisioner.index.metadata.core_metadata import parse_requirement
+from provisioner.index.model import DIRECT_PATH, DIRECT_URL, Environment
+from provisioner.index.pages.selection import cutoff
+from provisioner.index.routing import normalized_pattern, route
+from provisioner.index.settings import IndexLocation, IndexSettings
+from provisioner.lock.check.kept import kept
+from provisioner.lock.format.artifact import locked_url
+from provisioner.lock.requested import recorded_extras
+from provisioner.names import COMPONENT_OF_DISTRIBUTION, DISTRIBUTION_OF_COMPONENT
+from provisioner.resolver.choices.frameworks import published_version
+from provisioner.resolver.requirement import PYTORCH, TORCH, ReleaseCandidate
+from provisioner.resolver.rules.carriers import CARRIED
+from provisioner.resolver.rules.policy import uploads_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from packaging.utils import NormalizedName
+
+    from provisioner.grounds.finding import Finding, IndexDifference, Reason
+    from provisioner.index.direct_reference import DirectReference
+    from provisioner.lock.format.model import Lock, LockedPackage
+    from provisioner.matrix.model import Distribution
+    from provisioner.resolver.problem import Problem
+
+
+def package_findings(lock: Lock, problem: Problem) -> Iterator[Finding]:
+    """Yield what the packages of a lock of one platform do not satisfy, and what of them the spec does not ask for."""
+    environment = Environment(platform=lock.stack.platform, python=lock.stack.components.get("python", "3.12"))
+    markers = Markers(marker_environment(environment))
+    missing = list(_of_requirements(lock, problem, markers))
+    yield from missing
+    yield from _of_bounds(lock, problem, markers)
+    yield from _of_overrides(lock, problem, markers)
+    if lock.stack.runs != problem.request.runs:
+        yield OtherRuns(needed=problem.request.runs, locked=lock.stack.runs, place=problem.request.place("runs"))
+    yield from _of_extras(lock, problem, markers)
+    yield from _of_indexes(lock, problem)
+    if not any(isinstance(finding, MissingPackage) for finding in missing):  # a missing package may need the rest
+        needed = _reached(lock, problem)
+        if rest := [package for package in lock.packages if package.name not in needed]:
+            yield UnneededPackages(subjects=tuple(map(_subject, rest)))
+    yield from _of_components(lock)
+    yield from _of_build(lock, problem)
+
+
+def policy_findings(lock: Lock, problem: Problem) -> Iterator[Finding]:
+    """Yield the packages that the policy forbids: prereleases, source distributions, and uploads after its last day.
+
+    A prerelease that is only not allowed may be there because a project has nothing else, which no lock tells. What the policy
+    says of the system stack is judged by solving it again.
+    """
+    request = problem.request
+    policy = request.spec.policy
+    until = uploads_until(problem.matrix, policy)
+    for package in lock.packages:
+        subject = _subject(package)
+        has_wheel = any(file.filename.endswith(".whl") for file in package.files)
+        for word, is_so in (("prerelease", PackageVersion(package.version).is_prerelease), ("sdist", not has_wheel)):
+            if is_so and word in policy.forbid:
+                place = request.place(f"policy.forbid.{policy.forbid.index(word)}")
+                yield ForbiddenRelease(subject=subject, word=word, place=place)
+        # A file that the spec names is taken whatever it is.
+        if not (has_wheel or package.archive or {"sdist", "build"} & {*policy.allow, *policy.forbid}):
+            yield SourceDistribution(subject=subject, place=request.place("policy.allow"))
+        times = [file.upload_time for file in package.files if file.upload_time is not None]
+        if until is not None and any(time >= cutoff(until) for time in times):
+            key = "policy.strategy" if policy.exclude_newer is None else "policy.exclude-newer"
+            yield LateUpload(subject=subject, until=until, place=request.place(key))
+
+
+def _subject(package: LockedPackage) -> Subject:
+    return Subject(package.name, package.version)
+
+
+def _by_name(lock: Lock) -> dict[str, LockedPackage]:
+    return {package.name: package for package in lock.packages}
+
+
+def _of_requirements(lock: Lock, problem: Problem, markers: Markers) -> Iterator[Finding]:
+    """Yield the requirements of the spec, and of locked packages, that are not met."""
+    locked = _by_name(lock)
+    for requirement, ground in problem.packages:
+        if markers.hold(requirement.marker):
+            yield from _unmet(requirement, locked, ground)
+    for package in lock.packages:
+        for text in package.requires:
+            required = parse_requirement(text)
+            if not problem.overrides.of(canonicalize_name(required.name)):
+                yield from _unmet(required, locked, RequiredBy(_subject(package), text))
+
+
+def _unmet(requirement: Pep508, locked: dict[str, LockedPackage], by: Reason) -> Iterator[Finding]:
+    name = canonicalize_name(requirement.name)
+    package = locked.get(name)
+    place = line_of(by) if isinstance(by, Ground) else None
+    if package is None:
+        yield MissingPackage(object=name, by=by, place=place)
+    elif not _meets(requirement, package):
+        yield OtherVersion(subject=_subject(package), by=by, place=place)
+    elif requirement.url is not None and not _is_of_file(package, direct_reference(name, requirement.url, Path())):
+        yield OtherFile(subject=_subject(package), by=by, place=place)
+
+
+def _meets(requirement: Pep508, package: LockedPackage) -> bool:
+    return requirement.specifier.contains(PackageVersion(package.version), prereleases=True)
+
+
+def _is_of_file(package: LockedPackage, reference: DirectReference) -> bool:
+    """Whether a package is locked from the file that a requirement names; of a path, which is of one machine, by its name."""
+    for file in package.files:
+        is_there = file.filename == reference.filename if reference.path else file.url == reference.url
+        if is_there and reference.sha256 in {"", file.sha256}:
+            return True
+    return False
+
+
+def _of_bounds(lock: Lock, problem: Problem, markers: Markers) -> Iterator[Finding]:
+    """Yield the constraints and hashes of the spec that locked distributions do not meet."""
+    locked = _by_name(lock)
+    for constraint, ground in problem.constraints:
+        package = locked.get(canonicalize_name(constraint.name))
+        if package is not None and markers.hold(constraint.marker) and not _meets(constraint, package):
+            yield OtherVersion(subject=_subject(package), by=ground, place=line_of(ground))
+    for name, digests in problem.request.spec.hashes.items():
+        for file in locked[name].files if name in locked else ():
+            if file.sha256 not in digests:
+                yield OtherHash(subject=_subject(locked[name]), place=problem.request.place(f"hashes.{name}"))
+
+
+def _of_overrides(lock: Lock, problem: Problem, markers: Markers) -> Iterator[Finding]:
+    """Yield the overrides that are not met, of distributions that locked packages require."""
+    locked = _by_name(lock)
+    for name in sorted({canonicalize_name(parse_requirement(text).name) for one in lock.packages for text in one.requires}):
+        for override, ground in problem.overrides.of(name):
+            if markers.hold(override.marker):
+                yield from _unmet(override, locked, ground)
+
+
+def _of_extras(lock: Lock, problem: Problem, markers: Markers) -> Iterator[Finding]:
+    """Yield extras that are required and not locked, or locked and not required.
+
+    Extras are decided when a lock is made: `alpha[more]` and `alpha` may have the same version and other dependencies.
+    """
+    locked = _by_name(lock)
+    required = [text for package in lock.packages for text in package.requires]
+    solved = _extras_of(required)
+    for name, extras in recorded_extras(lock.asked).items():
+        solved.setdefault(name, set()).update(extras)
+    for requirement, ground in problem.packages:
+        name = canonicalize_name(requirement.name)
+        missing = sorted({canonicalize_name(extra) for extra in requirement.extras} - solved.get(name, set()))
+        if name in locked and missing and markers.hold(requirement.marker):
+            kind = MissingExtras if lock.asked else UnrecordedExtras
+            yield kind(subject=_subject(locked[name]), extras=tuple(missing), by=ground, place=line_of(ground))
+    wanted = _extras_of((*problem.request.spec.packages, *problem.request.spec.overrides, *required))
+    for known in sorted(solved.keys() & locked.keys()):
+        if rest := sorted(solved[known] - wanted.get(known, set())):
+            yield UnneededExtras(subject=_subject(locked[known]), extras=tuple(rest))
+
+
+def _extras_of(requirements: Iterable[str]) -> dict[str, set[NormalizedName]]:
+    found: dict[str, set[NormalizedName]] = {}
+    for text in requirements:
+        if "[" in text:
+            requirement = Pep508(text)
+            extras = {canonicalize_name(extra) for extra in requirement.extras}
+            found.setdefault(canonicalize_name(requirement.name), set()).update(extras)
+    return found
+
+
+def _of_indexes(lock: Lock, problem: Problem) -> Iterator[Finding]:
+    """Yield packages from an index that the spec does not have for them; without `indexes:` each machine has its own."""
+    request = problem.request
+    own = tuple(
+        IndexLocation(name=one.name, url=one.url, packages=tuple(map(normalized_pattern, one.packages)))
+        for one in request.spec.indexes
+    )
+    if not own:
+        return
+    settings = IndexSettings(indexes=own)
+    found: dict[IndexDifference, list[LockedPackage]] = {}
+    for package in lock.packages:
+        if package.index and package.index not in {DIRECT_PATH, DIRECT_URL}:
+            difference = _index_difference(package, settings)
+            if difference is not None:
+                found.setdefault(difference, []).append(package)
+    for difference, packages in found.items():
+        yield OtherIndex(subjects=tuple(map(_subject, packages)), difference=difference, place=request.place("indexes"))
+
+
+def _index_difference(package: LockedPackage, settings: IndexSettings) -> IndexDifference | None:
+    """Return why the spec would not have a package from its index; None where it would."""
+    try:
+        locations = route(package.name, package.index, settings).locations
+    except ProvisionError:  # no index of that name, or two that claim the package
+        return UnlistedIndex(package.index)
+    if not locations:
+        return None
+    (index,) = locations
+    if index.name != package.index:
+        return DedicatedIndex(index=package.index, dedicated=index.name, is_by_pattern=bool(index.packages))
+    if index.packages and not index.pins(package.name):
+        return IndexOfOthers(index.name, index.packages)
+    url = locked_url(index.url).rstrip("/")
+    if package.index_url and package.index_url.rstrip("/") != url:
+        return MovedIndex(index=index.name, locked=package.index_url, needed=url)
+    return None
+
+
+def _reached(lock: Lock, problem: Problem) -> set[str]:
+    """Return the packages that requests for distributions and frameworks lead to, by metadata or by the matrix."""
+    packages = _by_name(lock)
+    waiting = [package.name for package in kept(lock, problem)]
+    waiting += [name for component, name in DISTRIBUTION_OF_COMPONENT.items() if component in problem.request.spec.requires]
+    known = {one.name: one for one in problem.matrix.distributions if one.name in packages}
+    found: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name in packages and name not in found:
+            found.add(name)
+            waiting += [*packages[name].dependencies, *(_implied(known[name]) if name in known else ())]
+    return found
+
+
+def _implied(known: Distribution) -> Iterator[str]:
+    """Yield what any version of a distribution needs although its metadata does not say so."""
+    for row in known.implies:
+        yield from row.packages
+        yield from (DISTRIBUTION_OF_COMPONENT.get(need.component, "") for need in row.require)
+    yield DISTRIBUTION_OF_COMPONENT.get(known.compiled_against, "")
+
+
+def _of_components(lock: Lock) -> Iterator[Finding]:
+    """Yield components of which the stack and the packages have different versions."""
+    locked, components = _by_name(lock), lock.stack.components
+    for component, distributions in CARRIED.items():
+        wanted = components.get(component)
+        carriers = [locked[name] for name in distributions if name in locked]
+        # One may be for another CUDA than the framework's, which loads its own; files that both write are in the matrix.
+        if wanted and not any(PackageVersion(one.version) == PackageVersion(wanted) for one in carriers):
+            for one in carriers:
+                yield OtherComponent(object=component, needed=wanted, subject=_subject(one))
+    for name, component in COMPONENT_OF_DISTRIBUTION.items():
+        wanted = components.get(component)
+        if wanted and name in locked and _release(locked[name].version) != _release(wanted):
+            yield OtherComponent(object=component, needed=wanted, subject=_subject(locked[name]))
+
+
+def _release(version: str) -> str:
+    return PackageVersion(version).base_version
+
+
+def _of_build(lock: Lock, problem: Problem) -> Iterator[Finding]:
+    """Yield the wheel of PyTorch where it is of another build than the stack: the wheel of PyPI is not the CPU build."""
+    components = lock.stack.components
+    label = f"{components.get(PYTORCH.name)}+{components.get('pytorch_build')}"
+    build = next((one for one in problem.domains.get(PYTORCH, ()) if one.label == label), None)
+    torch = _by_name(lock).get(TORCH.name)
+    if torch is None or not isinstance(build, ReleaseCandidate) or build.build is None or build.build.compiled:
+        return
+    wanted = published_version(build)
+    # Another release is a finding of its own.
+    if _release(torch.version) == wanted.base_version and PackageVersion(torch.version) != wanted:
+        yield OtherBuild(subject=Subject(PYTORCH.name, label), needed=str(wanted), locked=torch.version)

@@ -1,0 +1,133 @@
+"""Does the system half of a lock still hold? Freshness is satisfaction: it is judged by solving, not by comparing hashes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from provisioner.grounds.finding import (
+    NewerGlibc,
+    NotInstallable,
+    OfUnstatedHosts,
+    OtherGate,
+    OtherHostRequirement,
+    OtherImage,
+    OtherVariable,
+    StaleStack,
+    UnknownGlibc,
+    UnlistedRelease,
+    Unverified,
+    line_of,
+)
+from provisioner.grounds.requirement import HostFact, LockHas, Subject
+from provisioner.index.pages.tags import filename_ranks, glibc_needed, wheel_incompatibility
+from provisioner.lock.check.kept import chosen
+from provisioner.lock.format.artifact import fits
+from provisioner.places import Place
+from provisioner.resolver.joint import Attempt, NoStackError, choose, environment_of, known_glibc
+from provisioner.resolver.outcome.answer import answer
+from provisioner.resolver.outcome.require_cuda import require_cuda
+from provisioner.resolver.python.beside import needs_beside
+from provisioner.resolver.requirement import Key, Labelled, Requirement
+from provisioner.resolver.search.carried import as_carried, with_carried
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from provisioner.grounds.finding import Finding
+    from provisioner.lock.format.model import Lock, LockedStack
+    from provisioner.resolver.problem import Problem
+    from provisioner.resolver.requirement import Candidate
+    from provisioner.resolver.search.universe import Universe
+    from provisioner.resolver.stack import Stack
+
+
+def stack_findings(lock: Lock, problem: Problem, *, file: str, has_other_hosts: bool = False) -> Iterator[Finding]:
+    """Solve again with everything fixed that a lock of one platform (`Lock.on`) chose, and yield what does not hold.
+
+    `file` is the name of the lock. With `has_other_hosts` the hosts are not those of the spec: the lock is to hold on them,
+    and not to say of them what it would if solved for them.
+    """
+    stack = lock.stack
+    packages = chosen(lock.packages)
+    problem = with_carried(problem, packages)
+    fixed = []
+    for component, value in sorted(stack.components.items()):
+        key = Key(component)
+        if component == "pytorch_build" or key not in problem.domains:
+            continue
+        label = f"{value}+{stack.components['pytorch_build']}" if component == "pytorch" else value
+        if not any(candidate.label == label for candidate in problem.domains[key]):
+            request = problem.request
+            if component == "image":
+                yield OtherImage(needed=request.spec.image.base, locked=label, place=request.place("image"))
+            else:
+                yield UnlistedRelease(subject=Subject(component, label))
+            return
+        ground = LockHas(name=component, label=label, place=Place(file))
+        fixed.append(Requirement(key, Labelled(frozenset({label})), ground))
+    try:
+        universe, pins = choose(problem.with_roots(*fixed, *needs_beside(problem, packages)), None)
+        pins = as_carried(universe, pins, packages)
+    except NoStackError as error:
+        yield StaleStack(conflict=error.conflict)
+        return
+    yield from _wheel_findings(lock, universe, pins)
+    again = answer(universe, pins, beside=packages)
+    yield from (Unverified(doubt=doubt) for doubt in again.doubts)
+    if not has_other_hosts:
+        for finding in _of_hosts(stack, again):
+            # The hosts are those of the spec; where it has none, the lock may be for hosts of a command line.
+            yield finding if problem.request.spec.target.host is not None else OfUnstatedHosts(finding=finding)
+    gate = require_cuda(problem, {**pins, **packages})
+    if gate != stack.require_cuda:
+        yield OtherGate(locked=stack.require_cuda, needed=gate)
+
+
+def _of_hosts(stack: LockedStack, again: Stack) -> Iterator[OtherHostRequirement | OtherVariable]:
+    """Yield what a lock asks of hosts, or sets in its image, and the same choices do not call for today."""
+    for fact in sorted({*stack.host_requirements, *again.host_requirements}):
+        locked, needed = stack.host_requirements.get(fact, ""), again.host_requirements.get(fact, "")
+        if locked != needed:
+            yield OtherHostRequirement(object=fact, locked=locked, needed=needed)
+    for name in sorted({*stack.environment, *again.environment}):
+        locked, needed = stack.environment.get(name, ""), again.environment.get(name, "")
+        if locked != needed:
+            yield OtherVariable(object=name, locked=locked, needed=needed)
+
+
+def _wheel_findings(lock: Lock, universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Finding]:
+    """Yield the wheels that the hosts, or the image, do not take by their tags: hosts may have been exchanged.
+
+    `pins` is the locked system half as it was chosen again on these hosts.
+    """
+    python = lock.stack.components.get("python", "")
+    if not python:
+        return
+    attempt = Attempt(python=python, problem=universe.problem, system=dict(pins))
+    environment = environment_of(attempt)
+    ranks = filename_ranks(environment)
+    for package in lock.packages:
+        # Of several, one will do: the universal wheel of one macOS stands beside the older one's own.
+        here = [wheel.filename for wheel in package.wheels if fits(wheel.filename, lock.stack.platform)]
+        if not here or any(ranks[_tag(filename)] is not None for filename in here):
+            continue
+        subject, file = Subject(package.name, package.version), here[0]
+        needed, has = glibc_needed(file), environment.glibc
+        if needed is None or has is None or needed <= has:
+            problem = wheel_incompatibility(frozenset({_tag(file)}), environment).text
+            yield NotInstallable(subject=subject, file=file, problem=problem)
+        elif not known_glibc(attempt):
+            yield UnknownGlibc(subject=subject, file=file, needed=_dotted(needed))
+        else:
+            facts = [root.ground for root in universe.roots if isinstance(root.ground, HostFact)]
+            by = next((one for one in facts if one.name == "glibc" and one.value == _dotted(has)), None)
+            place = line_of(by) if by is not None else None
+            yield NewerGlibc(subject=subject, file=file, needed=_dotted(needed), locked=_dotted(has), by=by, place=place)
+
+
+def _tag(filename: str) -> str:
+    return "-".join(filename.removesuffix(".whl").rsplit("-", maxsplit=3)[1:])
+
+
+def _dotted(glibc: tuple[int, int]) -> str:
+    return f"{glibc[0]}.{glibc[1]}"

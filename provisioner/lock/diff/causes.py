@@ -1,0 +1,239 @@
+"""Why components and host requirements differ between two locks, as far as their records prove it; else: unknown.
+
+A request counts as the cause only where it rules the other version out, a rule only where it is not in both locks. That
+two things changed at once proves nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from provisioner.components import FRAMEWORKS
+from provisioner.grounds.change import (
+    ByAccelerator,
+    ByCudaOfImage,
+    ByImage,
+    ByKey,
+    ByLostRule,
+    ByMatrix,
+    ByPart,
+    ByPythonOfImage,
+    ByRequest,
+    ByRule,
+    ByRuns,
+    RecordedRule,
+    RegistryAsked,
+    TagMoved,
+)
+from provisioner.grounds.fields import type_of
+from provisioner.grounds.predicate import CompiledFor
+from provisioner.lock.diff.package_causes import requested_causes, unknown
+from provisioner.lock.requested import ANY_VERSION
+from provisioner.names import DISTRIBUTION_OF_COMPONENT
+from provisioner.versions import Range, Version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from provisioner.grounds.change import Cause, Change
+    from provisioner.lock.diff.side import Side
+    from provisioner.lock.format.model import Reason
+
+_KEYS_OF = {"image": "image.", "accelerator": "accelerator", "runs": "runs"}
+"""Keys of the spec that name a subject outright."""
+
+
+_PARTS_BEHIND = {
+    "driver": ("cuda", *FRAMEWORKS),
+    "basis": ("cuda", *FRAMEWORKS),
+    "require_cuda": ("cuda", *FRAMEWORKS),
+    "gpu": FRAMEWORKS,
+    "arch_list": FRAMEWORKS,
+    "require_base": ("image",),
+}
+"""Components whose requirement it is: compiled targets are those of the framework's build, the driver's floor is its CUDA's."""
+
+_OF_IMAGES = frozenset({"clang", "gcc", "glibc", "image", "installer", "nvcc"})
+"""Components that the base image brings, or that are there only to fill one."""
+
+_SENTENCES = frozenset({"relaxations", "unverified"})
+COMPILED_FOR = type_of(CompiledFor)
+
+
+def system_causes(change: Change, old: Side, new: Side) -> tuple[Cause, ...]:
+    """Return why a component, the image, a variable or a host requirement differs; nothing of sentences that a lock records."""
+    subject = change.subject
+    if subject in _SENTENCES:
+        return ()
+    found = tuple(_by_keys(subject, old, new)) or tuple(_by_stack(change, old, new))
+    if not found and change.section == "hosts":
+        found = tuple(_of_hosts(change, old, new))
+    elif not found and subject == "image":
+        found = tuple(_of_image(change, old, new))
+    elif not found:
+        found = tuple(_requested(change, old, new)) or tuple(_by_rules(change, old, new))
+        found = found or tuple(_by_image(change, old, new))
+    return found or (unknown(old, new),)
+
+
+def _by_keys(subject: str, old: Side, new: Side) -> Iterator[Cause]:
+    prefix = _KEYS_OF.get(subject)
+    if old.requested is None or new.requested is None or prefix is None:
+        return
+    for key in sorted({*old.requested, *new.requested}):
+        before, after = old.requested.get(key), new.requested.get(key)
+        if key.startswith(prefix) and before != after:
+            yield ByKey(key=key, before=before, after=after, places=new.places_of(key))
+
+
+def _by_stack(change: Change, old: Side, new: Side) -> Iterator[Cause]:
+    """Yield what a change of the whole stack implies: a dropped image, or a build for another accelerator."""
+    assert old.stack is not None, "causes of a system are those of a stack"
+    assert new.stack is not None, "causes of a system are those of a stack"
+    if old.stack.runs != new.stack.runs and change.subject in _OF_IMAGES and not (change.old and change.new):
+        yield ByRuns(runs=new.stack.runs)
+    elif old.stack.accelerator != new.stack.accelerator and change.subject in {*FRAMEWORKS, "gpu"}:
+        yield ByAccelerator(accelerator=new.stack.accelerator)
+
+
+def _requested(change: Change, old: Side, new: Side) -> Iterator[Cause]:
+    """Yield the request for a component, and of a framework the request for the distribution that it is."""
+    name = DISTRIBUTION_OF_COMPONENT.get(change.subject)
+    keys = {key for side in (old, new) for key in side.requested or ()}
+    is_package = name is not None and f"requires.{change.subject}" not in keys and f"packages.{name}" in keys
+    if name != change.subject or not is_package:
+        yield from _by_request(change, old, new)
+    if name is not None and (name != change.subject or is_package):
+        yield from requested_causes(replace(change, subject=name), old, new)
+
+
+def _by_request(change: Change, old: Side, new: Side) -> Iterator[Cause]:
+    before, after = old.request(change.subject), new.request(change.subject)
+    was, now = before.range if before else "", after.range if after else ""
+    last = after or before
+    if last is not None and was != now and (_excludes(now, change.old) or _excludes(was, change.new)):
+        yield ByRequest(name=change.subject, before=was, after=now, is_distribution=False, places=last.places)
+
+
+def _excludes(wanted: str, version: str) -> bool:
+    """Whether a request rules a version out; one that is no range of numbers is taken to."""
+    if not wanted or not version:
+        return False
+    try:
+        return not Range.parse(wanted).allows(Version.parse(version))
+    except ValueError:
+        return wanted != ANY_VERSION
+
+
+def _by_rules(change: Change, old: Side, new: Side) -> Iterator[Cause]:
+    """Yield the recorded rules that rule the other version out: those that came, else those that went."""
+    subject = change.subject
+    before, after = _rules(old, subject), _rules(new, subject)
+    came = [reason for reason in after if reason not in before]
+    binding = [reason for reason in came if _rules_out(reason, subject, change.old)]
+    if not change.old:
+        binding = came[:1]
+    elif not change.new:
+        binding = []
+    if binding:
+        yield from (_by_rule(reason, old, new) for reason in binding)
+        return
+    gone = [reason for reason in before if reason not in after and reason.component != "image"]
+    for reason in gone[:1] if not change.new else [one for one in gone if _rules_out(one, subject, change.new)]:
+        yield _by_lost_rule(reason, old, new)
+
+
+def _rules(side: Side, subject: str) -> list[Reason]:
+    """Return the recorded rules that bind a subject, but for those of the subject itself."""
+    return [one for one in side.reasons.get(subject, ()) if one.kind == "rule" and one.component != subject]
+
+
+def _rules_out(reason: Reason, subject: str, version: str) -> bool:
+    """Whether a rule rules a version of its object out; locks of earlier versions record no ranges: it is taken to."""
+    if not reason.type:
+        return bool(version)
+    if reason.object != subject or not reason.ranges or not version:
+        return False
+    try:
+        return not any(Range.parse(one).allows(Version.parse(version)) for one in reason.ranges)
+    except ValueError:
+        return False
+
+
+def _recorded(reason: Reason) -> RecordedRule:
+    return RecordedRule(reason.component, reason.text, reason.where)
+
+
+def _by_rule(reason: Reason, old: Side, new: Side) -> Cause:
+    """Return a rule that came: because its component changed, or because the matrix says something else of the same one."""
+    if old.label(reason.component) != new.label(reason.component):
+        return ByRule(rule=_recorded(reason))
+    return ByMatrix(rule=_recorded(reason), is_new=True)
+
+
+def _by_lost_rule(reason: Reason, old: Side, new: Side) -> Cause:
+    now = new.label(reason.component)
+    if old.label(reason.component) != now:
+        return ByLostRule(rule=_recorded(reason), now=now)
+    return ByMatrix(rule=_recorded(reason), is_new=False)
+
+
+def _of_image(change: Change, old: Side, new: Side) -> Iterator[Cause]:
+    """Yield why an image is another: it holds one Python, is chosen for a CUDA, or its tag was pushed again."""
+    before, after = (side.stack.image if side.stack else None for side in (old, new))
+    if before is None or after is None:
+        return
+    if before.reference == after.reference:
+        if before.digest and after.digest:
+            yield TagMoved()
+        elif not before.digest and after.digest:
+            yield RegistryAsked()
+    elif before.python and old.labels.get("python") != new.labels.get("python"):
+        yield ByPythonOfImage(image=before.reference, python=before.python)
+    elif old.labels.get("cuda") != new.labels.get("cuda") and "cuda" in f"{change.old}{change.new}":
+        yield ByCudaOfImage(image=after.reference, cuda=str(new.labels.get("cuda")))
+
+
+def _by_image(change: Change, old: Side, new: Side) -> Iterator[Cause]:
+    """Yield that a component went with its image, where the matrix does not know it of the new one."""
+    before, after = (side.stack.image if side.stack else None for side in (old, new))
+    if change.subject in _OF_IMAGES and before and after and before.reference != after.reference and not change.new:
+        yield ByImage(before=before.reference, after=after.reference)
+
+
+def _of_hosts(change: Change, old: Side, new: Side) -> Iterator[Cause]:
+    """Yield the recorded rules of a host requirement that came or went; without records, the part it is known to come from."""
+    fact = change.subject
+    before, after = _rules(old, fact), _rules(new, fact)
+    came, gone = [one for one in after if one not in before], [one for one in before if one not in after]
+    if fact == "gpu":  # other rules bound it too, but what a lock lists is what the build was compiled for
+        came, gone = [one for one in came if _lists_targets(one)], []
+    if came or gone:
+        yield from (_by_rule(reason, old, new) for reason in came)
+        yield from (_by_lost_rule(reason, old, new) for reason in (() if came else gone))
+        return
+    for part in (*_PARTS_BEHIND.get(fact, ()), *_packages_behind(change, old, new)):
+        if old.label(part) != new.label(part):
+            yield ByPart(part=part, before=old.label(part), after=new.label(part))
+            return
+
+
+def _lists_targets(reason: Reason) -> bool:
+    """Whether a rule says what a build is compiled for; locks of earlier versions do not tell, but it is the framework's."""
+    return reason.type == COMPILED_FOR or (not reason.type and reason.component in FRAMEWORKS)
+
+
+def _packages_behind(change: Change, old: Side, new: Side) -> Iterator[str]:
+    """Yield the packages whose own CUDA set the driver floor that only one of two NVIDIA_REQUIRE_CUDA has."""
+    for side, here, elsewhere in ((old, change.old, change.new), (new, change.new, change.old)):
+        for reason in _rules(side, "driver") if change.subject == "require_cuda" else ():
+            floors = [one for one in reason.ranges if one.startswith(">=")] if reason.object == "driver" else []
+            if reason.component in side.packages and any(_has(here, one) and not _has(elsewhere, one) for one in floors):
+                yield reason.component
+
+
+def _has(gate: str, floor: str) -> bool:
+    """Whether a clause of NVIDIA_REQUIRE_CUDA names this driver floor, such as `>=525.60.13`."""
+    return any(f"driver{floor}" in alternative.split(",") for alternative in gate.split())

@@ -1,0 +1,214 @@
+"""Why packages differ between two locks: what requires them, what was asked for, what was released since; else: unknown.
+
+A requirement is the cause only where it rules the other version out; "released since" is said only where the new file is
+younger than every file of the old lock.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion
+from packaging.version import Version as PackageVersion
+
+from provisioner.grounds.change import (
+    BroughtAlong,
+    ByBound,
+    ByComponent,
+    ByKey,
+    ByNoDependent,
+    ByOwnNeed,
+    ByPython,
+    ByRequest,
+    FreedFrom,
+    FreedNeed,
+    ReleasedSince,
+    RuledOutBy,
+    TakenAlong,
+    Unknown,
+    UnknownElsewhere,
+)
+from provisioner.grounds.requirement import Subject
+from provisioner.lock.requested import recorded_requirements
+from provisioner.names import COMPONENT_OF_DISTRIBUTION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from provisioner.grounds.change import Cause, Change
+    from provisioner.lock.diff.side import Side
+    from provisioner.lock.format.model import LockedPackage
+
+_INPUTS = ("spec", "matrix", "provision")
+_LAST_DAY = "policy.exclude-newer"
+
+
+def package_causes(change: Change, old: Side, new: Side) -> tuple[Cause, ...]:
+    """Return why a package came, went, moved, or is another file of the same version; never empty."""
+    if change.aspect != "version":
+        found = tuple(_of_same_version(change, old, new))
+    elif change.change in {"added", "removed"}:
+        found = tuple(_of_one_lock(change, old, new))
+    else:
+        found = tuple(_of_moved(change, old, new))
+    return found or (unknown(old, new),)
+
+
+def requested_causes(change: Change, old: Side, new: Side) -> Iterator[Cause]:
+    """Yield the requests, constraints and overrides of a distribution that changed and rule one of two versions out."""
+    name = change.subject
+    before, after = old.request(name), new.request(name)
+    was, now = before.range if before else "", after.range if after else ""
+    last = after or before
+    if last is not None and was != now and (is_ruled_out(name, now, change.old) or is_ruled_out(name, was, change.new)):
+        yield ByRequest(name=name, before=was, after=now, is_distribution=True, places=last.places)
+    for table in ("constraints", "overrides"):
+        key = f"{table}.{name}"
+        was, now = old.value(key), new.value(key)
+        if was != now and (is_ruled_out(name, now, change.old) or is_ruled_out(name, was, change.new)):
+            places = (new if now else old).places_of(key)
+            yield ByBound(table=table, name=name, before=was, after=now, places=places)
+
+
+def is_ruled_out(name: str, wanted: str, version: str) -> bool:
+    """Whether a recorded request rules a version out; several for different environments are not judged."""
+    requirements = recorded_requirements(name, wanted) if wanted else ()
+    try:
+        return len(requirements) == 1 and not requirements[0].specifier.contains(PackageVersion(version), prereleases=True)
+    except ValueError:  # also numbers of more digits than Python reads
+        return False
+
+
+def unknown(old: Side, new: Side) -> Cause:
+    """Return that the locks do not say why, with what else differs between them and may be the reason."""
+    if not old.inputs or not new.inputs:
+        return UnknownElsewhere()
+    inputs = tuple(name for name in _INPUTS if old.inputs.get(name) != new.inputs.get(name))
+    if "spec" not in inputs or old.requested is None or new.requested is None:
+        return Unknown(inputs=inputs)
+    keys = sorted({*old.requested, *new.requested})
+    return Unknown(inputs=inputs, keys=tuple(key for key in keys if old.requested.get(key) != new.requested.get(key)))
+
+
+def _subject(package: LockedPackage) -> Subject:
+    return Subject(package.name, package.version)
+
+
+def _is_moved(name: str, old: Side, new: Side) -> bool:
+    return old.version(name) != new.version(name)
+
+
+def _of_component(change: Change, old: Side, new: Side) -> Iterator[Cause]:
+    """Yield that `torch` is the component `pytorch`, whose own change says why."""
+    component = COMPONENT_OF_DISTRIBUTION.get(change.subject)
+    if component and old.labels.get(component) != new.labels.get(component):
+        yield ByComponent(name=change.subject, component=component)
+
+
+def _of_one_lock(change: Change, old: Side, new: Side) -> Iterator[Cause]:
+    """Yield why a package is in one lock only: it was requested there, or a package that requires it came or went."""
+    name = change.subject
+    yield from _of_component(change, old, new)
+    is_new = change.change == "added"
+    here, elsewhere = (new, old) if is_new else (old, new)
+    request = here.request(name)
+    if request is not None and elsewhere.request(name) is None:
+        was, now = ("", request.range) if is_new else (request.range, "")
+        yield ByRequest(name=name, before=was, after=now, is_distribution=True, places=request.places)
+        return
+    dependents = here.dependents_of(name)
+    if not dependents and here.inputs:
+        yield ByNoDependent(is_new=is_new)
+    moving = [one for one in dependents if _is_moved(one, old, new)]
+    for one in moving:
+        spelled = _spelled(name, one, new) or _spelled(name, one, old)
+        kind = BroughtAlong if is_new else TakenAlong
+        yield kind(dependent=Subject(one, here.version(one)), requirement=spelled)
+    if dependents and not moving and old.labels.get("python") != new.labels.get("python"):
+        yield ByPython(python=here.labels.get("python", ""), aspect="dependent", dependent=dependents[0])
+
+
+def _spelled(name: str, dependent: str, side: Side) -> str:
+    """Return how a dependent spells its requirement; "" where the lock does not record it."""
+    return next((str(requirement) for entry, requirement in side.requirements_of(name) if entry.name == dependent), "")
+
+
+def _of_moved(change: Change, old: Side, new: Side) -> Iterator[Cause]:
+    name = change.subject
+    found: list[Cause] = [*_of_component(change, old, new), *requested_causes(change, old, new)]
+    for entry, requirement in _excluding(new, name, change.old):
+        found.append(RuledOutBy(dependent=_subject(entry), requirement=str(requirement), version=change.old))
+    found = found or [*_of_own_needs(name, old, new)]
+    if not found:
+        for entry, requirement in _excluding(old, name, change.new):
+            is_gone = new.version(entry.name) == ""
+            found.append(FreedFrom(dependent=_subject(entry), requirement=str(requirement), is_gone=is_gone))
+    yield from found or [*_of_index(change, old, new)] or _of_freed(change, old, new)
+
+
+def _of_own_needs(name: str, old: Side, new: Side) -> Iterator[Cause]:
+    """Yield what the old version required itself and the new lock no longer has in that range."""
+    for entry in old.packages.get(name, ()):
+        for requirement in map(Requirement, entry.requires):
+            needed = canonicalize_name(requirement.name)
+            for one in new.packages.get(needed, ()) if _is_moved(needed, old, new) else ():
+                if not requirement.specifier.contains(one.version, prereleases=True):
+                    need, has = str(requirement), _subject(one)
+                    yield ByOwnNeed(package=_subject(entry), requirement=need, needed=has, is_held=False)
+
+
+def _of_freed(change: Change, old: Side, new: Side) -> Iterator[Cause]:
+    """Yield what the new version requires of another package, and the old spec ruled out."""
+    for entry in new.packages.get(change.subject, ()):
+        for requirement in map(Requirement, entry.requires):
+            needed = canonicalize_name(requirement.name)
+            if not _is_moved(needed, old, new) or requirement.specifier.contains(old.version(needed) or "0", prereleases=True):
+                continue
+            request = old.request(needed)
+            bounds = {"packages": request.range if request else "", "constraints": old.value(f"constraints.{needed}")}
+            for table, bound in bounds.items():
+                if is_ruled_out(needed, bound, new.version(needed)):
+                    need = str(requirement)
+                    yield FreedNeed(package=_subject(entry), requirement=need, needed=needed, table=table, range=bound)
+                    break
+
+
+def _excluding(side: Side, name: str, version: str) -> Iterator[tuple[LockedPackage, Requirement]]:
+    try:
+        found = PackageVersion(version)
+    except InvalidVersion:
+        return
+    for entry, requirement in side.requirements_of(name):
+        if not requirement.specifier.contains(found, prereleases=True):
+            yield entry, requirement
+
+
+def _of_index(change: Change, old: Side, new: Side) -> Iterator[Cause]:
+    """Yield a release that the old lock could not have, by the dates its index gives."""
+    if change.change != "upgraded":
+        return
+    times = [file.upload_time for one in new.packages.get(change.subject, ()) for file in one.files if file.upload_time]
+    uploaded, newest = min(times, default=None), old.newest_upload()
+    if uploaded is None:
+        return
+    day = uploaded.date().isoformat()
+    was, now = (old.requested or {}).get(_LAST_DAY), (new.requested or {}).get(_LAST_DAY)
+    if was and was != now and day > was[:10]:
+        yield ByKey(key=_LAST_DAY, before=was, after=now, uploaded=day, places=new.places_of(_LAST_DAY))
+    elif newest and uploaded > newest:
+        yield ReleasedSince(uploaded=day, newest=newest.date().isoformat())
+
+
+def _of_same_version(change: Change, old: Side, new: Side) -> Iterator[Cause]:
+    """Yield why the same version has another file or requirement: Python moved, or the indexes of the spec did."""
+    before, python = old.labels.get("python"), new.labels.get("python")
+    if change.aspect in {"file", "requires"} and before and python and before != python:
+        yield ByPython(python=python, aspect=change.aspect)
+    elif change.aspect in {"file", "index", "place"} and old.requested is not None and new.requested is not None:
+        for key in sorted(key for key in {*old.requested, *new.requested} if key.startswith("indexes.")):
+            was, now = old.requested.get(key), new.requested.get(key)
+            if was != now:
+                yield ByKey(key=key, before=was, after=now)
+                return

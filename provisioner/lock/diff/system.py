@@ -1,0 +1,130 @@
+"""Changes in what an environment is made of besides packages: components, base image, variables, what is unverified."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from provisioner.components import LEADS
+from provisioner.grounds.change import Change, OfFile
+from provisioner.grounds.doubt import UnpinnedImage
+from provisioner.resolver.rules.gate import KEPT
+from provisioner.versions import Version
+from provisioner.words.doubt import doubt_words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from provisioner.lock.format.model import LockedStack
+
+FIRST = (*LEADS, "python")
+"""Components that a reviewer looks for first; the image comes next, then the others by name."""
+
+_ELSEWHERE = frozenset({"image", "platform", "pytorch_build"})
+"""Components that are compared as the image, as the platform of the lock, and as part of `pytorch`."""
+
+
+def component_labels(stack: LockedStack) -> dict[str, str]:
+    """Return every component and its version as one word: `pytorch`: `2.7.1+cu126`."""
+    labels = {name: text for name, text in stack.components.items() if name not in _ELSEWHERE}
+    build = stack.components.get("pytorch_build")
+    if "pytorch" in labels and build and "+" not in labels["pytorch"]:
+        labels["pytorch"] += f"+{build}"
+    return labels
+
+
+def system_changes(old: LockedStack, new: LockedStack) -> Iterator[Change]:
+    """Yield the changes of the system half of one platform, in the order of a review."""
+    before, after = component_labels(old), component_labels(new)
+    names = sorted({*before, *after}, key=lambda name: (FIRST.index(name) if name in FIRST else len(FIRST), name))
+    first = [name for name in names if name in FIRST]
+    yield from _components(first, before, after)
+    yield from _image(old, new)
+    yield from _components([name for name in names if name not in FIRST], before, after)
+    yield from _variables(old.environment, new.environment)
+    yield from _listed("relaxations", old.relaxations, new.relaxations)
+    # That neither image is pinned is no change, although each lock names its own.
+    aside = _unpinned(old) | _unpinned(new) if _is_unpinned(old) and _is_unpinned(new) else frozenset()
+    unverified = (tuple(text for text in stack.unverified if text not in aside) for stack in (old, new))
+    yield from _listed("unverified", *unverified)
+    yield from _installer(old, new)
+
+
+def moved(old: str, new: str) -> str:
+    """Return `added`, `removed`, `upgraded`, `downgraded`, or `changed` for what has no order or differs in its build only."""
+    if not old or not new:
+        return "added" if new else "removed"
+    try:
+        before, after = Version.parse(old), Version.parse(new)
+    except ValueError:
+        return "changed"
+    if before == after:
+        return "changed"
+    return "upgraded" if before < after else "downgraded"
+
+
+def differences(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[tuple[str, str, str, str]]:
+    """Yield each key that two tables do not have alike: its name, `added`, `removed` or `changed`, and both values."""
+    for key in sorted({*old, *new}):
+        before, after = old.get(key), new.get(key)
+        if before != after:
+            yield key, "added" if before is None else "removed" if after is None else "changed", before or "", after or ""
+
+
+def _components(names: list[str], before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Change]:
+    for name in names:
+        old, new = before.get(name, ""), after.get(name, "")
+        if old != new:
+            yield Change(section="system", subject=name, change=moved(old, new), old=old, new=new)
+
+
+def _image(old: LockedStack, new: LockedStack) -> Iterator[Change]:
+    before, after = _reference(old), _reference(new)
+    if before != after:
+        yield _set("image", before, after)
+
+
+def _set(subject: str, old: str, new: str) -> Change:
+    change = "added" if not old else "removed" if not new else "changed"
+    return Change(section="system", subject=subject, change=change, old=old, new=new)
+
+
+def _reference(stack: LockedStack) -> str:
+    if stack.image is None:
+        return ""
+    return f"{stack.image.reference}@{stack.image.digest}" if stack.image.digest else stack.image.reference
+
+
+def _variables(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[Change]:
+    for name, change, before, after in differences(old, new):
+        if name != KEPT:  # what the base image asks of hosts is a change of the hosts
+            yield Change(section="system", subject=f"environment.{name}", change=change, old=before, new=after)
+
+
+def _listed(subject: str, old: tuple[str, ...], new: tuple[str, ...]) -> Iterator[Change]:
+    """Yield the sentences that came or went, one change each."""
+    for text in sorted(set(new) - set(old)):
+        yield Change(section="system", subject=subject, change="added", new=text)
+    for text in sorted(set(old) - set(new)):
+        yield Change(section="system", subject=subject, change="removed", old=text)
+
+
+def _unpinned(stack: LockedStack) -> frozenset[str]:
+    """Return the sentence that a lock records of its own image without a digest."""
+    return frozenset({doubt_words(UnpinnedImage(reference=stack.image.reference))} if stack.image is not None else ())
+
+
+def _is_unpinned(stack: LockedStack) -> bool:
+    return bool(_unpinned(stack) & set(stack.unverified))
+
+
+def _installer(old: LockedStack, new: LockedStack) -> Iterator[Change]:
+    before, after = (f"{one.installer.name} {one.installer.version}" if one.installer else "" for one in (old, new))
+    if before != after:
+        yield _set("installer", before, after)
+    elif old.installer and new.installer and old.installer.file.sha256 != new.installer.file.sha256:
+        hashes = old.installer.file.sha256, new.installer.file.sha256
+        is_exchanged = old.installer.file.filename == new.installer.file.filename
+        detail = OfFile(version=after, file=new.installer.file.filename)
+        yield replace(_set("installer", *hashes), is_breaking=is_exchanged, detail=detail)

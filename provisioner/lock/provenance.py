@@ -1,0 +1,102 @@
+"""Provenance of locked packages: where indexes are, who attests their files, and names that come from another index now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from provisioner.index.address import public_url
+from provisioner.index.dependency_confusion import shown_index, shown_names
+from provisioner.index.metadata.details import in_order
+from provisioner.lock.format.artifact import locked_url
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from provisioner.lock.format.model import Lock, LockedPackage
+
+    Identities = tuple[Mapping[str, Any], ...]
+    from packaging.utils import NormalizedName
+
+    from provisioner.index.settings import IndexLocation
+
+
+class Origins(Struct, frozen=True, kw_only=True):
+    """`urls`: the base URL of each index by its name. `identities`: who attests a file, by the file's sha256."""
+
+    urls: Mapping[str, str] = field(default_factory=dict)
+    identities: Mapping[str, Identities] = field(default_factory=dict)
+
+
+def with_origins(lock: Lock, origins: Origins) -> Lock:
+    """Return the lock with the URL of each package's index, and the publishers that attest any of its files.
+
+    An index in a folder of this machine has no URL that is true elsewhere, so its packages go without one.
+    """
+    return replace(lock, packages=tuple(_with_origin(package, origins) for package in lock.packages))
+
+
+def earlier_details(lock: Lock | None) -> dict[str, tuple[int | None, Identities]]:
+    """Return size and publishers of every file of an earlier lock, by sha256, which an offline run falls back on.
+
+    Publishers are recorded for all files of a package together, so they are returned only for a package that has one file.
+    """
+    found: dict[str, tuple[int | None, Identities]] = {}
+    if lock is None:
+        return found
+    for package in lock.packages:
+        identities = package.attestations if len(package.files) == 1 else ()
+        found.update({file.sha256: (file.size, identities) for file in package.files})
+    installers = (stack.installer.file for stack in lock.stacks if stack.installer is not None)
+    return {**{file.sha256: (file.size, ()) for file in installers}, **found}
+
+
+def _with_origin(package: LockedPackage, origins: Origins) -> LockedPackage:
+    url = locked_url(origins.urls.get(package.index, "")).rstrip("/")
+    found = (identity for file in package.files for identity in origins.identities.get(file.sha256, ()))
+    return replace(
+        package,
+        index_url=url if url.startswith(("https://", "http://")) and package.archive is None else "",
+        attestations=in_order(found),
+    )
+
+
+def moved_to_another(chosen: Mapping[NormalizedName, IndexLocation], earlier: Lock | None, platform: str) -> tuple[str, ...]:
+    """Return a line for each two indexes that names have moved between since an earlier lock of the platform.
+
+    An index is known by its address, so a new name for it is no move; of one on this machine a lock has only the name.
+    """
+    before = _origins(earlier, platform)
+    moved: dict[tuple[str, str], list[str]] = {}
+    for name, index in chosen.items():
+        old, url = before.get(name, ("", ""))
+        if old and not _is_same(index, old, url):
+            moved.setdefault((f"`{old}` ({url})" if url else f"`{old}`", shown_index(index)), []).append(name)
+    return tuple(
+        f"from another index than in the earlier lock: {shown_names(found)} from {new}, before from {old}"
+        for (old, new), found in moved.items()
+    )
+
+
+def as_before(chosen: Mapping[NormalizedName, IndexLocation], earlier: Lock | None, platform: str) -> frozenset[str]:
+    """Return the names that an earlier lock of the platform has from the very address they come from now.
+
+    Their index was reported when that lock was made. Of an index on this machine a lock records no address, so nothing is
+    known of its packages.
+    """
+    before = _origins(earlier, platform)
+    return frozenset(name for name, index in chosen.items() if (old := before.get(name)) and old[1] and _is_same(index, *old))
+
+
+def _origins(earlier: Lock | None, platform: str) -> dict[str, tuple[str, str]]:
+    """Return the index of each package of a lock, by name and address; nothing where there is no lock of the platform."""
+    if earlier is None or platform not in earlier.platforms:
+        return {}
+    packages = earlier.on(platform).packages
+    return {package.name: (package.index, package.index_url) for package in packages if package.index}
+
+
+def _is_same(index: IndexLocation, old: str, url: str) -> bool:
+    return public_url(index.url).rstrip("/") == url.rstrip("/") if url else index.name == old

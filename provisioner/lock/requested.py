@@ -1,0 +1,126 @@
+"""The request that a lock records: each key of the spec that decides an answer, so that two locks can be compared.
+
+Defaults are left out, and so is what decides nothing (`name`, `outputs`) or speaks of one machine (`target.host`): a lock
+holds no facts of a host. A URL is kept without its credentials.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from provisioner.index.direct_reference import shown_url
+from provisioner.lock.format.artifact import shared_url
+from provisioner.strict_model import without_defaults
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from packaging.utils import NormalizedName
+
+    from provisioner.document import Document
+    from provisioner.places import Place
+    from provisioner.spec.model import Spec
+
+_DECIDES_NOTHING = {"name", "outputs", "packages-from"}
+ANY_VERSION = "any version"
+"""The recorded value of a requirement without extras, versions and markers."""
+
+_JOINT = " and "
+_LISTS = ("packages", "constraints", "overrides")
+
+
+def requested(spec: Spec) -> dict[str, str]:
+    """Return the keys of a spec and their values, sorted: `requires.pytorch`: `>=2.6`, `packages.numpy`: `<2`."""
+    content = {key: value for key, value in without_defaults(spec).items() if key not in _DECIDES_NOTHING}
+    content.get("target", {}).pop("host", None)
+    lists = {key: text for name in _LISTS for key, text in _requirements(name, content.pop(name, ())).items()}
+    hashes = {f"hashes.{name}": _counted(digests) for name, digests in content.pop("hashes", {}).items()}
+    indexes: dict[str, str] = {}
+    for index in content.pop("indexes", ()):
+        indexes[f"indexes.{index['name']}"] = shared_url(index["url"])
+        if index.get("packages"):
+            indexes[f"indexes.{index['name']}.packages"] = ", ".join(index["packages"])
+    return dict(sorted({**dict(_leaves(content, "")), **lists, **hashes, **indexes}.items()))
+
+
+def _counted(digests: tuple[str, ...]) -> str:
+    """Return how many hashes there are, and one digest of them all."""
+    together = hashlib.sha256(" ".join(sorted(digests)).encode()).hexdigest()
+    return f"{len(digests)} of sha256, in sum {together[:12]}"
+
+
+def _requirements(name: str, texts: tuple[str, ...]) -> dict[str, str]:
+    """Return one entry a distribution; requirements of one that hold in different environments stand side by side."""
+    found: dict[str, list[str]] = {}
+    for text in texts:
+        requirement = Requirement(text)
+        extras = f"[{','.join(sorted(requirement.extras))}]" if requirement.extras else ""
+        marker = f"; {requirement.marker}" if requirement.marker else ""
+        source = f"@ {shown_url(requirement.url)}" if requirement.url else str(requirement.specifier)
+        found.setdefault(f"{name}.{canonicalize_name(requirement.name)}", []).append(f"{extras}{source}{marker}")
+    return {key: _JOINT.join(text or ANY_VERSION for text in sorted(set(values))) for key, values in found.items()}
+
+
+def _leaves(value: object, path: str) -> Iterator[tuple[str, str]]:
+    """Yield every scalar or list of scalars below a value, by its dotted path."""
+    if isinstance(value, dict):
+        for key, below in value.items():
+            yield from _leaves(below, f"{path}.{key}" if path else str(key))
+    elif isinstance(value, (list, tuple)):
+        yield path, ", ".join(str(item) for item in value)
+    elif value is not None:
+        yield path, str(value)
+
+
+def requested_places(spec: Spec, document: Document) -> dict[str, tuple[Place, ...]]:
+    """Return the lines of each key that `requested` returns: one, or those of several lines about one distribution."""
+    found: dict[str, dict[Place, None]] = {}
+    for path in document.keys:
+        if path and not any(isinstance(part, int) for part in path):
+            found[".".join(str(part) for part in path)] = {document.place(path): None}
+    for name, texts in (("packages", spec.packages), ("constraints", spec.constraints), ("overrides", spec.overrides)):
+        for index, text in enumerate(texts):
+            places = found.setdefault(f"{name}.{canonicalize_name(Requirement(text).name)}", {})
+            places[document.place((name, index))] = None
+    for index, one in enumerate(spec.indexes):
+        found[f"indexes.{one.name}"] = {document.place(("indexes", index)): None}
+        found[f"indexes.{one.name}.packages"] = {document.place(("indexes", index, "packages")): None}
+    return {key: tuple(places) for key, places in found.items()}
+
+
+def recorded_requirements(name: str, text: str) -> tuple[Requirement, ...]:
+    """Return the requirements of a distribution that `requested` recorded under `packages.name`, or of a bound likewise.
+
+    They are written without the name and joined by `and`, which a marker may hold too: the longest requirement is meant.
+    """
+    parts = [] if text == ANY_VERSION else text.split(_JOINT)
+    found = [] if parts else [Requirement(name)]
+    while parts:
+        for end in range(len(parts), 0, -1):
+            with suppress(InvalidRequirement):
+                one = _JOINT.join(parts[:end]).removeprefix(ANY_VERSION)
+                found.append(Requirement(f"{name}{one.replace('; ', ' ; ', 1)}"))  # a URL ends where white space begins
+                break
+        parts = parts[end:]
+    return tuple(found)
+
+
+def recorded_extras(keys: Mapping[str, str]) -> dict[str, set[NormalizedName]]:
+    """Return the extras that a lock recorded of each distribution, as it was requested or overridden."""
+    found: dict[str, set[NormalizedName]] = {}
+    for key, text in keys.items():
+        table, _, name = key.partition(".")
+        if table in {"packages", "overrides"}:
+            extras = (extra for one in recorded_requirements(name, text) for extra in one.extras)
+            found.setdefault(name, set()).update(map(canonicalize_name, extras))
+    return found
+
+
+def request_of(keys: Mapping[str, str], subject: str) -> tuple[str, str] | None:
+    """Return the key that asks for a component or a distribution and its value; None where nothing was requested."""
+    return next(((key, keys[key]) for key in (f"requires.{subject}", f"packages.{subject}") if key in keys), None)

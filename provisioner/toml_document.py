@@ -1,0 +1,188 @@
+"""Read TOML as plain data with the line and column of every key and of every item of a list.
+
+The values are the standard library's, which gives no positions: a second walk over text that is known to be TOML finds them,
+and needs to know no more of the grammar than where a key, a value and a table begin. No kept library does both: tomlkit gives
+no positions (its issue #55), and spanned-toml had its last release in 2022.
+Source: TOML v1.0.0, toml.io/en/v1.0.0.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from bisect import bisect_right
+from datetime import date, datetime, time
+from typing import Any
+
+from provisioner.document import Document, KeyPath, Position
+from provisioner.errors import InvalidDocumentError, Mistake
+
+_PLACE = re.compile(r"(?P<what>.*) \(at line (?P<line>\d+), column (?P<column>\d+)\)", re.DOTALL)
+_AT_THE_END = " (at end of document)"
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_BLANK = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*")
+_SPACES = re.compile(r"[ \t]*")
+_SCALAR = re.compile(r"[^,\]}#\r\n]*")
+_QUOTED = (
+    re.compile(r'"""(?:[^\\]|\\.)*?"{3,5}', re.DOTALL),
+    re.compile(r"'''.*?'{3,5}", re.DOTALL),
+    re.compile(r'"(?:[^"\\]|\\.)*"'),
+    re.compile(r"'[^']*'"),
+)
+"""Strings, the long ones first; a long one may end in two quotes of its own before its three."""
+
+
+def parse_toml(text: str, *, file: str, kind: str, dates_as_text: bool = False) -> Document:
+    """Return a TOML document; lists are tuples, and dates the text that they are in YAML where that is asked for.
+
+    Raises `InvalidDocumentError` with the place of a syntax error.
+    """
+    places = _Places(text)
+    try:
+        data = tomllib.loads(text)
+        places.find()
+    except RecursionError:
+        raise InvalidDocumentError(kind, (Mistake(file, 1, 1, "", "the file is nested too deeply to be read"),)) from None
+    except ValueError as error:  # also numbers of more digits than Python reads
+        raise InvalidDocumentError(kind, (_syntax_mistake(text, file, str(error)),)) from None
+    return Document(file, _frozen(data, dates_as_text=dates_as_text), places.keys, places.texts)
+
+
+def _syntax_mistake(text: str, file: str, message: str) -> Mistake:
+    match = _PLACE.fullmatch(message)
+    if match is not None:
+        what = match["what"]
+        return Mistake(file, int(match["line"]), int(match["column"]), "", f"{what[:1].lower()}{what[1:]}")
+    lines = text.splitlines() or [""]
+    what = message.removesuffix(_AT_THE_END)
+    is_at_the_end = message.endswith(_AT_THE_END)
+    line, column = (len(lines), len(lines[-1]) + 1) if is_at_the_end else (1, 1)
+    return Mistake(file, line, column, "", f"{what[:1].lower()}{what[1:]}{' at the end of the file' if is_at_the_end else ''}")
+
+
+def _frozen(value: Any, *, dates_as_text: bool) -> Any:  # noqa: ANN401 - TOML holds anything
+    if isinstance(value, dict):
+        return {key: _frozen(below, dates_as_text=dates_as_text) for key, below in value.items()}
+    if isinstance(value, list):
+        return tuple(_frozen(below, dates_as_text=dates_as_text) for below in value)
+    return value.isoformat() if dates_as_text and isinstance(value, datetime | date | time) else value
+
+
+class _Places:
+    """Find in valid TOML where each key and item begins (`keys`), and how each scalar is spelled (`texts`)."""
+
+    def __init__(self, text: str) -> None:
+        self.keys: dict[KeyPath, Position] = {}
+        self.texts: dict[KeyPath, str] = {}
+        self._text = text
+        self._at = 0
+        self._line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
+        self._tables: dict[KeyPath, int] = {}
+        """The number of tables of each list of tables that have begun."""
+
+    def find(self) -> None:
+        """Walk over the whole text."""
+        table: KeyPath = ()
+        self._skip(_BLANK)
+        while self._at < len(self._text):
+            if self._text[self._at] == "[":
+                table = self._header()
+            else:
+                self._pair(table)
+            self._skip(_BLANK)
+
+    def _header(self) -> KeyPath:
+        """Return the path of `[a.b]` or `[[a.b]]`, in which a list of tables stands for its last table."""
+        is_list = self._text.startswith("[[", self._at)
+        self._at += 2 if is_list else 1
+        keys = self._dotted()
+        path: KeyPath = ()
+        for depth, (key, start) in enumerate(keys, start=1):
+            path = (*path, key)
+            self._note(path, start)
+            if is_list and depth == len(keys):
+                self._tables[path] = self._tables.get(path, 0) + 1
+            if path in self._tables:
+                path = (*path, self._tables[path] - 1)
+                self._note(path, start)
+        self._at += 2 if is_list else 1
+        return path
+
+    def _pair(self, path: KeyPath) -> None:
+        for key, start in self._dotted():
+            path = (*path, key)
+            self._note(path, start)
+        self._at += 1  # the sign between key and value
+        self._skip(_SPACES)
+        self._value(path)
+
+    def _dotted(self) -> list[tuple[str, int]]:
+        """Return the parts of a key, each with its offset, and stop behind the key."""
+        found = []
+        while True:
+            self._skip(_SPACES)
+            start = self._at
+            found.append((self._key(), start))
+            self._skip(_SPACES)
+            if self._text[self._at] != ".":
+                return found
+            self._at += 1
+
+    def _key(self) -> str:
+        bare = _BARE_KEY.match(self._text, self._at)
+        if bare is not None:
+            self._at = bare.end()
+            return bare[0]
+        start = self._at
+        self._string()
+        (key,) = tomllib.loads(f"{self._text[start : self._at]} = 0")
+        return key
+
+    def _value(self, path: KeyPath) -> None:
+        opening = self._text[self._at]
+        start = self._at
+        if opening in "[{":
+            self._members(path, is_table=opening == "{")
+        elif opening in "\"'":
+            self._string()
+            self.texts[path] = str(tomllib.loads(f"x = {self._text[start : self._at]}")["x"])
+        else:
+            self._skip(_SCALAR)
+            self.texts[path] = self._text[start : self._at].strip()
+
+    def _members(self, path: KeyPath, *, is_table: bool) -> None:
+        """Walk over a list or an inline table, from its opening to behind its closing bracket."""
+        self._at += 1
+        index = 0
+        while True:
+            self._skip(_BLANK)
+            if self._text[self._at] in "]}":
+                self._at += 1
+                return
+            if is_table:
+                self._pair(path)
+            else:
+                self._note((*path, index), self._at)
+                self._value((*path, index))
+            index += 1
+            self._skip(_BLANK)
+            if self._text[self._at] == ",":
+                self._at += 1
+
+    def _string(self) -> None:
+        for spelling in _QUOTED:
+            match = spelling.match(self._text, self._at)
+            if match is not None:
+                self._at = match.end()
+                return
+
+    def _note(self, path: KeyPath, start: int) -> None:
+        """Keep the first position of a key: `[a.b]` above `[a]` begins both."""
+        if path not in self.keys:
+            line = bisect_right(self._line_starts, start)
+            self.keys[path] = Position(line, start - self._line_starts[line - 1] + 1)
+
+    def _skip(self, pattern: re.Pattern[str]) -> None:
+        match = pattern.match(self._text, self._at)
+        if match is not None:
+            self._at = match.end()

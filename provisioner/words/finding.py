@@ -1,0 +1,294 @@
+"""Findings as sentences, with the lines below them and what to do about them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from provisioner.grounds import finding as of
+from provisioner.words.conflict import conflict_lines, fix_line
+from provisioner.words.doubt import doubt_words
+from provisioner.words.ground import say_with_source, subject_words
+from provisioner.words.notation import listed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from provisioner.grounds.finding import Command, FileDrift, Finding, IndexDifference, Reason
+    from provisioner.grounds.requirement import Subject
+
+MOST_NAMES = 3
+"""How many packages a finding names."""
+
+_RUNS = {"container": "in a container", "host": "on the host itself"}
+_KINDS = {"prerelease": "a prerelease", "sdist": "a source distribution"}
+_PLACED = (
+    of.OtherHash, of.ForbiddenRelease, of.LateUpload, of.OtherIndex, of.FileClash, of.UnmetNeed, of.OtherAbi, of.NoPython,
+    of.PythonNotAdmitted, of.EnvironmentsRefuse, of.EnvironmentsAdmit, of.MarkerDisagrees, of.PackagePython,
+    of.NoFileForPlatform, of.TooManyFiles, of.UnusableAddress, of.LoginInAddress, of.OtherWheel, of.LockedTwice,
+    of.UnlockedDependency, of.OtherPin,
+)  # fmt: skip
+"""Findings whose sentence ends in their place; others cite it in the sentence, or have the file in it."""
+
+
+def finding_words(finding: Finding) -> str:
+    """Return a finding as one sentence, with the place it is about."""
+    words = _words(finding)
+    return f"{words}  ({finding.place})" if isinstance(finding, _PLACED) and finding.place is not None else words
+
+
+def finding_details(finding: Finding) -> tuple[str, ...]:
+    """Return the lines below a finding: the conflict, or why an index is out of reach."""
+    match finding:
+        case of.StaleStack(conflict=conflict) | of.NoLongerSolvable(conflict=conflict):
+            return conflict_lines(conflict)
+        case of.UnknownChanges(causes=causes):
+            return causes
+    return ()
+
+
+def finding_hints(finding: Finding) -> tuple[str, ...]:
+    """Return what to do about a finding, where more than solving again is to be said."""
+    command = f"`{command_words(finding.command)}`" if finding.command is not None else ""
+    match finding:
+        case of.StaleStack(conflict=conflict) | of.NoLongerSolvable(conflict=conflict):
+            return tuple(map(fix_line, conflict.fixes))
+        case of.UnknownChanges(hints=hints):
+            return hints
+        case of.EditedLock():
+            return (f"change the spec and run {command}",)
+        case of.MissingTarget() | of.MissingOutput() if not isinstance(finding, of.EditedOutput):
+            return (f"{command} writes it",)
+        case of.EditedOutput(is_foreign=is_foreign):
+            once = "; provision did not render what is there: move or delete that first" if is_foreign else ""
+            return (f"{command} writes it again{once}",)
+        case of.OtherHostRequirement() | of.OtherVariable() | of.OtherGate():
+            return (f"{command} writes it again; what is locked stays as it is where nothing else changed",)
+        case of.OfUnstatedHosts():
+            return (f"{command} asks about the hosts it was solved for",)
+        case of.UnneededPackages(subjects=subjects):
+            return (f"{command} locks without {'it' if len(subjects) == 1 else 'them'}",)
+        case of.OtherBuild():
+            return (f"{command} locks the wheel of the build",)
+        case of.VanishedFile():
+            return (f"{command} locks what is offered today",)
+        case of.ExchangedFile():
+            return ("do not install it before somebody has said why: an index must never change a file under its name",)
+    return ()
+
+
+def command_words(command: Command) -> str:
+    """Return a command as it is typed."""
+    match command:
+        case of.Solve(target=target):
+            return f"provision solve --target {target}" if target else "provision solve"
+        case of.Render(lock=lock, output=output, file=file):
+            return f"provision render {lock} --to {output} --out {file}"
+        case of.CheckWithHosts():
+            return "provision check --host PROFILE"
+
+
+def drift_words(drift: FileDrift) -> str:
+    """Return what an index says today of a locked file."""
+    label = subject_words(drift.package)
+    match drift.kind:
+        case "vanished":
+            return f"`{drift.filename}` of {label} is no longer listed by index {drift.index}"
+        case "exchanged":
+            return (
+                f"`{drift.filename}` of {label} has another sha256 on index {drift.index} than in the lock: "
+                f"{drift.offered}, the lock has {drift.locked}"
+            )
+        case "yanked":
+            return f"{label} is yanked{f': {drift.offered}' if drift.offered else ', with no reason given'}"
+    return f"`{drift.filename}` of {label} was uploaded {drift.offered} by its index, the lock says {drift.locked}"
+
+
+def _words(finding: Finding) -> str:
+    match finding:
+        case of.Contradiction():
+            return _contradiction(finding)
+        case of.StalePackage() | of.MissingPackage() | of.UnrecordedExtras() | of.UnknownGlibc():
+            return _package(finding)
+        case of.EditedLock():
+            return "the lock was edited by hand: its digest does not fit its content"
+        case of.NoSpec(object=file):
+            return f"its spec `{file}` is not there, so nothing can be said about what was asked for"
+        case of.MissingTarget(object=target):
+            return f"the spec wants target {target}, which has no lock beside this one"
+        case of.MissingPlatform(needed=needed, locked=locked):
+            return f"the spec wants {needed}, the lock has {', '.join(locked)}"
+        case of.OtherAccelerator(needed=needed, locked=has):
+            return f"the spec and its hosts call for accelerator {needed}, the lock is for {has}"
+        case of.Unverified(doubt=doubt):
+            return doubt_words(doubt)
+        case of.EditedOutput(file=file, place=place):
+            return f"`{file}` is not what its lock renders; they differ from line {place.line if place is not None else 1}"
+        case of.MissingOutput(file=file):
+            return f"`{file}` is missing"
+        case of.OverwrittenFile(subjects=subjects, file=file, others=others):
+            more = f" and {others} more" if others else ""
+            is_known = isinstance(finding, of.KnownOverwrittenFile)
+            note = ", which the matrix names and does not refuse" if is_known else ""
+            return f"{_all(subjects)} both write {file}{more}, each its own{note}"
+        case of.UnreadWheel(object=name, problem=problem):
+            return f"what is in {name} could not be read: {problem}"
+        case of.UnknownChanges(problem=problem):
+            return f"what solving again would change cannot be told: {problem}"
+        case of.StaleStack():
+            return "the locked stack does not satisfy the spec, the matrix and the hosts"
+        case of.NoLongerSolvable():
+            return "nothing fits the spec, the matrix and the indexes of today, so this lock could not be made again"
+        case of.UnlistedRelease(subject=subject):
+            return f"the matrix does not list {subject_words(subject)} (any longer) for what the spec asks"
+        case of.OtherImage(needed=needed, locked=has):
+            return f"the lock has base image {has}, the spec asks for {needed}"
+        case of.OtherHostRequirement(object=fact, needed=needed, locked=has):
+            return f"the lock asks hosts for {fact} {has or 'of any kind'}, the stack needs {needed or 'none in particular'}"
+        case of.OtherVariable(object=name, needed=needed, locked=has):
+            return f"the lock sets {name} to {_or_empty(has)}, the stack needs it to be {_or_empty(needed)}"
+        case of.OfUnstatedHosts(finding=about):
+            return f"{_words(about)}; the spec has no hosts, and of those of a command line no lock tells"
+        case of.OtherGate(needed=needed, locked=has):
+            return (
+                "the image would start on other hosts than the stack runs on: NVIDIA_REQUIRE_CUDA should be "
+                f"{_or_empty(needed)}, the lock has {_or_empty(has)}"
+            )
+        case of.OtherRuns(needed=needed, locked=has):
+            return f"the spec wants to run {_RUNS[needed]}, the lock is for running {_RUNS[has]}"
+        case of.OtherIndex(subjects=subjects, difference=difference):
+            return f"{_some(subjects)} come{'s' if len(subjects) == 1 else ''} from {_index(difference)}"
+        case of.UnneededPackages(subjects=subjects):
+            verb, them = ("is", "it") if len(subjects) == 1 else ("are", "them")
+            return f"{_some(subjects)} {verb} locked, and nothing that the spec asks for needs {them}"
+        case of.MissingArtefact(subject=subject, file=file):
+            return f"`{file}` of {subject_words(subject)} is missing"
+        case of.ChangedArtefact(file=file, locked=has, found=found):
+            return f"`{file}` has sha256 {found}, the lock says {has}"
+        case of.ResizedArtefact(file=file, locked=size, found=found_size):
+            return f"`{file}` has {found_size} bytes, the lock says {size}"
+        case of.VanishedFile(drift=drift) | of.ExchangedFile(drift=drift):
+            return drift_words(drift)
+    raise TypeError(f"no words for {type(finding).__name__}")
+
+
+def _package(finding: Finding) -> str:
+    match finding:
+        case of.MissingPackage(object=name, by=by):
+            return f"`{name}` is not locked: {_reason(by)}"
+        case of.OtherVersion(subject=subject, by=by):
+            return f"{subject_words(subject)} is locked, but {_reason(by)}"
+        case of.OtherFile(subject=subject, by=by):
+            return f"{subject_words(subject)} is locked from elsewhere, but {_reason(by)}"
+        case of.OtherHash(subject=subject):
+            return f"{subject_words(subject)} is locked with a file that has none of your hashes"
+        case of.MissingExtras(subject=subject, extras=extras, by=by):
+            return f"{subject_words(subject)} is locked without its {_extras(extras)}, but {_reason(by)}"
+        case of.UnrecordedExtras(subject=subject, extras=extras, by=by):
+            unknown = f"so {subject_words(subject)} may be locked without its {_extras(extras)}"
+            return f"an earlier version recorded no extras, {unknown}: {_reason(by)}"
+        case of.UnneededExtras(subject=subject, extras=extras):
+            return f"{subject_words(subject)} is locked with its {_extras(extras)}, which nothing asks for any more"
+        case of.ForbiddenRelease(subject=subject, word=word):
+            return f"{subject_words(subject)} is {_KINDS[word]}, and the spec forbids {word}"
+        case of.SourceDistribution(subject=subject):
+            return f"{subject_words(subject)} is {_KINDS['sdist']}, and no `allow: [sdist]` of the spec takes it"
+        case of.LateUpload(subject=subject, until=until):
+            return f"{subject_words(subject)} was uploaded after {until}, the last day of the policy"
+        case of.NewerGlibc(subject=subject, file=file, needed=needed, locked=has, by=by_host):
+            stated = say_with_source(by_host) if by_host is not None else f"the target has glibc {has}"
+            return f"`{file}` of {subject_words(subject)} needs glibc {needed}, and {stated}"
+        case of.NotInstallable(subject=subject, file=file, problem=problem):
+            return f"`{file}` of {subject_words(subject)} does not install where the spec wants it: {problem}"
+        case of.UnknownGlibc(subject=subject, file=file, needed=needed):
+            return f"`{file}` of {subject_words(subject)} needs glibc {needed}, and which one the target has is not known"
+        case of.FileClash(subjects=subjects, file=file, because=because):
+            return f"{_all(subjects)} write files such as {file}: {because}"
+        case of.UnmetNeed(subject=subject, object=name, needed=needed, locked=has, because=because):
+            beside = f"{name} {has} is locked" if has else f"no {name} is locked"
+            return f"{subject_words(subject)} needs {name} {needed}, and {beside}: {because}"
+        case of.OtherAbi(subject=subject, needs_new=needs_new, build=build):
+            abi = f"a build of the {'new' if needs_new else 'old'} C++ ABI of PyTorch"
+            return f"{subject_words(subject)} needs {abi}, and {build} is locked"
+    raise TypeError(f"no words for {type(finding).__name__}")
+
+
+def _contradiction(finding: of.Contradiction) -> str:
+    match finding:
+        case of.OtherComponent(subject=subject, object=component, needed=needed):
+            return f"the stack has {component} {needed}, the packages have {subject_words(subject)}"
+        case of.OtherBuild(subject=subject, needed=needed, locked=has):
+            return f"the stack has {subject_words(subject)}, whose wheel is torch {needed}; the packages have torch {has}"
+        case of.NoPython(platform=platform):
+            return f"the stack of {platform} names no python, and packages are for one"
+        case of.PythonNotAdmitted(needed=needed, locked=has):
+            return f"requires-python is {has}, the stack has python {needed}"
+        case of.EnvironmentsRefuse(platform=platform, python=python):
+            return f"`environments` turns installers away on {platform} with python {python}, for which this lock was solved"
+        case of.EnvironmentsAdmit(key=key, platforms=platforms, pythons=(first, last)):
+            python = first if first == last else f"{first} to {last}"
+            return f"`{key}` lets installers in on {listed(platforms)} with python {python}, for which nothing was solved"
+        case of.MarkerDisagrees(subject=subject, platform=platform, marker=""):
+            return f"{subject_words(subject)} is not locked for {platform}, and without a marker it is installed there"
+        case of.MarkerDisagrees(subject=subject, platform=platform, marker=marker, is_locked=is_locked):
+            verb, fails = ("is locked for", "fails") if is_locked else ("is not locked for", "holds")
+            return f"{subject_words(subject)} {verb} {platform}, and its marker `{marker}` {fails} there"
+        case of.PackagePython(subject=subject, platform=platform, needed=needed, locked=has):
+            return f"{subject_words(subject)} needs python {needed}, the stack of {platform} has python {has}"
+        case of.NoFileForPlatform(subject=subject, platform=platform, files=files):
+            return f"{subject_words(subject)} is locked for {platform}, and no file of it is: {', '.join(files)}"
+        case of.TooManyFiles(subject=subject, platforms=platforms, files=files):
+            has = f"{subject_words(subject)} has {len(files)} files for {' and '.join(platforms)}"
+            return f"{has}, and one each is what was solved: {', '.join(files)}"
+        case of.UnusableAddress(subject=subject, url=url):
+            return f"`{url}` of {subject_words(subject)} is not the address of a file that others could download"
+        case of.LoginInAddress(subject=subject):
+            return f"the address of {subject_words(subject)} holds a login, which whoever has this lock can read"
+        case of.OtherWheel(subject=subject, file=file):
+            return f"{subject_words(subject)} is locked with `{file}`, which is a wheel of something else"
+        case of.LockedTwice(object=name, platform=platform, versions=(first, second)):
+            both = f"as {first} and as {second}" if first != second else f"both times as {first}"
+            return f"{name} is locked twice for {platform}, {both}, which installers refuse"
+        case of.UnlockedDependency(subject=subject, object=name):
+            return f"{subject_words(subject)} depends on {name}, which is not locked"
+        case of.OtherPin(platform=platform, object=name, needed=needed, locked=has):
+            return f"the stack of {platform} has {name} {needed}, and the reasons are for {name} {has}"
+    raise TypeError(f"no words for {type(finding).__name__}")
+
+
+def _reason(reason: Reason) -> str:
+    if isinstance(reason, of.RequiredBy):
+        return f"{subject_words(reason.package)} needs {reason.requirement}"
+    return say_with_source(reason)
+
+
+def _index(difference: IndexDifference) -> str:
+    match difference:
+        case of.UnlistedIndex(index=index):
+            return f"index {index}, which the spec does not have"
+        case of.DedicatedIndex(index=index, dedicated=dedicated, is_by_pattern=is_by_pattern):
+            return f"index {index}, and the spec has index {dedicated} alone for {'it' if is_by_pattern else 'them'}"
+        case of.IndexOfOthers(index=index, patterns=patterns):
+            return f"index {index}, which the spec has for {', '.join(patterns)} alone"
+        case of.MovedIndex(index=index, locked=url, needed=needed):
+            return f"index {index} at {url}, and the spec has it at {needed}"
+
+
+def _all(subjects: Sequence[Subject]) -> str:
+    return " and ".join(map(subject_words, subjects))
+
+
+def _some(subjects: Sequence[Subject]) -> str:
+    """Return `alpha 2.0 and beta 1.0`, or the first few and how many more."""
+    labels = list(map(subject_words, subjects))
+    if len(labels) > MOST_NAMES + 1:
+        labels = [*labels[:MOST_NAMES], f"{len(labels) - MOST_NAMES} more"]
+    return listed(labels)
+
+
+def _extras(names: Sequence[str]) -> str:
+    noun = "extra" if len(names) == 1 else "extras"
+    return f"{noun} {', '.join(f'`{name}`' for name in names)}"
+
+
+def _or_empty(value: str) -> str:
+    return f"`{value}`" if value else "empty"
