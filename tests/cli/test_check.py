@@ -243,7 +243,9 @@ class TestALocalWheel:
         monkeypatch.setenv("PIP_FIND_LINKS", str(project.folder / "links"))
         project.spec("[local]")
         outcome = project.run("solve")
-        assert outcome.err.endswith("\nwrote pylock.trainer.toml, Dockerfile, wheels/local-1.0-py3-none-any.whl\n")
+        assert outcome.err.endswith(
+            "\nwrote pylock.trainer.toml, Dockerfile, wheels/local-1.0-py3-none-any.whl\nnext: docker build .\n"
+        )
 
     def test_that_is_there_is_fine(self, project: Project) -> None:
         assert project.run("check").code == 0

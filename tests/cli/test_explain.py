@@ -190,7 +190,7 @@ def test_nothing_fits_is_explained_and_the_answer_is_no(project: Project) -> Non
     outcome = project.run("explain")
     assert (outcome.code, outcome.out) == (1, "")
     lines = outcome.err.splitlines()
-    assert lines[0] == "error: no stack satisfies the spec on this target  [no-stack]"
+    assert lines[0] == "error: pytorch >=2.9 and driver 470.256.02 exclude each other  [no-stack]"
     assert lines[1] == "  you require pytorch >=2.9  (provision.yaml:7)"
     assert "  the host has driver 470.256.02  (provision.yaml:11)" in lines
     assert any(line.startswith("hint: ") for line in lines)
