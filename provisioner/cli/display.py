@@ -28,6 +28,8 @@ _NARROWEST = 20
 _LONGEST_HANGING = 12
 """A label up to this long has the whole text beside it; below a longer one the text goes on two cells in."""
 
+_OPERATORS = ("<", ">", "==", "!=", "~=")
+
 _PLAINER = str.maketrans({"✓": "+", "✗": "x", "·": "|", "…": "..."})
 """What stands for our own signs where the encoding of a stream lacks them."""
 
@@ -54,7 +56,7 @@ class Line(NamedTuple):
     label: str = ""
     paint: Paint = Paint.PLAIN
     indent: int = 0
-    is_strong: bool = False
+    text_paint: Paint = Paint.PLAIN
 
 
 MARKS = {"yes": ("✓", Paint.GOOD), "no": ("✗", Paint.BAD), "unverified": ("?", Paint.UNSURE)}
@@ -77,7 +79,7 @@ def wants_details() -> bool:
 def verdict_line(verdict: str, text: str, *, indent: int = 0) -> Line:
     """Return an answer behind the sign of its verdict."""
     mark, paint = MARKS[verdict]
-    return Line(text, mark, paint, indent, is_strong=True)
+    return Line(text, mark, paint, indent, text_paint=Paint.STRONG)
 
 
 def data(text: str) -> None:
@@ -163,14 +165,14 @@ def _rows(line: Line, width: int | None, stream: TextIO) -> Iterator[str]:
     label = shown(line.label)
     lead = " " * line.indent + (f"{label} " if label else "")
     hanging = _cells(lead) if label and _cells(label) <= _LONGEST_HANGING else line.indent + len(_GAP)
+    width = max(width, hanging + _NARROWEST) if width is not None else None
     for text in shown(line.text).splitlines() or [""]:
         blanks = text[: len(text) - len(text.lstrip(" "))]
         first, *rest = _wrapped(text, width, first=_cells(lead), hanging=hanging + len(blanks))
-        painted = _paint(first, Paint.STRONG, stream) if line.is_strong else first
+        painted = _paint(first, line.text_paint, stream)
         yield f"{lead.replace(label, _paint(label, line.paint, stream), 1) if label else lead}{painted}".rstrip()
         for row in rest:
-            indent = " " * (hanging + len(blanks))
-            yield f"{indent}{_paint(row, Paint.STRONG, stream) if line.is_strong else row}"
+            yield f"{' ' * (hanging + len(blanks))}{_paint(row, line.text_paint, stream)}"
         label, lead = "", " " * hanging
 
 
@@ -212,10 +214,12 @@ def table_lines(columns: Sequence[str], rows: Iterable[Sequence[str]], *, width:
     texts = [tuple(columns), *(tuple(shown(text) for text in row) for row in rows)]
     wrong = next((row for row in texts if len(row) != len(columns)), None)
     assert wrong is None, f"a table of {len(columns)} columns was given the row {wrong}"
-    by_column = list(zip(*texts, strict=True))
-    widths = _column_widths(by_column, width)
-    is_number = [all(text.replace(",", "").isdigit() or not text for text in texts[1:]) for texts in by_column]
-    return [line for row in texts for line in _row_lines(row, widths, is_number, is_wrapped=width is not None)]
+    widths = _column_widths(list(zip(*texts, strict=True)), width)
+    wrapped = [[_wrapped(text, at) for text, at in zip(row, widths, strict=True)] for row in texts]
+    by_column = list(zip(*wrapped, strict=True))
+    widths = [max(_cells(line) for cell in cells for line in cell) for cells in by_column]
+    is_number = [all(line.replace(",", "").isdigit() or not line for cell in cells[1:] for line in cell) for cells in by_column]
+    return [line for row in wrapped for line in _row_lines(row, widths, is_number)]
 
 
 def _column_widths(by_column: Sequence[Sequence[str]], width: int | None) -> list[int]:
@@ -235,11 +239,14 @@ def _column_widths(by_column: Sequence[Sequence[str]], width: int | None) -> lis
             break
         widths[index] -= 1
         too_wide -= 1
-    return widths
+    # Wrapped texts may be narrower than their column, and the last one has what is left.
+    widths = [
+        max(_cells(row) for text in texts for row in _wrapped(text, at)) for texts, at in zip(by_column, widths, strict=True)
+    ]
+    return [*widths[:-1], max(_NARROWEST, width - sum(widths[:-1]) - len(_GAP) * (len(widths) - 1))]
 
 
-def _row_lines(row: Sequence[str], widths: list[int], is_number: list[bool], *, is_wrapped: bool) -> Iterator[str]:
-    cells = [_wrapped(text, width if is_wrapped else None) for text, width in zip(row, widths, strict=True)]
+def _row_lines(cells: Sequence[Sequence[str]], widths: list[int], is_number: list[bool]) -> Iterator[str]:
     for at in range(max(map(len, cells))):
         parts = [lines[at] if at < len(lines) else "" for lines in cells]
         pads = [" " * (width - _cells(part)) for part, width in zip(parts, widths, strict=True)]
@@ -254,16 +261,30 @@ def _wrapped(text: str, width: int | None, *, first: int = 0, hanging: int = 0) 
     """
     if width is None or first + _cells(text) <= width:
         return [text]
-    begin, *words = text.split(" ")
+    begin, *words = _words(text, width - hanging)
     rows = [begin]
-    free = max(width - first, _NARROWEST)
+    free = width - first
     for word in words:
         if rows[-1].strip() and _cells(rows[-1]) + 1 + _cells(word) > free:
             rows.append(word)
-            free = max(width - hanging, _NARROWEST)
+            free = width - hanging
         else:
             rows[-1] = f"{rows[-1]} {word}"
     return [row.rstrip() for row in rows if row.strip()] or [""]
+
+
+def _words(text: str, width: int) -> list[str]:
+    """A text in pieces between which a row may end: a range stays with its name, and a quoted command whole where it fits."""
+    pieces: list[str] = []
+    is_open = False
+    for word in text.split(" "):
+        joined = f"{pieces[-1]} {word}" if pieces else word
+        if pieces and (is_open or word.startswith(_OPERATORS)) and pieces[-1] and _cells(joined) <= width:
+            pieces[-1] = joined
+        else:
+            pieces.append(word)
+        is_open ^= word.count("`") % 2 == 1
+    return pieces
 
 
 def _cells(text: str) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from provisioner.grounds import edit as edits
 from provisioner.grounds.conflict import NotOffered, Offered, Statement, Withdrawn
 from provisioner.grounds.predicate import AdmitsHosts, InstalledAs, IsExtraOf, NoFile, NoToolkit, Requires, WrittenBySeveral
-from provisioner.grounds.requirement import AsksAccelerator, AsksImage, Forbids, Ground, TargetPlatform, TriesPython
+from provisioner.grounds.requirement import AsksAccelerator, AsksImage, AsksWhyNot, Forbids, Ground, TargetPlatform, TriesPython
 from provisioner.words.ground import LABELS, asked_words, noun_words, say
 from provisioner.words.notation import listed, sources_words
 from provisioner.words.predicate import predicate_words
@@ -29,9 +29,6 @@ MOST_HOSTS = 5
 
 MOST_NAMED = 3
 """How many names a conclusion has."""
-
-MOST_EXCLUDED = 4
-"""How many requests and facts are named as excluding each other."""
 
 NO_STACK = "no stack satisfies the spec on this target"
 """The answer where what excludes each other has no short name."""
@@ -55,7 +52,9 @@ def conflict_lines(conflict: Conflict) -> tuple[str, ...]:
 
 
 def _is_said_by_others(member: Member, conflict: Conflict) -> bool:
-    """Whether a line only says that a component is the distribution of its name and version, of which others tell the rest."""
+    """Whether a line only repeats the question, or that a component is the distribution of its name and version."""
+    if all(isinstance(one, AsksWhyNot) for one in member.clauses):
+        return True
     name = member.component
     is_itself = all(
         isinstance(one, Statement)
@@ -144,24 +143,36 @@ def _offer(offer: Offer) -> str:
 
 
 def contradiction_words(conflict: Conflict) -> str:
-    """Return the answer of a conflict in one sentence: the requests and facts that exclude each other, two or three of them.
-
-    Every member of a conflict is needed for it, so where one has no short name the sentence names none.
-    """
-    grounds = [clause for member in conflict.members for clause in member.clauses if isinstance(clause, Ground)]
-    # A Python that was tried stands for all that were: it is part of the proof, and nobody's wish.
-    stated = [one for one in grounds if one.kind != "rule" and not isinstance(one, TriesPython)]
+    """Return the answer of a conflict in one sentence: the requests and facts that exclude each other, two or three of them."""
+    stated = _stated(conflict)
     platforms = list(dict.fromkeys(one.platform for one in stated if isinstance(one, TargetPlatform)))
     where = f" on {platforms[0]}" if len(platforms) == 1 else ""
     others = [one for one in stated if not (where and isinstance(one, TargetPlatform))]
     names = list(dict.fromkeys(map(noun_words, others)))
-    if not names or "" in names or any(member.more for member in conflict.members if member.kind != "rule"):
+    if not names or "" in names:
         return NO_STACK
-    if len(names) > MOST_EXCLUDED:
-        return f"{', '.join(names[: MOST_EXCLUDED - 1])} and {len(names) - MOST_EXCLUDED + 1} more exclude each other{where}"
     if len(names) > 1:
-        return f"{listed(names)} exclude each other{where}"
+        return f"{_few(names)} exclude each other{where}"
     return f"{names[0]} {'rules every stack out' if others[0].kind == 'fact' else 'cannot be had'}{where}"
+
+
+def exclusion_words(conflict: Conflict) -> str:
+    """Return what excludes the release that was asked about: `driver 470.256.02 excludes it`."""
+    names = list(dict.fromkeys(noun_words(one) for one in _stated(conflict) if not isinstance(one, AsksWhyNot)))
+    if not names or "" in names:
+        return "these cannot hold together:"
+    return f"{_few(names)} {'exclude' if len(names) > 1 else 'excludes'} it"
+
+
+def _stated(conflict: Conflict) -> list[Ground]:
+    """The requests and facts of a conflict, each of which is needed for it; [] where some are only counted.
+
+    A Python that was tried stands for all that were: it is part of the proof, and nobody's wish.
+    """
+    if any(member.more for member in conflict.members if member.kind != "rule"):
+        return []
+    grounds = [clause for member in conflict.members for clause in member.clauses if isinstance(clause, Ground)]
+    return [one for one in grounds if one.kind != "rule" and not isinstance(one, TriesPython)]
 
 
 def conclusion_words(conclusion: Conclusion) -> str:

@@ -289,7 +289,7 @@ def test_several_locks_are_told_one_by_one_and_the_worst_decides(project: Projec
     outcome = project.run("check", ".", f"a/{LOCK}")
     assert outcome.code == 1
     heads = [line for line in outcome.out.splitlines() if not line.startswith(" ")]
-    assert heads == [f"a/{LOCK}: yes", f"b/{LOCK}: no", f"{LOCK}: yes"]
+    assert heads == ["✗ 3 locks: 1 no, 2 yes", "", f"a/{LOCK}: yes", f"b/{LOCK}: no", f"{LOCK}: yes"]
 
 
 def test_a_host_the_stack_cannot_run_on_is_no(project: Project) -> None:
@@ -328,6 +328,7 @@ def test_a_lock_that_cannot_be_read_does_not_keep_the_others_from_being_told(pro
     outcome = project.run("check")
     assert (outcome.code, outcome.err) == (2, "")
     assert outcome.out == (
+        "✗ 4 locks: 2 error, 1 no, 1 yes\n\n"
         f"a/{LOCK}: error\n"
         "  error: lock file has 1 mistake  [invalid-document]\n"
         f"    a/{LOCK}:1:1: Invalid initial character for a key part\n"
