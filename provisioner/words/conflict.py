@@ -143,14 +143,17 @@ def _offer(offer: Offer) -> str:
 
 
 def contradiction_words(conflict: Conflict) -> str:
-    """Return the answer of a conflict in one sentence: the requests and facts that exclude each other, two or three of them."""
+    """Return the answer of a conflict in one sentence: the requests and facts that exclude each other, two or three of them.
+
+    "" where some of them have no short name: a sentence that leaves them out would say too much.
+    """
     stated = _stated(conflict)
     platforms = list(dict.fromkeys(one.platform for one in stated if isinstance(one, TargetPlatform)))
     where = f" on {platforms[0]}" if len(platforms) == 1 else ""
     others = [one for one in stated if not (where and isinstance(one, TargetPlatform))]
     names = list(dict.fromkeys(map(noun_words, others)))
     if not names or "" in names:
-        return NO_STACK
+        return ""
     if len(names) > 1:
         return f"{_few(names)} exclude each other{where}"
     return f"{names[0]} {'rules every stack out' if others[0].kind == 'fact' else 'cannot be had'}{where}"

@@ -72,6 +72,8 @@ def noun_words(ground: Ground) -> str:
             return platform
         case of.AsksAccelerator(accelerator=accelerator) | of.CallsForAccelerator(accelerator=accelerator):
             return f"accelerator {accelerator}"
+        case of.FleetCallsFor(accelerators=accelerators):
+            return f"accelerator {listed(accelerators)}"
         case of.AsksImage(base=base):
             return f"base image {base}" if base else "a base image"
         case of.Forbids(word=word, is_by_strategy=is_by_strategy):
