@@ -53,8 +53,8 @@ def test_a_folder_of_profiles_is_covered_by_as_few_stacks_as_can_be(fleet: Proje
     assert rest[:5] == [
         "",
         "hosts  gpu          driver  outcome",
-        "    1  NVIDIA B200  580     stack 1",
-        "    1  Tesla T4     470     stack 2",
+        "    1  NVIDIA B200     580  stack 1",
+        "    1  Tesla T4        470  stack 2",
         "",
     ]
     assert [line for line in rest if line.startswith("  hosts")] == ["  hosts      1 host: new", "  hosts      1 host: old"]
