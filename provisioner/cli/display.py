@@ -219,7 +219,8 @@ def table_lines(columns: Sequence[str], rows: Iterable[Sequence[str]], *, width:
     by_column = list(zip(*wrapped, strict=True))
     widths = [max(_cells(line) for cell in cells for line in cell) for cells in by_column]
     is_number = [all(line.replace(",", "").isdigit() or not line for cell in cells[1:] for line in cell) for cells in by_column]
-    return [line for row in wrapped for line in _row_lines(row, widths, is_number)]
+    lines = [line for row in wrapped for line in _row_lines(row, widths, is_number)]
+    return lines if width is None else [_shifted(line, width) for line in lines]
 
 
 def _column_widths(by_column: Sequence[Sequence[str]], width: int | None) -> list[int]:
@@ -254,6 +255,12 @@ def _row_lines(cells: Sequence[Sequence[str]], widths: list[int], is_number: lis
         yield _GAP.join(aligned).rstrip()
 
 
+def _shifted(line: str, width: int) -> str:
+    """A line that holds one word too long for the last column begins further left, where the terminal has room for it."""
+    word = line.lstrip()
+    return line if _cells(line) <= width or " " in word or word == line else f"{' ' * max(0, width - _cells(word))}{word}"
+
+
 def _wrapped(text: str, width: int | None, *, first: int = 0, hanging: int = 0) -> list[str]:
     """A line in rows of at most `width` cells, broken at blanks; a version, path or URL in two could no longer be copied.
 
@@ -270,16 +277,19 @@ def _wrapped(text: str, width: int | None, *, first: int = 0, hanging: int = 0) 
             free = width - hanging
         else:
             rows[-1] = f"{rows[-1]} {word}"
-    return [row.rstrip() for row in rows if row.strip()] or [""]
+    begin, *others = (row.rstrip() for row in rows if row.strip())
+    return [begin, *map(str.lstrip, others)]
 
 
 def _words(text: str, width: int) -> list[str]:
-    """A text in pieces between which a row may end: a range stays with its name, and a quoted command whole where it fits."""
+    """A text in pieces between which a row may end: versions stay with their names, quoted commands whole where they fit."""
     pieces: list[str] = []
     is_open = False
     for word in text.split(" "):
         joined = f"{pieces[-1]} {word}" if pieces else word
-        if pieces and (is_open or word.startswith(_OPERATORS)) and pieces[-1] and _cells(joined) <= width:
+        is_of_name = word[:1].isdigit() and bool(pieces) and pieces[-1][-1:].isalnum()
+        is_bound = is_open or is_of_name or word.startswith(_OPERATORS)
+        if pieces and is_bound and pieces[-1] and _cells(joined) <= width:
             pieces[-1] = joined
         else:
             pieces.append(word)

@@ -10,7 +10,7 @@ from packaging.utils import canonicalize_name
 from provisioner.cli.display import Line, verdict_line
 from provisioner.grounds.requirement import HostFact, HostGpu
 from provisioner.words.ground import say_with_source
-from provisioner.words.notation import counted, listed
+from provisioner.words.notation import counted, listed, source_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -100,10 +100,15 @@ def stack_rows(stack: Stack) -> list[tuple[str, str, str]]:
             if kept is None or _weight(reason, by) > _weight(kept, by):
                 reasons[pin.component] = reason
     return [
-        (name, value, say_with_source(reasons[name]) if name in reasons else "")
-        for name, value in stack.components.items()
-        if value
+        (name, value, _because(reasons[name]) if name in reasons else "") for name, value in stack.components.items() if value
     ]
+
+
+def _because(reason: Ground) -> str:
+    """A reason with its source; of a fact the row has the value already, so its source is enough."""
+    if isinstance(reason, HostFact | HostGpu):
+        return f"stated in {source_words(reason.source)}"
+    return say_with_source(reason)
 
 
 def _weight(reason: Ground, held_by: Ground | None) -> tuple[bool, int]:

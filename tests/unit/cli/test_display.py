@@ -106,8 +106,8 @@ def test_a_table_wraps_its_last_column_below_itself_and_never_breaks_a_word() ->
     rows = [("cuda", "a minimum driver of 525.60.13 is documented"), ("x", "https://example.org/a-very-long-address")]
     assert display.table_lines(("name", "because"), rows, width=26) == [
         "name  because",
-        "cuda  a minimum driver of",
-        "      525.60.13 is",
+        "cuda  a minimum driver",
+        "      of 525.60.13 is",
         "      documented",
         "x     https://example.org/a-very-long-address",
     ]
@@ -122,8 +122,8 @@ def test_every_column_of_a_table_gives_way_and_numbers_are_aligned_to_the_right(
     rows = [("8", "535.183.06, 535.104.05", "the host has driver 535.104.05"), ("1,024", "open", "")]
     assert display.table_lines(("hosts", "chosen", "because"), rows, width=40) == [
         "hosts  chosen       because",
-        "    8  535.183.06,  the host has driver",
-        "       535.104.05   535.104.05",
+        "    8  535.183.06,  the host has",
+        "       535.104.05   driver 535.104.05",
         "1,024  open",
     ]
 
@@ -151,6 +151,14 @@ def test_a_terminal_breaks_paragraphs_between_words_and_hangs_what_goes_on_under
         "  https://example.org/an-address/that-is-longer/than-the-terminal-is-wide/pytorch_variants.yaml\n"
         "\n"
     )
+
+
+def test_a_word_too_long_for_the_last_column_begins_further_left_where_it_fits() -> None:
+    rows = [("pytorch_build", "cu126", "needs cuda  (matrices/pytorch_variants.yaml:193)")]
+    assert display.table_lines(("component", "chosen", "because"), rows, width=40)[1:] == [
+        "pytorch_build  cu126   needs cuda",
+        "    (matrices/pytorch_variants.yaml:193)",
+    ]
 
 
 def test_elsewhere_a_paragraph_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
