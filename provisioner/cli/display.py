@@ -76,10 +76,10 @@ def wants_details() -> bool:
     return _is_detailed
 
 
-def verdict_line(verdict: str, text: str, *, indent: int = 0) -> Line:
+def verdict_line(verdict: str, text: str) -> Line:
     """Return an answer behind the sign of its verdict."""
     mark, paint = MARKS[verdict]
-    return Line(text, mark, paint, indent, text_paint=Paint.STRONG)
+    return Line(text, mark, paint, text_paint=Paint.STRONG)
 
 
 def data(text: str) -> None:
@@ -163,17 +163,16 @@ def _print(lines: Iterable[Line], stream: TextIO) -> None:
 def _rows(line: Line, width: int | None, stream: TextIO) -> Iterator[str]:
     """The rows of a paragraph; line breaks in its text are kept, and so are the blanks that begin a line of it."""
     label = shown(line.label)
-    lead = " " * line.indent + (f"{label} " if label else "")
-    hanging = _cells(lead) if label and _cells(label) <= _LONGEST_HANGING else line.indent + len(_GAP)
+    taken = line.indent + (_cells(label) + 1 if label else 0)
+    lead = f"{' ' * line.indent}{_paint(label, line.paint, stream)}{' ' if label else ''}"
+    hanging = taken if label and _cells(label) <= _LONGEST_HANGING else line.indent + len(_GAP)
     width = max(width, hanging + _NARROWEST) if width is not None else None
     for text in shown(line.text).splitlines() or [""]:
-        blanks = text[: len(text) - len(text.lstrip(" "))]
-        first, *rest = _wrapped(text, width, first=_cells(lead), hanging=hanging + len(blanks))
-        painted = _paint(first, line.text_paint, stream)
-        yield f"{lead.replace(label, _paint(label, line.paint, stream), 1) if label else lead}{painted}".rstrip()
-        for row in rest:
-            yield f"{' ' * (hanging + len(blanks))}{_paint(row, line.text_paint, stream)}"
-        label, lead = "", " " * hanging
+        inner = hanging + len(text) - len(text.lstrip(" "))
+        first, *rest = _wrapped(text, width, first=taken, hanging=inner)
+        yield f"{lead}{_paint(first, line.text_paint, stream)}".rstrip()
+        yield from (f"{' ' * inner}{_paint(row, line.text_paint, stream)}" for row in rest)
+        taken, lead = hanging, " " * hanging
 
 
 def _spelled(text: str, stream: TextIO) -> str:

@@ -225,4 +225,5 @@ def _next_command(answer: Answer, inputs: Inputs, folder: Path) -> str:
     if "dockerfile" in inputs.spec.outputs:
         return f"docker build {quote(str(folder))}"
     lock = quote(str(folder / lock_path(inputs.spec.name)))
-    return f"uv venv --python {answer.stacks[0].components['python']} && uv pip install -r {lock}"
+    python = answer.stacks[0].components.get("python")
+    return f"uv venv{f' --python {python}' if python else ''} && uv pip install -r {lock}"

@@ -73,7 +73,7 @@ def _machine(stack: Stack, pins: Sequence[Pin]) -> str:
 def _named(stack: Stack, spec: Spec) -> Iterator[str]:
     """The packages and components that were asked for, and those everybody asks about; then how many packages there are."""
     components = {name: value for name, value in stack.components.items() if name not in {"pytorch_build", "platform"}}
-    if build := stack.components.get("pytorch_build"):
+    if "pytorch" in components and (build := stack.components.get("pytorch_build")):
         components["pytorch"] = f"{components['pytorch']}+{build}"
     versions = {package.name: package.version for package in stack.packages}
     asked = [canonicalize_name(Requirement(text).name) for text in spec.packages]
