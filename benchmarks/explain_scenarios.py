@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from provisioner.solve.joint import NoStackError, solve_system  # noqa: E402 - the tests are no package that is installed
-from provisioner.solve.problem import UnknownGpuError, join  # noqa: E402
+from provisioner.resolver.joint import NoStackError, solve_system  # noqa: E402 - the tests are no package that is installed
+from provisioner.resolver.problem import UnknownGpuError, join  # noqa: E402
 from tests.random_requests import requests  # noqa: E402
 from tests.scenarios.test_scenarios import HERE, SCENARIOS, outcome, read, shipped  # noqa: E402
 

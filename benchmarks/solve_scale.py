@@ -34,8 +34,8 @@ sys.path.insert(0, str(ROOT))
 from provisioner.host.model import Host  # noqa: E402 - the tests below are no package that is installed
 from provisioner.matrix.cache import cached_matrix  # noqa: E402
 from provisioner.request import Request, TargetHost  # noqa: E402
-from provisioner.solve.joint import NoStackError, solve_system  # noqa: E402
-from provisioner.solve.problem import join  # noqa: E402
+from provisioner.resolver.joint import NoStackError, solve_system  # noqa: E402
+from provisioner.resolver.problem import join  # noqa: E402
 from provisioner.spec.model import Spec  # noqa: E402
 from provisioner.versions import Version  # noqa: E402
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from provisioner.grounds.conflict import Conflict
     from provisioner.matrix.model import Component, Matrix, Release
-    from provisioner.solve.stack import Stack
+    from provisioner.resolver.stack import Stack
 
 AXES: dict[str, tuple[int, ...]] = {
     "releases": (1, 10, 100),

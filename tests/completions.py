@@ -15,17 +15,17 @@ from msgspec.json import decode
 from provisioner.grounds.requirement import Supposes
 from provisioner.host.model import Host
 from provisioner.request import Request, TargetHost
-from provisioner.solve.problem import join
-from provisioner.solve.requirement import Labelled, Requirement
-from provisioner.solve.search.resolve import decide
-from provisioner.solve.search.universe import Universe
+from provisioner.resolver.problem import join
+from provisioner.resolver.requirement import Labelled, Requirement
+from provisioner.resolver.search.resolve import decide
+from provisioner.resolver.search.universe import Universe
 from provisioner.spec.model import Spec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from provisioner.matrix.model import Matrix
-    from provisioner.solve.requirement import Candidate, Key
+    from provisioner.resolver.requirement import Candidate, Key
 
 Profile = dict[str, Any]
 Path = tuple[str | int, ...]

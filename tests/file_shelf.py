@@ -9,10 +9,10 @@ from packaging.utils import NormalizedName, canonicalize_name
 
 from provisioner.index.model import Environment, IndexFile, PackageRelease
 from provisioner.index.pages.selection import Selection
-from provisioner.solve.problem import join
-from provisioner.solve.python.packages import PackageWorld
-from provisioner.solve.search.resolve import decide
-from provisioner.solve.search.universe import Universe
+from provisioner.resolver.problem import join
+from provisioner.resolver.python.packages import PackageWorld
+from provisioner.resolver.search.resolve import decide
+from provisioner.resolver.search.universe import Universe
 from tests import small
 from tests.extras_named import extras_named
 

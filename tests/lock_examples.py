@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from provisioner.grounds.source import Documents
 from provisioner.index.model import IndexFile
 from provisioner.lock.create import create_lock
-from provisioner.solve.stack import BaseImage, PackagePin, Pin, Stack
+from provisioner.resolver.stack import BaseImage, PackagePin, Pin, Stack
 from provisioner.versions import Version
 from tests.told import asks, needs, states
 

@@ -1,6 +1,6 @@
 """Brute force, independent of the solver: every choice is tried, and every need of everything chosen is checked.
 
-It reads the matrix's nouns and compares versions; nothing of `provisioner.solve` is used. It knows releases and their
+It reads the matrix's nouns and compares versions; nothing of `provisioner.resolver` is used. It knows releases and their
 builds, rules with guards, several hosts, what is known to be missing, and the third verdict.
 """
 

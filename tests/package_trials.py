@@ -18,9 +18,9 @@ from packaging.version import Version as PackageVersion
 from provisioner.index.model import Environment, IndexFile, PackageRelease
 from provisioner.matrix.model import Release
 from provisioner.matrix.model_distributions import DistributionLimit, FileOwner, SharedFile
-from provisioner.solve.problem import join
-from provisioner.solve.python.packages import PackageWorld
-from provisioner.solve.search.universe import Universe
+from provisioner.resolver.problem import join
+from provisioner.resolver.python.packages import PackageWorld
+from provisioner.resolver.search.universe import Universe
 from provisioner.versions import Version
 from tests import small
 from tests.extras_named import extras_named

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from packaging.tags import Tag
 
     from provisioner.lock.model import Lock
-    from provisioner.solve.stack import Stack
+    from provisioner.resolver.stack import Stack
 
 MACHINES = {
     "linux/amd64": ("linux", "Linux", "x86_64"),

@@ -17,9 +17,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from provisioner.matrix.need import Need
-from provisioner.solve.problem import join
-from provisioner.solve.requirement import build_of, release_of
-from provisioner.solve.search.universe import Universe
+from provisioner.resolver.problem import join
+from provisioner.resolver.requirement import build_of, release_of
+from provisioner.resolver.search.universe import Universe
 from provisioner.versions import Range
 from tests import small
 from tests.oracle import Choice, Oracle, Place, Question
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from provisioner.matrix.model import Matrix, Release, Rule
-    from provisioner.solve.requirement import Candidate, Key
+    from provisioner.resolver.requirement import Candidate, Key
 
 TIMES = int(os.environ.get("PROVISION_EXAMPLES", "1"))
 """How many times as many examples are tried."""

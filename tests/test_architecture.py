@@ -19,7 +19,7 @@ ROOT = Path(__file__).parent.parent / "provisioner"
 BASE = frozenset({"caches", "errors", "names", "outputs", "places", "versions", "strict_model", "document"})
 INPUTS = frozenset({"matrix", "host", "spec", "index"})
 REASONS = frozenset({"request", "grounds", "words"})
-DOWN_TO_RENDER = BASE | INPUTS | REASONS | {"gate", "solve", "lock", "render"}
+DOWN_TO_RENDER = BASE | INPUTS | REASONS | {"gate", "resolver", "lock", "render"}
 
 MAY_IMPORT: dict[str, frozenset[str]] = {
     "__init__": frozenset(),
@@ -39,14 +39,14 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "request": BASE | {"host", "spec"},
     "grounds": BASE | {"host", "request"},
     "words": BASE | {"grounds"},
-    "solve": BASE | INPUTS | REASONS | {"gate"},
-    "lock": BASE | INPUTS | REASONS | {"gate", "solve"},
+    "resolver": BASE | INPUTS | REASONS | {"gate"},
+    "lock": BASE | INPUTS | REASONS | {"gate", "resolver"},
     "render": BASE | {"gate", "lock"},
     "validate": BASE | {"gate", "host", "lock", "render"},
     "measure": BASE | {"index"},
     "compare": BASE | {"matrix"},
     "curate": BASE | INPUTS | {"measure"},
-    "browse": BASE | INPUTS | REASONS | {"solve"},
+    "browse": BASE | INPUTS | REASONS | {"resolver"},
     "fleet": DOWN_TO_RENDER,
     "plan": DOWN_TO_RENDER,
     "doctor": DOWN_TO_RENDER,
@@ -61,7 +61,7 @@ READING_ORDER: dict[str, tuple[str, ...]] = {
         *("address", "model", "markers", "memo", "offline", "activity", "reference"),
         *("store", "http", "routing", "metadata", "pages", "places", "ahead", "client", "registry"),
     ),
-    "solve": (
+    "resolver": (
         *("requirement", "stack"),
         *("rules", "choices", "problem", "python", "search", "outcome", "explain", "joint", "why"),
     ),
@@ -70,8 +70,8 @@ READING_ORDER: dict[str, tuple[str, ...]] = {
 
 HOMES = {
     "ruamel": "document",
-    "resolvelib": "solve",
-    "pysat": "solve",
+    "resolvelib": "resolver",
+    "pysat": "resolver",
     "requests": "index",
     "keyring": "index",
     "docker": "validate",
@@ -234,7 +234,7 @@ def _is_command(node: Function, parts: tuple[str, ...]) -> bool:
 
 
 def plant(root: Path, **files: str) -> list[str]:
-    """Write a source tree, `solve__search="..."` being solve/search.py, and return what is wrong with it."""
+    """Write a source tree, `resolver__search="..."` being solve/search.py, and return what is wrong with it."""
     for name, text in files.items():
         path = root / (name.replace("__", "/") + ".py")
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -254,7 +254,7 @@ def test_a_tree_that_keeps_the_rules_passes(tmp_path: Path) -> None:
             document="import ruamel.yaml\nimport pydantic\nfrom provisioner.errors import ProvisionError\n",
             matrix__model="import pydantic\nfrom provisioner import __version__\nfrom provisioner.matrix import load\n",
             matrix__check="if TYPE_CHECKING:\n    from pydantic import BaseModel\n",
-            solve__search="import resolvelib\nfrom provisioner.index.model import File\n",
+            resolver__search="import resolvelib\nfrom provisioner.index.model import File\n",
             cli__solve="import typer\nimport provisioner.validate.engine\nfrom importlib import import_module\n",
         )
         == []
@@ -272,7 +272,7 @@ def test_a_tree_that_keeps_the_rules_passes(tmp_path: Path) -> None:
         (
             "render__text",
             "from provisioner import solve\n",
-            "render/text.py: line 1: imports provisioner.solve; `render` may not import `solve`",
+            "render/text.py: line 1: imports provisioner.resolver; `render` may not import `resolver`",
         ),
         (
             "host__probe",
@@ -289,10 +289,10 @@ def test_a_tree_that_keeps_the_rules_passes(tmp_path: Path) -> None:
         ("fleet__cover", "import docker.errors\n", "fleet/cover.py: line 1: imports docker; only `validate` may"),
         ("lock__download", "from requests import get\n", "lock/download.py: line 1: imports requests; only `index` may"),
         (
-            "solve__search",
+            "resolver__search",
             "from pydantic import BaseModel\n",
             (
-                "solve/search.py: line 1: imports pydantic;"
+                "resolver/search.py: line 1: imports pydantic;"
                 " only document.py and files named after model, schema, report, measurement may"
             ),
         ),
@@ -302,9 +302,9 @@ def test_a_tree_that_keeps_the_rules_passes(tmp_path: Path) -> None:
             "lock/file.py: line 2: imports provisioner.cli.app.main; `lock` may not import `cli`",
         ),
         (
-            "solve__search",
+            "resolver__search",
             "from importlib import import_module\n",
-            "solve/search.py: line 1: imports by name; only `cli` and `render` may",
+            "resolver/search.py: line 1: imports by name; only `cli` and `render` may",
         ),
         (
             "validate__checks__torch_version",
@@ -323,9 +323,9 @@ def test_a_tree_that_keeps_the_rules_passes(tmp_path: Path) -> None:
             ),
         ),
         (
-            "solve__rules__needs",
-            "if TYPE_CHECKING:\n    from provisioner.solve.problem import Problem\n",
-            ("solve/rules/needs.py: line 2: imports provisioner.solve.problem.Problem, which comes later in READING_ORDER"),
+            "resolver__rules__needs",
+            "if TYPE_CHECKING:\n    from provisioner.resolver.problem import Problem\n",
+            ("resolver/rules/needs.py: line 2: imports provisioner.resolver.problem.Problem, which comes later in READING_ORDER"),
         ),
         (
             "index__helpers",
@@ -361,7 +361,7 @@ def test_a_broken_rule_is_named_with_its_line(tmp_path: Path, name: str, text: s
     [
         ("errors", "class Shape:\n    def area(self, a, b, c, *, d, e, f): ...\n"),
         ("errors", "class Shape:\n    @staticmethod\n    def area(a, b, c): ...\n"),
-        ("solve__search", "class Search(Base):\n    def prefer(self, a, b, c, d, e): ...\n"),
+        ("resolver__search", "class Search(Base):\n    def prefer(self, a, b, c, d, e): ...\n"),
         ("cli__solve", "def solve(a, b, c, d, e, f, g): ...\n"),
         ("cli__matrix", "@matrix.command('list')\ndef list_all(a, b, c, d, e, f, g): ...\n"),
     ],

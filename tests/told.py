@@ -14,7 +14,7 @@ from provisioner.words.doubt import doubt_words
 if TYPE_CHECKING:
     from provisioner.grounds.conflict import Conflict, Fix
     from provisioner.grounds.source import Source
-    from provisioner.solve.stack import Stack
+    from provisioner.resolver.stack import Stack
 
 
 def unverified(stack: Stack) -> tuple[str, ...]:

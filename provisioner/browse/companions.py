@@ -87,7 +87,7 @@ class Judge:
 
     def basis(self, one: Party, other: Party) -> str:
         """How the driver of the pair runs the CUDA of the pair, "" where it is no such pair or does not run it."""
-        from provisioner.solve.rules.drivers import RunsCuda
+        from provisioner.resolver.rules.drivers import RunsCuda
 
         for toolkit, driver in ((one, other), (other, one)):
             minimum = toolkit.release.driver

@@ -16,13 +16,13 @@ from provisioner.browse.axes import PLATFORMS, Device, devices, newest_of_branch
 from provisioner.browse.stacks import LABEL, frameworks
 from provisioner.grounds.requirement import Relation
 from provisioner.host.model import Host
-from provisioner.solve.choices.candidates import preference
-from provisioner.solve.problem import join
-from provisioner.solve.requirement import Candidate, Key, ReleaseCandidate
-from provisioner.solve.rules.coverage import capability, coverage
-from provisioner.solve.rules.drivers import RunsCuda
-from provisioner.solve.search.complete import CompleteSearch
-from provisioner.solve.search.universe import Universe
+from provisioner.resolver.choices.candidates import preference
+from provisioner.resolver.problem import join
+from provisioner.resolver.requirement import Candidate, Key, ReleaseCandidate
+from provisioner.resolver.rules.coverage import capability, coverage
+from provisioner.resolver.rules.drivers import RunsCuda
+from provisioner.resolver.search.complete import CompleteSearch
+from provisioner.resolver.search.universe import Universe
 from provisioner.versions import Version
 
 if TYPE_CHECKING:

@@ -12,12 +12,12 @@ from provisioner.grounds.requirement import AsksFor, Relation, Row
 from provisioner.host.load import host_from_document
 from provisioner.names import DISTRIBUTION_OF_COMPONENT
 from provisioner.request import Request, TargetHost
-from provisioner.solve.explain.conflict import described
-from provisioner.solve.outcome.answer import answer
-from provisioner.solve.problem import join
-from provisioner.solve.requirement import Key, ReleaseCandidate, Requirement
-from provisioner.solve.search.complete import CompleteSearch
-from provisioner.solve.search.universe import Universe
+from provisioner.resolver.explain.conflict import described
+from provisioner.resolver.outcome.answer import answer
+from provisioner.resolver.problem import join
+from provisioner.resolver.requirement import Key, ReleaseCandidate, Requirement
+from provisioner.resolver.search.complete import CompleteSearch
+from provisioner.resolver.search.universe import Universe
 from provisioner.spec.model import Spec
 
 if TYPE_CHECKING:
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from provisioner.grounds.doubt import Doubt
     from provisioner.grounds.requirement import Group
     from provisioner.matrix.model import Matrix
-    from provisioner.solve.problem import Problem
-    from provisioner.solve.requirement import Candidate
-    from provisioner.solve.stack import Stack
+    from provisioner.resolver.problem import Problem
+    from provisioner.resolver.requirement import Candidate
+    from provisioner.resolver.stack import Stack
     from provisioner.versions import Version
 
 LABEL = "host"

@@ -22,8 +22,8 @@ from provisioner.cli.options import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from provisioner.solve.stack import Stack
-    from provisioner.solve.why import Why
+    from provisioner.resolver.stack import Stack
+    from provisioner.resolver.why import Why
     from provisioner.workflow.inputs import Inputs
 
 ComponentArgument = Annotated[
@@ -64,7 +64,7 @@ def explain(
         return explain_diff(*diff, format)
     from provisioner.cli import report
     from provisioner.cli.display import failure, json_data
-    from provisioner.solve.joint import NoStackError
+    from provisioner.resolver.joint import NoStackError
     from provisioner.workflow.inputs import read_inputs
 
     if component is None and spec != DEFAULT_SPEC and not spec.exists() and DEFAULT_SPEC.exists() and not spec.suffix:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from provisioner.plan.model import FallsOut, HostPlan, Plan, Step
-    from provisioner.solve.stack import Stack
+    from provisioner.resolver.stack import Stack
 
 MOST_NAMES = 3
 MOST_PACKAGES = 5

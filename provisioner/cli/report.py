@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from provisioner.grounds.conflict import Conflict, Fix, Member, Statement
     from provisioner.grounds.edit import Edit
-    from provisioner.solve.stack import Stack
+    from provisioner.resolver.stack import Stack
 
 
 def solved(stacks: Sequence[Stack], written: Sequence[str]) -> dict[str, object]:

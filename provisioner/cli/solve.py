@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from provisioner.cli.display import Line
     from provisioner.grounds.choice import Move
-    from provisioner.solve.stack import Stack
+    from provisioner.resolver.stack import Stack
     from provisioner.workflow.earlier import Upgrades
     from provisioner.workflow.inputs import Inputs
     from provisioner.workflow.solving import Solution
@@ -71,7 +71,7 @@ def solve(
     from provisioner.cli import report as json_report
     from provisioner.cli.display import failure, json_data, talk
     from provisioner.errors import ProvisionError
-    from provisioner.solve.joint import NoStackError
+    from provisioner.resolver.joint import NoStackError
     from provisioner.workflow.earlier import read_upgrades
     from provisioner.workflow.inputs import read_targets
 

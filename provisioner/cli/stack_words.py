@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from provisioner.grounds.requirement import Ground
-    from provisioner.solve.stack import Pin, Stack
+    from provisioner.resolver.stack import Pin, Stack
     from provisioner.spec.model import Spec
 
 DRIVERS = ("driver", "amdgpu", "webdriver")

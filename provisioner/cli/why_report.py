@@ -11,8 +11,8 @@ from provisioner.words.choice import passed_over_words
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from provisioner.solve.explain.freed import Freed, Moved
-    from provisioner.solve.why import Why
+    from provisioner.resolver.explain.freed import Freed, Moved
+    from provisioner.resolver.why import Why
 
 FEW = 6
 """How many reasons are told before the rest is counted; those that hold a newer release back are always told."""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from provisioner.fleet.labels import LabelSet
-    from provisioner.solve.stack import Stack
+    from provisioner.resolver.stack import Stack
     from provisioner.versions import Clause
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")

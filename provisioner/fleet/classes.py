@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from provisioner.places import Place
 from provisioner.request import Request, TargetHost
-from provisioner.solve.rules.facts import FACTS, binds, stated
+from provisioner.resolver.rules.facts import FACTS, binds, stated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

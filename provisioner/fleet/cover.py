@@ -2,7 +2,7 @@
 
 Classes with equal demands are one *kind*; a kind whose demands are all among another's rides along with it, so only the
 *chiefs*, whose demands no other kind includes, decide how many stacks there must be. Every maximal set of chiefs that one stack
-can serve is listed (`solve/search/sets.py`), and the fewest of them that hold every chief are the answer, which is then exact.
+can serve is listed (`resolver/search/sets.py`), and the fewest of them that hold every chief are the answer, which is then exact.
 Where there are too many sets to list, what was listed is covered, and a lower bound is proved: chiefs of which no two share a
 stack.
 """
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from provisioner.solve.rules.devices import FRAMEWORKS
-from provisioner.solve.search.sets import Clauses, Members, apart, covers, fewest
+from provisioner.resolver.rules.devices import FRAMEWORKS
+from provisioner.resolver.search.sets import Clauses, Members, apart, covers, fewest
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable

@@ -14,7 +14,7 @@ from provisioner.fleet.model import FleetAnswer
 from provisioner.fleet.stacks import VERIFIED, stack_of
 from provisioner.fleet.unserved import Explaining
 from provisioner.names import nearest
-from provisioner.solve.problem import UnknownGpuError
+from provisioner.resolver.problem import UnknownGpuError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,8 +15,8 @@ from msgspec import Struct, field
 from provisioner.fleet.local import Choice, Demand, Local, Want
 from provisioner.grounds.requirement import Row
 from provisioner.request import TargetHost
-from provisioner.solve.problem import join
-from provisioner.solve.search.universe import Universe
+from provisioner.resolver.problem import join
+from provisioner.resolver.search.universe import Universe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from provisioner.fleet.classes import HostClass, Pool
     from provisioner.grounds.requirement import Group
     from provisioner.matrix.model import Matrix, Rule
-    from provisioner.solve.requirement import Candidate, Key, Requirement
-    from provisioner.solve.rules.guards import Guards
+    from provisioner.resolver.requirement import Candidate, Key, Requirement
+    from provisioner.resolver.rules.guards import Guards
 
 BLOCK = 32
 """How many classes are looked at in one problem: the cost of the shared part is paid once for all of them."""

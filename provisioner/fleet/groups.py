@@ -8,9 +8,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from provisioner.fleet.arrangement import Arranging
-from provisioner.solve.problem import join
-from provisioner.solve.search.resolve import decide
-from provisioner.solve.search.universe import Universe
+from provisioner.resolver.problem import join
+from provisioner.resolver.search.resolve import decide
+from provisioner.resolver.search.universe import Universe
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from provisioner.fleet.cover import Bound, Coverage
     from provisioner.fleet.local import Choice
     from provisioner.matrix.model import Matrix
-    from provisioner.solve.requirement import Candidate
+    from provisioner.resolver.requirement import Candidate
 
 ROUNDS = 8
 """How often classes may move to better stacks, each of which may then be better still."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from provisioner.grounds.conflict import Conflict
     from provisioner.grounds.requirement import Ground
     from provisioner.host.roster import ListedHost
-    from provisioner.solve.stack import Stack
+    from provisioner.resolver.stack import Stack
 
 
 class Note(Struct, frozen=True, kw_only=True):

@@ -11,12 +11,12 @@ from provisioner.errors import UnavailableError
 from provisioner.fleet.effects import marked
 from provisioner.fleet.model import FleetStack, Note
 from provisioner.request import TargetHost
-from provisioner.solve.outcome.answer import BASES, answer
-from provisioner.solve.problem import join
-from provisioner.solve.requirement import Key
-from provisioner.solve.rules.facts import stated
-from provisioner.solve.search.resolve import decide
-from provisioner.solve.search.universe import Universe, violations
+from provisioner.resolver.outcome.answer import BASES, answer
+from provisioner.resolver.problem import join
+from provisioner.resolver.requirement import Key
+from provisioner.resolver.rules.facts import stated
+from provisioner.resolver.search.resolve import decide
+from provisioner.resolver.search.universe import Universe, violations
 from provisioner.versions import Version
 from provisioner.words.doubt import doubt_words
 from provisioner.words.ground import say
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from provisioner.grounds.doubt import Doubt
     from provisioner.grounds.relaxation import Relaxation
     from provisioner.matrix.model import Matrix
-    from provisioner.solve.requirement import Candidate, Requirement
-    from provisioner.solve.stack import Stack
+    from provisioner.resolver.requirement import Candidate, Requirement
+    from provisioner.resolver.stack import Stack
 
 THE_HOST = "the host"
 VERIFIED = 16

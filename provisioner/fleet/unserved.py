@@ -11,12 +11,12 @@ from provisioner.grounds.conflict import Conflict, Fix, Member, member_of
 from provisioner.grounds.edit import AddPlatform, SetAccelerator
 from provisioner.grounds.requirement import FactOf, FleetCallsFor, Ground, HostFact, HostGpu, NoGpu, SpecPlatforms
 from provisioner.grounds.source import MatrixRow
-from provisioner.solve.explain.conflict import described, explain_conflict
-from provisioner.solve.joint import NoStackError, solve_system
-from provisioner.solve.problem import join
-from provisioner.solve.rules.facts import stated
-from provisioner.solve.search.complete import CompleteSearch
-from provisioner.solve.search.universe import Universe
+from provisioner.resolver.explain.conflict import described, explain_conflict
+from provisioner.resolver.joint import NoStackError, solve_system
+from provisioner.resolver.problem import join
+from provisioner.resolver.rules.facts import stated
+from provisioner.resolver.search.complete import CompleteSearch
+from provisioner.resolver.search.universe import Universe
 from provisioner.words.ground import say
 
 if TYPE_CHECKING:

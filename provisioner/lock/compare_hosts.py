@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from provisioner.lock.comparison import Change
 from provisioner.lock.reach import direction, fall_out, labels, may_refuse
-from provisioner.solve.rules.coverage import TARGET, capability, coverage
-from provisioner.solve.rules.gate import KEPT
+from provisioner.resolver.rules.coverage import TARGET, capability, coverage
+from provisioner.resolver.rules.gate import KEPT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from provisioner.lock.comparison import Change, differences
-from provisioner.solve.rules.gate import KEPT
+from provisioner.resolver.rules.gate import KEPT
 from provisioner.versions import Version
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from provisioner.lock.model import Installer, Lock, LockedPackage, LockedPin, Lo
 from provisioner.lock.platform import environment_marker, package_marker
 from provisioner.names import HOST_COMPONENTS
 from provisioner.places import Place
-from provisioner.solve.stack import BaseImage, Stack
+from provisioner.resolver.stack import BaseImage, Stack
 from provisioner.words.doubt import doubt_words
 from provisioner.words.ground import say
 from provisioner.words.notation import source_words
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from provisioner.grounds.source import Source
     from provisioner.index.model import IndexFile
     from provisioner.lock.model import LockedFile
-    from provisioner.solve.stack import PackagePin, Pin
+    from provisioner.resolver.stack import PackagePin, Pin
 
     Installers = IndexFile | Mapping[str, IndexFile] | None
 

@@ -8,7 +8,7 @@ from msgspec.structs import asdict
 
 from provisioner.lock.artifact import name_in
 from provisioner.lock.model import Installer, Lock, LockedFile, LockedPackage, LockedPin, LockedStack, Reason
-from provisioner.solve.stack import BaseImage
+from provisioner.resolver.stack import BaseImage
 
 if TYPE_CHECKING:
     from provisioner.lock.schema import (

@@ -21,15 +21,15 @@ from provisioner.lock.fresh_request import request_findings, unasked_findings
 from provisioner.lock.kept import chosen
 from provisioner.names import COMPONENT_OF_DISTRIBUTION
 from provisioner.places import Place
-from provisioner.solve.choices.frameworks import published_version
-from provisioner.solve.choices.markers import Markers
-from provisioner.solve.joint import NoStackError, choose
-from provisioner.solve.outcome.answer import answer
-from provisioner.solve.outcome.require_cuda import require_cuda
-from provisioner.solve.python.beside import needs_beside
-from provisioner.solve.requirement import PYTORCH, TORCH, Key, Labelled, ReleaseCandidate, Requirement
-from provisioner.solve.rules.carriers import CARRIED
-from provisioner.solve.search.carried import as_carried, with_carried
+from provisioner.resolver.choices.frameworks import published_version
+from provisioner.resolver.choices.markers import Markers
+from provisioner.resolver.joint import NoStackError, choose
+from provisioner.resolver.outcome.answer import answer
+from provisioner.resolver.outcome.require_cuda import require_cuda
+from provisioner.resolver.python.beside import needs_beside
+from provisioner.resolver.requirement import PYTORCH, TORCH, Key, Labelled, ReleaseCandidate, Requirement
+from provisioner.resolver.rules.carriers import CARRIED
+from provisioner.resolver.search.carried import as_carried, with_carried
 from provisioner.words.conflict import conflict_lines, fix_line
 from provisioner.words.doubt import doubt_words
 from provisioner.words.ground import say_with_source
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
     from provisioner.index.places.direct_reference import DirectReference
     from provisioner.lock.model import Lock, LockedPackage
-    from provisioner.solve.problem import Problem
-    from provisioner.solve.stack import Stack
+    from provisioner.resolver.problem import Problem
+    from provisioner.resolver.stack import Stack
 
 _WRITES_AGAIN = "`provision solve` writes it again; what is locked stays as it is where nothing else changed"
 

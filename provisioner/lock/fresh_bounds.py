@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from packaging.requirements import Requirement as Pep508
 
     from provisioner.lock.model import Lock
-    from provisioner.solve.choices.markers import Markers
-    from provisioner.solve.problem import Problem
+    from provisioner.resolver.choices.markers import Markers
+    from provisioner.resolver.problem import Problem
 
 
 def bound_findings(lock: Lock, problem: Problem, markers: Markers, *, where: str) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from provisioner.index.pages.obstacle import wheel_obstacle
 from provisioner.index.pages.tags import filename_ranks, glibc_needed
 from provisioner.lock.artifact import fits
 from provisioner.lock.finding import Finding
-from provisioner.solve.joint import Attempt, environment_of, known_glibc
+from provisioner.resolver.joint import Attempt, environment_of, known_glibc
 from provisioner.words.ground import say_with_source
 
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from provisioner.index.model import Environment
     from provisioner.lock.model import Lock
-    from provisioner.solve.requirement import Candidate, Key
-    from provisioner.solve.search.universe import Universe
+    from provisioner.resolver.requirement import Candidate, Key
+    from provisioner.resolver.search.universe import Universe
 
 
 def file_findings(lock: Lock, universe: Universe, pins: Mapping[Key, Candidate], *, where: str) -> Iterator[Finding]:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from provisioner.lock.model import Lock, LockedPackage
     from provisioner.matrix.model_distributions import Distribution
-    from provisioner.solve.choices.markers import Markers
-    from provisioner.solve.problem import Problem
+    from provisioner.resolver.choices.markers import Markers
+    from provisioner.resolver.problem import Problem
 
 _RECORDED_EXTRAS = re.compile(r"(?:^| and )\[([^\]]*)\]")
 """The extras in what `provisioner.lock.asked` keeps of requirements: `[gpu]>=2; python_version < "3.13" and [more]`."""

@@ -8,9 +8,9 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version as PackageVersion
 
 from provisioner.lock.finding import Finding
-from provisioner.solve.python.distributions import has_abi
-from provisioner.solve.requirement import PYTORCH, build_of
-from provisioner.solve.rules.shared_files import FORBIDDEN, place_of
+from provisioner.resolver.python.distributions import has_abi
+from provisioner.resolver.requirement import PYTORCH, build_of
+from provisioner.resolver.rules.shared_files import FORBIDDEN, place_of
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from provisioner.lock.model import Lock
     from provisioner.matrix.model import Matrix
     from provisioner.matrix.model_distributions import ImpliedNeed
-    from provisioner.solve.problem import Problem
+    from provisioner.resolver.problem import Problem
 
 
 def hazard_findings(lock: Lock, problem: Problem, *, where: str) -> Iterator[Finding]:

@@ -10,14 +10,14 @@ from packaging.version import Version as PackageVersion
 from provisioner.grounds.requirement import LockedPackagesRequire
 from provisioner.index.model import PackageRelease
 from provisioner.names import DISTRIBUTION_OF_COMPONENT
-from provisioner.solve.requirement import PACKAGE, Candidate, FileCandidate, Key, Labelled, Requirement
+from provisioner.resolver.requirement import PACKAGE, Candidate, FileCandidate, Key, Labelled, Requirement
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from provisioner.lock.model import Lock, LockedPackage
-    from provisioner.solve.problem import Problem
+    from provisioner.resolver.problem import Problem
 
 
 def kept(lock: Lock, problem: Problem) -> tuple[LockedPackage, ...]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from provisioner.solve.stack import BaseImage
+    from provisioner.resolver.stack import BaseImage
 
 
 class Reason(Struct, frozen=True, kw_only=True):
@@ -108,7 +108,7 @@ class LockedStack(Struct, frozen=True, kw_only=True):
     """What was decided for one platform, without the facts of the machine it was solved for.
 
     `components` holds what an image or installer brings; what the host must bring stands as ranges in `host_requirements`.
-    The other fields are those of `provisioner.solve.stack.Stack`. `installer` is None where no image is built.
+    The other fields are those of `provisioner.resolver.stack.Stack`. `installer` is None where no image is built.
     `host_reasons` says which parts of the stack each host requirement comes from; locks of earlier versions have none.
     `relaxations` name what a policy allowed and the stack uses, with the component: `minor-version (cuda)`.
     """

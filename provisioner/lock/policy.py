@@ -8,13 +8,13 @@ from packaging.version import Version
 
 from provisioner.index.pages.selection import cutoff
 from provisioner.lock.finding import Finding
-from provisioner.solve.rules.policy import uploads_until
+from provisioner.resolver.rules.policy import uploads_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from provisioner.lock.model import Lock, LockedPackage
-    from provisioner.solve.problem import Problem
+    from provisioner.resolver.problem import Problem
 
 
 def policy_findings(lock: Lock, problem: Problem, *, where: str) -> Iterator[Finding]:

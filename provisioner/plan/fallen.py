@@ -12,10 +12,10 @@ from provisioner.plan.model import FallsOut
 from provisioner.plan.stranger import own_accelerator
 from provisioner.plan.wanted import LEADS, Choice, lead_requirement, leads_of
 from provisioner.plan.words import life_of
-from provisioner.solve.explain.conflict import explain_conflict
-from provisioner.solve.outcome.answer import answer
-from provisioner.solve.search.resolve import decide
-from provisioner.solve.search.universe import Universe
+from provisioner.resolver.explain.conflict import explain_conflict
+from provisioner.resolver.outcome.answer import answer
+from provisioner.resolver.search.resolve import decide
+from provisioner.resolver.search.universe import Universe
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from provisioner.plan.model import Question
     from provisioner.plan.target import Search
     from provisioner.plan.wanted import Wanted
-    from provisioner.solve.stack import Stack
+    from provisioner.resolver.stack import Stack
 
 
 MOVED = ("os", "macos", "kernel", "driver", "amdgpu", "webdriver", "cuda_driver", "container_toolkit")

@@ -14,10 +14,10 @@ from provisioner.host.model import OperatingSystem
 from provisioner.places import Place
 from provisioner.plan.machine import FOLLOWERS, PREPARED, REBUILT, Facts, Machine
 from provisioner.request import Request, TargetHost
-from provisioner.solve.problem import join
-from provisioner.solve.requirement import Candidate, Key, Labelled, Requirement, Within
-from provisioner.solve.rules.facts import ABSENT
-from provisioner.solve.search.universe import Universe
+from provisioner.resolver.problem import join
+from provisioner.resolver.requirement import Candidate, Key, Labelled, Requirement, Within
+from provisioner.resolver.rules.facts import ABSENT
+from provisioner.resolver.search.universe import Universe
 from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from provisioner.host.model import Host
     from provisioner.matrix.model import Matrix
-    from provisioner.solve.problem import Problem
+    from provisioner.resolver.problem import Problem
     from provisioner.spec.model import Spec
 
 INSTALLED = frozenset({"driver", "amdgpu", "webdriver"})

@@ -8,7 +8,7 @@ from msgspec import Struct, convert, field
 from msgspec.structs import replace
 
 from provisioner.host.model import Driver, Host, OperatingSystem, SecureBoot
-from provisioner.solve.rules.facts import ABSENT, FACTS, stated
+from provisioner.resolver.rules.facts import ABSENT, FACTS, stated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from provisioner.host.model import Host
     from provisioner.plan.judge import Aim
     from provisioner.request import TargetHost
-    from provisioner.solve.stack import Stack
+    from provisioner.resolver.stack import Stack
 
 
 class Question(Struct, frozen=True, kw_only=True):

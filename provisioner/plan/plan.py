@@ -19,12 +19,12 @@ from provisioner.plan.target import Search
 from provisioner.plan.unknown import DRIVERS, find_out, missing
 from provisioner.plan.wanted import Choice, Wanted
 from provisioner.plan.words import knows_gpus
-from provisioner.solve.outcome.answer import answer
-from provisioner.solve.requirement import Key, Labelled, Requirement
-from provisioner.solve.rules.facts import FACTS
-from provisioner.solve.rules.standing import has_ended, policy_day
-from provisioner.solve.search.resolve import decide
-from provisioner.solve.search.universe import Universe, violations
+from provisioner.resolver.outcome.answer import answer
+from provisioner.resolver.requirement import Key, Labelled, Requirement
+from provisioner.resolver.rules.facts import FACTS
+from provisioner.resolver.rules.standing import has_ended, policy_day
+from provisioner.resolver.search.resolve import decide
+from provisioner.resolver.search.universe import Universe, violations
 from provisioner.words.ground import say
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from provisioner.matrix.model import Matrix
     from provisioner.plan.machine import Facts, Machine
-    from provisioner.solve.stack import Stack
+    from provisioner.resolver.stack import Stack
 
 
 class UnlistedReleaseError(ProvisionError):

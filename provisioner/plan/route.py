@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from provisioner.plan.machine import BROUGHT, FOLLOWERS, followed
-from provisioner.solve.requirement import Key
+from provisioner.resolver.requirement import Key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from provisioner.grounds.requirement import Ground, Group
     from provisioner.plan.judge import Judge, Software
     from provisioner.plan.machine import Facts, Machine
-    from provisioner.solve.requirement import Requirement
+    from provisioner.resolver.requirement import Requirement
 
 SOFTWARE = "software"
 

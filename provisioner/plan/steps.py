@@ -12,7 +12,7 @@ from provisioner.plan.model import Step
 from provisioner.plan.route import MOVES, SOFTWARE
 from provisioner.plan.unknown import DRIVERS, is_known_absent
 from provisioner.plan.words import NAMES, REBOOTS, Said, Words, knows_gpus
-from provisioner.solve.requirement import PACKAGE, SLOTS
+from provisioner.resolver.requirement import PACKAGE, SLOTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from provisioner.plan.judge import Judge, Software
     from provisioner.plan.machine import Facts, Machine
     from provisioner.plan.route import Leg, Router
-    from provisioner.solve.requirement import Requirement
+    from provisioner.resolver.requirement import Requirement
 
 FIRST = ("pytorch", "tensorflow", "jax", "cuda", "rocm", "cudnn", "nccl", "triton", "python", "image")
 """What a step about the software names, in this order; the lock has the rest."""

@@ -6,9 +6,9 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from provisioner.plan.machine import BROUGHT, FOLLOWERS, PREPARED, followed
-from provisioner.solve.requirement import Key, OneOf
-from provisioner.solve.rules.facts import ABSENT
-from provisioner.solve.rules.standing import has_ended
+from provisioner.resolver.requirement import Key, OneOf
+from provisioner.resolver.rules.facts import ABSENT
+from provisioner.resolver.rules.standing import has_ended
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from provisioner.matrix.model import DriverBranch
     from provisioner.plan.judge import Judge, Software
     from provisioner.plan.machine import Facts, Machine
-    from provisioner.solve.requirement import Candidate, Requirement
-    from provisioner.solve.search.universe import Universe
+    from provisioner.resolver.requirement import Candidate, Requirement
+    from provisioner.resolver.search.universe import Universe
 
 FLAVOURS = ("open", "proprietary")
 """NVIDIA's own order: the open modules wherever the GPU has a choice (Driver Installation Guide, Kernel Modules)."""

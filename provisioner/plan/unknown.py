@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from provisioner.grounds.choice import StepReason
 from provisioner.grounds.requirement import LacksFact
 from provisioner.plan.model import FIND_OUT, Step
-from provisioner.solve.rules.facts import FACTS
+from provisioner.resolver.rules.facts import FACTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

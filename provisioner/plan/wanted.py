@@ -11,10 +11,10 @@ from provisioner.grounds.requirement import OthersGet
 from provisioner.plan.judge import Software
 from provisioner.plan.machine import open_host, unprepared
 from provisioner.plan.target import cost, subsets
-from provisioner.solve.requirement import Key, Labelled, Requirement
-from provisioner.solve.search.complete import CompleteSearch
-from provisioner.solve.search.resolve import decide
-from provisioner.solve.search.universe import Universe
+from provisioner.resolver.requirement import Key, Labelled, Requirement
+from provisioner.resolver.search.complete import CompleteSearch
+from provisioner.resolver.search.resolve import decide
+from provisioner.resolver.search.universe import Universe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from provisioner.plan.machine import Facts, Machine
     from provisioner.plan.target import Search
     from provisioner.request import TargetHost
-    from provisioner.solve.problem import Problem
-    from provisioner.solve.requirement import Candidate
+    from provisioner.resolver.problem import Problem
+    from provisioner.resolver.requirement import Candidate
 
     Leads = tuple[Candidate, ...]
     Labels = tuple[str, ...]

@@ -8,9 +8,9 @@ from msgspec import Struct
 
 from provisioner.plan.machine import FOLLOWERS
 from provisioner.plan.route import MOVES, SOFTWARE
-from provisioner.solve.requirement import is_of_system
-from provisioner.solve.rules.facts import ABSENT
-from provisioner.solve.rules.standing import has_ended
+from provisioner.resolver.requirement import is_of_system
+from provisioner.resolver.rules.facts import ABSENT
+from provisioner.resolver.rules.standing import has_ended
 from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from provisioner.lock.hazards import hazard_findings
 from provisioner.lock.policy import policy_findings
 from provisioner.outputs import OUTPUTS
 from provisioner.render import render
-from provisioner.solve.problem import join
+from provisioner.resolver.problem import join
 from provisioner.workflow.inputs import read_inputs
 from provisioner.workflow.ownership import is_work_of_others
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from provisioner.lock.model import Installer, Lock
     from provisioner.request import Request
-    from provisioner.solve.stack import BaseImage
+    from provisioner.resolver.stack import BaseImage
     from provisioner.workflow.inputs import Inputs
 
 OPTION = "--upgrade-package"

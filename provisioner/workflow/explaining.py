@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provisioner.errors import UnavailableError
-from provisioner.solve.joint import solve_joint, solve_system
-from provisioner.solve.problem import join
-from provisioner.solve.why import why
+from provisioner.resolver.joint import solve_joint, solve_system
+from provisioner.resolver.problem import join
+from provisioner.resolver.why import why
 from provisioner.workflow.solving import problem_of
 
 if TYPE_CHECKING:
-    from provisioner.solve.stack import Stack
-    from provisioner.solve.why import Why
+    from provisioner.resolver.stack import Stack
+    from provisioner.resolver.why import Why
     from provisioner.workflow.inputs import Inputs
     from provisioner.workflow.session import Session
     from provisioner.workflow.solving import Job

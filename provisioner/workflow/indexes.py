@@ -17,7 +17,7 @@ from provisioner.index.address import public_url
 from provisioner.index.http.settings import IndexLocation, settings_from_pip
 from provisioner.index.places.direct_reference import DirectReferenceError, direct_reference, shown_url
 from provisioner.index.routing import normalized_pattern
-from provisioner.solve.rules.policy import uploads_until
+from provisioner.resolver.rules.policy import uploads_until
 from provisioner.spec.gather import elsewhere_in
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from provisioner.lock.finding import Finding
 from provisioner.lock.kept import brought_along, chosen
 from provisioner.lock.kept import kept as kept_packages
 from provisioner.lock.offered import offer_findings, offers
-from provisioner.solve.joint import NoStackError, solve_system
+from provisioner.resolver.joint import NoStackError, solve_system
 from provisioner.words.conflict import conflict_lines, fix_line
 from provisioner.workflow.session import Session
 from provisioner.workflow.solving import Completed, assemble, complete, job_of, problem_of, resolve
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from provisioner.lock.comparison import Comparison
     from provisioner.lock.model import Installer, Lock
     from provisioner.lock.offered import Offer
-    from provisioner.solve.problem import Problem
-    from provisioner.solve.stack import Stack
+    from provisioner.resolver.problem import Problem
+    from provisioner.resolver.stack import Stack
     from provisioner.workflow.inputs import Inputs
     from provisioner.workflow.progress import Progress
     from provisioner.workflow.solving import Job

@@ -28,10 +28,10 @@ from provisioner.lock.origin import Origins, earlier_details, with_origins
 from provisioner.names import nearest
 from provisioner.outputs import OUTPUTS
 from provisioner.render import render
-from provisioner.solve.joint import NoStackError, choose, solve_system
-from provisioner.solve.outcome.answer import answer
-from provisioner.solve.problem import join
-from provisioner.solve.rules.policy import resolved as resolved_name
+from provisioner.resolver.joint import NoStackError, choose, solve_system
+from provisioner.resolver.outcome.answer import answer
+from provisioner.resolver.problem import join
+from provisioner.resolver.rules.policy import resolved as resolved_name
 from provisioner.workflow.earlier import Earlier, Upgrades
 from provisioner.workflow.indexes import index_settings, other_sources, other_sources_notice, require_files
 from provisioner.workflow.ownership import earlier_lock, require_other_outputs, require_own_files
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from provisioner.index.model import IndexFile
     from provisioner.lock.model import Lock
     from provisioner.lock.origin import Identities
-    from provisioner.solve.problem import Problem
-    from provisioner.solve.stack import Stack
+    from provisioner.resolver.problem import Problem
+    from provisioner.resolver.stack import Stack
     from provisioner.workflow.inputs import Inputs
     from provisioner.workflow.session import Session
 

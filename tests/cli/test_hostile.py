@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from provisioner.solve.python import named_files
+from provisioner.resolver.python import named_files
 from tests.project import LOCK
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from provisioner.lock.create import create_lock
 from provisioner.lock.file import write_lock
 from provisioner.matrix.cache import cached_matrix
-from provisioner.solve.joint import solve_system
-from provisioner.solve.problem import join
+from provisioner.resolver.joint import solve_system
+from provisioner.resolver.problem import join
 from tests import lock_examples, small
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from provisioner.document import write_text
 from provisioner.lock.file import write_lock
 from provisioner.lock.model import Installer, Lock, LockedFile, LockedPackage, LockedStack
-from provisioner.solve.stack import BaseImage
+from provisioner.resolver.stack import BaseImage
 from tests.built_files import build_wheel
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from provisioner.lock.create import create_lock, local_files
 from provisioner.lock.file import read_lock, write_lock
 from provisioner.lock.model import LockedFile
 from provisioner.render import render
-from provisioner.solve.stack import PackagePin, Stack
+from provisioner.resolver.stack import PackagePin, Stack
 from tests.built_files import build_wheel, metadata_text
 from tests.container.conftest import unavailable
 from tests.container.image_locks import pack_wheel

@@ -23,8 +23,8 @@ from ruamel.yaml import YAML
 from provisioner.host.model import Host
 from provisioner.matrix.load import load_matrix
 from provisioner.request import Request, TargetHost
-from provisioner.solve.joint import NoStackError, solve_system
-from provisioner.solve.problem import join
+from provisioner.resolver.joint import NoStackError, solve_system
+from provisioner.resolver.problem import join
 from provisioner.spec.model import Spec
 from provisioner.words.conflict import conflict_lines, member_words
 from provisioner.words.notation import sources_words
@@ -32,7 +32,7 @@ from tests.told import unverified
 
 if TYPE_CHECKING:
     from provisioner.matrix.model import Matrix
-    from provisioner.solve.stack import Stack
+    from provisioner.resolver.stack import Stack
 
 HERE = Path(__file__).parent
 LEAST = 60

@@ -18,18 +18,18 @@ from packaging.specifiers import SpecifierSet
 from provisioner.lock.asked import asked
 from provisioner.lock.create import create_lock
 from provisioner.lock.fresh import package_findings, stack_findings
-from provisioner.solve.joint import NoStackError, solve_joint
-from provisioner.solve.problem import join
+from provisioner.resolver.joint import NoStackError, solve_joint
+from provisioner.resolver.problem import join
 from tests import small
 from tests.lock_examples import MATRIX_DIGEST, SPEC_DIGEST
 from tests.strategies import SEEDS, examples
 from tests.told import unverified
-from tests.unit.solve.test_packages import Shelf
+from tests.unit.resolver.test_packages import Shelf
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from provisioner.solve.problem import Problem
+    from provisioner.resolver.problem import Problem
 
 pytestmark = pytest.mark.property
 

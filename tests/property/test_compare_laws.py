@@ -14,7 +14,7 @@ from provisioner.lock.compare_words import comparison_lines
 from provisioner.lock.file import parse_lock, write_lock
 from provisioner.lock.model import Lock, LockedFile, LockedPackage, Reason
 from provisioner.lock.reach import direction, fall_out
-from provisioner.solve.stack import BaseImage
+from provisioner.resolver.stack import BaseImage
 from provisioner.versions import Range, Version
 from tests.lock_examples import IMAGE_DIGEST, cuda_stack, lock_of
 

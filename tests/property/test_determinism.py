@@ -24,8 +24,8 @@ import json, tempfile
 from pathlib import Path
 from provisioner.words.conflict import conflict_lines, fix_line
 from provisioner.grounds.conflict import Conflict
-from provisioner.solve.why import why
-from provisioner.solve.problem import join
+from provisioner.resolver.why import why
+from provisioner.resolver.problem import join
 from tests.scenarios.test_scenarios import HERE, SCENARIOS, outcome, read, shipped, request
 
 said = {}

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from resolvelib.resolvers import ResolutionImpossible, ResolutionTooDeep, Resolver
 
-from provisioner.solve.requirement import FileCandidate
-from provisioner.solve.search.provider import PACKAGE_ROUNDS, Course, UniverseProvider, search
+from provisioner.resolver.requirement import FileCandidate
+from provisioner.resolver.search.provider import PACKAGE_ROUNDS, Course, UniverseProvider, search
 from tests.package_trials import random_trial, universe_of
 from tests.property.test_package_laws import judge
 from tests.strategies import SEEDS, examples
@@ -18,8 +18,8 @@ from tests.strategies import SEEDS, examples
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-    from provisioner.solve.requirement import Candidate, Key, Requirement
-    from provisioner.solve.search.universe import Universe
+    from provisioner.resolver.requirement import Candidate, Key, Requirement
+    from provisioner.resolver.search.universe import Universe
 
 pytestmark = pytest.mark.property
 

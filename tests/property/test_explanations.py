@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from provisioner.matrix.load import load_matrix
-from provisioner.solve.explain.conflict import explain_conflict
-from provisioner.solve.joint import NoStackError, solve_system
-from provisioner.solve.problem import UnknownGpuError, join
-from provisioner.solve.search.universe import Universe
+from provisioner.resolver.explain.conflict import explain_conflict
+from provisioner.resolver.joint import NoStackError, solve_system
+from provisioner.resolver.problem import UnknownGpuError, join
+from provisioner.resolver.search.universe import Universe
 from provisioner.versions import Range, Version
 from provisioner.words.conflict import MOST_LINES, conflict_lines, member_words
 from provisioner.words.notation import sources_words

@@ -19,9 +19,9 @@ from provisioner.host.model import Host
 from provisioner.host.roster import ListedHost
 from provisioner.matrix.cache import cached_matrix
 from provisioner.request import Request, TargetHost
-from provisioner.solve.problem import join
-from provisioner.solve.search.resolve import decide
-from provisioner.solve.search.universe import Universe
+from provisioner.resolver.problem import join
+from provisioner.resolver.search.resolve import decide
+from provisioner.resolver.search.universe import Universe
 from provisioner.spec.model import Spec
 from tests import small
 from tests.strategies import TIMES

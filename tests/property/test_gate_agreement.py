@@ -20,14 +20,14 @@ import pytest
 from provisioner.gate.evaluate import GateFacts, GateGpu, verdict_of
 from provisioner.gate.grammar import parse, requirements_of
 from provisioner.matrix.load import load_matrix
-from provisioner.solve.joint import NoStackError, solve_system
-from provisioner.solve.outcome.answer import answer
-from provisioner.solve.outcome.require_cuda import require_cuda
-from provisioner.solve.problem import join
-from provisioner.solve.requirement import Key, build_of
-from provisioner.solve.rules.gate_facts import facts_of
-from provisioner.solve.search.resolve import decide
-from provisioner.solve.search.universe import Universe
+from provisioner.resolver.joint import NoStackError, solve_system
+from provisioner.resolver.outcome.answer import answer
+from provisioner.resolver.outcome.require_cuda import require_cuda
+from provisioner.resolver.problem import join
+from provisioner.resolver.requirement import Key, build_of
+from provisioner.resolver.rules.gate_facts import facts_of
+from provisioner.resolver.search.resolve import decide
+from provisioner.resolver.search.universe import Universe
 from tests import small
 from tests.strategies import TIMES
 
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
     from provisioner.gate.grammar import Expression
     from provisioner.matrix.model import Build, Release
-    from provisioner.solve.problem import Problem
-    from provisioner.solve.requirement import Candidate, Requirement
+    from provisioner.resolver.problem import Problem
+    from provisioner.resolver.requirement import Candidate, Requirement
 
 pytestmark = pytest.mark.property
 

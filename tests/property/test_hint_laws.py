@@ -14,15 +14,15 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from provisioner.solve.explain.fixes import AT_ONCE
-from provisioner.solve.joint import NoStackError, solve_joint
-from provisioner.solve.problem import join
+from provisioner.resolver.explain.fixes import AT_ONCE
+from provisioner.resolver.joint import NoStackError, solve_joint
+from provisioner.resolver.problem import join
 from provisioner.words.conflict import fix_words
 from tests import small
 from tests.property.test_request_laws import NAMES, NUMBERS, REQUIRES, Wanted, World, table
 from tests.strategies import examples
 from tests.told import changes
-from tests.unit.solve.test_packages import Shelf, matrix_with_facts
+from tests.unit.resolver.test_packages import Shelf, matrix_with_facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,7 +11,7 @@ from packaging.pylock import Pylock, PylockSelectError
 
 from provisioner.index.model import DIRECT_URL, IndexFile
 from provisioner.lock.file import parse_lock
-from provisioner.solve.stack import PackagePin, Stack
+from provisioner.resolver.stack import PackagePin, Stack
 from tests.lock_examples import lock_of
 from tests.standard_lock import MACHINES, assert_selects_its_stacks, environment, read, selected, series, tags
 from tests.strategies import SEEDS, examples

@@ -19,8 +19,8 @@ from packaging.version import Version
 
 from provisioner.errors import ProvisionError
 from provisioner.index.model import DIRECT_URL, IndexFile, PackageRelease
-from provisioner.solve.joint import NoStackError, solve_joint
-from provisioner.solve.problem import join
+from provisioner.resolver.joint import NoStackError, solve_joint
+from provisioner.resolver.problem import join
 from tests import small
 
 if TYPE_CHECKING:

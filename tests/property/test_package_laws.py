@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from provisioner.solve.search.complete import CompleteSearch
-from provisioner.solve.search.resolve import decide
+from provisioner.resolver.search.complete import CompleteSearch
+from provisioner.resolver.search.resolve import decide
 from tests.package_trials import Entry, Opinion, Trial, Wanted, random_trial, universe_of
 from tests.strategies import SEEDS, examples
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from provisioner.solve.requirement import Candidate, Key
+    from provisioner.resolver.requirement import Candidate, Key
 
 pytestmark = pytest.mark.property
 

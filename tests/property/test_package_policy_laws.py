@@ -15,11 +15,11 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from provisioner.index.model import Environment, IndexFile, PackageRelease
-from provisioner.solve.problem import join
-from provisioner.solve.python.packages import PackageWorld
-from provisioner.solve.search.complete import CompleteSearch
-from provisioner.solve.search.resolve import decide
-from provisioner.solve.search.universe import Universe
+from provisioner.resolver.problem import join
+from provisioner.resolver.python.packages import PackageWorld
+from provisioner.resolver.search.complete import CompleteSearch
+from provisioner.resolver.search.resolve import decide
+from provisioner.resolver.search.universe import Universe
 from tests import small
 from tests.extras_named import extras_named
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from packaging.utils import NormalizedName
 
-    from provisioner.solve.requirement import Candidate, Key
+    from provisioner.resolver.requirement import Candidate, Key
 
 pytestmark = pytest.mark.property
 

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from provisioner.matrix.model import Citation, Release
-from provisioner.solve.outcome.relaxations import relaxations
-from provisioner.solve.problem import join
-from provisioner.solve.search.complete import CompleteSearch
-from provisioner.solve.search.resolve import decide
-from provisioner.solve.search.universe import Universe
+from provisioner.resolver.outcome.relaxations import relaxations
+from provisioner.resolver.problem import join
+from provisioner.resolver.search.complete import CompleteSearch
+from provisioner.resolver.search.resolve import decide
+from provisioner.resolver.search.universe import Universe
 from provisioner.versions import Range, Version
 from tests import oracle_policy, small
 
 if TYPE_CHECKING:
     from provisioner.matrix.model import Matrix
     from provisioner.request import Request
-    from provisioner.solve.requirement import Candidate, Key
+    from provisioner.resolver.requirement import Candidate, Key
 
 pytestmark = pytest.mark.property
 

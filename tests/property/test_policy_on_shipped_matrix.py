@@ -19,10 +19,10 @@ from msgspec.json import decode
 from msgspec.structs import replace
 
 from provisioner.matrix.load import load_matrix
-from provisioner.solve.problem import join
-from provisioner.solve.requirement import Candidate, ImageCandidate, Key, ReleaseCandidate, build_of, release_of
-from provisioner.solve.search.resolve import decide
-from provisioner.solve.search.universe import Universe
+from provisioner.resolver.problem import join
+from provisioner.resolver.requirement import Candidate, ImageCandidate, Key, ReleaseCandidate, build_of, release_of
+from provisioner.resolver.search.resolve import decide
+from provisioner.resolver.search.universe import Universe
 from provisioner.spec.model import Spec
 from provisioner.strict_model import plain_data
 from provisioner.versions import Range
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from provisioner.matrix.model import Matrix
     from provisioner.request import Request
-    from provisioner.solve.requirement import Requirement
+    from provisioner.resolver.requirement import Requirement
 
 pytestmark = pytest.mark.property
 

@@ -17,12 +17,12 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 from provisioner.index.model import EARLY, Environment, IndexFile, PackageRelease
-from provisioner.solve.joint import NoStackError, solve_joint
-from provisioner.solve.problem import join
-from provisioner.solve.python.named_files import MetFiles
-from provisioner.solve.python.packages import PackageWorld
-from provisioner.solve.search.complete import CompleteSearch
-from provisioner.solve.search.universe import Universe
+from provisioner.resolver.joint import NoStackError, solve_joint
+from provisioner.resolver.problem import join
+from provisioner.resolver.python.named_files import MetFiles
+from provisioner.resolver.python.packages import PackageWorld
+from provisioner.resolver.search.complete import CompleteSearch
+from provisioner.resolver.search.universe import Universe
 from tests import small
 
 if TYPE_CHECKING:

@@ -15,16 +15,16 @@ from hypothesis import strategies as st
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from provisioner.solve.joint import NoStackError, solve_joint
-from provisioner.solve.problem import join
+from provisioner.resolver.joint import NoStackError, solve_joint
+from provisioner.resolver.problem import join
 from tests import small
 from tests.strategies import examples
-from tests.unit.solve.test_packages import Shelf, matrix_with_facts
+from tests.unit.resolver.test_packages import Shelf, matrix_with_facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from provisioner.solve.stack import Stack
+    from provisioner.resolver.stack import Stack
 
 pytestmark = pytest.mark.property
 

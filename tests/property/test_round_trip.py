@@ -13,8 +13,8 @@ from hypothesis import given
 from msgspec.structs import replace
 
 from provisioner.lock.file import parse_lock, write_lock
-from provisioner.solve.outcome.answer import answer
-from provisioner.solve.search.resolve import decide
+from provisioner.resolver.outcome.answer import answer
+from provisioner.resolver.search.resolve import decide
 from tests import small
 from tests.lock_examples import lock_of
 from tests.property.test_three_valued import cases, solved
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from provisioner.lock.model import Lock
     from provisioner.matrix.model import Component
-    from provisioner.solve.search.universe import Universe
+    from provisioner.resolver.search.universe import Universe
 
 pytestmark = pytest.mark.property
 

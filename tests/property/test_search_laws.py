@@ -15,12 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from provisioner.solve.explain.conflict import explain_conflict
-from provisioner.solve.problem import join
-from provisioner.solve.search.complete import CompleteSearch
-from provisioner.solve.search.provider import search
-from provisioner.solve.search.resolve import decide
-from provisioner.solve.search.universe import Universe, violations
+from provisioner.resolver.explain.conflict import explain_conflict
+from provisioner.resolver.problem import join
+from provisioner.resolver.search.complete import CompleteSearch
+from provisioner.resolver.search.provider import search
+from provisioner.resolver.search.resolve import decide
+from provisioner.resolver.search.universe import Universe, violations
 from tests import oracle, small
 from tests.oracle import Choice, Place
 from tests.strategies import BOOT, SEEDS, System, chosen, examples, systems
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from provisioner.grounds.conflict import Fix
     from provisioner.matrix.model import Component, Matrix, Release
-    from provisioner.solve.requirement import Candidate, Key
+    from provisioner.resolver.requirement import Candidate, Key
 
 pytestmark = pytest.mark.property
 

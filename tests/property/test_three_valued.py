@@ -20,11 +20,11 @@ from ruamel.yaml import YAML
 
 from provisioner.errors import ProvisionError
 from provisioner.matrix.load import load_matrix
-from provisioner.solve.outcome.answer import answer
-from provisioner.solve.problem import join
-from provisioner.solve.rules.facts import stated
-from provisioner.solve.search.resolve import decide
-from provisioner.solve.search.universe import Universe
+from provisioner.resolver.outcome.answer import answer
+from provisioner.resolver.problem import join
+from provisioner.resolver.rules.facts import stated
+from provisioner.resolver.search.resolve import decide
+from provisioner.resolver.search.universe import Universe
 from tests import completions
 from tests.completions import Case
 from tests.strategies import TIMES, System, chosen, examples, systems
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
     from provisioner.matrix.model import Matrix
     from provisioner.request import Request
-    from provisioner.solve.requirement import Candidate, Key
-    from provisioner.solve.stack import Stack
+    from provisioner.resolver.requirement import Candidate, Key
+    from provisioner.resolver.stack import Stack
 
 pytestmark = pytest.mark.property
 

@@ -15,7 +15,7 @@ from tests.told import changes
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from provisioner.solve.stack import Stack
+    from provisioner.resolver.stack import Stack
 
 CONFLICTS = [path for path in SCENARIOS if "conflict" in read(path)["expected"]]
 

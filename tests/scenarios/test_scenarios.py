@@ -22,8 +22,8 @@ from provisioner.index.client import PackageIndex
 from provisioner.index.http.settings import IndexLocation, IndexSettings
 from provisioner.matrix.load import load_matrix
 from provisioner.request import Request, TargetHost
-from provisioner.solve.joint import NoStackError, solve_joint, solve_system
-from provisioner.solve.problem import join
+from provisioner.resolver.joint import NoStackError, solve_joint, solve_system
+from provisioner.resolver.problem import join
 from provisioner.spec.model import Spec
 from provisioner.words.conflict import conflict_lines
 from provisioner.words.relaxation import relaxation_words
@@ -34,7 +34,7 @@ from tests.told import changes, unverified
 
 if TYPE_CHECKING:
     from provisioner.matrix.model import Matrix
-    from provisioner.solve.stack import Stack
+    from provisioner.resolver.stack import Stack
 
 HERE = Path(__file__).parent
 SCENARIOS = sorted(path for path in HERE.rglob("*.yaml"))

@@ -9,8 +9,8 @@ import pytest
 from provisioner.index.client import PackageIndex
 from provisioner.index.http.settings import IndexLocation, IndexSettings
 from provisioner.matrix.load import load_matrix
-from provisioner.solve.joint import NoStackError, solve_joint
-from provisioner.solve.problem import join
+from provisioner.resolver.joint import NoStackError, solve_joint
+from provisioner.resolver.problem import join
 from provisioner.words.conflict import member_words
 from tests import small
 from tests.loopback_index import LoopbackIndex
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from provisioner.solve.stack import Stack
+    from provisioner.resolver.stack import Stack
 
 OLD_T4 = {"driver": {"version": "470.256.02"}, "gpus": [{"compute_capability": "7.5"}]}
 """Driver 470 stops at CUDA 11: of PyTorch 2.1.2 only the cu118 build runs on it."""

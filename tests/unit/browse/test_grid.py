@@ -11,16 +11,16 @@ from provisioner.browse.axes import PLATFORMS, Device, newest_of_branches, reque
 from provisioner.browse.grid import LETTERS, Code, Grid, chosen_beside, make_grid
 from provisioner.grounds.requirement import AsksFor, Relation, Row
 from provisioner.matrix.load import load_matrix
-from provisioner.solve.problem import join
-from provisioner.solve.requirement import Key, Requirement, build_of, release_of
-from provisioner.solve.rules.coverage import capability, coverage
-from provisioner.solve.search.resolve import decide
-from provisioner.solve.search.universe import Universe
+from provisioner.resolver.problem import join
+from provisioner.resolver.requirement import Key, Requirement, build_of, release_of
+from provisioner.resolver.rules.coverage import capability, coverage
+from provisioner.resolver.search.resolve import decide
+from provisioner.resolver.search.universe import Universe
 
 if TYPE_CHECKING:
     from provisioner.matrix.model import Build, Matrix, Release
-    from provisioner.solve.problem import Problem
-    from provisioner.solve.requirement import Candidate
+    from provisioner.resolver.problem import Problem
+    from provisioner.resolver.requirement import Candidate
     from provisioner.spec.model import Allowance
 
 PLATFORM = PLATFORMS[0]

@@ -9,7 +9,7 @@ from provisioner.fleet.affinity_needs import Alternative, Needs, needs_of
 from provisioner.fleet.labels import ARCHITECTURE, LabelSet, label_sets, labels_of
 from provisioner.host.model import Driver, Host, HostGpu, OperatingSystem
 from provisioner.host.roster import ListedHost
-from provisioner.solve.stack import Stack
+from provisioner.resolver.stack import Stack
 from provisioner.versions import Range
 from tests.scheduler import admits
 

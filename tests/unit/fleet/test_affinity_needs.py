@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from provisioner.fleet.affinity_needs import Alternative, Bounds, Box, integer, needs_of
 from provisioner.fleet.labels import COMPUTE, DRIVER, KERNEL, OLD_DRIVER, LabelSet
-from provisioner.solve.stack import Stack
+from provisioner.resolver.stack import Stack
 from provisioner.versions import Range
 
 

@@ -17,7 +17,7 @@ from provisioner.lock.compare import compare_texts
 from provisioner.lock.file import write_lock
 from provisioner.lock.model import LockedFile
 from provisioner.lock.origin import Origins, with_origins
-from provisioner.solve.stack import PackagePin
+from provisioner.resolver.stack import PackagePin
 from tests.lock_examples import cpu_stack, lock_of
 from tests.loopback_index import LoopbackIndex
 

@@ -13,7 +13,7 @@ from provisioner.lock.compare_words import comparison_lines, summary
 from provisioner.lock.create import reason_of
 from provisioner.lock.file import write_lock
 from provisioner.lock.model import LockedFile, LockedPackage, LockedPin, LockedStack, Reason
-from provisioner.solve.stack import BaseImage
+from provisioner.resolver.stack import BaseImage
 from tests.lock_examples import IMAGE_DIGEST, PACKAGES, cpu_stack, cuda_stack, lock_of
 from tests.told import asks
 

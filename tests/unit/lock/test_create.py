@@ -14,7 +14,7 @@ from provisioner.lock.artifact import UnhashedFileError
 from provisioner.lock.create import InconsistentStackError, create_lock, local_files
 from provisioner.lock.file import write_lock
 from provisioner.places import Place
-from provisioner.solve.stack import BaseImage, PackagePin
+from provisioner.resolver.stack import BaseImage, PackagePin
 from tests.lock_examples import (
     INSTALLERS,
     MATRIX_DIGEST,

@@ -11,7 +11,7 @@ from provisioner.document import FileError
 from provisioner.errors import InvalidDocumentError, ProvisionError
 from provisioner.lock.file import VERSIONED, lock_digest, lock_path, parse_lock, read_lock, verify_digest, write_lock
 from provisioner.names import DISTRIBUTION_OF_COMPONENT
-from provisioner.solve.rules.carriers import CARRIED
+from provisioner.resolver.rules.carriers import CARRIED
 from tests.lock_examples import PACKAGES, SIX, cpu_stack, cuda_stack, lock_of
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from provisioner.lock.fresh import stack_findings
 from provisioner.lock.hazards import hazard_findings
 from provisioner.lock.model import Lock, LockedPackage
 from provisioner.matrix.load import load_matrix
-from provisioner.solve.problem import join
+from provisioner.resolver.problem import join
 from tests import small
 from tests.lock_examples import cuda_stack, lock_of
 

@@ -15,14 +15,14 @@ from uv import find_uv_bin
 from provisioner.index.model import IndexFile
 from provisioner.lock.create import local_files
 from provisioner.lock.file import lock_path, write_lock
-from provisioner.solve.stack import PackagePin
+from provisioner.resolver.stack import PackagePin
 from tests.built_files import build_wheel
 from tests.lock_examples import SIX, cpu_stack, lock_of, with_file
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from provisioner.solve.stack import Stack
+    from provisioner.resolver.stack import Stack
 
 HERE = f"{sys.version_info.major}.{sys.version_info.minor}"
 

@@ -23,7 +23,7 @@ from provisioner.lock.file import parse_lock, verify_digest, write_lock
 from provisioner.lock.model import LockedFile
 from provisioner.lock.origin import Origins, with_origins
 from provisioner.places import HostPlace, Place
-from provisioner.solve.stack import BaseImage, PackagePin, Pin, Stack
+from provisioner.resolver.stack import BaseImage, PackagePin, Pin, Stack
 from provisioner.versions import Version
 from tests.lock_examples import INSTALLERS, cuda_stack, lock_of
 

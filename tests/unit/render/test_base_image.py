@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from provisioner.lock.model import LockedStack
 from provisioner.render.base_image import Base, base_of
 from provisioner.render.header import UnrenderableError
-from provisioner.solve.stack import BaseImage
+from provisioner.resolver.stack import BaseImage
 
 STACK = LockedStack(platform="linux/amd64", accelerator="cpu", components={"python": "3.12.7"})
 

@@ -14,7 +14,7 @@ from provisioner.lock.file import lock_digest, parse_lock, write_lock
 from provisioner.render.dockerfile import render
 from provisioner.render.header import UnrenderableError
 from provisioner.render.instruction import UnwritableValueError
-from provisioner.solve.stack import BaseImage
+from provisioner.resolver.stack import BaseImage
 from tests.lock_examples import IMAGE_DIGEST, UV_AMD64, cpu_stack, cuda_stack, lock_of, with_file
 
 if TYPE_CHECKING:

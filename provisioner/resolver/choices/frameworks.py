@@ -1,0 +1,96 @@
+"""TensorFlow and JAX beside PyTorch: which of them the spec asks for, and the CUDA runtime each brings along."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from packaging.requirements import Requirement as Pep508
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+from packaging.version import Version as PackageVersion
+
+from provisioner.index.places.direct_reference import direct_reference
+from provisioner.names import COMPONENT_OF_DISTRIBUTION, DISTRIBUTION_OF_COMPONENT
+from provisioner.resolver.requirement import SLOTS, Candidate, Key, Labelled, ReleaseCandidate, with_key
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from provisioner.matrix.model import Build, Matrix
+    from provisioner.spec.model import Spec
+
+NO_LIBRARIES = frozenset({"pytorch", "tensorflow", "jax", "triton", "nvcc", "image", "python"})
+"""Components an environment has once, whatever its frameworks are; every other one comes in a framework's wheels."""
+
+
+def components_of(matrix: Matrix, spec: Spec) -> frozenset[str]:
+    """The distributions that are components in this problem: PyTorch always, others where the spec names them.
+
+    One that only some package brings along stays a plain distribution: nobody knows beforehand whether it will be there.
+    """
+    named = set(spec.requires)
+    for text in spec.packages:
+        requirement = Pep508(text)
+        if requirement.marker is None:
+            named.add(COMPONENT_OF_DISTRIBUTION.get(canonicalize_name(requirement.name), ""))
+    known = {name for name in SLOTS if name in matrix.components and matrix.components[name].releases}
+    return frozenset({"pytorch"} | (named & known))
+
+
+def slots_of(components: Collection[str], spec: Spec) -> tuple[str, ...]:
+    """The frameworks that have a CUDA runtime of their own here: those that share the environment with another one.
+
+    A wheel of TensorFlow or JAX finds its CUDA in wheels of its own (nvidia-*-cu12, …-cu13), and so does PyTorch: where both
+    are of one major, the metadata of those wheels decides whether they agree, else they do not meet at all. Other packages
+    may bring PyTorch along.
+    """
+    asked = [name for name in SLOTS if name in components]
+    names = {canonicalize_name(Pep508(text).name) for text in spec.packages}
+    others = names - {DISTRIBUTION_OF_COMPONENT[name] for name in asked}
+    is_shared = "pytorch" in spec.requires or "pytorch_build" in spec.requires or bool(others) or len(asked) > 1
+    return tuple(asked) if is_shared else ()
+
+
+def slot_domains(
+    domains: Mapping[Key, tuple[Candidate, ...]], slots: Collection[str], virtual: Collection[str]
+) -> dict[Key, tuple[Candidate, ...]]:
+    """A second domain of every library for each slot."""
+    found = {}
+    for slot in slots:
+        for key, candidates in domains.items():
+            if key.scope or key.name in NO_LIBRARIES or key.name in virtual or ":" in key.name:
+                continue
+            own = Key(f"{key.name}:{slot}")
+            found[own] = tuple(with_key(one, own) for one in candidates)
+    return found
+
+
+def install_requirement(component: str, release: str, build: Build | None) -> Pep508:
+    """The requirement that installs a build at exactly its release: `jax[cuda12]==0.6.0`."""
+    name = (build.install if build is not None else "") or DISTRIBUTION_OF_COMPONENT[component]
+    bare = Pep508(name)
+    extras = f"[{','.join(sorted(bare.extras))}]" if bare.extras else ""
+    return Pep508(f"{bare.name}{extras}=={release}")
+
+
+def builds_of_file(requirement: Pep508, builds: Iterable[Candidate]) -> Labelled:
+    """The builds that a framework's wheel by URL can be, by the version in its name: `torch-2.7.1+cu126-…` is build cu126.
+
+    What a build needs is known by its number: a wheel that somebody compiled is a build nobody knows, whatever it needs. Raises
+    `DirectReferenceError` for an address that names no file.
+    """
+    assert requirement.url is not None
+    filename = direct_reference(requirement.name, requirement.url, Path()).filename
+    try:
+        version = parse_wheel_filename(filename)[1]
+    except InvalidWheelFilename:
+        return Labelled(frozenset())
+    releases = (one for one in builds if isinstance(one, ReleaseCandidate))
+    return Labelled(frozenset(one.label for one in releases if published_version(one) == version))
+
+
+def published_version(candidate: ReleaseCandidate) -> PackageVersion:
+    """The version that the wheels of a build carry."""
+    release, build = candidate.release, candidate.build
+    local = build.local if build is not None else ""
+    return PackageVersion(f"{release.version}+{local}" if local else str(release.version))

@@ -1,0 +1,496 @@
+"""A minimal conflict, found by solving again; never from an engine's own account.
+
+Many requirements of one group are told as one member: candidates that entail the same stand together, as spans that are true of
+all they span.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from provisioner.grounds.conflict import Conclusion, Conflict, Member, NotOffered, Offered, Span, Statement, Subjects, Withdrawn
+from provisioner.grounds.predicate import (
+    BuiltFor,
+    CompiledFor,
+    CompiledForOthers,
+    Needs,
+    NeedsWithin,
+    Requires,
+    Unmeasured,
+    joined,
+    object_of,
+)
+from provisioner.grounds.requirement import (
+    AsksAccelerator,
+    AsksImage,
+    AsksWhyNot,
+    Entails,
+    Forbids,
+    HostGpu,
+    RequiresComponent,
+    RequiresDistribution,
+)
+from provisioner.grounds.source import Documents, Index
+from provisioner.places import Place
+from provisioner.resolver.explain.fixes import fixes
+from provisioner.resolver.requirement import TORCH, FileCandidate, Matching, Within, build_of
+from provisioner.resolver.rules.devices import FRAMEWORKS
+from provisioner.resolver.search.complete import CompleteSearch
+from provisioner.resolver.search.proof import Member as Required
+from provisioner.resolver.search.proof import Proof
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Sequence
+
+    from provisioner.grounds.conflict import Offer
+    from provisioner.grounds.predicate import Predicate
+    from provisioner.grounds.requirement import Ground, Group
+    from provisioner.grounds.source import Source
+    from provisioner.resolver.explain.fixes import Settle
+    from provisioner.resolver.requirement import Candidate, Key, Requirement
+    from provisioner.resolver.search.universe import Universe
+
+Groups = dict["Group", tuple[Required, ...]]
+"""The requirements of a conflict by group."""
+
+KINDS = ("request", "rule", "fact")
+
+SHOWN = 4
+"""How many statements of one group are told before the rest is counted, and how many versions of an offer."""
+
+MOST_RANGES = 9
+"""How many ranges of one thing are listed as alternatives."""
+
+MOST_SPANS = 4
+"""How many spans one statement has before the rest is left to `and others`."""
+
+
+class Merged(Struct, frozen=True, kw_only=True):
+    """Requirements whose subjects entail the same; `alike` are the predicates it stands for, where it sums several up.
+
+    `name` is "" where the ground is told as it is: it has no subject that could stand with others.
+    """
+
+    name: str
+    predicate: Predicate | None
+    members: tuple[Required, ...]
+    alike: frozenset[Predicate]
+
+    @property
+    def subjects(self) -> frozenset[str]:
+        """The labels of everything it is about."""
+        return frozenset(parent.label for parent, _ in self.members if parent is not None)
+
+
+def explain_conflict(universe: Universe, search: CompleteSearch | None = None, *, settle: Settle | None = None) -> Conflict:
+    """Explain a universe that was proved impossible: the minimal members in order, and fixes that were solved again.
+
+    `search` is the one that proved it, if there was one: what it learnt is used again. It is closed here. `settle` solves a
+    changed request and returns what that gives; without it fixes are solved with the system stack alone.
+    """
+    search = search or CompleteSearch(universe)
+    try:
+        groups = search.minimal()
+        return replace(described(universe, search, groups), fixes=fixes(universe, search, groups, settle=settle))
+    finally:
+        search.close()
+
+
+def described(universe: Universe, search: CompleteSearch, groups: Sequence[Group]) -> Conflict:
+    """Return the members of some groups that cannot hold together, in order, and what follows; without fixes."""
+    by_group = _needed(universe, search, groups)
+    ordered = _ordered(universe, by_group)
+    members = tuple(_member(universe, by_group, group) for group in ordered)
+    return Conflict(members=members, conclusion=_conclusion(universe, [by_group[group] for group in ordered]))
+
+
+def _needed(universe: Universe, search: CompleteSearch, groups: Sequence[Group]) -> Groups:
+    """Return the requirements of each group that the conflict rests on, newest subject first; a minimal choice of them."""
+    everything = [Required(parent, one) for group in groups for parent, one in search.members(group)]
+    proof = Proof(universe, everything)
+    try:
+        needed = proof.needed(lambda member: (member.requirement.ground.group, _statement_of(member)))
+    finally:
+        proof.close()
+    found: dict[Group, list[Required]] = {group: [] for group in groups}
+    for member in needed:
+        found[member.requirement.ground.group].append(member)
+    return {group: tuple(sorted(some, key=_newest_first)) for group, some in found.items() if some}
+
+
+def _newest_first(member: Required) -> tuple[tuple[int, ...], str]:
+    """Rank subjects from new to old, whatever order the search met them in."""
+    parent, _ = member
+    if parent is None:
+        return (), ""
+    release = parent.pep440.release if parent.key.is_package else parent.version.release
+    return tuple(-number for number in (*release, 0, 0, 0, 0)[:6]), parent.label
+
+
+def _ordered(universe: Universe, by_group: Groups) -> list[Group]:
+    """Return requests, then rules down the order, distributions before the system they run on, then facts."""
+    order = universe.problem.order
+    depths = _depths(by_group)
+
+    def place(group: Group) -> tuple[object, ...]:
+        members = by_group[group]
+        kind = KINDS.index(members[0].requirement.ground.kind)
+        subjects = [parent.key for parent, _ in members if parent is not None]
+        is_package = all(key.is_package for key in subjects) if subjects else False
+        subject = min((depths.get(key, 0) if is_package else order.get(key, -1) for key in subjects), default=-1)
+        target = min((order.get(one.key, len(order)) for _, one in members), default=0)
+        is_question = members[0].requirement in universe.problem.extra
+        return kind, not is_question, not is_package, subject, target, str(group)
+
+    return sorted(by_group, key=place)
+
+
+def _depths(by_group: Groups) -> dict[Key, int]:
+    """Return how many requirements lie between what the user named and each key."""
+    depths = {one.key: 0 for members in by_group.values() for parent, one in members if parent is None}
+    edges = [(parent.key, one.key) for members in by_group.values() for parent, one in members if parent is not None]
+    for _ in edges:
+        for subject, target in edges:
+            if subject in depths and depths.get(target, len(edges) + 1) > depths[subject] + 1:
+                depths[target] = depths[subject] + 1
+    return depths
+
+
+def _member(universe: Universe, by_group: Groups, group: Group) -> Member:
+    members = by_group[group]
+    ground = members[0].requirement.ground
+    merged = _merged(members)
+    offer = _offer(universe, members[0].requirement) if len({one.ground for _, one in members}) == 1 else None
+    for sum_up in (_of_the_platform, _of_no_platform, _of_other_gpus, _as_alternatives, _as_one_span):
+        merged = sum_up(universe, by_group, merged)
+    more = 0
+    if len(merged) > SHOWN:
+        most = sorted(merged, key=lambda one: -len(one.members))[: SHOWN - 1]
+        more = len({parent for one in merged if one not in most for parent, _ in one.members})
+        merged = [one for one in merged if one in most]
+    clauses = tuple(_clause(universe, one) for one in merged)
+    return Member(
+        kind=ground.kind,
+        component=ground.component,
+        group=group,
+        clauses=clauses,
+        sources=_sources(members),
+        more=more,
+        offer=offer,
+    )
+
+
+def _sources(members: Sequence[Required]) -> tuple[Source, ...]:
+    """Return where the newest of them stands, and every other place."""
+    found = dict.fromkeys(one.ground.source for _, one in members)
+    sources = tuple(source for source in found if source is not None and source != Documents(()))
+    parent = members[0].parent
+    return sources or ((Index(),) if parent is not None and parent.key.is_package else ())
+
+
+# -- what subjects have in common ---------------------------------------------------------------------------------------------
+
+
+def _statement_of(member: Required) -> tuple[str, Predicate | Ground]:
+    """Return the name of a requirement's subject and its predicate; the ground itself where its subject is not the parent."""
+    parent, requirement = member
+    ground = requirement.ground
+    if parent is None or not isinstance(ground, Entails):
+        return "", ground
+    if ground.subject is None:
+        return ground.name, ground.predicate
+    if ground.subject.label != parent.label:
+        return "", ground
+    # The wheel of a framework's build is told as the build.
+    return ground.name if parent.key == TORCH else ground.subject.name, ground.predicate
+
+
+def _merged(members: Sequence[Required]) -> list[Merged]:
+    """Return the members merged, those with the newest subject first; alternatives of the same subjects stand together."""
+    by_statement: dict[tuple[str, Predicate | Ground], list[Required]] = {}
+    for member in members:
+        by_statement.setdefault(_statement_of(member), []).append(member)
+    together: dict[object, list[Merged]] = {}
+    for (name, said), some in by_statement.items():
+        ground = some[0].requirement.ground
+        predicate = ground.predicate if isinstance(ground, Entails) and said == ground.predicate else None
+        alike = frozenset({predicate} if predicate is not None else ())
+        merged = Merged(name=name, predicate=predicate, members=tuple(some), alike=alike)
+        about: object = said if predicate is None else object_of(predicate)
+        about = predicate if about is None else about
+        together.setdefault((name, about, merged.subjects), []).append(merged)
+    return [some[0] if len(some) == 1 else _joined(some) for some in together.values()]
+
+
+def _joined(some: Sequence[Merged], predicate: Predicate | None = None) -> Merged:
+    """Return several as one: with `predicate`, or with what they need of one thing as alternatives."""
+    return Merged(
+        name=some[0].name,
+        predicate=predicate or joined([one.predicate for one in some if one.predicate is not None]),
+        members=tuple(member for one in some for member in one.members),
+        alike=frozenset(predicate for one in some for predicate in one.alike),
+    )
+
+
+def _object(merged: Merged) -> object:
+    return object_of(merged.predicate) if merged.predicate is not None else None
+
+
+def _of_the_platform(universe: Universe, by_group: Groups, found: list[Merged]) -> list[Merged]:
+    """Keep what is compiled for the target's platform: a build has a row for each, which may be compiled for other GPUs."""
+    del by_group
+    platform = universe.problem.request.platform
+
+    def is_here(parent: Candidate | None) -> bool:
+        if parent is None or parent.key.component not in FRAMEWORKS:
+            return True
+        build = build_of(parent)
+        return build is None or not build.platforms or platform in build.platforms
+
+    compiled = [member for one in found if isinstance(one.predicate, CompiledFor) for member in one.members]
+    labels = {parent.label for parent, _ in compiled if parent is not None and is_here(parent)}
+    kept = []
+    for one in found:
+        members = tuple(
+            member
+            for member in one.members
+            if is_here(member.parent) or member.parent is None or member.parent.label not in labels
+        )
+        if members:
+            kept.append(replace(one, members=members) if isinstance(one.predicate, CompiledFor) else one)
+    return kept
+
+
+def _of_no_platform(universe: Universe, by_group: Groups, found: list[Merged]) -> list[Merged]:
+    """Tell the platforms of several builds together: they are where it can go, and the target is none of them."""
+    del universe, by_group
+    built = [one.predicate for one in found if isinstance(one.predicate, BuiltFor)]
+    if len(found) < 2 or len(built) < len(found):
+        return found
+    return [_joined(found, BuiltFor(tuple(sorted({name for one in built for name in one.platforms})), is_all=True))]
+
+
+def _of_other_gpus(universe: Universe, by_group: Groups, found: list[Merged]) -> list[Merged]:
+    """Tell what many builds lack instead of their compiled targets, of which the newest build's are the example."""
+    del universe
+    lists = [one for one in found if isinstance(one.predicate, CompiledFor)]
+    keys = {one.key for merged in lists for _, one in merged.members}
+    roots = (one for members in by_group.values() for parent, one in members if parent is None)
+    facts = (one.ground for one in roots if one.key in keys)
+    missing = tuple(dict.fromkeys(ground.device for ground in facts if isinstance(ground, HostGpu)))
+    if len(lists) < 3 or not missing:
+        return found
+    newest, first = lists[0].members[0].parent, lists[0].predicate
+    assert newest is not None, "what is compiled is a build"
+    assert isinstance(first, CompiledFor), "the list has nothing else"
+    unmeasured = [one for one in found if isinstance(one.predicate, Unmeasured)]
+    predicate = CompiledForOthers(missing=missing, example=newest.label, targets=first.targets, or_unmeasured=bool(unmeasured))
+    summed_up = [*lists, *unmeasured]
+    return [_joined(summed_up, predicate), *(one for one in found if one not in summed_up)]
+
+
+def _as_alternatives(universe: Universe, by_group: Groups, found: list[Merged]) -> list[Merged]:
+    """Tell some ranges of one thing as alternatives: the releases that need them are then one span."""
+    del universe, by_group
+    ranges = [one for one in found if _object(one) is not None]
+    objects = {(one.name, _object(one)) for one in ranges}
+    if len(found) <= SHOWN or len(objects) != 1 or len(ranges) > MOST_RANGES:
+        return found
+    return [_joined(ranges), *(one for one in found if one not in ranges)]
+
+
+def _as_one_span(universe: Universe, by_group: Groups, found: list[Merged]) -> list[Merged]:
+    """Tell many ranges as the one span they lie in, where the conflict stands on no more than that."""
+    ranges = [one for one in found if _object(one) is not None]
+    members = [member for one in ranges for member in one.members]
+    keys = {one.key for _, one in members}
+    if len(found) <= SHOWN or len(keys) != 1 or len({_object(one) for one in ranges}) != 1:
+        return found
+    (key,) = keys
+    allowed = {candidate for _, one in members for candidate in universe.allowed(one)}
+    domain = sorted(universe.candidates(key), key=lambda one: one.version)
+    places = [place for place, candidate in enumerate(domain) if candidate in allowed]
+    if not places or not domain[0].version.release:
+        return found
+    span = domain[places[0] : places[-1] + 1]
+    proof = Proof(universe, [member for some in by_group.values() for member in some])
+    try:
+        is_enough = proof.refutes(members, key=key, allowed=span)
+    finally:
+        proof.close()
+    if not is_enough:
+        return found
+    # Those that go with nothing stand between the others: told apart, neither would be a span.
+    none = [one for one in found if not any(universe.allowed(requirement) for _, requirement in one.members)]
+    rest = none if len(none) == 1 else []
+    first = ranges[0].predicate
+    name = first.component if isinstance(first, Needs) else first.name if isinstance(first, Requires) else key.component
+    otherwise = rest[0].predicate if rest else None
+    predicate = NeedsWithin(component=name, first=span[0].label, last=span[-1].label, otherwise=otherwise)
+    return [_joined([*ranges, *rest], predicate), *(one for one in found if one not in ranges and one not in rest)]
+
+
+# -- subjects as spans ---------------------------------------------------------------------------------------------------------
+
+
+def _clause(universe: Universe, merged: Merged) -> Ground | Statement:
+    if merged.predicate is None:
+        return merged.members[0].requirement.ground
+    chosen: dict[Key, list[Candidate]] = {}
+    for parent, _ in merged.members:
+        assert parent is not None, "a predicate has a subject"
+        chosen.setdefault(parent.key, []).append(parent)
+    is_alike = _alike(universe, merged)
+    subjects = dict.fromkeys(_subjects(universe, key, some, is_alike) for key, some in chosen.items())
+    return Statement(name=merged.name, subjects=tuple(subjects), predicate=merged.predicate)
+
+
+def _alike(universe: Universe, merged: Merged) -> Callable[[Candidate], bool]:
+    """Return whether a candidate entails the same. Of a distribution only versions that were read are known to."""
+    known = {parent for parent, _ in merged.members}
+    group = merged.members[0].requirement.ground.group
+
+    def is_alike(candidate: Candidate) -> bool:
+        if candidate in known or candidate.key.is_package:
+            return candidate in known
+        wanted = (one for one in universe.requirements(candidate) if one.ground.group == group)
+        found = (_statement_of(Required(candidate, one)) for one in wanted)
+        return any(name == merged.name and said in merged.alike for name, said in found)
+
+    return is_alike
+
+
+def _subjects(universe: Universe, key: Key, chosen: Sequence[Candidate], is_alike: Callable[[Candidate], bool]) -> Subjects:
+    domain = sorted(universe.candidates(key), key=_age)
+    wanted = set(chosen)
+    if key.component in FRAMEWORKS and len(wanted) > 2:
+        whole = list(_runs(_by(domain, _release), wanted, is_alike, is_each_told=False))
+        covered = {candidate for run in whole for _, some in run for candidate in some}
+        if wanted <= covered and len(whole) == 1:
+            labels = [name for name, _ in whole[0]]
+            spans = tuple(Span(label, label) for label in labels) if len(labels) <= 2 else (Span(labels[0], labels[-1]),)
+            return Subjects(spans=spans, every_build_for=universe.problem.request.accelerator)
+    spans_found: list[Span] = []
+    builds = dict.fromkeys(candidate.label.partition("+")[2] for candidate in domain if candidate in wanted)
+    for build in builds:
+        items = _by([one for one in domain if one.label.partition("+")[2] == build], lambda label: label)
+        for run in _runs(items, wanted, is_alike):
+            if len(run) <= 2:
+                spans_found.extend(Span(label, label) for label, _ in run)
+            else:
+                spans_found.append(Span(run[0][0], run[-1][0]))
+    has_others = len(spans_found) > MOST_SPANS
+    return Subjects(spans=tuple(spans_found[: MOST_SPANS - 1] if has_others else spans_found), has_others=has_others)
+
+
+def _by(domain: Sequence[Candidate], name: Callable[[str], str]) -> list[tuple[str, list[Candidate]]]:
+    """Return candidates by what `name` makes of their labels: one build may have a row for each platform."""
+    found: dict[str, list[Candidate]] = {}
+    for candidate in domain:
+        found.setdefault(name(candidate.label), []).append(candidate)
+    return list(found.items())
+
+
+def _runs(
+    items: Sequence[tuple[str, list[Candidate]]],
+    wanted: Collection[Candidate],
+    is_alike: Callable[[Candidate], bool],
+    *,
+    is_each_told: bool = True,
+) -> Iterator[list[tuple[str, list[Candidate]]]]:
+    """Yield neighbours that entail the same, from one that is wanted to the last one that is.
+
+    A label may have rows that differ, one for each platform: it is told alone, where each is to be told.
+    """
+    run: list[tuple[str, list[Candidate]]] = []
+    last = 0
+    for item in items:
+        is_wanted = any(candidate in wanted for candidate in item[1])
+        if (run or is_wanted) and all(is_alike(candidate) for candidate in item[1]):
+            run.append(item)
+            last = len(run) if is_wanted else last
+            continue
+        if run:
+            yield run[:last]
+        run, last = [], 0
+        if is_wanted and is_each_told:
+            yield [item]
+    if run:
+        yield run[:last]
+
+
+def _release(label: str) -> str:
+    return label.partition("+")[0]
+
+
+def _age(candidate: Candidate) -> tuple[object, str]:
+    return (candidate.pep440 if candidate.key.is_package else candidate.version), candidate.label
+
+
+# -- what is offered, and what follows -----------------------------------------------------------------------------------------
+
+
+def _offer(universe: Universe, requirement: Requirement) -> Offer | None:
+    """Return what there is, for a range in which there is nothing; None where something is in it."""
+    if not isinstance(requirement.test, Matching | Within) or universe.allowed(requirement):
+        return None
+    key, request = requirement.key, universe.problem.request
+    name = key.distribution if key.is_package else key.component
+    offered = universe.candidates(key)
+    until = request.spec.policy.exclude_newer or ""
+    if not offered:
+        return NotOffered(
+            name=name, is_distribution=key.is_package, accelerator=request.accelerator, platform=request.platform, until=until
+        )
+    withdrawn = next((one for one in offered if one.is_withheld and requirement.allows(one)), None)
+    if isinstance(withdrawn, FileCandidate):
+        return Withdrawn(name=name, version=withdrawn.label, problem=withdrawn.release.why_not)
+    labels = list(dict.fromkeys(_release(one.label) for one in offered))
+    versions, more = tuple(labels[:SHOWN]), max(len(labels) - SHOWN, 0)
+    if key.is_package and all(isinstance(one, FileCandidate) and one.is_named for one in offered):
+        place = next((one.ground.source for one in universe.roots if one.key == key and one.ground.source is not None), None)
+        return Offered(by="spec", versions=versions, more=more, place=place if isinstance(place, Place) else None)
+    if key.is_package:
+        return Offered(by="index", versions=versions, more=more)
+    accelerator = request.accelerator if name in FRAMEWORKS and request.accelerator != "cuda" else ""
+    return Offered(by="matrix", versions=versions, more=more, accelerator=accelerator, until=until)
+
+
+def _conclusion(universe: Universe, groups: Sequence[Sequence[Required]]) -> Conclusion:
+    """Return what follows from the members of a conflict, given in the order in which they are told."""
+    roots = [one for members in groups for parent, one in members if parent is None]
+    whole = _for_whom(universe, roots)
+    requests = [one for one in roots if isinstance(one.ground, RequiresComponent | RequiresDistribution | AsksWhyNot)]
+    question = next((one.ground for one in requests if isinstance(one.ground, AsksWhyNot)), None)
+    if question is not None:
+        return replace(whole, question=question)
+    if requests:
+        # What else was asked for is told beside what the environment is for.
+        return replace(whole, asked=tuple(dict.fromkeys(one.ground for one in sorted(requests, key=_is_beside))))
+    wanted = next((one for one in roots if isinstance(one.test, Within) and not one.test.range.clauses), None)
+    if wanted is not None:
+        return replace(whole, name=wanted.key.component)
+    facts = tuple(one.ground for one in roots if one.ground.kind == "fact")
+    lines = (one.ground for one in roots if one.ground.is_request)
+    refused = next(
+        (one for one in lines if isinstance(one, AsksAccelerator | AsksImage) or (isinstance(one, Forbids) and facts)), None
+    )
+    return replace(whole, refused=refused, facts=facts)
+
+
+def _is_beside(requirement: Requirement) -> bool:
+    return not requirement.key.is_package and requirement.key.component not in FRAMEWORKS
+
+
+def _for_whom(universe: Universe, roots: Sequence[Requirement]) -> Conclusion:
+    """Return the hosts whose facts take part, else the platform, where that does."""
+    hosts = universe.problem.request.hosts
+    taking_part = {one.key.scope for one in roots if one.key.scope and not one.key.is_package}
+    concerned = tuple(target.label for target in hosts if target.label in taking_part)
+    if concerned:
+        return Conclusion(hosts=concerned, is_one_host=sum(target.count for target in hosts) == 1)
+    has_platform = any(one.key.name == "platform" for one in roots)
+    return Conclusion(platform=universe.problem.request.platform if has_platform else "")

@@ -1,0 +1,268 @@
+"""From chosen candidates to the stack people and locks see."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from packaging.utils import canonicalize_name
+
+from provisioner.grounds.requirement import PYTHON_ATTEMPT
+from provisioner.resolver.outcome.environment import environment
+from provisioner.resolver.outcome.extras import unknown_extras
+from provisioner.resolver.outcome.held_back import held_back
+from provisioner.resolver.outcome.package_relaxations import built_elsewhere
+from provisioner.resolver.outcome.relaxations import relaxations, undated
+from provisioner.resolver.outcome.require_cuda import require_cuda
+from provisioner.resolver.outcome.unverified import doubts
+from provisioner.resolver.outcome.withdrawn import withdrawn
+from provisioner.resolver.python.beside import needs_beside
+from provisioner.resolver.python.own_libraries import is_told_twice
+from provisioner.resolver.requirement import (
+    SHARED_FILE,
+    ImageCandidate,
+    Key,
+    Labelled,
+    OfSystem,
+    OneOf,
+    ReleaseCandidate,
+    Within,
+    build_of,
+)
+from provisioner.resolver.rules.devices import FRAMEWORKS
+from provisioner.resolver.rules.drivers import NativeDriver, RunsCuda
+from provisioner.resolver.rules.facts import shown
+from provisioner.resolver.rules.policy import POLICY
+from provisioner.resolver.search.least import moves
+from provisioner.resolver.stack import BaseImage, PackagePin, Pin, Stack
+from provisioner.versions import Range, Version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from provisioner.index.model import PackageRelease
+    from provisioner.matrix.model import Build
+    from provisioner.resolver.problem import Problem
+    from provisioner.resolver.python.packages import PackageWorld
+    from provisioner.resolver.requirement import Candidate, Requirement
+    from provisioner.resolver.search.universe import Universe
+
+HIDDEN = frozenset({"accelerator", "platform", POLICY, SHARED_FILE})
+BASES = ("native", "minor-version", "forward-compat")
+
+
+def answer(
+    universe: Universe, pins: Mapping[Key, Candidate], *, beside: Mapping[Key, Candidate] = MappingProxyType({})
+) -> Stack:
+    """Build the stack of a verified assignment; `beside` are distributions that were chosen before it and stay with it."""
+    problem = universe.problem
+    pins = _in_order(problem, pins)
+    image = _image(pins)
+    unknown = {"glibc"} if image is not None and not image.glibc else set()
+    system = {key: candidate for key, candidate in pins.items() if not key.is_package and key.component not in HIDDEN | unknown}
+    wanted = [requirement for candidate in pins.values() for requirement in universe.requirements(candidate)]
+    wanted += needs_beside(problem, beside)
+    rules = [requirement for requirement in wanted if requirement.key in system and not is_told_twice(requirement, system)]
+    build = _framework_build(pins)
+    drivers = sorted((one for one in rules if isinstance(one.test, RunsCuda)), key=_floor, reverse=True)
+    arch_list = _arch_list(build)
+    return Stack(
+        platform=problem.request.platform,
+        accelerator=problem.request.accelerator,
+        components=_components(universe, system),
+        pins=tuple(_pins(universe, system, rules)),
+        basis=_basis(drivers, pins),
+        host_requirements=_host_requirements(rules, problem),
+        require_cuda=require_cuda(problem, {**pins, **beside}),
+        arch_list=arch_list,
+        environment=environment(universe, pins),
+        doubts=(
+            *problem.doubts,
+            *doubts(universe, pins),
+            *undated(universe, pins),
+            *built_elsewhere(universe, pins),
+        ),
+        relaxations=relaxations(universe, pins, beside),
+        held_back=tuple(held_back(universe, pins)),
+        image=image,
+        packages=tuple(_packages(universe.packages, pins)) if universe.packages else (),
+        runs=problem.request.runs,
+        warnings=(
+            *withdrawn(universe, pins),
+            *unknown_extras(universe, pins),
+            *(universe.packages.variants.left_out if universe.packages else ()),
+        ),
+        moves=tuple(sorted(moves(universe, pins), key=lambda move: (move.name not in problem.request.upgraded, move.name))),
+    )
+
+
+def _in_order(problem: Problem, pins: Mapping[Key, Candidate]) -> dict[Key, Candidate]:
+    """The choices in an order of their own, so that nothing tells which search found them, or how."""
+    given = {key: index for index, key in enumerate(problem.domains)}
+    keys = sorted(pins, key=lambda key: (key.is_package, problem.order.get(key, 0), given.get(key, 0), key))
+    return {key: pins[key] for key in keys}
+
+
+def _framework_build(pins: Mapping[Key, Candidate]) -> Build | None:
+    """The build whose compiled targets are the stack's: PyTorch's, else that of the first framework there is."""
+    candidates = (pins.get(Key(name)) for name in FRAMEWORKS)
+    return next((build_of(one) for one in candidates if one is not None), None)
+
+
+def _arch_list(build: Build | None) -> tuple[str, ...]:
+    if build is None or build.accelerator not in {"cuda", "rocm"}:
+        return ()
+    return (*(build.sass or ()), *(build.ptx or ())) if build.accelerator == "cuda" else build.gfx or ()
+
+
+def _floor(requirement: Requirement) -> Version:
+    test = requirement.test
+    return test.floor or Version.parse("0") if isinstance(test, RunsCuda) else Version.parse("0")
+
+
+def _components(universe: Universe, system: Mapping[Key, Candidate]) -> dict[str, str]:
+    """One text for each component, in the matrix's order; hosts that differ are listed side by side.
+
+    Of several CUDA runtimes PyTorch's is shown where there is one: the others are their frameworks' own business.
+    """
+    values: dict[str, list[str]] = {}
+    has_pytorch = any(key.name == "pytorch" for key in system)
+    slots = {key.component for key in system if key.slot}
+    for key, candidate in system.items():
+        has_twin = Key(key.component) in system if key.slot else key.component in slots
+        if has_twin and bool(key.slot) == has_pytorch:
+            continue
+        if key.name == "pytorch" and isinstance(candidate, ReleaseCandidate) and candidate.build is not None:
+            values["pytorch"] = [str(candidate.release.version)]
+            values["pytorch_build"] = [candidate.build.name]
+        else:
+            values.setdefault(key.component, []).append(candidate.label)
+    request = universe.problem.request
+    values["platform"] = [request.platform]
+    decided = set(values)
+    for target in request.hosts:
+        for name, text in shown(target.host, request):
+            if name not in decided and text not in values.setdefault(name, []):
+                values[name].append(text)
+    rank = {name: index for index, name in enumerate(universe.problem.matrix.order)}
+    names = sorted(values, key=lambda name: (rank.get(name.partition("_build")[0], len(rank)), name))
+    return {name: ", ".join(dict.fromkeys(values[name])) for name in names}
+
+
+def _pins(universe: Universe, system: Mapping[Key, Candidate], rules: list[Requirement]) -> Iterator[Pin]:
+    by_key: dict[Key, list[Requirement]] = {}
+    bounds = (one for candidate in system.values() for one in universe.bounds.about(candidate))
+    for one in (*universe.roots, *bounds, *rules):
+        if one.ground.group != PYTHON_ATTEMPT:
+            by_key.setdefault(one.key, []).append(one)
+    for key, candidate in sorted(system.items(), key=lambda item: (universe.problem.order.get(item[0], 0), item[0])):
+        # One line a request: the same request narrowed to what was tried says nothing new.
+        reasons = {
+            (one.ground.group, one.ground.source) if one.ground.is_request else one.ground: one.ground
+            for one in by_key.get(key, ())
+        }
+        version = candidate.release.version if isinstance(candidate, ReleaseCandidate) else candidate.version
+        build = build_of(candidate) if key.name in FRAMEWORKS else None
+        name = build.name if build is not None else ""
+        yield Pin(component=key.component, version=version, build=name, host=key.scope, reasons=tuple(reasons.values()))
+
+
+def _basis(drivers: list[Requirement], pins: Mapping[Key, Candidate]) -> str:
+    """How the driver requirement is met: for several hosts, by the least native of them."""
+    found = []
+    for requirement in drivers:
+        version = pins[requirement.key].version
+        if isinstance(requirement.test, RunsCuda):
+            found.append(requirement.test.basis(version))
+    return max(found, key=BASES.index, default="")
+
+
+def _host_requirements(rules: list[Requirement], problem: Problem) -> dict[str, str]:
+    """The ranges a host must meet to run this stack: what the image's own parts need, not one machine's numbers.
+
+    What binds only some of the hosts, such as the newer driver that Blackwell needs, is no range for all of them: it stands
+    in the stack's NVIDIA_REQUIRE_CUDA, GPU by GPU.
+    """
+    components = problem.matrix.components
+    found: dict[str, dict[str, set[str]]] = {}
+    for requirement in rules:
+        component, subject = requirement.key.component, requirement.ground.component
+        is_of_host = subject == "image" or (subject in components and components[subject].is_virtual)
+        if is_of_host or component not in components or not components[component].is_virtual:
+            continue
+        if component == "driver":
+            text = _driver_range(requirement)
+        elif component == "gpu":
+            text = ", ".join(sorted(requirement.test.labels, key=_device)) if isinstance(requirement.test, Labelled) else ""
+        elif requirement.key.scope and isinstance(requirement.test, Within | OneOf | OfSystem):
+            text = str(requirement.test)
+        else:
+            continue
+        if text and text != str(Range()):
+            found.setdefault(component, {}).setdefault(text, set()).add(requirement.key.scope)
+    ranges = {component: _tightest(_of_all(texts)) for component, texts in sorted(found.items())}
+    return {component: text for component, text in ranges.items() if text}
+
+
+def _of_all(worlds: Mapping[str, set[str]]) -> list[str]:
+    """The ranges that bind every host which any of them binds."""
+    bound = set().union(*worlds.values())
+    return [text for text, some in worlds.items() if some == bound]
+
+
+def _device(text: str) -> tuple[Version, str]:
+    return (Version.parse("0"), text) if text.startswith("gfx") else (Version.parse(text), "")
+
+
+def _tightest(texts: list[str]) -> str:
+    """Several ranges as one: of plain lower bounds only the highest says anything."""
+    floors = [text for text in texts if text.startswith(">=") and "," not in text]
+    highest = max(floors, key=lambda text: Version.parse(text.removeprefix(">=")), default="")
+    return ",".join(text for text in texts if text not in floors or text == highest)
+
+
+def _driver_range(requirement: Requirement) -> str:
+    test = requirement.test
+    if not isinstance(test, RunsCuda | NativeDriver):
+        return str(test)
+    return f">={test.floor}" if test.floor is not None else ""
+
+
+def _image(pins: Mapping[Key, Candidate]) -> BaseImage | None:
+    candidate = next((one for key, one in pins.items() if key.name == "image"), None)
+    if not isinstance(candidate, ImageCandidate):
+        return None
+    facts = candidate.image
+    reference, _, digest = facts.reference.partition("@")
+    return BaseImage(
+        reference=reference,
+        digest=digest,
+        glibc=facts.glibc,
+        python=facts.python,
+        apt_python=facts.apt_python,
+        require_cuda=facts.require_cuda,
+    )
+
+
+def _packages(world: PackageWorld, pins: Mapping[Key, Candidate]) -> Iterator[PackagePin]:
+    needs: dict[str, dict[str, str]] = {}
+    files: dict[str, PackageRelease] = {}
+    for key, candidate in pins.items():
+        if not key.is_package:
+            continue
+        release = world.release_of(candidate)
+        assert release.file is not None
+        files[release.name] = release
+        for needed in world.applicable(candidate):
+            text = f"{needed.name}{'[' + ','.join(sorted(needed.extras)) + ']' if needed.extras else ''}{needed.specifier}"
+            needs.setdefault(release.name, {})[text] = canonicalize_name(needed.name)
+    for name, release in sorted(files.items()):
+        assert release.file is not None
+        required = needs.get(name, {})
+        yield PackagePin(
+            name=name,
+            version=str(release.version),
+            file=release.file,
+            requires=tuple(sorted(required)),
+            dependencies=tuple(sorted(set(required.values()) & files.keys())),
+        )

@@ -1,0 +1,245 @@
+"""NVIDIA_REQUIRE_CUDA of a stack: the hosts that can run its image, as far as driver, compute capability and brand tell.
+
+It is computed from what the image brings alone, never from the hosts it was solved for, so that it lets in every other host
+that can run it too. Compute capabilities are tried one by one, drivers from one bound to the next (all bounds that rules,
+minimums and driver branches mention); what is allowed alike is written as one range. Matrix ranges of drivers are half-open
+(`>=470,<471`), so nothing changes between two bounds.
+
+Drivers stand for the CUDA they know: the matrix says which branch knows which, and the toolkit's other property, `cuda`, is the
+same fact read from libcuda, which in an image with a forward-compatibility libcuda is that one's.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from provisioner.host.model import Host
+from provisioner.request import TargetHost
+from provisioner.resolver.python.own_cuda import own_runtimes
+from provisioner.resolver.python.own_libraries import own_libraries
+from provisioner.resolver.requirement import ReleaseCandidate
+from provisioner.resolver.rules.coverage import Target, compiles_for, runs_natively
+from provisioner.resolver.rules.devices import FRAMEWORKS
+from provisioner.resolver.rules.drivers import NativeDriver, RunsCuda
+from provisioner.resolver.rules.guards import Guards
+from provisioner.versions import Version
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from provisioner.matrix.model import Build, DriverMinimum
+    from provisioner.matrix.need import Need
+    from provisioner.resolver.problem import Problem
+    from provisioner.resolver.requirement import Candidate, Key
+    from provisioner.resolver.rules.coverage import Capability
+
+BRANDS = ("nvidia", "tesla", "unknown")
+"""Brands of the GPUs forward compatibility is for. libnvidia-container names seven brands of NVML's eighteen (src/driver.c,
+driver_get_device_brand) and calls an A100, whose brand is NVIDIA, unknown; NVIDIA's own images list unknown for that reason."""
+
+_HIGHEST_MINOR = 9
+_NOBODY = TargetHost(label="", host=Host())
+
+Interval = tuple[Version | None, Version | None]
+"""Drivers from the first on and below the second; None: no bound on this side."""
+
+
+class _Demand(Struct, frozen=True):
+    """One thing the image's parts need of `gpu` or `driver`: on hosts where every guard on these two holds."""
+
+    guards: tuple[Need, ...]
+    need: Need
+
+
+def require_cuda(problem: Problem, pins: Mapping[Key, Candidate]) -> str:
+    """The NVIDIA_REQUIRE_CUDA of a stack for NVIDIA GPUs on Linux; "" for every other stack."""
+    if problem.request.accelerator != "cuda" or problem.request.system != "linux":
+        return ""
+    return _Gate(problem, pins).text()
+
+
+class _Gate:
+    def __init__(self, problem: Problem, pins: Mapping[Key, Candidate]) -> None:
+        self._problem = problem
+        self._matrix = problem.matrix
+        self._request = problem.request
+        virtual = {name for name, component in self._matrix.components.items() if component.is_virtual}
+        named = (one for one in pins.values() if one.key.component in self._matrix.components)
+        releases = (one for one in named if isinstance(one, ReleaseCandidate))
+        self._parts = [one for one in releases if one.key.component not in virtual]
+        self._parts.extend((*own_runtimes(problem.matrix, pins), *own_libraries(problem, pins)))
+        self._demands = list(self._all_demands())
+        self._minimums = [(one.version, one.release.driver) for one in self._parts if one.release.driver]
+        self._builds = [build for one in self._parts if one.key.component in FRAMEWORKS and (build := _cuda_build(one))]
+
+    def text(self) -> str:
+        """The expression, in ascending order; "" when every host is let in."""
+        groups: dict[tuple[tuple[Interval, ...], ...], list[Capability]] = {}
+        points = list(self._points())
+        drivers: dict[tuple[object, ...], tuple[tuple[Interval, ...], ...]] = {}
+        for point in points:
+            device = f"{point[0]}.{point[1]}"
+            levels = self._levels(point)
+            if levels is None or not all(self._allows_gpu(one, device) for one in self._demands):
+                continue
+            applying = tuple(one for one in self._demands if one.need.component == "driver" and _on_gpu(one, device))
+            signature = (levels, applying)
+            if signature not in drivers:
+                drivers[signature] = self._drivers(levels, applying)
+            groups.setdefault(drivers[signature], []).append(point)
+        terms = [
+            ",".join(filter(None, (way, *span)))
+            for (plain, forward), served in groups.items()
+            for way in (*map(_driver, plain), *(f"brand={brand},{_driver(one)}" for one in forward for brand in BRANDS))
+            for span in _spans(served, points)
+        ]
+        return "" if "" in terms else " ".join(terms)
+
+    def _all_demands(self) -> Iterator[_Demand]:
+        static = Guards(self._matrix, self._request)
+        for part in self._parts:
+            for need in (*part.release.needs, *(part.build.needs if part.build is not None else ())):
+                if need.component in {"gpu", "driver"}:
+                    yield _Demand((), need)
+            for rule in self._matrix.rules:
+                wanted = [need for need in rule.needs if need.component in {"gpu", "driver"} and not need.is_same]
+                if not wanted or rule.when.component != part.key.component or not rule.when.allows(part.version):
+                    continue
+                own = tuple(guard for guard in rule.guards if guard.component in {"gpu", "driver"})
+                # A guard on anything else a host might state is nothing a gate can see.
+                if static.hold([guard for guard in rule.guards if guard not in own], _NOBODY):
+                    yield from (_Demand(own, need) for need in wanted)
+
+    def _points(self) -> Iterator[Capability]:
+        """Every compute capability to try; what comes after the last is like the last."""
+        stated = (
+            [str(one.version) for one in self._matrix.components["gpu"].releases] if "gpu" in self._matrix.components else []
+        )
+        targets = [Target.parse(text) for build in self._builds for text in (*(build.sass or ()), *(build.ptx or ()))]
+        majors = [*(int(text.partition(".")[0]) for text in stated), *(one.capability[0] for one in targets)]
+        for major in range(1, max(majors, default=0) + 2):
+            yield from ((major, minor) for minor in range(_HIGHEST_MINOR + 1))
+
+    def _levels(self, device: Capability) -> tuple[Version, ...] | None:
+        """The CUDA releases the driver must know for PTX on a device; None where a framework has no code for it."""
+        levels: list[Version] = []
+        for build in self._builds:
+            if build.sass is None:
+                continue  # nobody measured it, and it was asked for by name
+            if any(runs_natively(target, device) for target in _targets(build.sass)):
+                continue
+            if "ptx-jit" not in self._request.allowed or not any(
+                compiles_for(one, device) for one in _targets(build.ptx or ())
+            ):
+                return None
+            cuda = next((need.range for need in build.needs if need.component == "cuda"), None)
+            levels.extend(clause.version for clause in (cuda.clauses[:1] if cuda else ()))
+        return tuple(sorted(set(levels)))
+
+    def _allows_gpu(self, demand: _Demand, device: str) -> bool:
+        return demand.need.component != "gpu" or not _on_gpu(demand, device) or demand.need.allows(Version.parse(device))
+
+    def _drivers(self, levels: Sequence[Version], demands: Sequence[_Demand]) -> tuple[tuple[Interval, ...], ...]:
+        """The drivers allowed on any brand, and those allowed beyond them where forward compatibility works."""
+        natives = [NativeDriver(self._matrix, level) for level in levels]
+
+        def allows(driver: Version, tests: Iterable[RunsCuda]) -> bool:
+            return (
+                all(test.basis(driver) for test in tests)
+                and all(native.runs(driver) for native in natives)
+                and all(one.need.allows(driver) for one in demands if all(_holds(guard, driver) for guard in one.guards))
+            )
+
+        anywhere = [self._runs(version, minimum, may_forward=False) for version, minimum in self._minimums]
+        forward = [
+            self._runs(version, minimum, may_forward=self._request.carries_cuda_compat) for version, minimum in self._minimums
+        ]
+        bounds = self._bounds(demands)
+        plain = _intervals(bounds, lambda driver: allows(driver, anywhere))
+        beyond = _intervals(bounds, lambda driver: allows(driver, forward) and not allows(driver, anywhere))
+        return plain, beyond
+
+    def _runs(self, version: Version, minimum: DriverMinimum, *, may_forward: bool) -> RunsCuda:
+        return RunsCuda(self._matrix, version, minimum, self._request.allowed, may_forward=may_forward)
+
+    def _bounds(self, demands: Sequence[_Demand]) -> list[Version]:
+        """Every driver version at which an answer may change, oldest first."""
+        found = {"0": Version.parse("0")}
+        for need in (one for demand in demands for one in (demand.need, *demand.guards) if one.component == "driver"):
+            found.update((clause.version.text, clause.version) for clause in need.range.clauses)
+        for _, minimum in self._minimums:
+            floor = minimum.minor_version
+            found.update({floor.text: floor} if floor is not None else {})
+            for branch in minimum.forward_compat:
+                found.update((text, Version.parse(text)) for text in (branch, str(int(branch) + 1)))
+        for branch in (one.branch for one in self._matrix.branches):
+            found.setdefault(branch, Version.parse(branch))
+        return sorted(set(found.values()))
+
+
+@lru_cache(maxsize=256)
+def _targets(texts: tuple[str, ...]) -> tuple[Target, ...]:
+    return tuple(Target.parse(text) for text in texts)
+
+
+def _cuda_build(candidate: ReleaseCandidate) -> Build | None:
+    build = candidate.build
+    return build if build is not None and build.accelerator == "cuda" else None
+
+
+def _on_gpu(demand: _Demand, device: str) -> bool:
+    return all(guard.allows(Version.parse(device)) for guard in demand.guards if guard.component == "gpu")
+
+
+def _holds(guard: Need, driver: Version) -> bool:
+    return guard.component != "driver" or guard.allows(driver)
+
+
+def _intervals(bounds: Sequence[Version], allows: Callable[[Version], bool]) -> tuple[Interval, ...]:
+    """The allowed versions as intervals, given the bounds at which the answer may change."""
+    found: list[Interval] = []
+    start: Version | None = None
+    is_open = False
+    for bound in bounds:
+        if allows(bound) == is_open:
+            continue
+        if is_open:
+            found.append((start, bound))
+        else:
+            start = bound if bound is not bounds[0] else None
+        is_open = not is_open
+    return (*found, (start, None)) if is_open else tuple(found)
+
+
+def _driver(interval: Interval) -> str:
+    low, high = interval
+    return ",".join(f"driver{operator}{bound}" for operator, bound in ((">=", low), ("<", high)) if bound is not None)
+
+
+def _spans(served: Sequence[Capability], points: Sequence[Capability]) -> Iterator[tuple[str, ...]]:
+    """Capabilities as ranges, in the terms of a gate; one alone that is missing inside a range is taken out by name."""
+    wanted = set(served)
+    runs: list[list[int]] = []
+    for index, point in enumerate(points):
+        if point not in wanted:
+            continue
+        if runs and index - runs[-1][-1] <= 2:
+            runs[-1].append(index)
+        else:
+            runs.append([index])
+    for run in runs:
+        first, last = run[0], run[-1]
+        holes = sorted(set(range(first, last + 1)) - set(run))
+        if first == last and first:
+            yield (f"arch={_text(points[first])}",)
+            continue
+        low = (f"arch>={_text(points[first])}",) if first else ()
+        high = (f"arch<{_text(points[last + 1])}",) if last + 1 < len(points) else ()
+        yield (*low, *high, *(f"arch!={_text(points[hole])}" for hole in holes))
+
+
+def _text(capability: Capability) -> str:
+    return f"{capability[0]}.{capability[1]}"

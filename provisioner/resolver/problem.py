@@ -1,0 +1,300 @@
+"""Matrix, target and spec joined into one problem: what can be chosen, in order of preference, and what is given."""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from functools import partial
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+from packaging.requirements import Requirement as Pep508
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+
+from provisioner.grounds.requirement import (
+    AsksAccelerator,
+    AsksImage,
+    CallsForAccelerator,
+    NoGpu,
+    PackagesNeedPython,
+    RequiresComponent,
+    RequiresDistribution,
+    RequiresPython,
+    TargetPlatform,
+)
+from provisioner.index.places.direct_reference import shown_url
+from provisioner.names import COMPONENT_OF_DISTRIBUTION
+from provisioner.resolver.choices.bounds import ForPython, constraints_of
+from provisioner.resolver.choices.candidates import candidates_of
+from provisioner.resolver.choices.domains import Domains
+from provisioner.resolver.choices.frameworks import builds_of_file, components_of, slot_domains, slots_of
+from provisioner.resolver.choices.hosts import HostSide, UnknownGpuError, is_shared
+from provisioner.resolver.choices.markers import holds_for
+from provisioner.resolver.choices.overrides import Overrides
+from provisioner.resolver.requirement import (
+    PACKAGE,
+    Candidate,
+    Key,
+    Labelled,
+    Matching,
+    OfBuild,
+    OfSystem,
+    Requirement,
+    Test,
+    Within,
+    build_of,
+)
+from provisioner.resolver.rules.facts import is_used
+from provisioner.resolver.rules.guards import Guards
+from provisioner.resolver.rules.images import image_candidates
+from provisioner.resolver.rules.needs import Needs
+from provisioner.resolver.rules.policy import arranged
+from provisioner.resolver.rules.shared_files import shared_file_domains
+from provisioner.resolver.rules.toolchain import build_side
+from provisioner.versions import Range, Version
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from provisioner.grounds.doubt import Doubt
+    from provisioner.grounds.requirement import Constrains, Ground
+    from provisioner.matrix.model import Matrix
+    from provisioner.request import Request
+
+__all__ = ["Problem", "UnknownGpuError", "join", "package_key"]
+
+PYTHON = Key("python")
+LAST = 1_000_000
+"""A rank behind all others."""
+
+ACCELERATORS = ("cuda", "rocm", "mps", "cpu")
+PLATFORMS = ("linux/amd64", "linux/arm64", "macos/x86_64", "macos/arm64")
+
+
+class Problem(Struct, frozen=True, kw_only=True):
+    """Everything the search needs.
+
+    `domains` lists the candidates of every key that is not a package, most wanted first; `roots` is what is required from
+    the start; `order` ranks keys; `packages` are the spec's own requirements on distributions, after its `overrides`, which
+    stand in the place of others' as well; `constraints` bound what somebody requires; `pythons` are those that the spec leaves;
+    `components` are the frameworks that are
+    components here rather than distributions; `doubts` are the facts that were missing; `extra` is what was required
+    beyond the inputs, a question or what a lock has, which no way out of a conflict gives up.
+    """
+
+    matrix: Matrix
+    request: Request
+    domains: Mapping[Key, tuple[Candidate, ...]]
+    roots: tuple[Requirement, ...]
+    order: dict[Key, int]
+    packages: tuple[tuple[Pep508, Ground], ...]
+    constraints: tuple[tuple[Pep508, Constrains], ...]
+    pythons: tuple[str, ...]
+    overrides: Overrides
+    needs: Needs
+    components: frozenset[str]
+    doubts: tuple[Doubt, ...]
+    extra: tuple[Requirement, ...] = ()
+
+    def with_roots(self, *extra: Requirement) -> Problem:
+        """The same problem with more required from the start."""
+        return replace(self, roots=(*self.roots, *extra), extra=(*self.extra, *extra))
+
+    def without(self, names: Collection[str]) -> Problem:
+        """A part of the same problem: nobody requires some distributions, or the components that they are.
+
+        It allows whatever the whole problem allows, so what is impossible in it is impossible in the whole.
+        """
+        components = {self.component_of(name) for name in names} - {""}
+        return replace(
+            self,
+            roots=tuple(root for root in self.roots if root.key.component not in components),
+            packages=tuple(asked for asked in self.packages if canonicalize_name(asked[0].name) not in names),
+            overrides=self.overrides.dropping(names),
+        )
+
+    def with_candidate(self, key: Key, candidate: Candidate) -> Problem:
+        """The same problem with one candidate more of a key, wanted less than all others."""
+        return replace(self, domains=ChainMap({key: (*self.domains.get(key, ()), candidate)}, self.domains))  # type: ignore[arg-type]
+
+    def is_virtual(self, name: str) -> bool:
+        """Whether the host provides a component, or it is no component at all."""
+        component = self.matrix.components.get(name)
+        return component is None or component.is_virtual
+
+    def component_of(self, distribution: str) -> str:
+        """The component a distribution is in this problem, "" for an ordinary one."""
+        component = COMPONENT_OF_DISTRIBUTION.get(distribution, "")
+        return component if component in self.components else ""
+
+
+def join(matrix: Matrix, request: Request) -> Problem:
+    """Join the inputs of one platform; raises `UnknownGpuError` for a GPU nobody knows."""
+    return _Joiner(matrix, request).problem()
+
+
+class _Joiner:
+    def __init__(self, matrix: Matrix, request: Request) -> None:
+        self.matrix = matrix
+        self.request = request
+        self.domains = Domains()
+        self.roots: list[Requirement] = []
+        self.doubts: list[Doubt] = []
+        self.components = components_of(matrix, request.spec)
+        self.overrides = Overrides(request)
+        self.pythons: tuple[str, ...] = ()
+
+    def problem(self) -> Problem:
+        self._shared()
+        hosts = HostSide(self.matrix, self.request)
+        for target in self.request.hosts:
+            hosts.add(target)
+        self.domains.update(hosts.domains)
+        self.roots.extend(hosts.roots)
+        self.doubts.extend(hosts.doubts)
+        self.roots.extend(build_side(self.matrix, self.request, Guards(self.matrix, self.request), domains=self.domains))
+        keys: dict[str, tuple[Key, ...]] = {}
+        for key in self.domains:
+            keys[key.component] = (*keys.get(key.component, ()), key)
+        packages = self._requests(keys)
+        needs = Needs(self.matrix, self.request, keys)
+        self.domains.update(needs.policy.domains)
+        for key, listing in shared_file_domains(self.matrix, self.request):
+            self.domains.defer(key, listing)
+        self.roots.extend(needs.policy.roots)
+        rank = {name: index for index, name in enumerate(self.matrix.order)}
+        order = {key: rank.get(key.component, -1) for key in self.domains}
+        # What is upgraded by name is decided after everything that is locked, which then need not give way to it.
+        order.update({Key(name, PACKAGE): LAST for name in self.request.upgraded if Key(name) not in self.domains})
+        return Problem(
+            matrix=self.matrix,
+            request=self.request,
+            domains=self.domains,
+            roots=tuple(self.roots),
+            order=order,
+            packages=packages,
+            constraints=constraints_of(self.request),
+            pythons=self.pythons,
+            overrides=self.overrides,
+            needs=needs,
+            components=self.components,
+            doubts=tuple(self.doubts),
+        )
+
+    def _shared(self) -> None:
+        request = self.request
+        platform = TargetPlatform(platform=request.platform, place=request.place("target.platform"))
+        self._named("platform", PLATFORMS, request.platform, platform)
+        asks = AsksAccelerator if request.spec.accelerator is not None else CallsForAccelerator
+        accelerator = asks(accelerator=request.accelerator, place=request.place("accelerator"))
+        self._named("accelerator", ACCELERATORS, request.accelerator, accelerator)
+        if request.has_no_gpu:
+            no_gpu = NoGpu(host="", place=request.hosts[0].place("gpus"))
+            self.roots.append(Requirement(Key("accelerator"), Labelled(frozenset({"cpu"})), no_gpu))
+        for name, component in self.matrix.components.items():
+            if name not in {"gpu", "image"} and is_used(name, request) and is_shared(name, component, request):
+                self.domains.defer(Key(name), partial(candidates_of, component, request))
+        virtual = [name for name, component in self.matrix.components.items() if component.is_virtual]
+        self.domains.update(slot_domains(self.domains, slots_of(self.components, request.spec), [*virtual, *_NAMES]))
+        if request.runs == "container" and "image" in self.matrix.order:
+            self._image()
+
+    def _named(self, name: str, values: tuple[str, ...], value: str, ground: Ground) -> None:
+        key = Key(name)
+        self.domains[key] = tuple(Candidate(key, Version.named(text), text) for text in values)
+        self.roots.append(Requirement(key, Labelled(frozenset({value})), ground))
+
+    def _image(self) -> None:
+        key = Key("image")
+        candidates, unknown = image_candidates(self.matrix, self.request, key)
+        candidates = arranged(candidates, self.request, "image")
+        self.domains[key] = candidates
+        self.doubts.extend(unknown)
+        base = self.request.image_base
+        named = base if self.request.spec.image.base != "auto" else ""
+        ground = AsksImage(base=named, place=self.request.place("image.base"))
+        self.roots.append(Requirement(key, Labelled(frozenset(candidate.label for candidate in candidates)), ground))
+
+    def _requests(self, keys: dict[str, tuple[Key, ...]]) -> tuple[tuple[Pep508, Ground], ...]:
+        for name, text in self.request.spec.requires.items():
+            self._require(name, text, keys)
+        self.pythons = self._pythons()
+        packages: list[tuple[Pep508, Ground]] = []
+        for index, text in enumerate(self.request.spec.packages):
+            stated = Pep508(text)
+            distribution = canonicalize_name(stated.name)
+            component = COMPONENT_OF_DISTRIBUTION.get(distribution, "")
+            place = self.request.place(f"packages.{index}")
+            asked = RequiresDistribution(
+                name=component or distribution, distribution=distribution, requirement=text, place=place
+            )
+            for requirement, ground in self.overrides.instead(stated, asked):
+                if component in self.components:
+                    self._framework(component, requirement, ground)
+                packages.append((requirement, ground))
+        for index, text in enumerate(self.request.spec.requires_python):
+            place = self.request.place(f"requires-python.{index}")
+            requires = RequiresPython(range=text, place=place)
+            self.roots.append(Requirement(PYTHON, ForPython(SpecifierSet(text)), requires))
+        if self.request.spec.packages and "python" not in self.request.spec.requires:
+            needs_python = PackagesNeedPython(place=self.request.place("packages"))
+            self.roots.append(Requirement(PYTHON, Within(Range()), needs_python))
+        return tuple(packages)
+
+    def _pythons(self) -> tuple[str, ...]:
+        """Return the Pythons that the spec leaves, whatever else they do not go with."""
+        stated = self.request.spec.requires_python
+        tests: list[Test] = [ForPython(SpecifierSet(text)) for text in stated]
+        tests.extend(root.test for root in self.roots if root.key == PYTHON)
+        return tuple(one.label for one in self.domains.get(PYTHON, ()) if all(test.allows(one) for test in tests))
+
+    def _framework(self, component: str, requirement: Pep508, ground: Ground) -> None:
+        """Require a distribution that is a component as one, where its marker holds with each Python that the spec leaves."""
+        marker = requirement.marker
+        if marker is not None and not holds_for(marker, self.request.platform, self.pythons):
+            return
+        if requirement.url is not None:
+            test = builds_of_file(requirement, self.domains[Key(component)])
+            if isinstance(ground, RequiresDistribution):
+                spelled = f"{requirement.name} @ {shown_url(requirement.url)}"
+                ground = replace(ground, requirement=spelled, is_unlisted=not test.labels)
+            self.roots.append(Requirement(Key(component), test, ground))
+            return
+        self.roots.append(Requirement(Key(component), Matching(requirement.specifier), ground))
+        if requirement.extras and component != "pytorch":
+            self.roots.append(Requirement(Key(component), self._with_extras(component, requirement), ground))
+
+    def _require(self, name: str, text: str, keys: dict[str, tuple[Key, ...]]) -> None:
+        place = self.request.place(f"requires.{name}")
+        ground = RequiresComponent(name=name, range=text, place=place)
+        if name == "pytorch_build":
+            builds = ((one.label, build_of(one)) for one in self.domains[Key("pytorch")])
+            labels = frozenset(label for label, build in builds if build is not None and build.name == text)
+            self.roots.append(Requirement(Key("pytorch"), Labelled(labels), ground))
+            return
+        test: Test = Within(Range())
+        if name == "os":
+            test = OfSystem((text,))
+        elif self.matrix.components[name].is_named or text.startswith("gfx"):
+            test = Labelled(frozenset({text}))
+        else:
+            test = Within(Range.parse(text))
+        self.roots.extend(Requirement(key, test, ground) for key in keys.get(name, ()))
+
+    def _with_extras(self, component: str, requirement: Pep508) -> Test:
+        """`jax[cuda12]` asks for the builds that are installed with this extra, where the matrix has any."""
+        builds = {build for one in self.domains[Key(component)] if (build := build_of(one)) is not None}
+        chosen = {build.name for build in builds if build.install and requirement.extras <= Pep508(build.install).extras}
+        return OfBuild(frozenset(chosen)) if chosen else Matching(requirement.specifier)
+
+
+_NAMES = ("platform", "accelerator")
+"""Keys that are no components of a matrix."""
+
+
+def package_key(requirement: Pep508) -> Key:
+    """The key of a requirement on a distribution, extras included, in their normalized spelling."""
+    name = canonicalize_name(requirement.name)
+    extras = ",".join(sorted(canonicalize_name(extra) for extra in requirement.extras))
+    return Key(f"{name}[{extras}]" if extras else name, PACKAGE)

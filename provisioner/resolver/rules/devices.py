@@ -1,0 +1,120 @@
+"""What a framework build requires of GPUs: that its compiled code runs on every one of every host."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from provisioner.grounds.predicate import CompiledFor, NeedsNativeDriver, Unmeasured
+from provisioner.grounds.requirement import Entails, Relation, Subject
+from provisioner.resolver.requirement import Candidate, Key, Labelled, Requirement
+from provisioner.resolver.rules.coverage import capability, coverage
+from provisioner.resolver.rules.drivers import NativeDriver
+from provisioner.resolver.rules.gfx import override_for, runs_on
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from provisioner.matrix.model import Build, GfxOverride, Matrix
+    from provisioner.places import Place
+    from provisioner.request import Request
+    from provisioner.resolver.rules.guards import Guards
+
+FRAMEWORKS = ("pytorch", "tensorflow", "jax")
+
+
+class Devices:
+    """Requirements on the GPUs of one problem; `gpus` are their keys."""
+
+    def __init__(self, matrix: Matrix, request: Request, guards: Guards, gpus: tuple[Key, ...]) -> None:
+        self._matrix = matrix
+        self._request = request
+        self._gpus = gpus
+        gpu = matrix.components.get("gpu")
+        self._capabilities = tuple(str(release.version) for release in gpu.releases) if gpu else ()
+        self._devices = {
+            target.label: tuple(found for one in target.host.gpus or () if (found := guards.device(one)))
+            for target in request.hosts
+        }
+
+    def of(self, candidate: Candidate, build: Build, place: Place) -> Iterator[Requirement]:
+        """Every GPU of every host must be served by the build's compiled code."""
+        component = candidate.key.component
+        if component not in FRAMEWORKS or build.accelerator not in {"cuda", "rocm"} or not self._gpus:
+            return
+        targets = build.sass if build.accelerator == "cuda" else build.gfx
+        if targets is None and (component != "pytorch" or self._asked_by_name(build)):
+            return
+        ground = Entails(
+            name=component,
+            subject=Subject(component, candidate.label),
+            predicate=Unmeasured() if targets is None else CompiledFor((*targets, *(build.ptx or ()))),
+            relation=Relation(component, "gpu"),
+            cited=place,
+        )
+        test = Labelled(frozenset() if targets is None else self._served(build))
+        for key in self._gpus:
+            yield Requirement(key, test, ground)
+        if build.accelerator == "cuda" and targets is not None:
+            yield from self._ptx(candidate, build, place)
+
+    def overrides(self, build: Build) -> tuple[GfxOverride, ...]:
+        """What must be set so that every GPU runs an AMD build; () when nothing need be, or nothing helps."""
+        if build.accelerator != "rocm" or build.gfx is None:
+            return ()
+        working = [row for row in self._matrix.overrides if _works_with(row, build)]
+        return override_for(build.gfx, self._all_devices(), working) or ()
+
+    def _all_devices(self) -> list[str]:
+        return list(dict.fromkeys(device for devices in self._devices.values() for device in devices))
+
+    def _served(self, build: Build) -> frozenset[str]:
+        """The devices a build serves: natively, by PTX where the spec allows it, or by passing for another AMD target."""
+        if build.accelerator == "rocm":
+            targets = build.gfx or ()
+            known = {*self._all_devices(), *(gpu.gfx for gpu in self._matrix.gpus if gpu.gfx)}
+            passing = self._all_devices() if self.overrides(build) else []
+            return frozenset({device for device in known if runs_on(targets, device)}.union(passing))
+        allowed = {"native", "ptx"} if "ptx-jit" in self._request.allowed else {"native"}
+        known = {*self._capabilities, *(device for device in self._all_devices() if not device.startswith("gfx"))}
+        return frozenset(device for device in known if _how(build, device) in allowed)
+
+    def _ptx(self, candidate: Candidate, build: Build, place: Place) -> Iterator[Requirement]:
+        """PTX is outside minor-version compatibility: the driver must natively know the CUDA that made it.
+
+        Source: CUDA Compatibility guide, "Minor Version Compatibility", limitation on PTX.
+        """
+        cuda = next((need.range for need in build.needs if need.component == "cuda"), None)
+        if "ptx-jit" not in self._request.allowed or cuda is None or not cuda.clauses or self._request.system != "linux":
+            return
+        component = candidate.key.component
+        for label, devices in self._devices.items():
+            through_ptx = sorted({device for device in devices if _how(build, device) == "ptx"})
+            if not through_ptx:
+                continue
+            ground = Entails(
+                name=component,
+                subject=Subject(component, candidate.label),
+                predicate=NeedsNativeDriver(tuple(through_ptx), cuda),
+                relation=Relation(component, "driver for PTX"),
+                cited=place,
+            )
+            yield Requirement(Key("driver", label), NativeDriver(self._matrix, cuda.clauses[0].version), ground)
+
+    def _asked_by_name(self, build: Build) -> bool:
+        requires = self._request.spec.requires
+        return f"+{build.name}" in requires.get("pytorch", "") or requires.get("pytorch_build") is not None
+
+
+def _works_with(row: GfxOverride, build: Build) -> bool:
+    """Whether an override works with the ROCm a build is made for."""
+    runtime = next((need.range for need in build.needs if need.component == "rocm"), None)
+    if runtime is None or not runtime.clauses:
+        return not row.when
+    return all(need.allows(runtime.clauses[0].version) for need in row.when)
+
+
+def _how(build: Build, device: str) -> str:
+    """How a CUDA build serves a device; an AMD device not at all."""
+    if device.startswith("gfx"):
+        return "none"
+    return coverage(build.sass or (), build.ptx or (), capability(device))

@@ -1,0 +1,118 @@
+"""Guards of rules (`on:`), judged against the facts of one host and the request before anything is solved."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from provisioner.matrix.guards import NAMED_GUARDS
+from provisioner.resolver.requirement import is_of_system
+from provisioner.resolver.rules.facts import ABSENT, has_driver_of_some_version, interpreter, stated, virtualizations
+from provisioner.versions import Version
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+
+    from provisioner.host.model import Host, HostGpu
+    from provisioner.matrix.model import Matrix
+    from provisioner.matrix.need import Need
+    from provisioner.request import Request, TargetHost
+
+
+class Verdict(Enum):
+    """Whether a guard holds; `UNKNOWN` when the host does not state the fact."""
+
+    NO = 0
+    UNKNOWN = 1
+    YES = 2
+
+
+class Guards:
+    """Judges guards for one problem."""
+
+    def __init__(self, matrix: Matrix, request: Request) -> None:
+        self._matrix = matrix
+        self._request = request
+        self._kinds = {gpu.name: gpu.kind for gpu in matrix.gpus}
+        self._devices = {gpu.name: gpu.compute_capability or gpu.gfx for gpu in matrix.gpus}
+        build = request.spec.build
+        self._requested = {
+            "platform": request.platform,
+            "accelerator": request.accelerator,
+            "runs": request.runs,
+            "build": build.kind if build is not None else ABSENT,
+        }
+
+    def hold(self, guards: Iterable[Need], target: TargetHost) -> bool:
+        """Whether every guard holds on a host; what the host does not state does not hold."""
+        return all(self._verdict(guard, target.host) is Verdict.YES for guard in guards)
+
+    def open(self, guards: Iterable[Need], target: TargetHost) -> tuple[Need, ...]:
+        """The guards that unstated facts leave open; () when it is decided whether all hold."""
+        found = [(self._verdict(guard, target.host), guard) for guard in guards]
+        if any(verdict is Verdict.NO for verdict, _ in found):
+            return ()
+        return tuple(guard for verdict, guard in found if verdict is Verdict.UNKNOWN)
+
+    def unknown(self, guards: Iterable[Need], target: TargetHost) -> str:
+        """The first unstated fact that decides whether the guards hold; "" when they are decided."""
+        return next((guard.component for guard in self.open(guards, target)), "")
+
+    def device(self, gpu: HostGpu) -> str | None:
+        """The compute capability or gfx target of a GPU, stated or known by its name."""
+        return gpu.compute_capability or gpu.gfx or self._devices.get(gpu.name or "")
+
+    def is_data_centre(self, target: TargetHost) -> Verdict:
+        """Whether every GPU of a host is of the class forward compatibility supports; unknown where one is not named."""
+        gpus = target.host.gpus
+        if gpus is None:
+            return Verdict.UNKNOWN
+        kinds = {self._kinds.get(gpu.name or "") for gpu in gpus}
+        if not kinds or kinds - {"datacenter", "", None}:
+            return Verdict.NO
+        return Verdict.YES if kinds == {"datacenter"} else Verdict.UNKNOWN
+
+    def allows(self, guard: Need, label: str) -> bool:
+        """Whether a guard holds for a value that was chosen."""
+        return self._matches(guard, label)
+
+    def _verdict(self, guard: Need, host: Host) -> Verdict:
+        if guard.component == "virtualization":
+            return _of_some(virtualizations(host), {str(one) for one in guard.one_of})
+        values = list(self._values(guard.component, host))
+        if guard.component not in NAMED_GUARDS and [str(one) for one in guard.one_of] == [ABSENT]:
+            is_there = has_driver_of_some_version(host, guard.component) or any(value not in {None, ABSENT} for value in values)
+            return Verdict.NO if is_there else Verdict.YES
+        known = [value for value in values if value]
+        if any(self._matches(guard, value) for value in known):
+            return Verdict.YES
+        return Verdict.NO if len(known) == len(values) else Verdict.UNKNOWN
+
+    def _values(self, component: str, host: Host) -> Iterator[str | None]:
+        """What a host has of a component: several values for several GPUs, None for what it does not state."""
+        if component in self._requested:
+            yield self._requested[component]
+        elif component == "python_arch":
+            yield interpreter(host, self._request.platform)
+        elif component in {"gpu", "gpu_kind"}:
+            if host.gpus is None:
+                yield None
+            for gpu in host.gpus or ():
+                yield self.device(gpu) if component == "gpu" else self._kinds.get(gpu.name or "") or None
+        else:
+            yield stated(host, component)
+
+    def _matches(self, guard: Need, value: str) -> bool:
+        if guard.component == "os":
+            return is_of_system(value, [str(name) for name in guard.one_of])
+        component = self._matrix.components.get(guard.component)
+        is_named = guard.component in NAMED_GUARDS or value == ABSENT or value.startswith("gfx")
+        if is_named or (component is not None and component.is_named):
+            return Version.named(value) in guard.one_of
+        return guard.allows(Version.parse(value))
+
+
+def _of_some(possible: Collection[str], wanted: Collection[str]) -> Verdict:
+    """Whether a fact is among some values, when all that is known of it is what it may be."""
+    hits = [value in wanted for value in possible]
+    return Verdict.YES if all(hits) else Verdict.UNKNOWN if any(hits) else Verdict.NO

@@ -1,0 +1,67 @@
+"""Base images as candidates: the matrix's own, or one the spec names that the matrix does not know."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from provisioner.grounds.doubt import UnknownImage
+from provisioner.matrix.model import Build, ImageFacts, Release
+from provisioner.matrix.need import Need
+from provisioner.resolver.requirement import Candidate, ImageCandidate, Key
+from provisioner.versions import Range, Version
+
+if TYPE_CHECKING:
+    from provisioner.matrix.model import Matrix
+    from provisioner.request import Request
+
+KINDS = {"auto": "slim", "slim": "slim", "cuda-runtime": "cuda-runtime", "cuda-devel": "cuda-devel"}
+"""What the words of `image.base` mean; anything else is an image reference."""
+
+
+def image_candidates(matrix: Matrix, request: Request, key: Key) -> tuple[tuple[Candidate, ...], tuple[UnknownImage, ...]]:
+    """Return the base images that may be chosen, most wanted first, and what is unknown about a foreign one."""
+    base = request.image_base
+    kind = KINDS.get(base)
+    if kind is not None:
+        known = [image for image in matrix.images if image.kind == kind and _serves(image, request.platform)]
+    else:
+        tag = base.partition("@")[0]
+        known = [image for image in matrix.images if image.reference == tag and _serves(image, request.platform)]
+    known.sort(key=lambda image: image.reference != request.preferred.get("image"))
+    if known:
+        # A reference the spec spells itself keeps its digest: what is known of the tag holds, what is locked is the digest.
+        # What the spec says of its NVIDIA_REQUIRE_CUDA was read from that very image: it holds before what is known of the tag.
+        require = request.spec.image.require
+        named = known if kind is not None else [_named(image, base, require) for image in known]
+        return tuple(_candidate(image, key) for image in named), ()
+    if kind is not None:
+        return (), ()
+    given = request.spec.image
+    foreign = ImageFacts(reference=base, glibc="", cuda=given.cuda or "", require_cuda=given.require or "")
+    return (_candidate(foreign, key),), (UnknownImage(reference=base),)
+
+
+def _named(image: ImageFacts, reference: str, require: str | None) -> ImageFacts:
+    return replace(image, reference=reference, require_cuda=image.require_cuda if require is None else require)
+
+
+def _serves(image: ImageFacts, platform: str) -> bool:
+    return not image.platforms or platform in image.platforms
+
+
+def _candidate(image: ImageFacts, key: Key) -> Candidate:
+    needs = []
+    if image.glibc:
+        needs.append(Need(component="glibc", range=Range(), one_of=(Version.parse(image.glibc),)))
+    if image.cuda:
+        # A CUDA image carries a toolkit of its own: the framework's CUDA must be of the same minor release.
+        level = ".".join(image.cuda.split(".")[:2])
+        needs.append(Need(component="cuda", range=Range.parse(f"=={level}.*")))
+    python = image.python or image.apt_python
+    if python:
+        needs.append(Need(component="python", range=Range(), one_of=(Version.parse(python),)))
+    release = Release(version=Version.named(image.reference), needs=tuple(needs), sources=image.sources)
+    build = Build(name=image.reference, platforms=image.platforms)
+    return ImageCandidate(key, Version.named(image.reference), image.reference, release, build, image=image)

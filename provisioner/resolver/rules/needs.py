@@ -1,0 +1,338 @@
+"""What one candidate of the matrix requires: its own needs, the rules it falls under, its GPUs and its driver."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from provisioner.grounds.bound import Kernels, Names, SameVersion, Versions
+from provisioner.grounds.doubt import NeededBy, Undecided, Unstated
+from provisioner.grounds.predicate import BuildsOn as BuildsOnKernels
+from provisioner.grounds.predicate import BuildsPatched, BuiltFor, NeedsDriver
+from provisioner.grounds.predicate import Needs as NeedsComponent
+from provisioner.grounds.requirement import Entails, Relation, Row, Subject
+from provisioner.grounds.source import Documents, MatrixRow
+from provisioner.host.model import Host
+from provisioner.places import Place
+from provisioner.request import TargetHost
+from provisioner.resolver.requirement import (
+    SLOTS,
+    Candidate,
+    ImageCandidate,
+    Key,
+    Labelled,
+    OfSystem,
+    OneOf,
+    Requirement,
+    SameAs,
+    Test,
+    Unless,
+    Within,
+    build_of,
+    release_of,
+)
+from provisioner.resolver.rules.carriers import OverriddenCarriers
+from provisioner.resolver.rules.devices import Devices
+from provisioner.resolver.rules.drivers import RunsCuda
+from provisioner.resolver.rules.facts import ABSENT, COMPILERS, WSL, binds, is_chosen, profile_key, virtualizations
+from provisioner.resolver.rules.gate import ImageGate
+from provisioner.resolver.rules.guards import Guards, Verdict
+from provisioner.resolver.rules.kernels import BuildsOn, KernelSupport
+from provisioner.resolver.rules.policy import PolicySide
+from provisioner.resolver.rules.shared_files import runtime_needs
+from provisioner.resolver.rules.toolchain import Toolchain
+from provisioner.versions import Version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from provisioner.grounds.bound import Bound
+    from provisioner.grounds.predicate import Predicate
+    from provisioner.grounds.source import Source
+    from provisioner.matrix.model import DriverMinimum, Matrix, Release, Rule
+    from provisioner.matrix.need import Need
+    from provisioner.request import Request
+
+NOBODY = TargetHost(label="the target", host=Host())
+"""Stands for the target of a request without hosts: rules without guards hold on it."""
+
+
+class Open(Struct, frozen=True):
+    """A requirement that nobody can judge, because a host does not state a fact; `doubt` names it.
+
+    `requirement` is the one at stake, None where what it needs is not stated either (`need` names that). `guards` are those of
+    the rule that are open.
+    """
+
+    doubt: Unstated
+    requirement: Requirement | None = None
+    need: str = ""
+    guards: tuple[Need, ...] = ()
+
+
+class Needs:
+    """Turns releases, builds and rules of the matrix into requirements on the keys of one problem."""
+
+    def __init__(self, matrix: Matrix, request: Request, keys: Mapping[str, tuple[Key, ...]]) -> None:
+        self._matrix = matrix
+        self._request = request
+        self._keys = keys
+        self._rules: dict[str, list[Rule]] = {}
+        for rule in matrix.rules:
+            self._rules.setdefault(rule.when.component, []).append(rule)
+        self._hosts = {target.label: target for target in request.hosts or (NOBODY,)}
+        self._held: dict[tuple[str, str], dict[str, TargetHost]] = {}
+        self._on_choices: dict[tuple[str, str], dict[Key, Need]] = {}
+        self._kernels = KernelSupport(matrix)
+        self._overridden = OverriddenCarriers(matrix, request)
+        self.policy = PolicySide(matrix, request)
+        self.guards = Guards(matrix, request)
+        self.devices = Devices(matrix, request, self.guards, keys.get("gpu", ()))
+        self._toolchain = Toolchain(request, keys)
+        self._gate = ImageGate(matrix, request, self.guards, keys=keys)
+
+    def of(self, candidate: Candidate) -> tuple[Requirement, ...]:
+        """Everything a candidate of the matrix requires; host facts and names require nothing beyond the rules."""
+        return () if candidate.label == ABSENT else tuple(self._all(candidate))
+
+    def unstated(self, candidate: Candidate) -> Iterator[Open]:
+        """Yield what a chosen candidate needs of facts that a host does not state, or might need if it stated them."""
+        if candidate.label == ABSENT:
+            return
+        release, build = release_of(candidate), build_of(candidate)
+        if release is not None and not self._is_virtual(candidate.key.component):
+            for need in (*release.needs, *(build.needs if build is not None else ())):
+                if need.component not in COMPILERS - {"xcode"}:  # macOS has no other compiler
+                    needed_by = NeededBy(needs=need.component, bound=bound_of(need), subject=subject_of(candidate))
+                    yield from self._open(candidate, need, self._hosts, needed_by)
+        for rule in self._falling_under(candidate):
+            hosts = self._where(candidate.key, rule)
+            for need in rule.needs:
+                needed_by = NeededBy(needs=need.component, bound=bound_of(need), rule=rule.name)
+                yield from self._open(candidate, need, hosts, needed_by)
+            yield from self._undecided(candidate, rule)
+
+    def _all(self, candidate: Candidate) -> Iterator[Requirement]:
+        release, build = release_of(candidate), build_of(candidate)
+        component = candidate.key.component
+        yield from self.policy.of(candidate)
+        if component == "cuda" and any(key.slot for key in self._keys.get("cuda", ())):
+            yield from runtime_needs(self._matrix, candidate)
+        if component == "driver":
+            yield from self._kernel(candidate, release)
+        elif release is not None:
+            yield from self._declared(candidate, self._toolchain.needs(candidate, release))
+            yield from self._platform(candidate, release.platforms)
+        if build is not None:
+            yield from self._declared(candidate, build.needs)
+            yield from self._platform(candidate, build.platforms)
+            yield from self.devices.of(candidate, build, self._place(candidate))
+        if isinstance(candidate, ImageCandidate):
+            yield from self._gate.of(candidate)
+        if component == "nvcc" and build is not None:
+            yield from self._toolchain.targets(candidate, build, self._place(candidate))
+        if release is not None and release.driver is not None:
+            yield from self._driver(candidate, release.driver)
+        for rule in self._falling_under(candidate):
+            yield from self._by_rule(candidate, rule)
+
+    def _declared(self, candidate: Candidate, needs: tuple[Need, ...]) -> Iterator[Requirement]:
+        place = self._place(candidate)
+        for need in needs:
+            predicate = NeedsComponent(need.component, (bound_of(need),))
+            ground = _entails(candidate, predicate, Relation(candidate.key.component, need.component), place)
+            for key in self._reach(candidate.key, need.component):
+                instead = self._overridden.instead(candidate, need, key)
+                yield instead or Requirement(key, _test(need, candidate), ground)
+
+    def _falling_under(self, candidate: Candidate) -> Iterator[Rule]:
+        for rule in self._rules.get(candidate.key.component, ()):
+            if rule.when.allows(candidate.version):
+                yield rule
+
+    def _where(self, subject: Key, rule: Rule) -> dict[str, TargetHost]:
+        """The hosts a rule about this subject binds: those of the subject on which every guard holds."""
+        found = self._held.get((rule.name, subject.scope))
+        if found is None:  # whatever the candidate is; of many hosts this is asked for each of hundreds of candidates
+            hosts = self._of(subject).items()
+            found = {label: target for label, target in hosts if self.guards.hold(rule.guards, target)}
+            self._held[rule.name, subject.scope] = found
+        return found
+
+    def _of(self, subject: Key) -> dict[str, TargetHost]:
+        """The host a subject belongs to, every host for what they share."""
+        if not subject.scope:
+            return self._hosts
+        return {subject.scope: self._hosts[subject.scope]} if subject.scope in self._hosts else {}
+
+    def _by_rule(self, candidate: Candidate, rule: Rule) -> Iterator[Requirement]:
+        hosts = self._where(candidate.key, rule)
+        chosen = self._on_a_choice(candidate.key, rule)
+        for need in rule.needs:
+            for key in self._reach(candidate.key, need.component):
+                if hosts and (not key.scope or key.scope in hosts):
+                    yield self._required(candidate, rule, need, key)
+                elif key in chosen:
+                    required = self._required(candidate, rule, need, key)
+                    yield replace(required, test=Unless(chosen[key], required.test))
+
+    def _on_a_choice(self, subject: Key, rule: Rule) -> dict[Key, Need]:
+        """Keys still to be chosen that are all a rule's guards leave open: the rule then binds the choices they hold for."""
+        found = self._on_choices.get((rule.name, subject.scope))
+        if found is None:
+            found = {}
+            for label, target in self._of(subject).items():
+                undecided = self.guards.open(rule.guards, target)
+                if len(undecided) == 1 and is_chosen(undecided[0].component, self._request):
+                    found[Key(undecided[0].component, label)] = undecided[0]
+            self._on_choices[rule.name, subject.scope] = found
+        return found
+
+    def _required(self, candidate: Candidate, rule: Rule, need: Need, key: Key) -> Requirement:
+        position = self._matrix.positions.get(f"rule:{rule.name}", "")
+        place = Place.parse(position) if position else cited(self._matrix, rule.sources)
+        predicate = NeedsComponent(need.component, (bound_of(need),), rule.because)
+        ground = _entails(candidate, predicate, Row("rule", rule.name), MatrixRow("rule", rule.name, place))
+        return Requirement(key, _test(need, candidate), ground)
+
+    def _open(self, candidate: Candidate, need: Need, hosts: Mapping[str, TargetHost], needed_by: NeededBy) -> Iterator[Open]:
+        """Yield the hosts that do not state a needed fact; GPUs nobody stated are named once for the whole problem."""
+        name = need.component
+        if name == "gpu" or not self._is_virtual(name) or not binds(name, self._request):
+            return
+        reached = {key.scope for key in self._reach(candidate.key, name)}
+        for label in hosts:
+            if label not in reached and "" not in reached:
+                key = profile_key(name, hosts[label].host)
+                yield Open(Unstated(fact=name, host=label, profile_key=key, reason=needed_by))
+
+    def _undecided(self, candidate: Candidate, rule: Rule) -> Iterator[Open]:
+        """Yield rules that would bind if a host stated a fact of their guards; whether that matters depends on the answer."""
+        for label, target in self._of(candidate.key).items():
+            guards = self.guards.open(rule.guards, target)
+            if not guards or not all(binds(one.component, self._request) for one in guards):
+                continue
+            fact = next((one.component for one in guards if not is_chosen(one.component, self._request)), guards[0].component)
+            reason = Undecided(table="rule", name=rule.name, because=rule.because)
+            doubt = Unstated(fact=fact, host=label, profile_key=profile_key(fact, target.host), reason=reason)
+            for need in rule.needs:
+                keys = [key for key in self._reach(candidate.key, need.component) if key.scope in {"", label}]
+                for key in keys:
+                    yield Open(doubt, self._required(candidate, rule, need, key), guards=guards)
+                is_of_host = self._is_virtual(need.component) and need.component != "gpu"
+                if not keys and is_of_host and binds(need.component, self._request):
+                    yield Open(doubt, need=need.component, guards=guards)
+
+    def _platform(self, candidate: Candidate, platforms: tuple[str, ...]) -> Iterator[Requirement]:
+        if platforms and self._keys.get("platform"):
+            relation = Relation(candidate.key.component, "platform")
+            ground = _entails(candidate, BuiltFor(platforms), relation, self._place(candidate))
+            yield Requirement(Key("platform"), Labelled(frozenset(platforms)), ground)
+
+    def _driver(self, candidate: Candidate, minimum: DriverMinimum) -> Iterator[Requirement]:
+        place = self._place(candidate)
+        is_forbidden = "minor-version" not in self._request.allowed and minimum.minor_version is not None
+        tests: dict[bool, RunsCuda] = {}
+        for key in self._reach(candidate.key, "driver"):
+            target = self._hosts.get(key.scope)
+            is_eligible = target is not None and self.guards.is_data_centre(target) is not Verdict.NO
+            may_forward = self._request.carries_cuda_compat and is_eligible
+            if may_forward not in tests:
+                allowed = self._request.allowed
+                tests[may_forward] = RunsCuda(self._matrix, candidate.version, minimum, allowed, may_forward=may_forward)
+            test = tests[may_forward]
+            predicate = NeedsDriver((test.bound,), is_forbidden)
+            yield Requirement(key, test, _entails(candidate, predicate, Relation("cuda", "driver"), place))
+
+    def _kernel(self, candidate: Candidate, release: Release | None) -> Iterator[Requirement]:
+        target = self._hosts.get(candidate.key.scope)
+        if target is not None and virtualizations(target.host) <= WSL:
+            return  # the driver is Windows', and nothing is built on this kernel
+        is_stated = target is not None and target.host.driver is not None and target.host.driver.version == candidate.label
+        place: Source | None = self._place(candidate) if release is not None else None
+        if is_stated and target is not None and target.host.kernel:
+            # The host states both, so they run together; a kernel that is not documented is a doubt.
+            yield from self._patched(candidate, target.host.kernel, place)
+            return
+        need = self._kernels.of(candidate.version)
+        if need is None and is_stated:
+            return
+        patched = self._kernels.patched(candidate.version) if "patched-kernel" in self._request.allowed else ()
+        test: Test = OneOf(()) if need is None else Within(need)
+        bounds: tuple[Kernels, ...] = ()
+        if need is not None or patched:
+            test = BuildsOn(need, patched) if patched else test
+            bounds = (Kernels(need, tuple((row.kernel, row.by) for row in patched)),)
+        ground = _entails(candidate, BuildsOnKernels(bounds), Relation("driver", "kernel"), place)
+        for key in self._reach(candidate.key, "kernel"):
+            yield Requirement(key, test, ground)
+
+    def _patched(self, candidate: Candidate, kernel: str, place: Source | None) -> Iterator[Requirement]:
+        """Forbid a driver that runs on its kernel only because somebody patched it, where the spec does."""
+        carriers = self._kernels.carriers(candidate.version, Version.parse(kernel))
+        if carriers and "patched-kernel" in self.policy.words:
+            predicate = BuildsPatched(kernel, tuple(dict.fromkeys(row.by for row in carriers)))
+            yield self.policy.lift(candidate, "patched-kernel", predicate, source=place)
+
+    def _reach(self, subject: Key, component: str) -> tuple[Key, ...]:
+        """The keys of a component as seen from a candidate.
+
+        Its own host's when it belongs to one, every host's otherwise; of what frameworks bring along, its own framework's. What
+        a host says about its libraries is not about those of a container image.
+        """
+        keys = self._keys.get(component, ())
+        if subject.scope:
+            is_image = self._is_virtual(component) and component != "platform"
+            return tuple(key for key in keys if key.scope == subject.scope or (not key.scope and not is_image and not key.slot))
+        slot = subject.slot or (subject.component if subject.component in SLOTS else "")
+        own = tuple(key for key in keys if key.slot == slot)
+        return own or tuple(key for key in keys if not key.slot)
+
+    def _is_virtual(self, component: str) -> bool:
+        found = self._matrix.components.get(component)
+        return found is not None and found.is_virtual
+
+    def _place(self, candidate: Candidate) -> Place:
+        return place_of(self._matrix, candidate)
+
+
+def place_of(matrix: Matrix, candidate: Candidate) -> Place:
+    """Return the row of the matrix that a candidate is of; the file of its component where no row has that version."""
+    name, version = candidate.key.component, str(candidate.version)
+    positions = matrix.positions
+    found = positions.get(f"{name}=={version}") or positions.get(f"{name}=={version.partition('+')[0]}")
+    return Place.parse(found or f"matrices/{name}.yaml")
+
+
+def cited(matrix: Matrix, sources: tuple[str, ...]) -> Documents:
+    """Return the documents that a row of the matrix cites."""
+    return Documents(tuple(str(matrix.citations[source]) for source in sources if source in matrix.citations))
+
+
+def subject_of(candidate: Candidate) -> Subject:
+    """Return a candidate as the subject of a sentence."""
+    return Subject(candidate.key.name if candidate.key.is_package else candidate.key.component, candidate.label)
+
+
+def bound_of(need: Need) -> Bound:
+    """Return what a need of the matrix allows, as a ground has it."""
+    if need.is_same:
+        return SameVersion()
+    if need.component == "os":
+        return Names(tuple(str(version) for version in need.one_of))
+    return Versions(need.one_of) if need.one_of else need.range
+
+
+def _entails(candidate: Candidate, predicate: Predicate, relation: Relation | Row, source: Source | None) -> Entails:
+    component = candidate.key.component
+    return Entails(name=component, subject=subject_of(candidate), predicate=predicate, relation=relation, cited=source)
+
+
+def _test(need: Need, candidate: Candidate) -> Test:
+    if need.is_same:
+        return SameAs(candidate.label, candidate.version)
+    if need.component == "os":
+        return OfSystem(tuple(str(version) for version in need.one_of))
+    return OneOf(need.one_of) if need.one_of else Within(need.range)

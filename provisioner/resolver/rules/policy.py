@@ -1,0 +1,311 @@
+"""The policy side of a problem: what the spec forbids, as requirements of what it is about; and what it prefers and avoids.
+
+Each word a policy forbids is a key of its own that is kept from the start. A candidate the word is about needs it lifted, so a
+conflict names the spec's line, the fact, and what the target states, and dropping the word is one change like any other.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from packaging.requirements import Requirement as Pep508
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.utils import canonicalize_name
+
+from provisioner.grounds.predicate import WrittenBySeveral
+from provisioner.grounds.requirement import Entails, Forbids, Relation, Subject
+from provisioner.names import COMPONENT_OF_DISTRIBUTION, DISTRIBUTION_OF_COMPONENT
+from provisioner.resolver.requirement import (
+    SEVERAL,
+    SHARED_FILE,
+    TORCH,
+    Candidate,
+    Key,
+    Labelled,
+    ReleaseCandidate,
+    Requirement,
+    build_of,
+)
+from provisioner.resolver.rules.facts import FACTS, stated
+from provisioner.resolver.rules.shared_files import place_of, shared_file_needs
+from provisioner.resolver.rules.standing import WEEK, Standing, day_of, is_prerelease
+from provisioner.versions import Range, Version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from provisioner.grounds.predicate import Predicate
+    from provisioner.grounds.source import Source
+    from provisioner.matrix.model import Build, Component, Matrix, Release
+    from provisioner.request import Request
+    from provisioner.spec.model import Policy
+
+Some = TypeVar("Some", bound=Candidate)
+
+POLICY = "policy"
+KEPT = "kept"
+
+WORDS = frozenset({"end-of-life", "feature-branch", "recent", "prerelease", "patched-kernel", "shared-files"})
+"""What a policy can forbid. Other words of `allow` and `forbid` open ways to meet a requirement: see `Request.allowed`."""
+
+DATED = frozenset({"driver", "amdgpu", "webdriver", "kernel"})
+"""Parts of a host whose release matters to a policy that wants nothing new; of other facts nobody asks how old they are."""
+
+STABLE = ("end-of-life", "feature-branch", "recent", "prerelease")
+"""What `strategy: stable` forbids; what is not a word of `allow` cannot be lifted by one."""
+
+_ONLY_STABLE = frozenset({"feature-branch", "recent"})
+
+
+class PolicySide:
+    """Keys and requirements of the words that one request forbids."""
+
+    def __init__(self, matrix: Matrix, request: Request) -> None:
+        self._request = request
+        self._matrix = matrix
+        self.standing = Standing(matrix, request.spec.policy.exclude_newer)
+        self._asked = dict(self._words())
+
+    def _words(self) -> Iterator[tuple[str, Forbids]]:
+        """Yield every forbidden word with the line of the spec that forbids it."""
+        policy, place = self._request.spec.policy, self._request.place
+        for word in STABLE if policy.strategy == "stable" else ():
+            if word not in policy.allow:
+                day = str(self.standing.day) if word == "recent" else ""
+                yield word, Forbids(word=word, place=place("policy.strategy"), is_by_strategy=True, day=day)
+        for index, word in enumerate(policy.forbid):
+            if word in WORDS:
+                yield word, Forbids(word=word, place=place(f"policy.forbid.{index}"))
+
+    @property
+    def words(self) -> frozenset[str]:
+        """The words that are forbidden."""
+        return frozenset(self._asked)
+
+    @property
+    def domains(self) -> dict[Key, tuple[Candidate, ...]]:
+        """One key a word: it is kept, or lifted by what the spec would have to say instead."""
+        found = {}
+        for word in self._asked:
+            key = _key(word)
+            found[key] = tuple(Candidate(key, Version.named(label), label) for label in (KEPT, _lifted(word)))
+        return found
+
+    @property
+    def roots(self) -> tuple[Requirement, ...]:
+        """Every word is kept, because the spec says so."""
+        return tuple(Requirement(_key(word), Labelled(frozenset({KEPT})), ground) for word, ground in self._asked.items())
+
+    def of(self, candidate: Candidate) -> Iterator[Requirement]:
+        """What choosing a candidate needs to be lifted."""
+        if candidate.key.component == SHARED_FILE:
+            yield from self._of_shared_file(candidate)
+            return
+        if not self._asked:
+            return
+        for fact in self.standing.facts(candidate):
+            if fact.word in self._asked and not self._is_excused(candidate, fact.word):
+                yield self.lift(candidate, fact.word, fact.predicate, source=fact.source)
+
+    def _of_shared_file(self, candidate: Candidate) -> Iterator[Requirement]:
+        """That one distribution takes its place, or several do, which nothing but the policy refuses."""
+        needed = shared_file_needs(self._matrix, candidate)
+        if needed is not None:
+            yield needed
+        if candidate.label != SEVERAL:
+            return
+        row = next(row for row in self._matrix.shared_files if candidate.key.name == f"{SHARED_FILE}:{row.name}")
+        yield self.lift(candidate, "shared-files", WrittenBySeveral(row.path), source=place_of(row, self._matrix.positions))
+
+    def lift(self, candidate: Candidate, word: str, predicate: Predicate, *, source: Source | None) -> Requirement:
+        """Return the requirement that a forbidden word is lifted, without which a candidate cannot be chosen."""
+        component = candidate.key.component
+        ground = Entails(
+            name=component,
+            subject=Subject(component, candidate.label),
+            predicate=predicate,
+            relation=Relation(component, f"{word} lifted"),
+            cited=source,
+        )
+        return Requirement(_key(word), Labelled(frozenset({_lifted(word)})), ground)
+
+    def _is_excused(self, candidate: Candidate, word: str) -> bool:
+        """Whether a word does not bind what a host has.
+
+        A driver that is there, of a branch nobody says anything about, may be a supported one: that is left unverified. How
+        old a container toolkit or a compiler is that is there already, nobody asks.
+        """
+        component = candidate.key.component
+        if word == "recent" and component in FACTS and component not in DATED:
+            return any(stated(target.host, component) == candidate.label for target in self._request.hosts)
+        if word != "feature-branch" or self.standing.is_designated(candidate):
+            return False
+        return any(stated(target.host, "driver") == candidate.label for target in self._request.hosts)
+
+
+def _key(word: str) -> Key:
+    return Key(f"{POLICY}:{word}")
+
+
+def _lifted(word: str) -> str:
+    """What the spec would have to say."""
+    return "strategy: newest" if word in _ONLY_STABLE else f"allow: [{word}]"
+
+
+def offered(component: Component, request: Request, world: str = "") -> Iterator[Release]:
+    """The releases that may be listed at all: prereleases are for those who allow them, name them, or have them.
+
+    What one host has is no candidate for another: `world` is the host whose key it is, "" for what they share.
+
+    A policy that forbids prereleases lists them too, so that a conflict can say what is in the way.
+    """
+    policy = request.spec.policy
+    is_open = "prerelease" in policy.allow or "prerelease" in policy.forbid
+    named: frozenset[str] | None = None
+    for release in component.releases:
+        if not is_open and is_prerelease(release):
+            named = _named(component, request, world) if named is None else named
+            if str(release.version) not in named:
+                continue
+        yield release
+
+
+def _named(component: Component, request: Request, world: str) -> frozenset[str]:
+    """The very releases that the spec pins, or hosts have."""
+    clauses = request.spec.requires.get(component.name, "").split(",")
+    pinned = {clause.strip().lstrip("=").strip().partition("+")[0] for clause in clauses}
+    for wanted in map(Pep508, request.spec.packages if component.name in DISTRIBUTION_OF_COMPONENT else ()):
+        if resolved(wanted.name) == component.name:
+            pinned.update(clause.version.partition("+")[0] for clause in wanted.specifier)
+    hosts = (target.host for target in request.hosts if world in {"", target.label})
+    return frozenset(pinned.union(filter(None, (stated(host, component.name) for host in hosts))))
+
+
+class Taste:
+    """What a request prefers and avoids of one component or distribution.
+
+    Both order candidates and rule nothing out: whatever is not avoided comes first, among those what is preferred.
+    """
+
+    def __init__(self, request: Request, name: str) -> None:
+        policy = request.spec.policy
+        self._prefer = _wanted(policy.prefer, name)
+        self._avoid = _wanted(policy.avoid, name)
+
+    def __bool__(self) -> bool:
+        return self._prefer is not None or self._avoid is not None
+
+    def rank(self, candidate: Candidate) -> tuple[bool, bool]:
+        """The place of a candidate: lower is more wanted."""
+        is_preferred = self._prefer is not None and _takes(self._prefer, candidate)
+        return self.avoids(candidate), self._prefer is not None and not is_preferred
+
+    def avoids(self, candidate: Candidate) -> bool:
+        """Whether a candidate is avoided."""
+        return self._avoid is not None and _takes(self._avoid, candidate)
+
+    def rank_of(self, version: Version) -> tuple[bool, bool]:
+        """The place of a version, or of a name, that another candidate brings along."""
+        is_avoided = self._avoid is not None and _allows(self._avoid, version)
+        return is_avoided, self._prefer is not None and not _allows(self._prefer, version)
+
+
+def _wanted(table: Mapping[str, str], name: str) -> str | None:
+    """What a table of the policy says about a component or distribution, by any of its names."""
+    return next((text for key, text in table.items() if resolved(key) == resolved(name)), None)
+
+
+def resolved(name: str) -> str:
+    """One name for what has two: `torch` and `PyTorch` are the component `pytorch`."""
+    canonical = canonicalize_name(name)
+    return COMPONENT_OF_DISTRIBUTION.get(canonical, canonical)
+
+
+def _takes(text: str, candidate: Candidate) -> bool:
+    if candidate.key.is_package:
+        return _specifier(text).contains(candidate.pep440, prereleases=True)
+    return candidate.label == text if not candidate.version.release else _allows(text, candidate.version)
+
+
+def _allows(text: str, version: Version) -> bool:
+    return Range.parse(text).allows(version) if version.release else version.text == text
+
+
+def _specifier(text: str) -> SpecifierSet:
+    """A range as installers read it; one that only the matrix's grammar knows (`3.12`) stands for its series."""
+    try:
+        return SpecifierSet(text)
+    except InvalidSpecifier:
+        return SpecifierSet(str(Range.parse(text)))
+
+
+def arranged(candidates: Sequence[Some], request: Request, name: str) -> tuple[Some, ...]:
+    """A component's candidates in their given order but for what the policy names, and after that for an earlier lock.
+
+    What the spec says by name comes before what a lock happened to choose: who adds `avoid: {python: "3.13"}` to a spec means
+    the environment that is locked, too.
+    """
+    policy, locked = request.spec.policy, request.preferred.get(name)
+    if not (policy.prefer or policy.avoid):
+        return tuple(candidates) if locked is None else tuple(sorted(candidates, key=lambda one: one.label != locked))
+    taste = Taste(request, name)
+    places: dict[Version | None, int] = {}
+    rank: dict[Some, tuple[int, bool, bool]] = {}
+    for one in candidates:  # builds of one release share its place, and so do all names, which have no order of their own
+        place = places.setdefault(one.version if one.version.release else None, len(places))
+        rank[one] = (place, *_rank_of_brought(one, request))
+    kept = next((one for one in candidates if one.label == locked), None)
+    if kept is not None and any(rank[one][0] == rank[kept][0] and rank[one] < rank[kept] for one in candidates):
+        kept = None
+    return tuple(sorted(candidates, key=lambda one: (*taste.rank(one), one is not kept, rank[one])))
+
+
+def _rank_of_brought(candidate: Candidate, request: Request) -> tuple[bool, bool]:
+    """The place of a build or image by what it fixes further down: its name, its CUDA, its Python.
+
+    Components are decided in the matrix's order, so without this a preferred CUDA would come too late: PyTorch's build has
+    chosen one already.
+    """
+    if not isinstance(candidate, ReleaseCandidate):
+        return False, False
+    policy = request.spec.policy
+    release, build = candidate.release, candidate.build
+    brought = dict(_fixed(release, build))
+    if build is not None:
+        brought[resolved(f"{candidate.key.component}_build")] = Version.named(build.name)
+    names = dict.fromkeys((*policy.prefer, *policy.avoid))
+    ranks = [Taste(request, name).rank_of(brought[resolved(name)]) for name in names if resolved(name) in brought]
+    return any(is_avoided for is_avoided, _ in ranks), any(is_other for _, is_other in ranks)
+
+
+def _fixed(release: Release, build: Build | None) -> Iterator[tuple[str, Version]]:
+    for need in (*release.needs, *(build.needs if build is not None else ())):
+        versions = need.one_of or tuple(one.version for one in need.range.clauses if one.operator in {"==", "==="})
+        if len(versions) == 1:
+            yield resolved(need.component), versions[0]
+
+
+def avoided(request: Request, pins: Mapping[Key, Candidate]) -> Iterator[tuple[str, Candidate]]:
+    """What is chosen although the spec avoids it, with the name the spec has for it."""
+    for name, text in request.spec.policy.avoid.items():
+        for key, candidate in pins.items():
+            if key == TORCH or "[" in key.name:
+                continue  # the wheel of a chosen PyTorch, an extra of a chosen distribution
+            subject = key.name if key.is_package else key.component
+            build = build_of(candidate)
+            is_build = resolved(name) == "pytorch-build" and key.name == "pytorch" and build is not None and build.name == text
+            if is_build or (resolved(subject) == resolved(name) and Taste(request, name).avoids(candidate)):
+                yield name, candidate
+
+
+def uploads_until(matrix: Matrix, policy: Policy) -> str | None:
+    """The last day (or moment) of uploads that packages may be of: the policy's, and under `stable` a week before its day."""
+    if policy.strategy != "stable":
+        return policy.exclude_newer
+    day = Standing(matrix, policy.exclude_newer).day
+    return None if day is None else str(day - WEEK)
+
+
+def is_by(released: str, until: str) -> bool:
+    """Whether a release is of the policy's last day or earlier; one without a date always is."""
+    return released <= str(day_of(until))

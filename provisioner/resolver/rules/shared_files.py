@@ -1,0 +1,174 @@
+"""Distributions whose wheels write the same files: a place that only one of them can take.
+
+A row of the matrix that is refused is a key, whose candidates are the distributions. A version that has the file needs its own
+distribution to be chosen there, so two owners exclude each other and neither brings the other along. A row that is not refused
+is a key only where the policy forbids `shared-files`; there several owners at once is a candidate too, which lifts the word.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from packaging.requirements import Requirement as Pep508
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+
+from provisioner.grounds.predicate import WritesFile
+from provisioner.grounds.relaxation import SharedFiles as WriteSharedFile
+from provisioner.grounds.requirement import Entails, Row, Subject
+from provisioner.grounds.source import Hazard
+from provisioner.places import Place
+from provisioner.resolver.requirement import PACKAGE, SEVERAL, SHARED_FILE, TORCH, Candidate, Key, Labelled, Requirement
+from provisioner.versions import Version
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from provisioner.grounds.relaxation import Relaxation
+    from provisioner.grounds.requirement import Ground
+    from provisioner.matrix.model import Matrix
+    from provisioner.matrix.model_distributions import SharedFile
+    from provisioner.request import Request
+
+FORBIDDEN = "shared-files"
+"""The word of a policy that refuses every row."""
+
+WHEELS_SINCE = 12
+"""The CUDA major since which every framework requires wheels of NVIDIA's: PyTorch 2.1, TensorFlow 2.15, JAX's cuda12."""
+
+OF_EVERY_FRAMEWORK = ("cudnn", "nccl")
+"""The rows of what every framework with CUDA requires."""
+
+
+def key_of(row: SharedFile, owner: str = "") -> Key:
+    """The place that one owner of a row takes; with `owner`, that this one takes it because the spec names it.
+
+    Whatever version of it is chosen then, it has the file. So two that the spec names are refused before an index is asked for
+    the requirements of every version of both.
+    """
+    return Key(f"{SHARED_FILE}:{row.name}:{owner}" if owner else f"{SHARED_FILE}:{row.name}")
+
+
+def shared_file_domains(matrix: Matrix, request: Request) -> Iterator[tuple[Key, Callable[[], tuple[Candidate, ...]]]]:
+    """Every place, with what lists its candidates when somebody asks."""
+    named = {canonicalize_name(Pep508(text).name) for text in request.spec.packages}
+    for row in _binding(matrix, request):
+        yield key_of(row), partial(_places, row)
+        for owner in row.owners:
+            if owner.distribution in named and not owner.versions:
+                yield key_of(row, owner.distribution), partial(_named, row, owner.distribution)
+
+
+def _binding(matrix: Matrix, request: Request) -> Iterator[SharedFile]:
+    is_forbidden = FORBIDDEN in request.spec.policy.forbid
+    return (row for row in matrix.shared_files if row.is_refused or is_forbidden)
+
+
+def _places(row: SharedFile) -> tuple[Candidate, ...]:
+    names = [owner.distribution for owner in row.owners]
+    labels = names if row.is_refused else [*names, SEVERAL]
+    return tuple(Candidate(key_of(row), Version.named(label), label) for label in labels)
+
+
+def _named(row: SharedFile, owner: str) -> tuple[Candidate, ...]:
+    return (Candidate(key_of(row, owner), Version.named(owner), owner),)
+
+
+class SharedFiles:
+    """What owning a shared file requires of a version of a distribution."""
+
+    def __init__(self, matrix: Matrix, request: Request) -> None:
+        self._positions = matrix.positions
+        self._known: dict[Candidate, tuple[Requirement, ...]] = {}
+        self._rows: dict[str, list[tuple[SharedFile, SpecifierSet]]] = {}
+        for row in _binding(matrix, request):
+            for owner in row.owners:
+                self._rows.setdefault(owner.distribution, []).append((row, SpecifierSet(owner.versions)))
+
+    def of(self, candidate: Candidate) -> tuple[Requirement, ...]:
+        """The places a version takes, known before its metadata is read; the same requirements each time."""
+        rows = self._rows.get(candidate.key.name)
+        if rows is None or candidate.key == TORCH:
+            return ()
+        found = self._known.get(candidate)
+        if found is None:
+            found = self._known[candidate] = tuple(self._takes(candidate, rows))
+        return found
+
+    def _takes(self, candidate: Candidate, rows: Sequence[tuple[SharedFile, SpecifierSet]]) -> Iterator[Requirement]:
+        name = candidate.key.name
+        for row, versions in rows:
+            if versions.contains(candidate.pep440, prereleases=True):
+                yield _takes(row, name, candidate.label, positions=self._positions)
+
+    def named(self, name: str, ground: Ground) -> Iterator[Requirement]:
+        """The places a distribution takes because the spec names it without extras, whatever its version."""
+        for row, versions in self._rows.get(name, ()):
+            if not len(versions):
+                yield Requirement(key_of(row, name), Labelled(frozenset({name})), ground)
+
+
+def shared_file_needs(matrix: Matrix, candidate: Candidate) -> Requirement | None:
+    """What the candidates of these keys require: one that the spec names takes its place, and nothing else does anything."""
+    _, row_name, owner = (*candidate.key.name.split(":"), "")[:3]
+    row = next((row for row in matrix.shared_files if owner and row.name == row_name), None)
+    return None if row is None else _takes(row, owner, "", positions=matrix.positions)
+
+
+def runtime_needs(matrix: Matrix, candidate: Candidate) -> Iterator[Requirement]:
+    """The places that the CUDA libraries of one of several frameworks take: cuDNN and NCCL have one file name for all majors.
+
+    From CUDA 12 on every framework finds them in wheels of their own; until then some had them inside.
+    """
+    major = candidate.version.release[0] if candidate.version.release else 0
+    for row in matrix.shared_files if major >= WHEELS_SINCE else ():
+        owner = next((one for one in row.owners if one.distribution == f"nvidia-{row.name}-cu{major}"), None)
+        if row.name in OF_EVERY_FRAMEWORK and owner is not None and row.is_refused:
+            ground = Entails(
+                name="cuda",
+                subject=Subject("cuda", candidate.label),
+                predicate=WritesFile(row.path, through=owner.distribution, framework=candidate.key.slot),
+                relation=Row("shared file", row.name),
+                cited=Hazard(place_of(row, matrix.positions), row.because),
+            )
+            yield Requirement(key_of(row), Labelled(frozenset({owner.distribution})), ground)
+
+
+def _takes(row: SharedFile, name: str, label: str, *, positions: Mapping[str, str]) -> Requirement:
+    """Return that a distribution takes the place of a file; `label` "" stands for all of its versions."""
+    ground = Entails(
+        name=name,
+        subject=Subject(name, label),
+        predicate=WritesFile(row.path),
+        relation=Row("shared file", row.name),
+        # The reason is told once, with the place, and not of each owner.
+        cited=Hazard(place_of(row, positions), row.because),
+    )
+    return Requirement(key_of(row), Labelled(frozenset({name} if row.is_refused else {name, SEVERAL})), ground)
+
+
+def place_of(row: SharedFile, positions: Mapping[str, str]) -> Place:
+    """Return where a row stands in the matrix."""
+    return Place.parse(positions.get(f"shared-file:{row.name}", "the matrix"))
+
+
+def shared_file_relaxations(matrix: Matrix, pins: Mapping[Key, Candidate]) -> Iterator[Relaxation]:
+    """Files that several chosen distributions write and that no row refuses."""
+    for row in matrix.shared_files:
+        if row.is_refused:
+            continue
+        chosen = [
+            candidate
+            for owner in row.owners
+            if (candidate := pins.get(Key(owner.distribution, PACKAGE))) is not None
+            and SpecifierSet(owner.versions).contains(candidate.pep440, prereleases=True)
+        ]
+        if len(chosen) > 1:
+            yield WriteSharedFile(
+                component=chosen[0].key.name,
+                subjects=tuple(Subject(one.key.name, one.label) for one in chosen),
+                path=row.path,
+                because=row.because,
+                source=place_of(row, matrix.positions),
+            )

@@ -1,0 +1,199 @@
+"""How releases, driver branches and images stand on one day: past their end of life, a prerelease, new, without support.
+
+The day is the policy's (`exclude-newer`), else that of the matrix's newest reading; never the machine's clock, by which the
+same spec would be answered differently tomorrow.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime, timedelta
+from functools import cache, cached_property
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from provisioner.grounds.predicate import Ended, IsOfBranch, IsPrerelease, IsRecent
+from provisioner.grounds.source import Documents
+from provisioner.places import Place
+from provisioner.resolver.requirement import ImageCandidate, release_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from provisioner.grounds.source import Source
+    from provisioner.matrix.model import DriverBranch, ImageFacts, Matrix, Release
+    from provisioner.resolver.requirement import Candidate
+
+SUPPORTED = frozenset({"Production Branch", "Long Term Support Branch"})
+"""Designations of driver branches that NVIDIA supports for production; a New Feature Branch is for trying things out."""
+
+WEEK = timedelta(days=7)
+
+DISTRIBUTED = frozenset({"gcc", "clang"})
+"""What a machine or image has from its distribution, which repairs it long after the compiler's own project stopped."""
+
+_PRERELEASE = re.compile(r"v?\d+(?:\.\d+)*[.-]?(?:a|alpha|b|beta|c|rc|pre|preview|dev)\.?\d*(?:\+.*)?")
+
+
+class Fact(Struct, frozen=True, kw_only=True):
+    """One thing that is known of a candidate: the `word` policies have for it, and where it was read."""
+
+    word: str
+    predicate: Ended | IsOfBranch | IsPrerelease | IsRecent
+    source: Source
+
+
+class Standing:
+    """Judges candidates of one matrix on one day; `until` is the policy's `exclude-newer`."""
+
+    def __init__(self, matrix: Matrix, until: str | None) -> None:
+        self._matrix = matrix
+        self._until = until
+        self._branches = {branch.branch: branch for branch in matrix.branches}
+
+    @cached_property
+    def day(self) -> date | None:
+        """The day everything is judged on."""
+        return policy_day(self._matrix, self._until)
+
+    def facts(self, candidate: Candidate) -> Iterator[Fact]:
+        """Everything that speaks against a candidate."""
+        found = (self.prerelease(candidate), self.ended(candidate), self.unsupported(candidate), self.recent(candidate))
+        yield from (one for one in found if one is not None)
+
+    def ended(self, candidate: Candidate) -> Fact | None:
+        """That the release, its driver branch or the image is past its end of life.
+
+        A distribution goes on repairing a kernel or compiler that its own project gave up, so a kernel is judged only where
+        its version is kernel.org's (`6.8.12`, not `6.8.0-45-generic`).
+        """
+        component, label = candidate.key.component, candidate.label
+        if component == "driver":
+            branch = self._branch(candidate)
+            return self._over(candidate, branch.end_of_life, branch.branch) if branch else None
+        if component in DISTRIBUTED or (component == "kernel" and not re.fullmatch(r"[\d.]+", label)):
+            return None
+        image = _image(candidate)
+        if image is not None:
+            return self._over(candidate, image.end_of_life, "")
+        release = self._release(candidate)
+        return self._over(candidate, release.end_of_life, "") if release is not None else None
+
+    def _over(self, candidate: Candidate, end: str, branch: str) -> Fact | None:
+        if not has_ended(end, self.day):
+            return None
+        return Fact(word="end-of-life", predicate=Ended(end, branch), source=self._source(candidate))
+
+    def unsupported(self, candidate: Candidate) -> Fact | None:
+        """That a driver is of a feature branch, or of one that no source says is anything else."""
+        if candidate.key.component != "driver" or not candidate.version.release:
+            return None
+        branch = self._branch(candidate)
+        designation = branch.designation if branch is not None else ""
+        if designation in SUPPORTED:
+            return None
+        predicate = IsOfBranch(str(candidate.version.release[0]), designation)
+        return Fact(word="feature-branch", predicate=predicate, source=self._source(candidate))
+
+    def is_designated(self, candidate: Candidate) -> bool:
+        """Whether somebody says what kind of branch a driver is of."""
+        branch = self._branch(candidate)
+        return branch is not None and bool(branch.designation)
+
+    def recent(self, candidate: Candidate) -> Fact | None:
+        """That the release came out within the week before the day; nothing where its date is not known."""
+        release = self._release(candidate)
+        if release is None or not release.released or self.day is None or last_day(release.released) <= self.day - WEEK:
+            return None
+        predicate = IsRecent(release.released, str(self.day), is_after=last_day(release.released) > self.day)
+        return Fact(word="recent", predicate=predicate, source=self._source(candidate))
+
+    def is_undated(self, candidate: Candidate) -> bool:
+        """Whether nobody says when a release came out, and no newer one of its series is known to be old enough."""
+        release = self._release(candidate)
+        if release is None or release.released or self.day is None or not release.version.release:
+            return False
+        newer = (
+            one.released
+            for one in self._matrix.components[candidate.key.component].releases
+            if one.released and one.version.release[:1] == release.version.release[:1] and one.version > release.version
+        )
+        return all(last_day(text) > self.day - WEEK for text in newer)
+
+    def prerelease(self, candidate: Candidate) -> Fact | None:
+        """That the release is an alpha, beta or release candidate, by its version or by what the matrix says of it."""
+        release = self._release(candidate)
+        if release is None or not is_prerelease(release):
+            return None
+        return Fact(word="prerelease", predicate=IsPrerelease(release.prerelease or ""), source=self._source(candidate))
+
+    def _branch(self, candidate: Candidate) -> DriverBranch | None:
+        release = candidate.version.release
+        return self._branches.get(str(release[0])) if release else None
+
+    def _release(self, candidate: Candidate) -> Release | None:
+        """The row of the matrix a candidate is of; what a host states may be of a listed series (`6.8` for `6.8.12`)."""
+        if (found := release_of(candidate)) is not None:
+            return found
+        component = self._matrix.components.get(candidate.key.component)
+        numbers = candidate.version.release
+        series = [
+            one
+            for one in (component.releases if component is not None and numbers else ())
+            if one.version.release == numbers[: len(one.version.release)] and one.version.release
+        ]
+        return max(series, key=lambda one: len(one.version.release), default=None)
+
+    def _source(self, candidate: Candidate) -> Source:
+        image = _image(candidate)
+        if image is not None:
+            return Documents(
+                tuple(str(self._matrix.citations[key]) for key in image.sources[-1:] if key in self._matrix.citations)
+            )
+        name = candidate.key.component
+        release = self._release(candidate)
+        place = self._matrix.positions.get(f"{name}=={release.version}", "") if release is not None else ""
+        return Place.parse(place or f"matrices/{name}.yaml")
+
+
+def is_prerelease(release: Release) -> bool:
+    """Whether a release is no final one."""
+    return bool(release.prerelease) or bool(release.version.release and _is_beta(release.version.text))
+
+
+@cache
+def _is_beta(text: str) -> bool:
+    """Remembered: it is asked of every release for every host of a fleet."""
+    return _PRERELEASE.fullmatch(text) is not None
+
+
+def _image(candidate: Candidate) -> ImageFacts | None:
+    return candidate.image if isinstance(candidate, ImageCandidate) else None
+
+
+def policy_day(matrix: Matrix, until: str | None) -> date | None:
+    """The policy's day: `exclude-newer`, else the matrix's newest reading; None where the matrix was never read."""
+    if until is not None:
+        return day_of(until)
+    newest = max((one.read for one in matrix.citations.values()), default="")
+    return last_day(newest) if newest else None
+
+
+def has_ended(end: str, day: date | None) -> bool:
+    """Whether an end of life, as the matrix writes it, lies before a day; one that nobody states does not."""
+    return bool(end) and day is not None and day > last_day(end)
+
+
+def last_day(text: str) -> date:
+    """The last day of what the matrix writes as `2026-06-03` or `2026-06`: a month ends with its last day."""
+    year, month, *day = (int(part) for part in text.split("-"))
+    if day:
+        return date(year, month, day[0])
+    return date(year + month // 12, month % 12 + 1, 1) - timedelta(days=1)
+
+
+def day_of(text: str) -> date:
+    """The day of `exclude-newer`, which is a day or a moment (UTC); raises `ValueError` for anything else."""
+    moment = datetime.fromisoformat(text.strip())
+    return (moment.astimezone(UTC) if moment.tzinfo is not None else moment).date()

@@ -1,0 +1,329 @@
+"""The complete search: decides what resolvelib denied, finds the optimum, and names the groups that cannot hold together.
+
+The problem is written as clauses for a SAT solver (Glucose, through python-sat): one variable for each candidate, one for
+each group of requirements that a person could drop. Requirements of a candidate are read only when a model chooses it, so
+an index is asked for nothing a proof does not need. It is complete because a candidate whose requirements are unread is
+less constrained, never more: a contradiction found early stays one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from provisioner.errors import UnavailableError
+from provisioner.resolver.search.ladder import at_most_one
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Sequence
+
+    from provisioner.grounds.requirement import Group
+    from provisioner.resolver.requirement import Candidate, Key, Requirement
+    from provisioner.resolver.search.universe import Universe
+
+MAX_READS = 3000
+"""How many candidates of an index one search may read before it says that it cannot tell; the matrix is read for nothing."""
+
+
+class CompleteSearch:
+    """Incremental: facts learnt answering one question serve the next."""
+
+    def __init__(self, universe: Universe) -> None:
+        from pysat.solvers import Solver
+
+        self._universe = universe
+        self._solver = Solver(name="glucose42", incr=False)
+        self._next = 0
+        self._variables: dict[Candidate, int] = {}
+        self._candidate_of: dict[int, Candidate] = {}
+        self._domains: dict[Key, list[int]] = {}
+        self._groups: dict[Group, int] = {}
+        self._group_of: dict[int, Group] = {}
+        self._members: dict[Group, list[tuple[Candidate | None, Requirement]]] = {}
+        self._expanded: set[Candidate] = set()
+        self._index_reads = 0
+        self._present: dict[Key, int] = {}
+        self._kept_present: tuple[Key, ...] = ()
+        for requirement in universe.roots:
+            self._require(requirement, None)
+
+    def close(self) -> None:
+        """Free the solver's memory."""
+        self._solver.delete()
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """Every group met so far, in the order met."""
+        return tuple(self._groups)
+
+    def members(self, group: Group) -> list[tuple[Candidate | None, Requirement]]:
+        """The requirements of a group met so far, each with the candidate that has it (None: required from the start)."""
+        return self._members.get(group, [])
+
+    def find(
+        self,
+        *,
+        without: Collection[Group] = (),
+        given: Collection[Candidate] = (),
+        present: Collection[Key] = (),
+        among: Sequence[Candidate] = (),
+    ) -> dict[Key, Candidate] | None:
+        """Return any assignment that satisfies everything but the groups in `without`, or None when there is none.
+
+        It chooses every candidate in `given`, something for every key in `present`, and one of `among` if there are any.
+        """
+        chosen = self._chosen(given, present)
+        if among:
+            chosen.append(self._any_of([self._variable(candidate) for candidate in among]))
+        return self._search(lambda: self._all_but(without), lambda: without, chosen)
+
+    def refutes(
+        self,
+        *,
+        without: Collection[Group] = (),
+        given: Collection[Candidate] = (),
+        present: Collection[Key] = (),
+        among: Sequence[Candidate] = (),
+    ) -> bool:
+        """Whether the matrix and what has been read of the index already rule out what `find` would look for.
+
+        It reads nothing from the index, so False means nothing.
+        """
+        chosen = self._chosen(given, present)
+        if among:
+            chosen.append(self._any_of([self._variable(candidate) for candidate in among]))
+        return self._search(lambda: self._all_but(without), lambda: without, chosen, is_reading=False) is None
+
+    def _chosen(self, given: Collection[Candidate], present: Collection[Key]) -> list[int]:
+        self._kept_present = tuple(present)
+        return [self._variable(candidate) for candidate in given] + [self._presence(key) for key in present]
+
+    def _all_but(self, without: Collection[Group]) -> list[int]:
+        return [variable for group, variable in self._groups.items() if group not in without]
+
+    def _presence(self, key: Key) -> int:
+        """A literal that, assumed, makes the search choose something for a key although nothing requires it."""
+        if key not in self._present:
+            self._present[key] = self._any_of(self._domain(key))
+        return self._present[key]
+
+    def _any_of(self, variables: Sequence[int]) -> int:
+        """A literal that, assumed, makes the search choose one of these."""
+        if len(variables) == 1:
+            return variables[0]
+        literal = self._fresh()
+        self._solver.add_clause([-literal, *variables])
+        return literal
+
+    def core(self, *, without: Collection[Group] = ()) -> tuple[Group, ...]:
+        """After `find` said None with the same `without`: the groups its proof used. Not yet minimal."""
+        used = self._solver.get_core() or []
+        return tuple(self._group_of[literal] for literal in used if literal in self._group_of and literal not in without)
+
+    def minimal(self, *, without: Collection[Group] = ()) -> tuple[Group, ...]:
+        """A minimal set of groups that cannot hold together: dropping any one of them leaves a solution.
+
+        Deletion-based, each step a complete search over the same clauses. A group whose absence cannot be tried, because
+        an index is out of reach, is kept: the set then still cannot hold together, but may be larger than needed.
+        """
+        decided = self.find(without=without)
+        assert decided is None, "only an impossible problem has a conflict"
+        kept = list(self._start(without))
+        for group in tuple(kept):
+            rest = [other for other in kept if other != group]
+            if group in kept and self._is_refuted(rest):
+                proof = set(self.core())
+                kept = [other for other in rest if other in proof]
+        return tuple(kept)
+
+    def _start(self, without: Collection[Group]) -> tuple[Group, ...]:
+        """Groups that cannot hold together, to make smaller: without any request, if facts and rules clash by themselves."""
+        first = self.core(without=without)
+        given = [group for group in self._groups if group not in without and not self._is_request(group)]
+        return self.core(without=without) if self._is_refuted(given) else first
+
+    def _is_request(self, group: Group) -> bool:
+        return self._members[group][0][1].ground.is_request
+
+    def _is_refuted(self, kept: Collection[Group]) -> bool:
+        try:
+            return self._within(kept) is None
+        except UnavailableError:
+            return False
+
+    def holds(self, groups: Collection[Group]) -> bool:
+        """Whether these groups alone can hold together."""
+        self._kept_present = ()
+        return self._within(groups) is not None
+
+    def _within(self, kept: Collection[Group]) -> dict[Key, Candidate] | None:
+        """Search with only the groups in `kept` in force, those met on the way left out."""
+        return self._search(lambda: [self._groups[group] for group in kept], lambda: self._groups.keys() - set(kept))
+
+    def _search(
+        self,
+        assume: Callable[[], list[int]],
+        dropped: Callable[[], Collection[Group]],
+        chosen: Collection[int] = (),
+        *,
+        is_reading: bool = True,
+    ) -> dict[Key, Candidate] | None:
+        """Solve, read the requirements of what the model chose, and solve again until it chooses nothing unread.
+
+        With `is_reading` false the index is left alone: what is found may then have unread requirements.
+        """
+        while True:
+            if not self._solver.solve(assumptions=[*assume(), *chosen]):
+                return None
+            pins = self._reached(self._solver.get_model() or [], dropped())
+            fresh = [candidate for candidate in pins.values() if candidate not in self._expanded]
+            # The matrix costs nothing to read, an index does: what the matrix refuses is never asked of an index. Nor is
+            # anything asked about a version without a file for the target, whose page said so.
+            free = [candidate for candidate in fresh if not candidate.key.is_package]
+            if not (free or (fresh and is_reading)):
+                return pins
+            for candidate in free or fresh:
+                self._expand(candidate)
+
+    def best(
+        self, *, without: Collection[Group] = (), given: Collection[Candidate] = (), present: Collection[Key] = ()
+    ) -> dict[Key, Candidate] | None:
+        """The most wanted assignment: keys in the problem's order, each taking its first candidate that still works.
+
+        In a system stack a key is decided once something requires it, as resolvelib does: an image before what only it brings.
+        """
+        pins = self.find(without=without, given=given, present=present)
+        if pins is None:
+            return None
+        fixed: dict[Key, Candidate] = {candidate.key: candidate for candidate in given}
+        roots: dict[Key, list[Requirement]] = {}
+        for root in self._universe.roots:
+            if root.ground.group not in without:
+                roots.setdefault(root.key, []).append(root)
+        required = {*roots, *present}
+        for candidate in given:
+            required.update(self._required_by(candidate, without))
+        while (key := self._next_key(pins, fixed, required)) is not None:
+            candidates = self._universe.candidates(key)
+            wanted: Sequence[Candidate] = candidates[: candidates.index(pins[key])]
+            for root in roots.get(key, ()):  # a host states most of its keys: what it refuses needs no search
+                wanted = [one for one in wanted if one in self._universe.allowed(root)]
+            decided = [*fixed.values()] if wanted else []
+            for candidate in self._working(wanted, without=without, given=decided, present=present):
+                better = self.find(without=without, given=[*decided, candidate], present=present)
+                if better is not None and better.get(key) == candidate:
+                    pins, fixed[key] = better, candidate
+                    break
+            fixed[key] = pins[key]
+            required.update(self._required_by(pins[key], without))
+        return pins
+
+    def _required_by(self, candidate: Candidate, without: Collection[Group]) -> Iterator[Key]:
+        return (one.key for one in self._universe.requirements(candidate) if one.ground.group not in without)
+
+    def _working(
+        self,
+        wanted: Sequence[Candidate],
+        *,
+        without: Collection[Group],
+        given: Collection[Candidate],
+        present: Collection[Key],
+    ) -> Iterator[Candidate]:
+        """Those of some candidates that may still work, in order.
+
+        Mostly none does, so they are refuted many at a time; but in growing steps, for what is tried is read from an index.
+        """
+        start, size = 0, 1
+        while start < len(wanted):
+            some = wanted[start : start + size]
+            if self.find(without=without, given=given, present=present, among=some) is not None:
+                yield from some
+            start, size = start + size, size * 2
+
+    def _next_key(self, pins: Collection[Key], fixed: Collection[Key], required: Collection[Key]) -> Key | None:
+        """The key that is decided next: those the user named first, of a system stack those that something requires already."""
+        direct = self._universe.packages.order if self._universe.packages else {}
+        order = self._universe.problem.order
+
+        def rank(key: Key) -> tuple[bool, int, bool, int, Key]:
+            return key not in direct, direct.get(key, 0), key.is_package, order.get(key, 0), key
+
+        left = [key for key in pins if key not in fixed]
+        if self._universe.packages is None:
+            left = [key for key in left if key in required] or left
+        return min(left, key=rank, default=None)
+
+    def _reached(self, model: Sequence[int], without: Collection[Group]) -> dict[Key, Candidate]:
+        """The part of a model that is needed, starting from the roots. A model lists every variable, negated when false."""
+        pins: dict[Key, Candidate] = {}
+        queue = [r.key for r in self._universe.roots if r.ground.group not in without]
+        queue.extend(self._kept_present)
+        while queue:
+            key = queue.pop()
+            if key in pins:
+                continue
+            variable = next((one for one in self._domains.get(key, ()) if model[one - 1] > 0), None)
+            if variable is None:
+                continue
+            pins[key] = candidate = self._candidate_of[variable]
+            if candidate in self._expanded:
+                queue.extend(r.key for r in self._universe.requirements(candidate) if r.ground.group not in without)
+        return pins
+
+    def _expand(self, candidate: Candidate) -> None:
+        self._index_reads += candidate.key.is_package
+        if self._index_reads > MAX_READS:
+            raise UnavailableError(
+                f"the problem was not decided after reading {MAX_READS} candidates",
+                hints=("narrow `requires:` or `packages:` with lower bounds, so that fewer versions are in question",),
+            )
+        known = self._universe.beforehand(candidate)
+        for requirement in self._universe.requirements(candidate):
+            if requirement not in known:
+                self._require(requirement, candidate)
+        self._expanded.add(candidate)  # not before: where an index does not answer, it is still to be read
+
+    def _require(self, requirement: Requirement, parent: Candidate | None) -> None:
+        """(group holds and parent chosen) implies one of the candidates the requirement allows."""
+        group = requirement.ground.group
+        self._members.setdefault(group, []).append((parent, requirement))
+        self._domain(requirement.key)
+        allowed = [self._variable(one) for one in self._universe.allowed(requirement)]
+        clause = [-self._group(group), *allowed]
+        if parent is not None:
+            clause.append(-self._variable(parent))
+        self._solver.add_clause(sorted(clause))
+
+    def _domain(self, key: Key) -> list[int]:
+        """The variables of a key's candidates, most wanted first."""
+        if key not in self._domains:
+            variables = self._domains[key] = [self._variable(one) for one in self._universe.candidates(key)]
+            for clause in at_most_one(variables, self._fresh):
+                self._solver.add_clause(clause)
+            for candidate in self._universe.candidates(key):  # what is out beforehand is not read of an index to find out
+                known = self._universe.beforehand(candidate)
+                for requirement in known:
+                    self._require(requirement, candidate)
+                if candidate.has_no_file:
+                    for requirement in self._universe.requirements(candidate):
+                        if requirement not in known:
+                            self._require(requirement, candidate)
+                    self._expanded.add(candidate)
+        return self._domains[key]
+
+    def _variable(self, candidate: Candidate) -> int:
+        if candidate not in self._variables:
+            variable = self._variables[candidate] = self._fresh()
+            self._candidate_of[variable] = candidate
+            # "Chosen" is tried first, and variables are numbered most wanted first: models prefer new releases to old ones.
+            self._solver.set_phases([variable])
+        return self._variables[candidate]
+
+    def _group(self, group: Group) -> int:
+        if group not in self._groups:
+            variable = self._groups[group] = self._fresh()
+            self._group_of[variable] = group
+        return self._groups[group]
+
+    def _fresh(self) -> int:
+        self._next += 1
+        return self._next

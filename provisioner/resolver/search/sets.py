@@ -1,0 +1,154 @@
+"""Which of many requests can be met at once: maximal sets of them, the fewest sets that cover all, and a proof of the bound.
+
+It knows nothing of hosts or stacks: requests are literals, what binds them are clauses, and Glucose answers (through
+python-sat).
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from provisioner.resolver.search.ladder import at_most_one
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+Members = frozenset[int]
+
+
+class Clauses:
+    """Clauses that grow, and questions about them; what one question taught serves the next."""
+
+    def __init__(self) -> None:
+        from pysat.solvers import Solver
+
+        self._solver = Solver(name="glucose42")
+        self._next = 0
+        self._limits: list[int] = []
+
+    def close(self) -> None:
+        """Free the solver's memory."""
+        self._solver.delete()
+
+    def variable(self) -> int:
+        """A new literal; models make it true where they may."""
+        self._next += 1
+        self._solver.set_phases([self._next])
+        return self._next
+
+    def add(self, clause: Collection[int]) -> None:
+        """At least one of these holds, from now on."""
+        self._solver.add_clause(sorted(clause))
+
+    def at_most_one(self, literals: Sequence[int]) -> None:
+        """No two of these hold."""
+        for clause in at_most_one(literals, self._fresh):
+            self.add(clause)
+
+    def _fresh(self) -> int:
+        """A new variable that models have no request for."""
+        self._next += 1
+        return self._next
+
+    def model(self, assumed: Collection[int] = ()) -> frozenset[int] | None:
+        """The literals that hold in some assignment where all of `assumed` do, or None when there is none."""
+        if not self._solver.solve(assumptions=list(assumed)):
+            return None
+        return frozenset(literal for literal in self._solver.get_model() or () if literal > 0)
+
+    def core(self) -> Members:
+        """After `model` said None: those of the assumed literals that cannot hold together. Not yet minimal."""
+        return frozenset(self._solver.get_core() or ())
+
+    def grown(self, kept: Collection[int], requests: Sequence[int]) -> Members | None:
+        """A maximal set of requests that holds together with `kept`; None when `kept` cannot hold."""
+        model = self.model(kept)
+        if model is None:
+            return None
+        fixed, chosen = tuple(kept), set(model.intersection(requests))
+        for request in requests:
+            if request in chosen:
+                continue
+            better = self.model((*fixed, *chosen, request))
+            if better is not None:
+                chosen.update(better.intersection(requests))
+        return frozenset(chosen)
+
+    def maximal(self, requests: Sequence[int], *, most: int) -> Iterator[Members]:
+        """Every maximal set of requests that can be met at once, but not more than `most` of them.
+
+        Each is found by growing one that no earlier set contains, so that the last question, which has no answer, proves that
+        the list is complete.
+        """
+        self._next += 1
+        asking = self._next
+        for _ in range(most):
+            found = self.grown((asking,), requests)
+            if found is None:
+                break
+            yield found
+            self.add((-asking, *(request for request in requests if request not in found)))
+        self.add((-asking,))
+
+
+def fewest(sets: Sequence[Members], elements: Collection[int]) -> tuple[int, ...]:
+    """The positions of as few sets as possible that together hold every element (exact; core-guided MaxSAT, RC2)."""
+    from pysat.examples.rc2 import RC2
+    from pysat.formula import WCNF
+
+    formula = WCNF()
+    for element in sorted(elements):
+        formula.append([index + 1 for index, members in enumerate(sets) if element in members])
+    for index in range(len(sets)):
+        formula.append([-index - 1], weight=1)
+    with RC2(formula) as solver:
+        model = solver.compute()
+    assert model is not None, "every element is in some set"
+    return tuple(literal - 1 for literal in model if 0 < literal <= len(sets))
+
+
+STEPS = 20_000
+"""How many choices `covers` looks at: enough for all of them where they are few."""
+
+
+def covers(sets: Sequence[Members], elements: Collection[int], *, size: int, most: int) -> list[tuple[int, ...]]:
+    """Choices of at most `size` sets that hold every element, in a fixed order; the first `most` that are soon found."""
+    found: list[tuple[int, ...]] = []
+    steps = 0
+    holders = {element: [index for index, members in enumerate(sets) if element in members] for element in elements}
+
+    def extend(chosen: tuple[int, ...], left: Members) -> None:
+        nonlocal steps
+        steps += 1
+        if len(found) >= most or steps > STEPS:
+            return
+        if not left:
+            found.append(tuple(sorted(chosen)))
+            return
+        largest = max(len(members & left) for members in sets)
+        if len(left) > largest * (size - len(chosen)):
+            return
+        scarce = min(left, key=lambda element: (len(holders[element]), element))
+        for index in holders[scarce]:
+            extend((*chosen, index), left - sets[index])
+
+    extend((), frozenset(elements))
+    return list(dict.fromkeys(found))
+
+
+def apart(elements: Sequence[int], together: Mapping[int, Members]) -> tuple[int, ...]:
+    """Elements of which no two may share a set: as many sets as there are of these are needed at least.
+
+    Greedy from every start, fewest companions first: a large one, not always the largest.
+    """
+    ranked = sorted(elements, key=lambda element: (len(together[element]), element))
+    best: tuple[int, ...] = ()
+    for start in ranked:
+        chosen = [start]
+        for element in ranked:
+            if element != start and not any(element in together[other] for other in chosen):
+                chosen.append(element)
+        best = max(best, tuple(sorted(chosen)), key=len)
+    assert all(second not in together[first] for first, second in combinations(best, 2))
+    return best

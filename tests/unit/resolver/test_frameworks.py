@@ -1,0 +1,223 @@
+"""TensorFlow and JAX as components: the wheels of the chosen build, and a CUDA runtime of their own beside PyTorch's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from provisioner.grounds.bound import Specifier
+from provisioner.grounds.conflict import Conflict, Member, Span, Statement, Subjects
+from provisioner.grounds.predicate import InstalledAs, NoFile, Predicate, Requires
+from provisioner.grounds.requirement import Relation
+from provisioner.index.model import Environment
+from provisioner.resolver.explain.conflict import explain_conflict
+from provisioner.resolver.joint import NoStackError, solve_system
+from provisioner.resolver.outcome.answer import answer
+from provisioner.resolver.problem import join
+from provisioner.resolver.python.packages import PackageWorld
+from provisioner.resolver.search.resolve import decide
+from provisioner.resolver.search.universe import Universe
+from provisioner.words.conflict import conflict_lines
+from tests import small
+from tests.told import unverified
+from tests.unit.resolver.test_packages import Shelf
+
+ENVIRONMENT = Environment(platform="linux/amd64", python="3.12", glibc=(2, 36))
+CPU = {"accelerator": "cpu", "sass": None}
+
+
+def build(name: str, cuda: str, **more: Any) -> Any:  # noqa: ANN401 - a build of tests.small
+    return small.build(name, {"cuda": cuda}, sass=("sm_80",), **more)
+
+
+MATRIX = small.matrix(
+    ("pytorch", "tensorflow", "jax", "cudnn", "cuda", "python", "driver", "gpu"),
+    {
+        "python": {"3.12": {}},
+        "driver": {"580.65.06": {}, "535.104.05": {}},
+        "gpu": {"8.0": {}, "9.0": {}},
+        "cudnn": {"9.8": {"cuda": ">=12"}},
+    },
+    branches={"535": "12.2", "580": "13.0"},
+    releases={
+        "pytorch": (
+            small.release(
+                "2.11",
+                {},
+                builds=(build("cu130", "==13.*"), build("cu126", "==12.6.*", index="pytorch-cu126", local="cu126")),
+            ),
+        ),
+        "tensorflow": (
+            small.release(
+                "2.21",
+                {},
+                builds=(build("and-cuda", "==12.5.*", install="tensorflow[and-cuda]"), small.build("cpu", {}, **CPU)),
+            ),
+        ),
+        "jax": tuple(
+            small.release(
+                version,
+                {},
+                builds=(
+                    build("cuda12", "==12.*", install="jax[cuda12]"),
+                    build("cuda13", "==13.*", install="jax[cuda13]"),
+                    small.build("cpu", {}, **CPU),
+                ),
+            )
+            for version in ("0.7.2", "0.6.0")
+        ),
+        "cuda": (
+            small.cuda("13.0.1", "580.65.06", "580.65.06"),
+            small.cuda("12.6.3", "525.60.13", "560.28"),
+            small.cuda("12.5.1", "525.60.13", "555.42"),
+        ),
+    },
+)  # fmt: skip
+OLD, NEW = (
+    {"driver": {"version": one}, "gpus": [{"compute_capability": "8.0"}], "container_toolkit": "1"}
+    for one in ("535.104.05", "580.65.06")
+)
+SHELF = Shelf({
+    "torch": {"2.11": []},
+    "jax": {
+        one: ["jaxlib", "plugin12; extra == 'cuda12'", "plugin13; extra == 'cuda13'"] for one in ("0.7.2", "0.6.0", "0.5.0")
+    },
+    "jaxlib": {"1": []},
+    "plugin12": {"1": []},
+    "plugin13": {"1": []},
+    "tensorflow": {"2.21": ["nccl12; extra == 'and-cuda'"]},
+    "nccl12": {"1": []},
+    "flax": {"2": ["jax>=0.7"], "1": ["jax>=0.5,<0.7"]},
+})  # fmt: skip
+
+
+def universe(packages: list[str], host: dict[str, Any] = NEW, requires: dict[str, str] | None = None, **spec: Any) -> Universe:  # noqa: ANN401 - any key of a spec
+    problem = join(MATRIX, small.request(requires or {}, host, packages=packages, **spec))
+    return Universe(problem, PackageWorld(problem, SHELF, ENVIRONMENT))
+
+
+def packages(found: Universe) -> dict[str, str]:
+    pins = decide(found)
+    assert pins is not None, conflict_lines(explain_conflict(found))
+    return {key.name: one.label for key, one in pins.items() if key.is_package}
+
+
+def test_the_build_the_driver_runs_is_installed_by_its_own_extra() -> None:
+    assert packages(universe(["jax"])) == {"jax[cuda13]": "0.7.2", "jax": "0.7.2", "jaxlib": "1", "plugin13": "1"}
+    assert packages(universe(["jax"], OLD)) == {"jax[cuda12]": "0.7.2", "jax": "0.7.2", "jaxlib": "1", "plugin12": "1"}
+
+
+def test_a_requirement_on_the_distribution_is_one_on_the_component() -> None:
+    assert packages(universe(["jax<0.7"]))["jax"] == "0.6.0"
+    assert packages(universe([], requires={"jax": "==0.6.0"}))["jax"] == "0.6.0"
+    assert packages(universe(["jax[cuda12]"]))["plugin12"] == "1"
+
+
+def test_the_cpu_build_is_for_those_who_ask_for_the_cpu() -> None:
+    assert packages(universe(["tensorflow"]))["nccl12"] == "1"
+    assert "nccl12" not in packages(universe(["tensorflow"], accelerator="cpu"))
+    with pytest.raises(NoStackError):
+        solve_system(
+            join(
+                MATRIX,
+                small.request({"tensorflow": "*"}, {"gpus": [{"compute_capability": "9.0"}], "driver": {"version": "470.1"}}),
+            )
+        )
+
+
+def test_what_needs_the_framework_agrees_with_the_component() -> None:
+    assert packages(universe(["flax", "jax"])) == {
+        "flax": "2",
+        "jax[cuda13]": "0.7.2",
+        "jax": "0.7.2",
+        "jaxlib": "1",
+        "plugin13": "1",
+    }
+    assert packages(universe(["flax", "jax<0.7"]))["flax"] == "1"
+
+
+def test_a_framework_only_a_package_brings_is_an_ordinary_distribution_and_said_to_be_without_its_gpu_build() -> None:
+    found = universe(["flax"])
+    pins = decide(found)
+    assert pins is not None
+    assert packages(found) == {"flax": "2", "jax": "0.7.2", "jaxlib": "1"}
+    assert "jax: jax 0.7.2 comes along with other packages, without its GPU build; name it to have that" in unverified(
+        answer(found, pins)
+    )
+
+
+def test_two_frameworks_have_a_cuda_each_and_pytorchs_is_shown() -> None:
+    stack = solve_system(join(MATRIX, small.request({"pytorch": "*", "tensorflow": "*"}, NEW)))
+    assert (stack.components["pytorch_build"], stack.components["cuda"], stack.components["tensorflow"]) == (
+        "cu130",
+        "13.0.1",
+        "2.21",
+    )
+    assert sorted(str(pin.version) for pin in stack.pins if pin.component == "cuda") == ["12.5.1", "13.0.1"]
+    assert stack.host_requirements["driver"] == ">=580.65.06", "the driver must run both"
+    assert "driver>=580.65.06" in stack.require_cuda
+
+
+def test_the_driver_must_run_the_cuda_of_every_framework() -> None:
+    stack = solve_system(join(MATRIX, small.request({"pytorch": "*", "jax": "*"}, OLD)))
+    assert (stack.components["pytorch_build"], stack.components["jax"]) == ("cu126", "0.7.2")
+    builds = {pin.component: pin.build for pin in stack.pins}
+    assert builds["jax"] == "cuda12"
+
+
+def test_one_framework_alone_shares_the_stacks_cuda() -> None:
+    stack = solve_system(join(MATRIX, small.request({"jax": "*", "cuda": "12.5.*"}, NEW)))
+    assert stack.components["cuda"] == "12.5.1"
+    assert [str(pin.version) for pin in stack.pins if pin.component == "cuda"] == ["12.5.1"]
+
+
+def test_a_build_nobody_publishes_cannot_be_locked_and_says_why() -> None:
+    own = small.build("own", {}, is_compiled=True)
+    matrix = small.matrix(
+        ("pytorch", "python"), {"python": {"3.12": {}}}, releases={"pytorch": (small.release("2.11", {}, builds=(own,)),)}
+    )
+    problem = join(matrix, small.request({"pytorch": "*"}))
+    assert unverified(solve_system(problem)) == (
+        "pytorch_build: pytorch 2.11+own is compiled from source: no binary is published",
+    )
+    found = Universe(problem, PackageWorld(problem, SHELF, ENVIRONMENT))
+    assert decide(found) is None
+    assert "pytorch 2.11+own cannot be locked: it is compiled from source, no binary is published" in conflict_lines(
+        explain_conflict(found)
+    )
+
+
+def test_a_conflict_over_the_distribution_of_a_framework_is_told() -> None:
+    """As of `tensorflow==2.15.*` with `numpy>=2`: the distribution has the component's name, and is no build of the matrix."""
+    shelf = Shelf({"tensorflow": {"2.21": ["numpy<2"]}, "numpy": {"2": [], "1": []}})
+    problem = join(MATRIX, small.request({}, NEW, packages=["tensorflow", "numpy>=2"], accelerator="cpu"))
+    found = Universe(problem, PackageWorld(problem, shelf, ENVIRONMENT))
+    assert conflict_lines(explain_conflict(found)) == (
+        "you require tensorflow  (the spec)",
+        "you require numpy>=2  (the spec)",
+        "tensorflow 2.21 needs numpy<2  (metadata of tensorflow 2.21)",
+        "so no tensorflow is left that goes with numpy>=2",
+    )
+
+
+def test_what_only_repeats_a_name_and_version_is_left_out_where_others_tell_of_it() -> None:
+    def statement(label: str, predicate: Predicate) -> Statement:
+        return Statement(name="tensorflow", subjects=(Subjects(spans=(Span(label, label),)),), predicate=predicate)
+
+    def installed(label: str, name: str = "tensorflow") -> Statement:
+        return statement(label, InstalledAs(name, (Specifier(f"=={label}"),)))
+
+    def lines(*members: tuple[Statement, ...]) -> tuple[str, ...]:
+        group = Relation("tensorflow", "it")
+        told = (Member(kind="rule", component="tensorflow", group=group, clauses=one, sources=()) for one in members)
+        return conflict_lines(Conflict(members=tuple(told)))
+
+    itself, extra = (installed("2.21"),), (installed("2.21", "tensorflow[and-cuda]"),)
+    other = (statement("2.21", Requires("numpy", (Specifier("<2"),))),)
+    said = "tensorflow 2.21 needs numpy<2"
+    assert lines(itself, other) == (said,)
+    assert lines((*itself, installed("2.20")), other) == (said,)
+    assert lines(itself) == ("tensorflow 2.21 is installed as tensorflow==2.21",), "alone it says what is asked for"
+    assert lines(extra, other) == ("tensorflow 2.21 is installed as tensorflow[and-cuda]==2.21", said)
+    assert lines((statement("2.21", NoFile("no index offers it")),), other) == ("tensorflow 2.21: no index offers it", said)

@@ -1,0 +1,85 @@
+"""A framework that a package holds back is named with that package; what the host or the spec bounds is not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from provisioner.cli.stack_words import stack_rows
+from provisioner.errors import UnavailableError
+from provisioner.resolver.joint import solve_joint
+from provisioner.resolver.outcome.held_back import held_back
+from provisioner.resolver.requirement import PYTORCH, build_of
+from provisioner.resolver.search.resolve import decide
+from provisioner.words.choice import held_back_words
+from provisioner.words.notation import source_words
+from tests.unit.resolver.test_packages import Shelf, universe
+
+if TYPE_CHECKING:
+    from provisioner.grounds.choice import HeldBack
+
+
+def found(shelf: Shelf, packages: list[str], *gpus: str, pytorch: str = "") -> list[HeldBack]:
+    world = universe(shelf, packages, *gpus, pytorch=pytorch)
+    pins = decide(world)
+    assert pins is not None
+    return list(held_back(world, pins))
+
+
+WHEELS: dict[str, dict[str, list[str] | str]] = {
+    "torch": {"2.4.0": [], "2.1.0": []},
+    "serving": {"1": ["torch<2.2", "kernel"]},
+    "kernel": {"1": ["torch==2.1.0"]},
+    "free": {"1": ["torch"]},
+}
+
+
+def test_the_package_that_the_spec_names_is_named_first_and_others_are_counted() -> None:
+    text = "pytorch 2.1.0 rather than 2.4.0: serving 1 needs torch<2.2, and 1 more like it"
+    where = "metadata of serving 1"
+    (one,) = found(Shelf(WHEELS), ["serving"])
+    assert (one.component, one.chosen, one.newest, held_back_words(one)) == ("pytorch", "2.1.0", "2.4.0", text)
+    assert source_words(one.by.source) == where
+
+
+def test_the_newest_is_held_back_by_nothing() -> None:
+    assert found(Shelf(WHEELS), ["free"], "8.0") == []
+
+
+def test_what_the_spec_asks_for_is_not_held_back() -> None:
+    assert found(Shelf(WHEELS), ["serving"], pytorch="<2.2") == []
+
+
+def test_a_release_that_the_gpu_does_not_run_would_not_be_had_anyway() -> None:
+    shelf = Shelf(WHEELS, {"torch@pytorch-cu118": {"2.1.0+cu118": []}})
+    assert found(shelf, ["serving"], "7.5") == []
+
+
+def test_what_an_index_out_of_reach_may_have_is_no_packages_doing() -> None:
+    world = universe(Shelf(WHEELS), ["serving"])
+    pins = decide(world)
+    assert pins is not None
+    assert world.packages is not None
+    assert list(held_back(world, pins)), "2.4.0 would do, were it not for the package"
+    newest = (build.index for one in world.candidates(PYTORCH) if (build := build_of(one)) and one.label.startswith("2.4"))
+    world.packages.variants.unreached.update(dict.fromkeys(newest, UnavailableError("no route")))
+    assert list(held_back(world, pins)) == []
+
+
+def test_the_package_that_holds_a_framework_back_is_its_reason() -> None:
+    """The first requirement on it is `torch` alone, which explains nothing."""
+    wheels: dict[str, dict[str, list[str] | str]] = {**WHEELS, "any": {"1": ["torch"]}}
+    world = universe(Shelf(wheels), ["any", "serving"])
+    rows = {name: because for name, _, because in stack_rows(solve_joint(world.problem, lambda _: Shelf(wheels)))}
+    assert rows["pytorch"] == "serving 1 needs torch<2.2  (metadata of serving 1)"
+
+
+def test_a_companion_that_moves_along_holds_nothing_back() -> None:
+    """Both stay where an earlier lock has them: the older torchvision is as little the reason as the older torch."""
+    wheels: dict[str, dict[str, list[str] | str]] = {**WHEELS, "vision": {"2": ["torch==2.4.0"], "1": ["torch==2.1.0"]}}
+    asked, free = universe(Shelf(wheels), ["vision==1"]), universe(Shelf(wheels), ["vision"])
+    pins = decide(asked)
+    assert pins is not None
+    assert [held_back_words(one) for one in held_back(asked, pins)] == [
+        "pytorch 2.1.0 rather than 2.4.0: vision 1 needs torch==2.1.0"
+    ]
+    assert list(held_back(free, pins)) == []

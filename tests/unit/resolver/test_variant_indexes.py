@@ -1,0 +1,142 @@
+"""An index of framework builds that is out of reach is left out where nobody asked for it, and never in silence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from msgspec.structs import replace
+from packaging.utils import canonicalize_name
+
+from provisioner.errors import UnavailableError
+from provisioner.resolver.joint import NoStackError, solve_joint
+from provisioner.resolver.problem import join
+from provisioner.resolver.python.variant_indexes import VariantIndexes
+from provisioner.words.choice import caution_words
+from tests import small
+from tests.unit.resolver.test_packages import Shelf, matrix_with_facts
+
+if TYPE_CHECKING:
+    from packaging.utils import NormalizedName
+
+    from provisioner.index.model import Environment, PackageRelease
+    from provisioner.resolver.problem import Problem
+
+TORCH = canonicalize_name("torch")
+TORCH_OF_NO_USE: dict[str, dict[str, list[str] | str]] = {
+    "torch": {"2.4.0": ["six==9"], "2.1.0": ["six==9"]},
+    "six": {"1": []},
+}
+"""Nothing of this index can be installed, so that what the other one has matters."""
+LEFT_OUT = "pytorch: what pytorch-cu118 may have was left out: index `pytorch-cu118` cannot be reached: no route"
+
+
+class Cut(Shelf):
+    """A shelf whose every index but the default one is out of reach."""
+
+    def releases(self, name: NormalizedName, *, index: str = "") -> tuple[PackageRelease, ...]:
+        if index:
+            self.asked.append(f"{name}@{index}")
+            raise UnavailableError(f"index `{index}` cannot be reached: no route")
+        return super().releases(name, index=index)
+
+
+def problem(*packages: str, gpu: str = "", index: str = "") -> Problem:
+    indexes = [{"name": index, "url": "https://builds.test/{variant}"}] if index else []
+    host = {"gpus": [{"compute_capability": gpu}], "container_toolkit": "1.17.4"} if gpu else {}
+    request = small.request({"python": "==3.11"}, host, packages=packages, indexes=indexes)
+    return join(matrix_with_facts(), request)
+
+
+def test_an_index_that_nobody_named_lists_nothing_and_its_family_is_not_asked_again() -> None:
+    shelf = Cut({})
+    indexes = VariantIndexes(problem("torch"), shelf)
+    assert indexes.releases(TORCH, "pytorch-cu118") == ()
+    assert indexes.releases(TORCH, "pytorch-cu126") == ()
+    assert shelf.asked == ["torch@pytorch-cu118"]
+    assert list(indexes.unreached) == ["pytorch-cu118", "pytorch-cu126"]
+    assert indexes.why_not("pytorch-cu126") == "index pytorch-cu126 is out of reach"
+
+
+@pytest.mark.parametrize("name", ["pytorch", "pytorch-cu118"])
+def test_an_index_that_the_spec_names_must_answer(name: str) -> None:
+    indexes = VariantIndexes(problem("torch", index=name), Cut({}))
+    with pytest.raises(UnavailableError) as caught:
+        indexes.releases(TORCH, "pytorch-cu118")
+    assert caught.value.message == "index `pytorch-cu118` cannot be reached: no route"
+
+
+def test_an_answer_without_the_index_says_that_it_was_left_out() -> None:
+    """The newest tool needs a build of 2.1.0, and the default one needs what is not there."""
+    torch: dict[str, list[str] | str] = {"2.4.0": [], "2.1.0": ["six==9"]}
+    shelf = Cut({"torch": torch, "six": {"1": []}, "tool": {"2": ["torch<2.4"], "1": []}})
+    stack = solve_joint(problem("tool"), lambda _: shelf)
+    assert {package.name: package.version for package in stack.packages} == {"tool": "1"}
+    assert [caution_words(one) for one in stack.warnings] == [LEFT_OUT]
+
+
+def test_nothing_is_proved_impossible_without_the_index() -> None:
+    """Of both releases the builds of the default index need what is not there; the third build is on the other index."""
+    shelf = Cut({"torch": {"2.4.0": ["six==9"], "2.1.0": ["six==9"]}, "six": {"1": []}})
+    with pytest.raises(UnavailableError) as caught:
+        solve_joint(problem("torch"), lambda _: shelf)
+    assert caught.value.message == "index `pytorch-cu118` cannot be reached: no route"
+
+
+def test_an_index_that_matters_is_told_with_what_stands_against_every_answer_without_it() -> None:
+    shelf = Cut({"torch": {"2.4.0": ["six==9"], "2.1.0": ["six==9"]}, "six": {"1": []}})
+    with pytest.raises(UnavailableError) as caught:
+        solve_joint(problem("torch"), lambda _: shelf)
+    assert caught.value.causes == (
+        "without what it has there is no answer:",
+        "  you require torch  (the spec)",
+        "  pytorch 2.1.0+cu118 cannot be installed: index pytorch-cu118 is out of reach  (index pytorch-cu118)",
+        "  pytorch 2.1.0+cu121 and 2.4.0+cu124 need six==9  (metadata of pytorch 2.4.0+cu124 and 1 more)",
+        "  every CUDA build of pytorch 2.1.0 and 2.4.0 is installed from its wheel  (index pypi and 1 more)",
+        "  so no torch is left",
+    )
+
+
+def test_what_is_impossible_whatever_the_index_has_is_proved_without_it() -> None:
+    """The tool needs what is not there; the framework, whose third build is on the other index, has nothing to do with it.
+
+    The search comes to the framework first, and to the tool never: so that the proof is one, it has to be found without it.
+    """
+    shelf = Cut({**TORCH_OF_NO_USE, "tool": {"1": ["six==8"]}, "app": {"1": ["tool"]}})
+    with pytest.raises(NoStackError) as caught:
+        solve_joint(problem("torch", "app"), lambda _: shelf)
+    assert "torch@pytorch-cu118" in shelf.asked
+    assert caught.value.causes == (
+        "you require app  (the spec)",
+        "app 1 needs tool  (metadata of app 1)",
+        "tool 1 needs six==8: the index has 1  (metadata of tool 1)",
+        "so no app is left",
+    )
+
+
+def test_no_python_that_the_framework_has_no_build_for_keeps_a_proof_from_being_one() -> None:
+    """Every build is for Python 3.11; that the rest has an answer on 3.12 is beside the point."""
+    matrix = matrix_with_facts()
+    pythons = (*matrix.components["python"].releases, small.release("3.12", {}))
+    components = {**matrix.components, "python": replace(matrix.components["python"], releases=pythons)}
+    shelf = Cut({**TORCH_OF_NO_USE, "tool": {"1": ["six==8"]}, "app": {"1": ["tool; python_version < '3.12'"]}})
+    asked = join(replace(matrix, components=components), small.request({}, packages=("torch", "app")))
+    opened: list[str] = []
+
+    def source(environment: Environment) -> Cut:
+        opened.append(environment.python)
+        return shelf
+
+    with pytest.raises(NoStackError) as caught:
+        solve_joint(asked, source)
+    assert "torch@pytorch-cu118" in shelf.asked
+    assert set(opened) == {"3.11"}
+    assert caught.value.causes[0] == "you require app  (the spec)"
+
+
+def test_what_the_index_may_have_settles_is_not_proved_by_leaving_the_framework_out() -> None:
+    """Without the framework the rest has an answer, so nobody knows whether the whole has one."""
+    shelf = Cut({"torch": {"2.4.0": ["six==9"], "2.1.0": ["six==9"]}, "six": {"1": []}, "app": {"1": ["six"]}})
+    with pytest.raises(UnavailableError) as caught:
+        solve_joint(problem("torch", "app"), lambda _: shelf)
+    assert caught.value.message == "index `pytorch-cu118` cannot be reached: no route"
