@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from provisioner.cli.display import Paint
 from provisioner.cli.options import (
     ExcludeNewerOption,
     FormatOption,
@@ -17,8 +18,9 @@ from provisioner.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from provisioner.cli.display import Line
     from provisioner.grounds.finding import Finding
     from provisioner.workflow.checking import Report
 
@@ -42,6 +44,8 @@ FilesOption = Annotated[
 ]
 
 EXIT_CODES = {"yes": 0, "no": 1, "unverified": 3}
+
+PAINTS = {"error": Paint.BAD, "no": Paint.BAD, "unverified": Paint.UNSURE, "yes": Paint.GOOD}
 
 SEVERITY = (0, 3, 1, 2)
 """Exit codes from best to worst: a file that cannot be used says less than a no, and somebody has to mend it first."""
@@ -132,25 +136,41 @@ def _finding_data(finding: Finding, lock: Path) -> dict[str, object]:
 
 
 def _tell(reports: Sequence[Report]) -> None:
-    from provisioner.cli.display import data
+    """Print each lock with its verdict, and below it what was found, the worst first."""
+    from provisioner.cli.display import Line, report, verdict_line
+    from provisioner.workflow.checking import VERDICTS
 
+    if len(reports) > 1:
+        overall = next(verdict for verdict in VERDICTS if any(one.verdict == verdict for one in reports))
+        counts = [(sum(one.verdict == verdict for one in reports), verdict) for verdict in VERDICTS]
+        told = ", ".join(f"{count} {verdict}" for count, verdict in counts if count)
+        report([verdict_line("no" if overall == "error" else overall, f"{len(reports)} locks: {told}"), Line("")])
     for result in reports:
-        data(f"{result.path}: {result.verdict}")
-        if result.error is not None:
-            data(f"  error: {result.error.message}  [{result.error.code}]")
-            for detail in (*result.error.causes, *(f"hint: {hint}" for hint in result.error.hints)):
-                data(f"    {detail}")
-        for line in dict.fromkeys(map(_finding_lines, result.findings)):  # several platforms may have the same to say
-            data(line)
-        if result.preview is not None:
-            from provisioner.cli.changes_report import preview_lines
-
-            for line in preview_lines(result.preview):
-                data(f"  {line}")
+        report([Line(result.verdict, f"{result.path}:", text_paint=PAINTS[result.verdict]), *_details(result)])
 
 
-def _finding_lines(finding: Finding) -> str:
-    from provisioner.words.finding import finding_details, finding_hints, finding_words
+def _details(result: Report) -> Iterator[Line]:
+    from provisioner.cli.display import Line
+    from provisioner.words.finding import command_words, finding_details, finding_hints, finding_words
+    from provisioner.workflow.checking import VERDICTS
 
-    below = [*finding_details(finding), *(f"hint: {hint}" for hint in finding_hints(finding))]
-    return "\n".join([f"  {finding.verdict}: {finding_words(finding)}  [{finding.code}]", *(f"    {line}" for line in below)])
+    if result.error is not None:
+        yield Line(f"{result.error.message}  [{result.error.code}]", "error:", Paint.BAD, 2)
+        yield from (Line(detail, indent=4) for detail in result.error.causes)
+        yield from (Line(hint, "hint:", Paint.NEXT, 4) for hint in result.error.hints)
+    findings = [one for at, one in enumerate(result.findings) if one not in result.findings[:at]]  # once for all platforms
+    commands: dict[str, None] = {}
+    for finding in sorted(findings, key=lambda one: VERDICTS.index(one.verdict)):
+        hints = finding_hints(finding)
+        yield Line(f"{finding_words(finding)}  [{finding.code}]", f"{finding.verdict}:", PAINTS[finding.verdict], 2)
+        yield from (Line(detail, indent=4) for detail in finding_details(finding))
+        yield from (Line(hint, "hint:", Paint.NEXT, 4) for hint in hints)
+        if finding.command is not None and not hints:
+            commands[command_words(finding.command)] = None
+    if result.preview is not None:
+        from provisioner.cli.changes_report import preview_lines
+
+        yield from (Line(line, indent=2) for line in preview_lines(result.preview))
+    for command in commands:
+        folder = result.path.parent
+        yield Line(command if folder == Path() else f"cd {quote(str(folder))} && {command}", "next:", Paint.NEXT, 2)

@@ -120,11 +120,21 @@ def _program(
         bool, typer.Option("--version", "-V", is_eager=True, callback=_show_version, help="Show the version and leave.")
     ] = False,
     verbose: Annotated[
-        int, typer.Option("--verbose", "-v", count=True, show_default=False, help="Say more about the work; -vv: everything.")
+        int,
+        typer.Option(
+            "--verbose",
+            "-v",
+            count=True,
+            show_default=False,
+            help="Tell the details too, and more about the work; -vv: everything.",
+        ),
     ] = 0,
 ) -> None:
     """Solve, lock, render and validate machine-learning environments, from the kernel up to the Python packages."""
+    from provisioner.cli.display import show_details
+
     del version
+    show_details(verbose > 0)
     if verbose:
         talk_more(verbose)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TextIO
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 if TYPE_CHECKING:
     import re
@@ -20,11 +21,65 @@ PATIENCE_SECONDS = 1.0
 _LIVELY_PAUSE_SECONDS = 0.2
 _PLAIN_PAUSE_SECONDS = 10.0
 
-_BOLD, _RED, _YELLOW, _CYAN = "1", "1;31", "1;33", "1;36"
 _GAP = "  "
-_COLOURS = r"\x1b\[(?:0|1|1;31|1;33|1;36)m"
+_COLOURS = r"\x1b\[(?:0|1|1;31|1;32|1;33|1;36)m"
 _OBEYED = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]"
 _NARROWEST = 20
+_LONGEST_HANGING = 12
+"""A label up to this long has the whole text beside it; below a longer one the text goes on two cells in."""
+
+_OPERATORS = ("<", ">", "==", "!=", "~=")
+
+_PLAINER = str.maketrans({"✓": "+", "✗": "x", "·": "|", "…": "..."})
+"""What stands for our own signs where the encoding of a stream lacks them."""
+
+
+class Paint(StrEnum):
+    """How a label or a text is emphasized where there is colour."""
+
+    PLAIN = ""
+    STRONG = "1"
+    BAD = "1;31"
+    GOOD = "1;32"
+    UNSURE = "1;33"
+    NEXT = "1;36"
+
+
+class Line(NamedTuple):
+    """A paragraph of a report: a label, painted, and a text that is wrapped beside it; `indent` is in cells.
+
+    A terminal breaks it between words only, and what goes on in the next line hangs under its text; elsewhere one paragraph
+    stays one line, so that it can be searched and cut.
+    """
+
+    text: str
+    label: str = ""
+    paint: Paint = Paint.PLAIN
+    indent: int = 0
+    text_paint: Paint = Paint.PLAIN
+
+
+MARKS = {"yes": ("✓", Paint.GOOD), "no": ("✗", Paint.BAD), "unverified": ("?", Paint.UNSURE)}
+"""The sign in front of an answer, and its colour: the sign says the same without it."""
+
+_is_detailed = False
+
+
+def show_details(wanted: bool) -> None:
+    """Set whether reports tell their details too, as `-v` asks."""
+    global _is_detailed  # noqa: PLW0603 - the terminal is one, and so is what was asked of it
+    _is_detailed = wanted
+
+
+def wants_details() -> bool:
+    """Return whether reports tell their details too."""
+    return _is_detailed
+
+
+def verdict_line(verdict: str, text: str) -> Line:
+    """Return an answer behind the sign of its verdict."""
+    mark, paint = MARKS[verdict]
+    return Line(text, mark, paint, text_paint=Paint.STRONG)
 
 
 def data(text: str) -> None:
@@ -66,28 +121,67 @@ def json_data(value: object) -> None:
     data(text)
 
 
+def report(lines: Iterable[Line]) -> None:
+    """Print the paragraphs of an answer to stdout."""
+    _print(lines, sys.stdout)
+
+
 def talk(text: str) -> None:
-    """Print a line about the work, not its result, to stderr."""
-    # What was already printed as data belongs above this line when both streams end in one terminal or log.
+    """Print a paragraph about the work, not its result, to stderr."""
+    tell([Line(text)])
+
+
+def tell(lines: Iterable[Line]) -> None:
+    """Print paragraphs about the work, not its result, to stderr."""
+    # What was already printed as data belongs above these lines when both streams end in one terminal or log.
     sys.stdout.flush()
-    text = shown(text)
-    sys.stderr.write(text if text.endswith("\n") else f"{text}\n")
+    _print(lines, sys.stderr)
     sys.stderr.flush()
 
 
 def warn(text: str) -> None:
     """Print something the user should know although the work goes on."""
-    talk(f"{_paint('warning:', _YELLOW, sys.stderr)} {text}")
+    tell([Line(text, "warning:", Paint.UNSURE)])
 
 
 def failure(error: ProvisionError) -> None:
     """Print an error in words: what failed and its code, the facts found, and after a blank line what to do next."""
-    lines = [f"{_paint('error:', _RED, sys.stderr)} {error.message}  [{error.code}]"]
-    lines += [f"{_GAP}{line}" for cause in error.causes for line in cause.splitlines()]
+    lines = [Line(f"{error.message}  [{error.code}]", "error:", Paint.BAD)]
+    lines += [Line(line, indent=len(_GAP)) for cause in error.causes for line in cause.splitlines()]
     if error.hints:
-        lines.append("")
-        lines += [f"{_paint('hint:', _CYAN, sys.stderr)} {hint}" for hint in error.hints]
-    talk("\n".join(lines))
+        lines.append(Line(""))
+        lines += [Line(hint, "hint:", Paint.NEXT) for hint in error.hints]
+    tell(lines)
+
+
+def _print(lines: Iterable[Line], stream: TextIO) -> None:
+    width = _terminal_width() if stream.isatty() else None
+    text = "".join(f"{row}\n" for line in lines for row in _rows(line, width, stream))
+    stream.write(_spelled(text, stream))
+
+
+def _rows(line: Line, width: int | None, stream: TextIO) -> Iterator[str]:
+    """The rows of a paragraph; line breaks in its text are kept, and so are the blanks that begin a line of it."""
+    label = shown(line.label)
+    taken = line.indent + (_cells(label) + 1 if label else 0)
+    lead = f"{' ' * line.indent}{_paint(label, line.paint, stream)}{' ' if label else ''}"
+    hanging = taken if label and _cells(label) <= _LONGEST_HANGING else line.indent + len(_GAP)
+    width = max(width, hanging + _NARROWEST) if width is not None else None
+    for text in shown(line.text).splitlines() or [""]:
+        inner = hanging + len(text) - len(text.lstrip(" "))
+        first, *rest = _wrapped(text, width, first=taken, hanging=inner)
+        yield f"{lead}{_paint(first, line.text_paint, stream)}".rstrip()
+        yield from (f"{' ' * inner}{_paint(row, line.text_paint, stream)}" for row in rest)
+        taken, lead = hanging, " " * hanging
+
+
+def _spelled(text: str, stream: TextIO) -> str:
+    """A text in the signs that a stream can encode."""
+    try:
+        text.encode(stream.encoding or "utf-8")
+    except UnicodeEncodeError:
+        return text.translate(_PLAINER)
+    return text
 
 
 def failure_data(error: ProvisionError) -> dict[str, object]:
@@ -102,41 +196,104 @@ def failure_data(error: ProvisionError) -> dict[str, object]:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print rows under their column names to stdout; on a terminal the last column is wrapped to its width.
+    """Print rows under their column names to stdout; on a terminal the columns are wrapped between words to fit its width.
 
     Elsewhere one row stays one line, so that it can be searched and cut.
     """
     width = _terminal_width() if sys.stdout.isatty() else None
     first, *rest = table_lines(columns, rows, width=width)
-    data("\n".join([_paint(first, _BOLD, sys.stdout), *rest]))
+    data(_spelled("\n".join([_paint(first, Paint.STRONG, sys.stdout), *rest]), sys.stdout))
 
 
 def table_lines(columns: Sequence[str], rows: Iterable[Sequence[str]], *, width: int | None = None) -> list[str]:
-    """Return the lines of a table, its head first; `width` is in terminal cells, None leaves every row on one line."""
+    """Return the lines of a table, its head first; `width` is in terminal cells, None leaves every row on one line.
+
+    Columns of numbers are aligned to the right.
+    """
     texts = [tuple(columns), *(tuple(shown(text) for text in row) for row in rows)]
     wrong = next((row for row in texts if len(row) != len(columns)), None)
     assert wrong is None, f"a table of {len(columns)} columns was given the row {wrong}"
-    widths = [max(_cells(row[index]) for row in texts) for index in range(len(columns))]
-    before = sum(widths[:-1]) + len(_GAP) * (len(columns) - 1)
-    last = max(_NARROWEST, width - before) if width is not None else None
-    return [line for row in texts for line in _row_lines(row, widths, before, last)]
+    widths = _column_widths(list(zip(*texts, strict=True)), width)
+    wrapped = [[_wrapped(text, at) for text, at in zip(row, widths, strict=True)] for row in texts]
+    by_column = list(zip(*wrapped, strict=True))
+    widths = [max(_cells(line) for cell in cells for line in cell) for cells in by_column]
+    is_number = [all(line.replace(",", "").isdigit() or not line for cell in cells[1:] for line in cell) for cells in by_column]
+    lines = [line for row in wrapped for line in _row_lines(row, widths, is_number)]
+    return lines if width is None else [_shifted(line, width) for line in lines]
 
 
-def _row_lines(row: Sequence[str], widths: list[int], before: int, last: int | None) -> Iterator[str]:
-    head = "".join(text + " " * (width - _cells(text)) + _GAP for text, width in zip(row[:-1], widths[:-1], strict=True))
-    first, *more = _wrapped(row[-1], last)
-    yield f"{head}{first}".rstrip()
-    for line in more:
-        yield f"{' ' * before}{line}".rstrip()
+def _column_widths(by_column: Sequence[Sequence[str]], width: int | None) -> list[int]:
+    """The width of every column: as wide as its texts, but the widest give way until all fit.
+
+    No word is broken for that. One that is longer than the last column sticks out of it, where it pushes nothing aside.
+    """
+    widths = [max(map(_cells, texts)) for texts in by_column]
+    if width is None:
+        return widths
+    least = [max((_cells(word) for text in texts for word in text.split()), default=0) for texts in by_column]
+    least[-1] = min(least[-1], _NARROWEST)
+    too_wide = sum(widths) + len(_GAP) * (len(widths) - 1) - width
+    while too_wide > 0:
+        index = max(range(len(widths)), key=lambda at: (widths[at] > least[at], widths[at]))
+        if widths[index] <= least[index]:
+            break
+        widths[index] -= 1
+        too_wide -= 1
+    # Wrapped texts may be narrower than their column, and the last one has what is left.
+    widths = [
+        max(_cells(row) for text in texts for row in _wrapped(text, at)) for texts, at in zip(by_column, widths, strict=True)
+    ]
+    return [*widths[:-1], max(_NARROWEST, width - sum(widths[:-1]) - len(_GAP) * (len(widths) - 1))]
 
 
-def _wrapped(text: str, width: int | None) -> list[str]:
-    if width is None or _cells(text) <= width:
-        return text.splitlines() or [""]
-    import textwrap
+def _row_lines(cells: Sequence[Sequence[str]], widths: list[int], is_number: list[bool]) -> Iterator[str]:
+    for at in range(max(map(len, cells))):
+        parts = [lines[at] if at < len(lines) else "" for lines in cells]
+        pads = [" " * (width - _cells(part)) for part, width in zip(parts, widths, strict=True)]
+        aligned = [f"{pad}{part}" if right else f"{part}{pad}" for part, pad, right in zip(parts, pads, is_number, strict=True)]
+        yield _GAP.join(aligned).rstrip()
 
-    # A version, path or URL broken in two can no longer be copied.
-    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]
+
+def _shifted(line: str, width: int) -> str:
+    """A line that holds one word too long for the last column begins further left, where the terminal has room for it."""
+    word = line.lstrip()
+    return line if _cells(line) <= width or " " in word or word == line else f"{' ' * max(0, width - _cells(word))}{word}"
+
+
+def _wrapped(text: str, width: int | None, *, first: int = 0, hanging: int = 0) -> list[str]:
+    """A line in rows of at most `width` cells, broken at blanks; a version, path or URL in two could no longer be copied.
+
+    `first` and `hanging` are the cells already taken in the first row and in the others.
+    """
+    if width is None or first + _cells(text) <= width:
+        return [text]
+    begin, *words = _words(text, width - hanging)
+    rows = [begin]
+    free = width - first
+    for word in words:
+        if rows[-1].strip() and _cells(rows[-1]) + 1 + _cells(word) > free:
+            rows.append(word)
+            free = width - hanging
+        else:
+            rows[-1] = f"{rows[-1]} {word}"
+    begin, *others = (row.rstrip() for row in rows if row.strip())
+    return [begin, *map(str.lstrip, others)]
+
+
+def _words(text: str, width: int) -> list[str]:
+    """A text in pieces between which a row may end: versions stay with their names, quoted commands whole where they fit."""
+    pieces: list[str] = []
+    is_open = False
+    for word in text.split(" "):
+        joined = f"{pieces[-1]} {word}" if pieces else word
+        is_of_name = word[:1].isdigit() and bool(pieces) and pieces[-1][-1:].isalnum()
+        is_bound = is_open or is_of_name or word.startswith(_OPERATORS)
+        if pieces and is_bound and pieces[-1] and _cells(joined) <= width:
+            pieces[-1] = joined
+        else:
+            pieces.append(word)
+        is_open ^= word.count("`") % 2 == 1
+    return pieces
 
 
 def _cells(text: str) -> int:
@@ -221,5 +378,5 @@ def _has_colour(stream: TextIO) -> bool:
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
-def _paint(text: str, style: str, stream: TextIO) -> str:
-    return f"\x1b[{style}m{text}\x1b[0m" if _has_colour(stream) else text
+def _paint(text: str, paint: Paint, stream: TextIO) -> str:
+    return f"\x1b[{paint}m{text}\x1b[0m" if paint and text and _has_colour(stream) else text

@@ -88,7 +88,7 @@ def _answer_system(inputs: Inputs, platform: str, component: str | None, format:
     from provisioner.workflow.explaining import explain_component, explain_stack
 
     if component is None:
-        return _tell_stack(explain_stack(inputs, platform), format)
+        return _tell_stack(inputs, explain_stack(inputs, platform), format)
     return _tell_component(inputs, explain_component(inputs, platform, component), format)
 
 
@@ -120,29 +120,30 @@ def _answer_joint(
     finally:
         for notice in (*job.notices, *session.notices):
             warn(notice_words(notice))
-    return _tell_stack(stack, format) if component is None else _tell_component(inputs, whys, format)
+    return _tell_stack(inputs, stack, format) if component is None else _tell_component(inputs, whys, format)
 
 
-def _tell_stack(stack: Stack, format: OutputFormat) -> int:  # noqa: A002
-    from provisioner.cli import report
-    from provisioner.cli.display import json_data, table
-    from provisioner.cli.stack_words import package_rows, stack_rows
+def _tell_stack(inputs: Inputs, stack: Stack, format: OutputFormat) -> int:  # noqa: A002
+    from provisioner.cli import report as json_report
+    from provisioner.cli.display import Line, json_data, report, table
+    from provisioner.cli.stack_words import answer_lines, package_rows, stack_rows
 
     if format is OutputFormat.JSON:
-        json_data(report.solved([stack], []))
+        json_data(json_report.solved([stack], []))
     else:
+        report([*answer_lines(stack, inputs.spec), Line("")])
         table(("component", "chosen", "because"), [*stack_rows(stack), *package_rows(stack)])
     return 0
 
 
 def _tell_component(inputs: Inputs, whys: Sequence[Why], format: OutputFormat) -> int:  # noqa: A002
     """Tell why; 3 where it cannot be told whether the newest would work."""
-    from provisioner.cli.display import data, json_data
+    from provisioner.cli.display import json_data, report
     from provisioner.cli.why_report import why_data, why_lines
     from provisioner.errors import UnavailableError
 
     if format is OutputFormat.JSON:
         json_data({"status": "solved", **why_data(whys)})
     else:
-        data("\n".join(why_lines(whys, names_platform=len(inputs.platforms) > 1)))
+        report(why_lines(whys, names_platform=len(inputs.platforms) > 1))
     return UnavailableError.exit_code if any(why.is_unknown for why in whys) else 0

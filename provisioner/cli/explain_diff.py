@@ -18,7 +18,7 @@ STDIN = Path("-")
 
 def explain_diff(old: Path, new: Path, format: OutputFormat) -> int:  # noqa: A002 - the option is called --format
     """Print what changed between two locks; 0 whether or not something did, as `git diff` has it."""
-    from provisioner.cli.display import data, json_data
+    from provisioner.cli.display import Line, json_data, report
     from provisioner.lock.diff.compare import compare_texts
     from provisioner.words.change import comparison_lines
 
@@ -29,7 +29,7 @@ def explain_diff(old: Path, new: Path, format: OutputFormat) -> int:  # noqa: A0
     if format is OutputFormat.JSON:
         json_data({"status": "compared", "old": _name(old), "new": _name(new), **_as_json(comparison)})
     else:
-        data("\n".join(comparison_lines(comparison, old=_name(old), new=_name(new))))
+        report(map(Line, comparison_lines(comparison, old=_name(old), new=_name(new))))
     return 0
 
 

@@ -56,8 +56,8 @@ def fleet(
     format: FormatOption = OutputFormat.TEXT,  # noqa: A002 - the option is called --format
 ) -> int:
     """Find the fewest stacks that serve many hosts, and the node affinity of each."""
-    from provisioner.cli.display import data, json_data, step, talk, warn
-    from provisioner.cli.fleet_report import affinity_files, as_json, lines, notes
+    from provisioner.cli.display import Line, json_data, report, step, table, talk, wants_details, warn
+    from provisioner.cli.fleet_report import affinity_files, as_json, fleet_head, fleet_lines, fleet_rows, notes
     from provisioner.document import write_together
     from provisioner.fleet.covering import cover_fleet
     from provisioner.fleet.placing import affinities
@@ -81,7 +81,13 @@ def fleet(
     if format is OutputFormat.JSON:
         json_data(as_json(answer, placed, written=written))
     else:
-        data("\n".join(lines(answer, placed)))
+        report([fleet_head(answer)])
+        if (rows := fleet_rows(answer)) and len(rows) > 1:
+            report([Line("")])
+            table(("hosts", "gpu", "driver", "outcome"), rows)
+        report(fleet_lines(answer, placed))
+        if answer.stacks and not wants_details() and not written:
+            report([Line(""), Line("-v shows the node affinity of each stack, --out DIR writes it")])
         if inputs.spec.packages:
             talk("packages were not asked about: `provision solve` joins them with the system of each stack")
         if written:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from provisioner.cli.display import Line, Paint, verdict_line, wants_details
+from provisioner.cli.host_words import branch_of, driver_of, gpus_of
 from provisioner.cli.report import no_stack
-from provisioner.cli.stack_words import summary
+from provisioner.cli.stack_words import choices, summary
 from provisioner.fleet.classes import natural
 from provisioner.fleet.names import folded
+from provisioner.grounds.relaxation import DriverWay
 from provisioner.strict_model import plain_data
-from provisioner.words.conflict import conflict_lines, fix_line
+from provisioner.words.conflict import conflict_lines, contradiction_words, fix_line
 from provisioner.words.ground import say
 from provisioner.words.notation import source_words
 from provisioner.words.relaxation import relaxation_words
@@ -22,21 +25,47 @@ if TYPE_CHECKING:
     from provisioner.fleet.classes import HostClass
     from provisioner.fleet.model import FleetAnswer, FleetStack, Note, Unserved
     from provisioner.host.inventory import InventoryHost
-    from provisioner.host.model import HostGpu
 
 _NAMES = 8
 _WIDTH = 10
 """The column in which what is said of a stack begins."""
 
+_MOST_GROUPS = 20
+"""How many groups of hosts the table has before the rest is counted."""
 
-def lines(answer: FleetAnswer, placed: Sequence[Affinity]) -> list[str]:
-    """The answer in words: how many stacks, each with its hosts, and why some hosts have none."""
-    found = [_headline(answer)]
+
+def fleet_head(answer: FleetAnswer) -> Line:
+    """The answer: how many stacks serve how many hosts."""
+    verdict = "no" if answer.unserved else "unverified" if any(one.unverified for one in answer.stacks) else "yes"
+    return verdict_line(verdict, _headline(answer))
+
+
+def fleet_rows(answer: FleetAnswer) -> list[tuple[str, str, str, str]]:
+    """One row for each group of hosts: how many have which GPUs and which branch of the driver, and which stack serves them."""
+    counts: dict[tuple[str, str, str], int] = {}
+    served = [(one.classes, f"stack {number}") for number, one in enumerate(answer.stacks, start=1)]
+    for classes, outcome in [*served, *((left.classes, "no stack") for left in answer.unserved)]:
+        for one in classes:
+            group = (gpus_of(one.host), branch_of(one.host), outcome)
+            counts[group] = counts.get(group, 0) + one.nodes
+    outcomes = list(dict.fromkeys(outcome for *_, outcome in counts))
+    ranked = sorted(counts.items(), key=lambda item: (outcomes.index(item[0][2]), -item[1], item[0]))
+    shown = ranked if wants_details() or len(ranked) <= _MOST_GROUPS + 1 else ranked[:_MOST_GROUPS]
+    rest = [count for _, count in ranked[len(shown) :]]
+    more = [(f"{sum(rest):,}", f"in {len(rest)} more groups", "", "listed under -v")] if rest else []
+    return [*((f"{count:,}", *group) for group, count in shown), *more]
+
+
+def fleet_lines(answer: FleetAnswer, placed: Sequence[Affinity]) -> Iterator[Line]:
+    """Each stack with its hosts and what it needs of them, and why some hosts have none."""
     for number, (one, affinity) in enumerate(zip(answer.stacks, placed, strict=True), start=1):
-        found.extend(["", f"stack {number}: {_summary(one)}", *(f"  {line}" for line in _about(one, affinity))])
+        yield Line("")
+        doubt = ", unverified" if one.unverified else ""
+        yield Line(f"{choices(one.stack)}{doubt}", f"stack {number}:", Paint.STRONG, text_paint=Paint.STRONG)
+        yield from _about(one, affinity, is_one_of_many=len({each.stack.platform for each in answer.stacks}) > 1)
     for left in answer.unserved:
-        found.extend(["", *_unserved_lines(left)])
-    return found
+        yield Line("")
+        yield from _unserved_lines(left)
 
 
 def _headline(answer: FleetAnswer) -> str:
@@ -55,21 +84,18 @@ def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _summary(one: FleetStack) -> str:
-    return summary(one.stack, verdict=one.verdict)
+def _about(one: FleetStack, affinity: Affinity, *, is_one_of_many: bool) -> Iterator[Line]:
+    """What a reader of the table asks next; what decided, and the affinity that `--out` writes, are details.
 
-
-def _about(one: FleetStack, affinity: Affinity) -> Iterator[str]:
+    `is_one_of_many`: the fleet has several platforms, so the stack's own is told.
+    """
     hosts = _count(one.nodes, "host")
     classes = f" in {len(one.classes)} classes" if len(one.classes) > 1 else ""
     yield _row("hosts", f"{hosts}{classes}: {folded(_sorted(one.hosts), most=_NAMES)}")
-    if len(one.classes) > len(one.deciding):
+    if wants_details() and len(one.classes) > len(one.deciding):
         yield _row("decided by", ", ".join(f"{each.name} ({_facts(each)})" for each in one.deciding))
-    yield _row("gpus", _gpus(one.classes))
-    drivers = _drivers(one.classes)
-    if drivers:
-        yield _row("drivers", drivers)
-    yield _row("platform", f"{one.stack.platform}, accelerator {one.stack.accelerator}")
+    if is_one_of_many or wants_details():
+        yield _row("platform", f"{one.stack.platform}, accelerator {one.stack.accelerator}")
     if one.stack.image is not None:
         yield _row("image", one.stack.image.reference)
     needs = "; ".join(f"{name} {text}" for name, text in one.stack.host_requirements.items())
@@ -80,61 +106,30 @@ def _about(one: FleetStack, affinity: Affinity) -> Iterator[str]:
     for note in one.chosen:
         yield _row("install", _noted(note))
     for note in one.unverified:
-        yield _row("unverified", _noted(note))
-    yield from _affinity_rows(affinity)
+        yield _row("unverified", _noted(note), Paint.UNSURE)
+    if wants_details():
+        yield from _affinity_rows(affinity)
 
 
-def _row(name: str, text: str) -> str:
-    return f"{name:<{_WIDTH}} {text}"
+def _row(name: str, text: str, paint: Paint = Paint.PLAIN) -> Line:
+    return Line(text, f"{name:<{_WIDTH}}", paint, 2)
 
 
 def _sorted(hosts: Iterable[InventoryHost]) -> list[InventoryHost]:
     return sorted(hosts, key=lambda host: (natural(host.name), host.name))
 
 
-def _gpus(classes: Iterable[HostClass]) -> str:
-    """How many hosts have which GPUs, most hosts first."""
-    counts: dict[str, int] = {}
-    for one in classes:
-        said = _gpus_of(one)
-        counts[said] = counts.get(said, 0) + one.nodes
-    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return ", ".join(f"{name} ({count:,})" for name, count in ranked)
-
-
 def _facts(one: HostClass) -> str:
     """A class in a few words: what most often decides."""
-    driver = one.host.driver
-    version = f"driver {driver.version}" if driver is not None and driver.version else "driver not stated"
-    return f"{_gpus_of(one)}, {version}" if one.host.gpus else _gpus_of(one)
-
-
-def _gpus_of(one: HostClass) -> str:
-    gpus = one.host.gpus
-    names = " + ".join(dict.fromkeys(_gpu(gpu) for gpu in gpus or ()))
-    return names or ("no GPU" if gpus == () else "GPUs not stated")
-
-
-def _gpu(gpu: HostGpu) -> str:
-    device = f"compute capability {gpu.compute_capability}" if gpu.compute_capability else gpu.gfx
-    return gpu.name or device or "a GPU of unknown kind"
-
-
-def _drivers(classes: Iterable[HostClass]) -> str:
-    """The branches of the drivers, each with how many hosts run it; of other vendors' the version."""
-    counts: dict[str, int] = {}
-    for one in classes:
-        driver = one.host.driver
-        if driver is not None and driver.version is not None:
-            branch = driver.version.partition(".")[0] if driver.kind == "nvidia" else f"{driver.kind} {driver.version}"
-            counts[branch] = counts.get(branch, 0) + one.nodes
-    return ", ".join(f"{branch} ({count:,})" for branch, count in sorted(counts.items(), key=lambda item: natural(item[0])))
+    return f"{gpus_of(one.host)}, driver {driver_of(one.host)}" if one.host.gpus else gpus_of(one.host)
 
 
 def _relaxed(one: FleetStack) -> Iterator[str]:
     """Each relaxation once, with the components it was used for; the JSON has every single use."""
     uses: dict[str, dict[str, list[str]]] = {}
     for each in one.stack.relaxations:
+        if isinstance(each, DriverWay) and not wants_details():  # the first line says how CUDA runs
+            continue
         uses.setdefault(each.name, {}).setdefault(each.component, []).append(relaxation_words(each))
     for name, components in uses.items():
         texts = [text for some in components.values() for text in some]
@@ -150,7 +145,7 @@ def _noted(note: Note) -> str:
     return f"{note.text}  ({count}: {folded(_sorted(hosts), most=2)})"
 
 
-def _affinity_rows(affinity: Affinity) -> Iterator[str]:
+def _affinity_rows(affinity: Affinity) -> Iterator[Line]:
     for at, term in enumerate(affinity.terms):
         yield _row("or" if at else "affinity", ", ".join(str(one) for one in term))
     if not affinity.terms:
@@ -178,14 +173,17 @@ def _few(names: Sequence[str]) -> str:
     return ", ".join(names[:2]) + more
 
 
-def _unserved_lines(left: Unserved) -> Iterator[str]:
+def _unserved_lines(left: Unserved) -> Iterator[Line]:
     hosts = [member for one in left.classes for member in one.members]
-    yield f"no stack for {_count(left.nodes, 'host')}: {folded(_sorted(hosts), most=_NAMES)}"
-    yield from (f"  {line}" for line in conflict_lines(left.conflict))
+    names = folded(_sorted(hosts), most=_NAMES)
+    yield Line(names, f"no stack for {_count(left.nodes, 'host')}:", Paint.BAD)
+    if because := contradiction_words(left.conflict):
+        yield Line(because, indent=2)
+    yield from (Line(line, indent=2) for line in conflict_lines(left.conflict))
     if left.also:
-        yield f"  or, on others of them: {'; '.join(map(say, left.also))}"
+        yield Line(f"or, on others of them: {'; '.join(map(say, left.also))}", indent=2)
     about = f" (solved for {left.classes[0].name})" if len(left.classes) > 1 else ""
-    yield from (f"  hint{about}: {fix_line(fix)}" for fix in left.conflict.fixes)
+    yield from (Line(fix_line(fix), f"hint{about}:", Paint.NEXT, 2) for fix in left.conflict.fixes)
 
 
 def as_json(answer: FleetAnswer, placed: Sequence[Affinity], *, written: Sequence[str]) -> dict[str, Any]:

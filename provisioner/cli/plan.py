@@ -84,10 +84,13 @@ def plan(
 
 
 def _tell(plans: Sequence[Plan], packages: Sequence[tuple[str, str, str]]) -> None:
-    from provisioner.cli.display import data, table
-    from provisioner.cli.plan_report import package_lines, plan_lines, summary_rows
+    from provisioner.cli.display import Line, report, table, wants_details
+    from provisioner.cli.plan_report import plan_head, plan_lines, plan_rows
 
-    data("\n".join([*package_lines(packages), *plan_lines(plans)]).lstrip("\n"))
+    report(plan_head(plans, packages))
     if sum(len(one.hosts) for one in plans) > 1:
-        data("")
-        table(("hosts", "machines", "steps", "reboots", "outcome"), summary_rows(plans))
+        report([Line("")])
+        table(("machines", "gpu", "driver", "steps", "reboots", "outcome"), plan_rows(plans))
+    report(plan_lines(plans))
+    if not wants_details() and any(step.details for plan in plans for one in plan.hosts for step in one.steps):
+        report([Line(""), Line("-v tells how each step is done, checked and undone")])

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from provisioner.cli.display import Line, Paint, verdict_line, wants_details
+from provisioner.cli.host_words import driver_of, gpus_of
 from provisioner.cli.report import ground_data, no_stack, solved
 from provisioner.cli.stack_words import choices, summary
 from provisioner.plan.model import FIND_OUT
 from provisioner.words.choice import step_reason_words
-from provisioner.words.conflict import conflict_lines, fix_line
+from provisioner.words.conflict import conflict_lines, contradiction_words, fix_line
 from provisioner.words.doubt import doubt_words
-from provisioner.words.notation import source_words
+from provisioner.words.notation import counted, source_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -96,86 +98,106 @@ def _step(step: Step) -> dict[str, object]:
     }
 
 
-def package_lines(packages: Sequence[tuple[str, str, str]]) -> Iterator[str]:
-    """The packages that differ between two locks, in one line, and who says more."""
+def plan_head(plans: Sequence[Plan], packages: Sequence[tuple[str, str, str]]) -> Iterator[Line]:
+    """The answer: how many machines get to the wanted stack, and which stack that is."""
+    hosts = [one for plan in plans for one in plan.hosts]
+    total = counted(sum(one.count for one in hosts), "machine")
+    out = sum(one.count for one in hosts if one.falls_out is not None)
+    unknown = sum(one.count for one in hosts if one.falls_out is None and one.is_unknown)
+    wanted = [plan for plan in plans if plan.wanted is not None]
+    goal = _goal(wanted[0]) if len(plans) == len(wanted) == 1 else "the wanted stack"
+    if out:
+        text = f"{out} of {total} cannot follow to {goal}"
+    elif unknown:
+        text = f"{unknown} of {total} may follow to {goal}, and first has facts to find out"
+    elif any(one.steps for one in hosts):
+        text = f"{total} can follow to {goal}"
+    else:
+        text = f"nothing to do: {total} can run {goal}"
+    yield verdict_line(verdict_of(plans), text)
+    if len(plans) > 1:
+        yield from (Line(f"wanted on {plan.platform}: {_goal(plan)}", indent=2) for plan in wanted)
     if packages:
-        shown = [f"{name} {old or 'none'} -> {new or 'none'}" for name, old, new in packages[:MOST_PACKAGES]]
-        more = f" and {len(packages) - MOST_PACKAGES} more" if len(packages) > MOST_PACKAGES else ""
-        yield f"packages: {', '.join(shown)}{more} (`provision explain --diff` tells them all)"
+        shown = packages if wants_details() else packages[:MOST_PACKAGES]
+        moves = [f"{name} {old or 'none'} -> {new or 'none'}" for name, old, new in shown]
+        more = f" and {len(packages) - len(shown)} more" if len(packages) > len(shown) else ""
+        yield Line(f"packages: {', '.join(moves)}{more} (`provision explain --diff` tells them all)", indent=2)
 
 
-def plan_lines(plans: Sequence[Plan]) -> Iterator[str]:
-    """The plan for people: what is wanted, then each class of hosts with its steps or with what keeps it out."""
-    for plan in plans:
-        where = f" on {plan.platform}" if len(plans) > 1 else ""
-        if plan.wanted is not None:
-            is_sure = plan.wanted.verdict == "yes"
-            yield f"wanted{where}: {choices(plan.wanted) if is_sure else summary(plan.wanted)}"
-        for one in plan.hosts:
-            yield ""
-            yield from _class_lines(one)
+def _goal(plan: Plan) -> str:
+    assert plan.wanted is not None, "a plan with a goal"
+    return choices(plan.wanted) if plan.wanted.verdict == "yes" else summary(plan.wanted)
 
 
-def _class_lines(plan: HostPlan) -> Iterator[str]:
-    yield f"{names_of(plan)}: {_headline(plan)}"
+def plan_rows(plans: Sequence[Plan]) -> list[tuple[str, ...]]:
+    """One row for each group of machines: how many have which GPUs and driver, how many steps and reboots, what comes of it."""
+    counts: dict[tuple[str, ...], int] = {}
+    for one in (one for plan in plans for one in plan.hosts):
+        reboots = sum(step.is_reboot for step in one.steps)
+        outcome = "falls out" if one.falls_out is not None else "follows" if one.steps else "nothing to do"
+        outcome = "cannot tell" if one.falls_out is None and one.is_unknown else outcome
+        way = ("", "") if one.falls_out is not None else (str(len(one.steps)), str(reboots))
+        group = (gpus_of(one.profile), driver_of(one.profile), *way, outcome)
+        counts[group] = counts.get(group, 0) + one.count
+    return [(f"{count:,}", *group) for group, count in counts.items()]
+
+
+def plan_lines(plans: Sequence[Plan]) -> Iterator[Line]:
+    """The steps of each class of hosts, or what keeps it out; classes of which the same is told stand together."""
+    alike: dict[tuple[Line, ...], list[HostPlan]] = {}
+    for one in (one for plan in plans for one in plan.hosts):
+        alike.setdefault((_headline(one), *_class_lines(one)), []).append(one)
+    for (headline, *lines), some in alike.items():
+        yield Line("")
+        yield headline._replace(label=f"{_names(some)}:")
+        yield from lines
+
+
+def _names(some: Sequence[HostPlan]) -> str:
+    """The names of hosts, the first few of many, and how many machines they are."""
+    hosts = [name for one in some for name in one.hosts]
+    count = sum(one.count for one in some)
+    shown = ", ".join(hosts[:MOST_NAMES])
+    more = f" and {len(hosts) - MOST_NAMES} more" if len(hosts) > MOST_NAMES else ""
+    return f"{shown}{more}{f' ({count} machines)' if count > 1 else ''}"
+
+
+def _headline(plan: HostPlan) -> Line:
+    if plan.falls_out is not None:
+        because = contradiction_words(plan.falls_out.conflict)
+        return Line(f"falls out{f': {because}' if because else ''}", paint=Paint.STRONG, text_paint=Paint.BAD)
+    return Line(counted(len(plan.steps), "step") if plan.steps else "nothing to do", paint=Paint.STRONG)
+
+
+def _class_lines(plan: HostPlan) -> Iterator[Line]:
     for index, step in enumerate(plan.steps, start=1):
         yield from _step_lines(index, step)
     if plan.falls_out is not None:
-        yield from (f"  {line}" for line in conflict_lines(plan.falls_out.conflict))
-        yield from (f"  hint: {fix_line(fix)}" for fix in plan.falls_out.conflict.fixes)
+        yield from (Line(line, indent=2) for line in conflict_lines(plan.falls_out.conflict))
+        yield from (Line(fix_line(fix), "hint:", Paint.NEXT, 2) for fix in plan.falls_out.conflict.fixes)
         yield from _last_lines(plan.falls_out)
-    yield from (f"  note: {text}" for text in plan.notes)
-    yield from (f"  unverified: {doubt_words(doubt)}" for doubt in plan.doubts)
+    yield from (Line(text, "note:", Paint.STRONG, 2) for text in plan.notes)
+    yield from (Line(doubt_words(doubt), "unverified:", Paint.UNSURE, 2) for doubt in plan.doubts)
 
 
-def names_of(plan: HostPlan) -> str:
-    """The names of a class, the first few of many, and how many machines they are."""
-    shown = ", ".join(plan.hosts[:MOST_NAMES])
-    more = f" and {len(plan.hosts) - MOST_NAMES} more" if len(plan.hosts) > MOST_NAMES else ""
-    machines = f" ({plan.count} machines)" if plan.count > 1 else ""
-    return f"{shown}{more}{machines}"
-
-
-def _headline(plan: HostPlan) -> str:
-    if plan.falls_out is not None:
-        return "falls out, because these cannot hold together:"
-    if not plan.steps:
-        return "nothing to do"
-    count = len(plan.steps)
-    return f"{count} step{'' if count == 1 else 's'}"
-
-
-def _last_lines(fallen: FallsOut) -> Iterator[str]:
+def _last_lines(fallen: FallsOut) -> Iterator[Line]:
     if fallen.last is None:
-        yield f"  {fallen.text}"
+        yield Line(fallen.text, indent=2)
         return
     until = f"; its driver branch ends {fallen.until}" if fallen.until and fallen.until not in fallen.text else ""
-    yield f"  the last stack for it: {summary(fallen.last)}"
-    yield f"    {fallen.text}{until}"
+    yield Line(f"the last stack for it: {summary(fallen.last)}", indent=2)
+    yield Line(f"{fallen.text}{until}", indent=4)
 
 
-def _step_lines(index: int, step: Step) -> Iterator[str]:
+def _step_lines(index: int, step: Step) -> Iterator[Line]:
+    """A step, and the rule or fact that makes it necessary; the requests behind it, and how it is done, are details."""
     reboot = "  [reboot]" if step.is_reboot else ""
-    yield f"  {index}. {step.text}{reboot}"
+    yield Line(f"{step.text}{reboot}", f"{index}.", Paint.STRONG, 2)
     if step.kind == FIND_OUT:
         return
-    for reason in step.why[:MOST_REASONS]:
+    reasons = step.why if wants_details() else [one for one in step.why if one.ground.kind != "request"][:MOST_REASONS]
+    for reason in reasons:
         source = source_words(reason.ground.source)
-        yield f"     because {step_reason_words(reason)}{f'  ({source})' if source else ''}"
-    if len(step.why) > MOST_REASONS:
-        yield f"     and {len(step.why) - MOST_REASONS} more in --format json"
-    yield from (f"     {line}" for line in step.details)
-
-
-def summary_rows(plans: Sequence[Plan]) -> list[tuple[str, str, str, str, str]]:
-    """One row a class and one for all: its hosts, how many machines, how many steps and reboots, what becomes of it."""
-    rows = []
-    for plan in plans:
-        for one in plan.hosts:
-            reboots = sum(step.is_reboot for step in one.steps)
-            outcome = "falls out" if one.falls_out is not None else "follows" if one.steps else "nothing to do"
-            outcome = "cannot tell" if one.falls_out is None and one.is_unknown else outcome
-            rows.append((names_of(one).partition(" (")[0], str(one.count), str(len(one.steps)), str(reboots), outcome))
-    total = sum(one.count for plan in plans for one in plan.hosts)
-    out = sum(one.count for plan in plans for one in plan.hosts if one.falls_out is not None)
-    return [*rows, ("all", str(total), "", "", f"{out} of {total} fall out" if out else "none falls out")]
+        yield Line(f"because {step_reason_words(reason)}{f'  ({source})' if source else ''}", indent=5)
+    if wants_details():
+        yield from (Line(line, indent=5) for line in step.details)

@@ -24,9 +24,10 @@ from provisioner.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
+    from provisioner.cli.display import Line
     from provisioner.grounds.choice import Move
     from provisioner.resolver.stack import Stack
     from provisioner.workflow.earlier import Upgrades
@@ -67,8 +68,9 @@ def solve(
     format: FormatOption = OutputFormat.TEXT,  # noqa: A002 - the option is called --format
 ) -> int:
     """Find a stack and its packages, lock them, write what is asked for."""
-    from provisioner.cli import report
+    from provisioner.cli import report as json_report
     from provisioner.cli.display import failure, json_data, talk
+    from provisioner.errors import ProvisionError
     from provisioner.resolver.joint import NoStackError
     from provisioner.workflow.earlier import read_upgrades
     from provisioner.workflow.inputs import read_targets
@@ -78,22 +80,38 @@ def solve(
     upgrades = None if upgrade else read_upgrades(sorted(upgrade_package or ()))
     run = Run(folder=folder, upgrades=upgrades, is_offline=offline, is_dry_run=dry_run)
     answered: list[str] = []
+    notices: dict[str, None] = {}
     try:
-        answers = _stacks(targets, answered) if stack_only else _locked(targets, run, answered)
-    except NoStackError as error:
+        answers = _stacks(targets, answered) if stack_only else _locked(targets, run, answered, notices)
+    except ProvisionError as error:
+        _warn(notices)
+        if not isinstance(error, NoStackError):
+            raise
         name = targets[len(answered)].target
         if format is OutputFormat.JSON:
-            json_data({**report.no_stack(error.conflict), **({"target": name} if name else {})})
+            json_data({**json_report.no_stack(error.conflict), **({"target": name} if name else {})})
         if name:
             talk(f"target {name}:")
         failure(error)
         return error.exit_code
     if format is OutputFormat.JSON:
-        json_data(report.solved_targets([(answer.target, answer.stacks, answer.written) for answer in answers]))
+        _warn(notices)
+        json_data(json_report.solved_targets([(answer.target, answer.stacks, answer.written) for answer in answers]))
         return 0
-    for answer in answers:
-        _tell(answer, heading=answer.target if len(answers) > 1 else "", is_dry_run=dry_run)
+    told: set[str] = set()
+    for answer, inputs in zip(answers, targets, strict=True):
+        _tell(answer, inputs, heading=answer.target if len(answers) > 1 else "", told=told)
+    _warn(notices)
+    for answer, inputs in zip(answers, targets, strict=True):
+        _tell_files(answer, inputs, run)
     return 0
+
+
+def _warn(notices: Iterable[str]) -> None:
+    from provisioner.cli.display import warn
+
+    for text in notices:
+        warn(text)
 
 
 def _stacks(targets: Sequence[Inputs], answered: list[str]) -> list[Answer]:
@@ -107,80 +125,105 @@ def _stacks(targets: Sequence[Inputs], answered: list[str]) -> list[Answer]:
     return answers
 
 
-def _locked(targets: Sequence[Inputs], run: Run, answered: list[str]) -> list[Answer]:
-    """Solve every target, then write all; `answered` grows with the name of each that has an answer.
+def _locked(targets: Sequence[Inputs], run: Run, answered: list[str], notices: dict[str, None]) -> list[Answer]:
+    """Solve every target, then write all.
 
-    Raises `NoStackError` for the first that has none: nothing is written then.
+    `answered` grows with the name of each target that has an answer, `notices` with what a user should hear of it. Raises
+    `NoStackError` for the first target that has none: nothing is written then.
     """
-    from provisioner.cli.display import step, warn
+    from provisioner.cli.display import step
     from provisioner.words.notice import notice_words
     from provisioner.workflow.progress import Progress
     from provisioner.workflow.session import Session
     from provisioner.workflow.solving import job_of, require_place, solve_job
 
     solutions: list[Solution] = []
-    told: dict[str, None] = {}
     progress = Progress()
-    try:
-        for inputs in targets:
-            job = job_of(inputs, run.folder / inputs.target, upgrades=run.upgrades, is_offline=run.is_offline)
-            told.update(dict.fromkeys(map(notice_words, job.notices)))
-            told.update(dict.fromkeys(map(notice_words, require_place(job, is_dry_run=run.is_dry_run))))
-            session = Session(inputs, job.settings, progress)
-            try:
-                with session, step("Solving", progress.__str__):
-                    solutions.append(solve_job(job, session))
-            finally:
-                told.update(dict.fromkeys(map(notice_words, session.notices)))
-            answered.append(inputs.target)
-    finally:
-        for text in told:
-            warn(text)
+    for inputs in targets:
+        job = job_of(inputs, run.folder / inputs.target, upgrades=run.upgrades, is_offline=run.is_offline)
+        notices.update(dict.fromkeys(map(notice_words, job.notices)))
+        notices.update(dict.fromkeys(map(notice_words, require_place(job, is_dry_run=run.is_dry_run))))
+        session = Session(inputs, job.settings, progress)
+        try:
+            with session, step("Solving", progress.__str__):
+                solutions.append(solve_job(job, session))
+        finally:
+            notices.update(dict.fromkeys(map(notice_words, session.notices)))
+        answered.append(inputs.target)
     if not run.is_dry_run:
         for solution in solutions:
             solution.write()
     return [Answer(solution.target, solution.stacks, solution.names) for solution in solutions]
 
 
-def _moved(move: Move) -> str:
-    """One line of what an upgrade by name did, and why."""
+def _tell(answer: Answer, inputs: Inputs, *, heading: str, told: set[str]) -> None:
+    """The answer on stdout, what to know of it as talk; `told` are cautions that stand there already, of other platforms."""
+    from provisioner.cli.display import report, table, tell, wants_details
+    from provisioner.cli.stack_words import answer_lines, stack_rows
+
+    for stack in answer.stacks:
+        names = [*([heading] if heading else []), *([stack.platform] if len(answer.stacks) > 1 else [])]
+        report(answer_lines(stack, inputs.spec, heading=", ".join(names)))
+        if wants_details():
+            table(("component", "chosen", "because"), stack_rows(stack))
+        tell(_remarks(stack, told))
+
+
+def _remarks(stack: Stack, told: set[str]) -> Iterator[Line]:
+    """What holds a stack back, what a stricter policy would refuse, what is unverified, and what else to know of it."""
+    from provisioner.cli.display import Line, Paint, wants_details
+    from provisioner.grounds.relaxation import DriverWay
+    from provisioner.words.choice import caution_words, held_back_words
+    from provisioner.words.doubt import doubt_words
+    from provisioner.words.relaxation import relaxation_words
+
+    for held in stack.held_back:
+        yield Line(held_back_words(held), "held back:", Paint.UNSURE)
+    for relaxation in stack.relaxations:
+        if wants_details() or not isinstance(relaxation, DriverWay):  # the answer says how CUDA runs
+            yield Line(f"{relaxation.name}: {relaxation_words(relaxation)}", "relaxed:", Paint.STRONG)
+    for doubt in stack.doubts:
+        yield Line(f"unverified: {doubt_words(doubt)}", "warning:", Paint.UNSURE)
+    cautions = dict.fromkeys(map(caution_words, stack.warnings))
+    yield from (Line(text, "warning:", Paint.UNSURE) for text in cautions if text not in told)
+    told.update(cautions)
+    for move in stack.moves:
+        yield _moved(move)
+
+
+def _moved(move: Move) -> Line:
+    """What an upgrade by name did, and why."""
+    from provisioner.cli.display import Line, Paint
     from provisioner.words.choice import move_reason_words, move_source
 
     source = move_source(move)
     because = f"{move_reason_words(move.reason)}{f'  ({source})' if source else ''}"
     if move.before == move.after:
-        return f"stays: {move.name} {move.before}: {because}"
-    return f"moved: {move.name} {move.before} -> {move.after}: {because}"
+        return Line(f"{move.name} {move.before}: {because}", "stays:", Paint.STRONG)
+    return Line(f"{move.name} {move.before} -> {move.after}: {because}", "moved:", Paint.STRONG)
 
 
-def _tell(answer: Answer, *, heading: str, is_dry_run: bool) -> None:
-    """The stack as a table on stdout; what was written, and what is unverified, as talk."""
-    from provisioner.cli.display import table, talk, warn
-    from provisioner.cli.stack_words import stack_rows, summary
-    from provisioner.words.choice import caution_words, held_back_words
-    from provisioner.words.doubt import doubt_words
-    from provisioner.words.relaxation import relaxation_words
+def _tell_files(answer: Answer, inputs: Inputs, run: Run) -> None:
+    """What was written, and what to do with it next."""
+    from provisioner.cli.display import Line, Paint, talk, tell
 
-    told: dict[str, None] = {}
-    for stack in answer.stacks:
-        names = [*([f"target {heading}"] if heading else []), *([stack.platform] if len(answer.stacks) > 1 else [])]
-        if names:
-            talk(f"{', '.join(names)}:")
-        rows = [("target", heading, ""), *stack_rows(stack)] if heading else stack_rows(stack)
-        table(("component", "chosen", "because"), rows)
-        for relaxation in stack.relaxations:
-            talk(f"relaxed: {relaxation.name}: {relaxation_words(relaxation)}")
-        for held in stack.held_back:
-            talk(f"held back: {held_back_words(held)}")
-        for doubt in stack.doubts:
-            warn(f"unverified: {doubt_words(doubt)}")
-        cautions = [caution_words(caution) for caution in stack.warnings]
-        for text in cautions:
-            if text not in told:  # what is true of the packages of several platforms
-                warn(text)
-        told.update(dict.fromkeys(cautions))
-        for move in stack.moves:
-            talk(_moved(move))
-        talk(summary(stack))
-    if answer.written:
-        talk(f"{'would write' if is_dry_run else 'wrote'} {', '.join(answer.written)}")
+    if not answer.written:
+        return
+    if run.is_dry_run:
+        talk(f"would write {', '.join(answer.written)}")
+        return
+    talk(f"wrote {', '.join(answer.written)}")
+    tell([Line(_next_command(answer, inputs, run.folder / answer.target), "next:", Paint.NEXT)])
+
+
+def _next_command(answer: Answer, inputs: Inputs, folder: Path) -> str:
+    """The command that makes an environment of the files: an image where there is a recipe of one, else an installation."""
+    from shlex import quote
+
+    from provisioner.lock.format.file import lock_path
+
+    if "dockerfile" in inputs.spec.outputs:
+        return f"docker build {quote(str(folder))}"
+    lock = quote(str(folder / lock_path(inputs.spec.name)))
+    python = answer.stacks[0].components.get("python")
+    return f"uv venv{f' --python {python}' if python else ''} && uv pip install -r {lock}"

@@ -1,4 +1,4 @@
-"""A stack as rows and as one line."""
+"""A stack as an answer, as rows and as one line."""
 
 from __future__ import annotations
 
@@ -7,14 +7,83 @@ from typing import TYPE_CHECKING
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from provisioner.cli.display import Line, verdict_line
+from provisioner.grounds.requirement import HostFact, HostGpu
 from provisioner.words.ground import say_with_source
-from provisioner.words.notation import counted
+from provisioner.words.notation import counted, listed, source_words
 
 if TYPE_CHECKING:
-    from provisioner.grounds.requirement import Ground
-    from provisioner.resolver.stack import Stack
+    from collections.abc import Iterator, Sequence
 
-SUMMARIZED = ("tensorflow", "jax", "cuda", "rocm", "driver", "amdgpu", "webdriver", "python")
+    from provisioner.grounds.requirement import Ground
+    from provisioner.resolver.stack import Pin, Stack
+    from provisioner.spec.model import Spec
+
+DRIVERS = ("driver", "amdgpu", "webdriver")
+SUMMARIZED = ("tensorflow", "jax", "cuda", "rocm", *DRIVERS, "python")
+_NAMED = ("pytorch", "tensorflow", "jax", "cuda", "rocm", "python")
+"""Components that an answer names whether or not they were asked for."""
+
+_MOST_MACHINES = 3
+_MOST_PACKAGES = 6
+_WAYS = {"minor-version": "minor-version compatibility", "forward-compat": "the image's cuda-compat package"}
+
+
+def answer_lines(stack: Stack, spec: Spec, *, heading: str = "") -> list[Line]:
+    """Return the answer: where the stack runs and how CUDA does there, then the versions of what was asked for by name.
+
+    `heading` tells it from the answers for other targets and platforms.
+    """
+    verb = "runs on" if stack.verdict == "yes" else "should run on"
+    doubts = f"; {counted(len(stack.doubts), 'point')} unverified" if stack.doubts else ""
+    way = f"  (CUDA {stack.components.get('cuda', '')} through {_WAYS[stack.basis]})" if stack.basis in _WAYS else ""
+    first = verdict_line(stack.verdict, f"{f'{heading}: ' if heading else ''}{verb} {_machines(stack)}{doubts}{way}")
+    named = " · ".join(_named(stack, spec))
+    return [first, *([Line(named, indent=2)] if named else [])]
+
+
+def _machines(stack: Stack) -> str:
+    """The GPUs of each kind of machine with its driver; of machines that state neither, what they must have."""
+    pins: dict[str, list[Pin]] = {}
+    for pin in stack.pins:
+        if pin.component in {"gpu", *DRIVERS}:
+            pins.setdefault(pin.host, []).append(pin)
+    found = list(dict.fromkeys(_machine(stack, pins[host]) for host in sorted(pins)))
+    if len(found) > _MOST_MACHINES:
+        return f"{', '.join(found[: _MOST_MACHINES - 1])} and {len(found) - _MOST_MACHINES + 1} more kinds of machines"
+    place = listed(found) or stack.platform
+    return f"{place}, on the CPU alone" if stack.accelerator == "cpu" else place
+
+
+def _machine(stack: Stack, pins: Sequence[Pin]) -> str:
+    gpus = [reason for pin in pins for reason in pin.reasons if isinstance(reason, HostGpu)]
+    subject = " + ".join(dict.fromkeys(gpu.product or f"gpu {gpu.device}" for gpu in gpus)) or stack.platform
+    for pin in pins:
+        if pin.component not in DRIVERS:
+            continue
+        if any(isinstance(reason, HostFact) for reason in pin.reasons):
+            return f"{subject} with {pin.component} {pin.version}"
+        if gpus:
+            return f"{subject} once {pin.component} {pin.version} is installed"
+        if wanted := stack.host_requirements.get(pin.component):
+            return f"{subject} with {pin.component} {wanted}"
+    return subject
+
+
+def _named(stack: Stack, spec: Spec) -> Iterator[str]:
+    """The packages and components that were asked for, and those everybody asks about; then how many packages there are."""
+    components = {name: value for name, value in stack.components.items() if name not in {"pytorch_build", "platform"}}
+    if "pytorch" in components and (build := stack.components.get("pytorch_build")):
+        components["pytorch"] = f"{components['pytorch']}+{build}"
+    versions = {package.name: package.version for package in stack.packages}
+    asked = [canonicalize_name(Requirement(text).name) for text in spec.packages]
+    shown = [name for name in dict.fromkeys(asked) if name in versions and name not in {"torch", *components}]
+    yield from (f"{name} {versions[name]}" for name in shown[:_MOST_PACKAGES])
+    for name in dict.fromkeys((*_NAMED, *spec.requires)):
+        if name in components and name not in DRIVERS:
+            yield f"{name} {components[name]}"
+    if versions:
+        yield counted(len(versions), "package")
 
 
 def stack_rows(stack: Stack) -> list[tuple[str, str, str]]:
@@ -31,10 +100,15 @@ def stack_rows(stack: Stack) -> list[tuple[str, str, str]]:
             if kept is None or _weight(reason, by) > _weight(kept, by):
                 reasons[pin.component] = reason
     return [
-        (name, value, say_with_source(reasons[name]) if name in reasons else "")
-        for name, value in stack.components.items()
-        if value
+        (name, value, _because(reasons[name]) if name in reasons else "") for name, value in stack.components.items() if value
     ]
+
+
+def _because(reason: Ground) -> str:
+    """A reason with its source; of a fact the row has the value already, so its source is enough."""
+    if isinstance(reason, HostFact | HostGpu):
+        return f"stated in {source_words(reason.source)}"
+    return say_with_source(reason)
 
 
 def _weight(reason: Ground, held_by: Ground | None) -> tuple[bool, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from provisioner.cli.display import Line, Paint, wants_details
 from provisioner.cli.report import ground_data, no_stack
 from provisioner.words.choice import passed_over_words
 
@@ -17,9 +18,9 @@ FEW = 6
 """How many reasons are told before the rest is counted; those that hold a newer release back are always told."""
 
 
-def why_lines(whys: Sequence[Why], *, names_platform: bool) -> list[str]:
+def why_lines(whys: Sequence[Why], *, names_platform: bool) -> list[Line]:
     """What was chosen and why, for each host or slot that has the component; what is the same is said once."""
-    lines: list[str] = []
+    lines: list[Line] = []
     for one in whys:
         where = f" on {one.host}" if len(whys) > 1 and one.host else ""
         where += f" for {one.platform}" if names_platform else ""
@@ -27,55 +28,62 @@ def why_lines(whys: Sequence[Why], *, names_platform: bool) -> list[str]:
     return lines
 
 
-def _lines(why: Why, where: str) -> Iterator[str]:
+def _lines(why: Why, where: str) -> Iterator[Line]:
     from provisioner.words.choice import passed_over_words
     from provisioner.words.conflict import NO_WAY, fix_line
     from provisioner.words.ground import say_with_source
 
     verb = "is what the host states" if why.is_fact else "is chosen"
-    yield f"{why.component} {why.chosen} {verb}{f' for {why.slot}' if why.slot else ''}{where}"
+    chosen = f"{why.component} {why.chosen} {verb}{f' for {why.slot}' if why.slot else ''}{where}"
+    yield Line(chosen, text_paint=Paint.STRONG)
     told = sorted(why.reasons, key=lambda reason: reason not in why.held_by)
-    for reason in told[:FEW]:
-        yield f"  {say_with_source(reason)}{'  <- holds it back' if reason in why.held_by else ''}"
-    if len(told) > FEW:
-        yield f"  and {len(told) - FEW} more, listed under --format json"
+    shown = told if wants_details() else told[:FEW]
+    for reason in shown:
+        yield Line(f"{say_with_source(reason)}{'  <- holds it back' if reason in why.held_by else ''}", indent=2)
+    if len(told) > len(shown):
+        yield Line(f"and {len(told) - len(shown)} more, listed under -v", indent=2)
     if why.is_fact:
         return
     if why.newer is None:
-        yield f"nothing newer is known to {'the index' if why.is_package else 'the matrix'}"
+        yield Line(f"nothing newer is known to {'the index' if why.is_package else 'the matrix'}")
     elif why.conflict is None:
-        yield f"not {why.component} {why.newer}: {passed_over_words(why.order) if why.order is not None else ''}"
+        yield Line(
+            f"not {why.component} {why.newer}: {passed_over_words(why.order) if why.order is not None else ''}",
+            text_paint=Paint.STRONG,
+        )
     else:
         yield from _what_holds(why)
         is_preferred = why.freed is not None and why.freed.order is not None
         found = [fix_line(fix) for fix in why.conflict.fixes] or [*_further(why)] or ([] if is_preferred else [NO_WAY])
-        yield from (f"hint: {text}" for text in found)
+        yield from (Line(text, "hint:", Paint.NEXT) for text in found)
 
 
-def _what_holds(why: Why) -> Iterator[str]:
+def _what_holds(why: Why) -> Iterator[Line]:
     """What is in the way of the newest: a conflict; or only what the spec says of it, and then what it would come with."""
     from provisioner.words.choice import passed_over_words
-    from provisioner.words.conflict import conflict_lines
+    from provisioner.words.conflict import conflict_lines, exclusion_words
     from provisioner.words.ground import asked_words
     from provisioner.words.notation import source_words
 
     assert why.conflict is not None, "something holds it"
     if why.freed is None:
-        yield f"not {why.component} {why.newer}, because these cannot hold together:"
-        yield from (f"  {line}" for line in conflict_lines(why.conflict))
+        yield Line(f"not {why.component} {why.newer}: {exclusion_words(why.conflict)}", text_paint=Paint.STRONG)
+        yield from (Line(line, indent=2) for line in conflict_lines(why.conflict))
         return
     lines = " and ".join(f"`{asked_words(one)}`  ({source_words(one.source)})" for one in why.freed.lines)
     asked, verb = f"{why.component} {why.newer}", "holds" if len(why.freed.lines) == 1 else "hold"
     them = "it" if len(why.freed.lines) == 1 else "them"
     if why.freed.conflict is not None:
-        yield f"not {asked}: {lines} {verb} it back, and without {them} these cannot hold together:"
-        yield from (f"  {line}" for line in conflict_lines(why.freed.conflict))
+        excluded = exclusion_words(why.freed.conflict)
+        yield Line(f"not {asked}: {lines} {verb} it back; without {them}, {excluded}", text_paint=Paint.STRONG)
+        yield from (Line(line, indent=2) for line in conflict_lines(why.freed.conflict))
     else:
         then = f"only {lines} {verb} it back"
         if why.freed.order is not None:
             then = f"{lines} {verb} it back; without {them}, {passed_over_words(why.freed.order)}"
-        yield f"not {asked}: {then}"
-        yield f"  {asked} would come with {_moves(why.freed)}" if why.freed.moved else "  nothing else would change with it"
+        yield Line(f"not {asked}: {then}", text_paint=Paint.STRONG)
+        changes = f"{asked} would come with {_moves(why.freed)}" if why.freed.moved else "nothing else would change with it"
+        yield Line(changes, indent=2)
 
 
 def _further(why: Why) -> Iterator[str]:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from provisioner.grounds.choice import StepReason
     from provisioner.grounds.conflict import Conflict
     from provisioner.grounds.doubt import Doubt
+    from provisioner.host.model import Host
     from provisioner.plan.judge import Aim
     from provisioner.request import TargetHost
     from provisioner.resolver.stack import Stack
@@ -72,11 +73,12 @@ class FallsOut(Struct, frozen=True, kw_only=True):
 
 
 class HostPlan(Struct, frozen=True, kw_only=True):
-    """What identical hosts have to do. `hosts` are their names, `count` how many machines they are."""
+    """What identical hosts have to do. `hosts` are their names, `count` how many machines they are, `profile` their facts."""
 
     hosts: tuple[str, ...]
     count: int
     platform: str
+    profile: Host | None = None
     steps: tuple[Step, ...] = ()
     falls_out: FallsOut | None = None
     doubts: tuple[Doubt, ...] = ()

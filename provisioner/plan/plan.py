@@ -110,7 +110,8 @@ class _Planner:
         return still if is_as_good else wanted
 
     def _entry(self, machine: Machine, plan: HostPlan) -> HostPlan:
-        return replace(plan, hosts=machine.names, count=machine.count, platform=self._question.wanted.platform)
+        platform = self._question.wanted.platform
+        return replace(plan, hosts=machine.names, count=machine.count, platform=platform, profile=machine.host)
 
     def _host_plan(self, machine: Machine, new: Software, facts: Facts, stack: Stack) -> HostPlan:
         old = self._old(machine)

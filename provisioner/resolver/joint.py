@@ -31,7 +31,7 @@ from provisioner.resolver.search.patience import Patience
 from provisioner.resolver.search.resolve import decide, pins_or_refutation
 from provisioner.resolver.search.universe import Pair, Universe
 from provisioner.versions import Version
-from provisioner.words.conflict import NO_WAY, conflict_lines, failure_hints
+from provisioner.words.conflict import NO_STACK, NO_WAY, conflict_lines, contradiction_words, failure_hints
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -62,7 +62,7 @@ class NoStackError(RefusedError):
 
     def __init__(self, conflict: Conflict) -> None:
         hints = failure_hints(conflict) or (NO_WAY,)
-        super().__init__("no stack satisfies the spec on this target", causes=conflict_lines(conflict), hints=hints)
+        super().__init__(contradiction_words(conflict) or NO_STACK, causes=conflict_lines(conflict), hints=hints)
         self.conflict = conflict
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from provisioner.grounds import edit as edits
 from provisioner.grounds.conflict import NotOffered, Offered, Statement, Withdrawn
 from provisioner.grounds.predicate import AdmitsHosts, InstalledAs, IsExtraOf, NoFile, NoToolkit, Requires, WrittenBySeveral
-from provisioner.grounds.requirement import AsksAccelerator, AsksImage, Forbids, Ground, HostFact, HostGpu
-from provisioner.words.ground import LABELS, asked_words, say
+from provisioner.grounds.requirement import AsksAccelerator, AsksImage, AsksWhyNot, Forbids, Ground, TargetPlatform, TriesPython
+from provisioner.words.ground import LABELS, asked_words, noun_words, say
 from provisioner.words.notation import listed, sources_words
 from provisioner.words.predicate import predicate_words
 
@@ -30,6 +30,9 @@ MOST_HOSTS = 5
 MOST_NAMED = 3
 """How many names a conclusion has."""
 
+NO_STACK = "no stack satisfies the spec on this target"
+"""The answer where what excludes each other has no short name."""
+
 FIRST_GIVEN = ("pytorch", "tensorflow", "jax", "cuda", "rocm", "driver", "amdgpu", "webdriver", "python")
 """Components that a fix tells first of what it gives."""
 
@@ -49,7 +52,9 @@ def conflict_lines(conflict: Conflict) -> tuple[str, ...]:
 
 
 def _is_said_by_others(member: Member, conflict: Conflict) -> bool:
-    """Whether a line only says that a component is the distribution of its name and version, of which others tell the rest."""
+    """Whether a line only repeats the question, or that a component is the distribution of its name and version."""
+    if all(isinstance(one, AsksWhyNot) for one in member.clauses):
+        return True
     name = member.component
     is_itself = all(
         isinstance(one, Statement)
@@ -137,6 +142,42 @@ def _offer(offer: Offer) -> str:
             return f"the {by} has {found}{target}"
 
 
+def contradiction_words(conflict: Conflict) -> str:
+    """Return the answer of a conflict in one sentence: the requests and facts that exclude each other, two or three of them.
+
+    "" where some of them have no short name: a sentence that leaves them out would say too much.
+    """
+    stated = _stated(conflict)
+    platforms = list(dict.fromkeys(one.platform for one in stated if isinstance(one, TargetPlatform)))
+    where = f" on {platforms[0]}" if len(platforms) == 1 else ""
+    others = [one for one in stated if not (where and isinstance(one, TargetPlatform))]
+    names = list(dict.fromkeys(map(noun_words, others)))
+    if not names or "" in names:
+        return ""
+    if len(names) > 1:
+        return f"{_few(names)} exclude each other{where}"
+    return f"{names[0]} {'rules every stack out' if others[0].kind == 'fact' else 'cannot be had'}{where}"
+
+
+def exclusion_words(conflict: Conflict) -> str:
+    """Return what excludes the release that was asked about: `driver 470.256.02 excludes it`."""
+    names = list(dict.fromkeys(noun_words(one) for one in _stated(conflict) if not isinstance(one, AsksWhyNot)))
+    if not names or "" in names:
+        return "these cannot hold together:"
+    return f"{_few(names)} {'exclude' if len(names) > 1 else 'excludes'} it"
+
+
+def _stated(conflict: Conflict) -> list[Ground]:
+    """The requests and facts of a conflict, each of which is needed for it; [] where some are only counted.
+
+    A Python that was tried stands for all that were: it is part of the proof, and nobody's wish.
+    """
+    if any(member.more for member in conflict.members if member.kind != "rule"):
+        return []
+    grounds = [clause for member in conflict.members for clause in member.clauses if isinstance(clause, Ground)]
+    return [one for one in grounds if one.kind != "rule" and not isinstance(one, TriesPython)]
+
+
 def conclusion_words(conclusion: Conclusion) -> str:
     """Return what a conflict comes to, in one sentence: what is not left, and for whom."""
     for_whom = _for_whom(conclusion)
@@ -154,20 +195,11 @@ def conclusion_words(conclusion: Conclusion) -> str:
         case AsksImage():
             return f"so this base image cannot be used{for_whom}"
         case Forbids():
-            stated = dict.fromkeys(_stated(one) for one in conclusion.facts)
+            stated = dict.fromkeys(noun_words(one) or say(one) for one in conclusion.facts)
             return f"so {' and '.join(stated)} cannot stay under this policy{for_whom}"
     if conclusion.facts:
         return f"so {'these facts do not go together' if len(conclusion.facts) > 1 else 'this cannot be'}{for_whom}"
     return f"so nothing is left to choose{for_whom}"
-
-
-def _stated(ground: Ground) -> str:
-    match ground:
-        case HostFact(name=name, value=value):
-            return f"{name} {value}" if value != "none" else f"no {name}"
-        case HostGpu(device=device):
-            return f"gpu {device}"
-    return say(ground)
 
 
 def _for_whom(conclusion: Conclusion) -> str:

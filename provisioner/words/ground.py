@@ -52,6 +52,52 @@ def asked_words(ground: Ground) -> str:
     return say(ground)
 
 
+def noun_words(ground: Ground) -> str:
+    """Return what a request or a fact is about, as a noun: `pytorch >=2.6`, `driver 470.256.02`."""
+    match ground:
+        case of.RequiresComponent() | of.RequiresDistribution() | of.AsksWhyNot():
+            return asked_words(ground)
+        case of.Constrains(requirement=requirement):
+            return f"the constraint {requirement}"
+        case of.Overrides(requirement=requirement):
+            return f"the override {requirement}"
+        case of.GivesHashes(distribution=distribution):
+            return f"the hashes of {distribution}"
+        case of.RequiresPython(range=wanted):
+            return f"the project's python {wanted}"
+        case of.PackagesNeedPython():
+            return "the Python of the packages"
+        case of.TargetPlatform(platform=platform):
+            return platform
+        case of.AsksAccelerator(accelerator=accelerator) | of.CallsForAccelerator(accelerator=accelerator):
+            return f"accelerator {accelerator}"
+        case of.FleetCallsFor(accelerators=accelerators):
+            return f"accelerator {listed(accelerators)}"
+        case of.AsksImage(base=base):
+            return f"base image {base}" if base else "a base image"
+        case of.Forbids(word=word, is_by_strategy=is_by_strategy):
+            return "strategy stable" if is_by_strategy else f"a policy without {word}"
+        case of.BuildNeeds(build=build):
+            return f"a build of {'an extension' if build == 'extension' else 'PyTorch'}"
+        case of.CompilesFor(architecture=architecture) | of.CompilesForGpu(architecture=architecture):
+            return f"code for {architecture}"
+        case of.AsksFor(name=name, release=release):
+            return f"{name} {release}"
+        case of.LockHas(name=name, label=label) | of.OthersGet(name=name, label=label):
+            return f"{name} {label}"
+        case of.HostFact(name=name, value=value):
+            return f"{name} {value}" if value != ABSENT else f"no {name}"
+        case of.HostGpu(device=device):
+            return f"gpu {device}"
+        case of.NoGpu():
+            return "a host without GPU"
+        case of.OtherDriver(driver=driver):
+            return f"driver {driver}"
+        case of.TriesPython(python=python):
+            return f"python {python}"
+    return ""
+
+
 def subject_words(subject: of.Subject) -> str:
     """Return `pytorch 2.7.1+cu126`; the name alone stands for every version."""
     return f"{subject.name} {subject.label}".rstrip()

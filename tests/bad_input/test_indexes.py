@@ -121,7 +121,7 @@ def test_what_is_no_project_page_cannot_be_judged(project: Project, content_type
 def test_a_page_that_lists_no_file_offers_nothing(project: Project, body: bytes) -> None:
     project.index.serve("/simple/alpha/", body)
     assert refused(project, 1) == (
-        "error: no stack satisfies the spec on this target  [no-stack]\n"
+        "error: alpha cannot be had  [no-stack]\n"
         "  you require alpha: no index offers `alpha`  (provision.yaml:6)\n"
         "  so no alpha is left\n"
         "\n"

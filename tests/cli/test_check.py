@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 EDITED = "  no: the lock was edited by hand: its digest does not fit its content  [edited-lock]\n"
 RESOLVE = "    hint: change the spec and run `provision solve`\n"
 ASK_INDEXES = "  `provision check --changes` asks the indexes which packages would move\n"
-NOTHING_AGAIN = f"  solving the system half again would change nothing\n{ASK_INDEXES}"
+NEXT = "  next: provision solve\n"
+NOTHING_AGAIN = f"  solving the system half again would change nothing\n{ASK_INDEXES}{NEXT}"
 RENDER = "    hint: `provision render pylock.trainer.toml --to dockerfile --out Dockerfile` writes it"
 
 
@@ -82,7 +83,7 @@ def test_a_lock_without_its_spec_is_unverified(project: Project) -> None:
             (
                 "  solving the system half again would change 2 things:\n"
                 "    platform linux/amd64 is gone: its hosts fall out\n"
-                "    platform linux/arm64 is new\n" + ASK_INDEXES
+                "    platform linux/arm64 is new\n" + ASK_INDEXES + NEXT
             ),
         ),
         (
@@ -93,7 +94,7 @@ def test_a_lock_without_its_spec_is_unverified(project: Project) -> None:
                 "    accelerator cpu -> cuda\n"
                 "      because the spec says `accelerator: cuda`, it said `cpu`  (provision.yaml:9)\n"
                 "    a GPU is required now\n"
-                "      because the accelerator is cuda now\n" + ASK_INDEXES
+                "      because the accelerator is cuda now\n" + ASK_INDEXES + NEXT
             ),
         ),
         (
@@ -243,7 +244,9 @@ class TestALocalWheel:
         monkeypatch.setenv("PIP_FIND_LINKS", str(project.folder / "links"))
         project.spec("[local]")
         outcome = project.run("solve")
-        assert outcome.err.endswith("\nwrote pylock.trainer.toml, Dockerfile, wheels/local-1.0-py3-none-any.whl\n")
+        assert outcome.err.endswith(
+            "\nwrote pylock.trainer.toml, Dockerfile, wheels/local-1.0-py3-none-any.whl\nnext: docker build .\n"
+        )
 
     def test_that_is_there_is_fine(self, project: Project) -> None:
         assert project.run("check").code == 0
@@ -287,7 +290,7 @@ def test_several_locks_are_told_one_by_one_and_the_worst_decides(project: Projec
     outcome = project.run("check", ".", f"a/{LOCK}")
     assert outcome.code == 1
     heads = [line for line in outcome.out.splitlines() if not line.startswith(" ")]
-    assert heads == [f"a/{LOCK}: yes", f"b/{LOCK}: no", f"{LOCK}: yes"]
+    assert heads == ["✗ 3 locks: 1 no, 2 yes", "", f"a/{LOCK}: yes", f"b/{LOCK}: no", f"{LOCK}: yes"]
 
 
 def test_a_host_the_stack_cannot_run_on_is_no(project: Project) -> None:
@@ -326,6 +329,7 @@ def test_a_lock_that_cannot_be_read_does_not_keep_the_others_from_being_told(pro
     outcome = project.run("check")
     assert (outcome.code, outcome.err) == (2, "")
     assert outcome.out == (
+        "✗ 4 locks: 2 error, 1 no, 1 yes\n\n"
         f"a/{LOCK}: error\n"
         "  error: lock file has 1 mistake  [invalid-document]\n"
         f"    a/{LOCK}:1:2: invalid initial character for a key part at the end of the file\n"

@@ -158,6 +158,7 @@ def test_a_stale_lock_says_the_least_that_solving_changes(project: Project) -> N
         "  the new lock would record: the spec says `packages.alpha: <2`, it said `any version`\n"
         "  1 package is held back even so:\n"
         "    alpha 1.0, not 2.0, out since 2026-02-01: the spec asks for `alpha<2`  (provision.yaml:8)\n"
+        "  next: provision solve\n"
     )
 
 
@@ -174,6 +175,7 @@ def test_where_least_and_upgrade_are_the_same_it_is_said_once(project: Project) 
         "      because the spec asks for `delta` now  (provision.yaml:8)\n"
         "  solving again with --upgrade would change the same\n"
         "  the new lock would record: the spec says `packages.delta: any version` now\n"
+        "  next: provision solve\n"
     )
 
 
@@ -387,6 +389,7 @@ def test_packages_that_do_nothing_but_follow_one_other_are_one_line(project: Pro
         "  4 packages are held back even so:\n"
         "    3 packages that hub 2.0 pins: a1 2.0, not 3.0; a2 2.0, not 3.0; a3 2.0, not 3.0\n"
         "    hub 2.0, not 3.0, out since 2026-03-01: the spec asks for `hub==2.0`  (provision.yaml:8)\n"
+        "  next: provision solve\n"
     )
     report = project.run("check", "--changes", "--format", "json").json["locks"][0]["changes"]
     assert [change["name"] for change in report["least"]] == ["a1", "a2", "a3", "b1", "hub"]

@@ -46,6 +46,7 @@ def test_a_host_with_an_older_glibc_than_a_wheel_needs_is_no(project: Project) -
         f"  no: `{WHEEL}` of fresh 1.0 needs glibc 2.34, and the host has glibc 2.31  (host1.yaml:1)  [stale-package]\n"
         "  solving the system half again would change nothing\n"
         "  `provision check --changes` asks the indexes which packages would move\n"
+        "  next: provision solve\n"
     )
 
 

@@ -22,6 +22,7 @@ LINES = (
     'requires: {pytorch: "==2.7.1+cu126"}',
 )
 ASK_INDEXES = "  `provision check --changes` asks the indexes which packages would move\n"
+NEXT = "  next: provision solve\n"
 MISSING = "  no: `alpha` is not locked: you require alpha  (provision.yaml:4)  [missing-package]\n"
 NOTHING = "  solving the system half again would change nothing\n"
 
@@ -58,7 +59,7 @@ def test_a_cuda_that_a_package_brings_stays_with_the_package(project: Project) -
     solved(project, "[torch, pack]")
     project.spec("[torch, pack, alpha]", *LINES)
     outcome = project.run("check")
-    assert (outcome.code, outcome.out) == (1, f"{LOCK}: no\n{MISSING}{NOTHING}{ASK_INDEXES}")
+    assert (outcome.code, outcome.out) == (1, f"{LOCK}: no\n{MISSING}{NOTHING}{ASK_INDEXES}{NEXT}")
 
 
 def test_a_cuda_that_goes_with_its_package_is_what_changes_the_driver(project: Project) -> None:
@@ -74,7 +75,7 @@ def test_a_cuda_that_goes_with_its_package_is_what_changes_the_driver(project: P
     outcome = project.run("check")
     assert outcome.code == 1
     system = f"  solving the system half again would change 3 things:\n{changes}"
-    assert unnumbered(outcome.out) == f"{LOCK}: no\n{MISSING}{system}{ASK_INDEXES}"
+    assert unnumbered(outcome.out) == f"{LOCK}: no\n{MISSING}{system}{ASK_INDEXES}{NEXT}"
     asked = project.run("check", "--changes")
     assert asked.code == 1
     assert f"  solving again would change 7 things:\n{changes}" in unnumbered(asked.out)
@@ -109,4 +110,4 @@ def test_a_glibc_that_a_package_needs_stays_with_the_package(project: Project) -
     assert 'glibc = ">=2.29"' in project.read(LOCK)
     project.spec("[vllm, alpha]", *LINES)
     outcome = project.run("check")
-    assert (outcome.code, outcome.out) == (1, f"{LOCK}: no\n{MISSING}{NOTHING}{ASK_INDEXES}")
+    assert (outcome.code, outcome.out) == (1, f"{LOCK}: no\n{MISSING}{NOTHING}{ASK_INDEXES}{NEXT}")

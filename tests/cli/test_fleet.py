@@ -45,10 +45,17 @@ def test_a_folder_of_profiles_is_covered_by_as_few_stacks_as_can_be(fleet: Proje
     outcome = fleet.run("fleet", "--hosts", "hosts")
     assert (outcome.code, outcome.err) == (0, "")
     first, *rest = outcome.out.splitlines()
-    assert first == "2 stacks serve all 2 hosts; no fewer can"
+    assert first == "✓ 2 stacks serve all 2 hosts; no fewer can"
     assert [line.partition(",")[0] for line in rest if line.startswith("stack")] == [
         "stack 1: pytorch 2.15.0+cu132",
         "stack 2: pytorch 2.7.1+cu118",
+    ]
+    assert rest[:5] == [
+        "",
+        "hosts  gpu          driver  outcome",
+        "    1  NVIDIA B200     580  stack 1",
+        "    1  Tesla T4        470  stack 2",
+        "",
     ]
     assert [line for line in rest if line.startswith("  hosts")] == ["  hosts      1 host: new", "  hosts      1 host: old"]
 
@@ -59,12 +66,29 @@ def test_the_whole_screen_of_one_stack(fleet: Project) -> None:
     assert (
         outcome.out
         == """\
-1 stack serves all 1 host
+✓ 1 stack serves all 1 host
 
-stack 1: pytorch 2.7.1+cu118, cuda 11.8.0, python 3.11, basis minor-version, verdict yes
+stack 1: pytorch 2.7.1+cu118, cuda 11.8.0, python 3.11, basis minor-version
   hosts      1 host: old
-  gpus       Tesla T4 (1)
-  drivers    470 (1)
+  image      python:3.11-slim-trixie
+  needs      driver >=450.80.02; gpu 3.7, 5.0, 5.2, 6.0, 6.1, 7.0, 7.5, 8.0, 8.6, 8.8, 8.9, 9.0
+  relaxed    end-of-life: driver 470.256.02 is of branch 470, which ended 2024-07
+
+-v shows the node affinity of each stack, --out DIR writes it
+"""
+    )
+
+
+def test_the_details_have_how_cuda_runs_and_the_affinity_too(fleet: Project) -> None:
+    outcome = fleet.run("fleet", "--host", "hosts/old.yaml", "-v")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert (
+        outcome.out
+        == """\
+✓ 1 stack serves all 1 host
+
+stack 1: pytorch 2.7.1+cu118, cuda 11.8.0, python 3.11, basis minor-version
+  hosts      1 host: old
   platform   linux/amd64, accelerator cuda
   image      python:3.11-slim-trixie
   needs      driver >=450.80.02; gpu 3.7, 5.0, 5.2, 6.0, 6.1, 7.0, 7.5, 8.0, 8.6, 8.8, 8.9, 9.0
@@ -79,17 +103,18 @@ nvidia.com/cuda.driver-version.major Gt 450
 def test_hosts_no_stack_serves_are_told_why_and_the_rest_is_covered_all_the_same(fleet: Project) -> None:
     outcome = fleet.run("fleet", "--hosts", "machines.csv")
     assert outcome.code == 1
-    assert outcome.out.startswith("2 stacks serve 43 of 46 hosts; no fewer can\n")
-    left = outcome.out[outcome.out.index("no stack for") :].splitlines()
+    assert outcome.out.startswith("✗ 2 stacks serve 43 of 46 hosts; no fewer can\n")
+    left = outcome.out[outcome.out.index("\nno stack for") + 1 :].splitlines()
     assert left[0] == "no stack for 1 host: stuck"
     assert "  the host has driver_module proprietary  (machines.csv:6)" in left
     assert "  the host has gpu 10.0 (NVIDIA B200)  (machines.csv:6)" in left
     at = left.index("no stack for 2 hosts: build (2)")
-    assert left[at + 1 : at + 3] == [
+    assert left[at + 1 : at + 4] == [
+        "  accelerator cuda and a host without GPU exclude each other",
         "  the fleet's GPUs call for cuda  (provision.yaml)",
         "  the host has no GPU  (machines.csv:7)",
     ]
-    assert left[at + 3].startswith("  hint: accelerator cpu, in a spec of their own, would do: gives pytorch ")
+    assert left[at + 4].startswith("  hint: accelerator cpu, in a spec of their own, would do: gives pytorch ")
 
 
 def test_missing_facts_are_named_once_for_all_hosts_that_lack_them(fleet: Project) -> None:
@@ -179,7 +204,7 @@ def test_the_hosts_of_the_spec_are_the_fleet_where_no_others_are_given(fleet: Pr
     fleet.write(SPEC + "target: {host: [hosts/old.yaml, hosts/new.yaml]}\n")
     outcome = fleet.run("fleet")
     assert outcome.code == 0
-    assert outcome.out.startswith("2 stacks serve all 2 hosts; no fewer can\n")
+    assert outcome.out.startswith("✓ 2 stacks serve all 2 hosts; no fewer can\n")
 
 
 def test_a_fleet_without_hosts_is_a_mistake(fleet: Project) -> None:
@@ -196,7 +221,7 @@ def test_when_nothing_serves_any_host_that_is_the_answer(fleet: Project) -> None
     (fleet.folder / "hosts" / "new.yaml").write_text(STATED + BROKEN, encoding="utf-8")
     outcome = fleet.run("fleet", "--hosts", "hosts")
     assert outcome.code == 1
-    assert outcome.out.startswith("no stack serves any of 1 host\n\nno stack for 1 host: new\n")
+    assert outcome.out.startswith("✗ no stack serves any of 1 host\n\nno stack for 1 host: new\n")
 
 
 def test_packages_are_said_to_be_left_out(fleet: Project) -> None:

@@ -31,7 +31,7 @@ def test_a_host_the_base_refuses_is_told_the_exact_clauses(project: Project) -> 
     outcome = project.run("solve", "--stack-only")
     assert (outcome.code, outcome.out) == (1, "")
     assert outcome.err.splitlines()[:5] == [
-        "error: no stack satisfies the spec on this target  [no-stack]",
+        "error: base image registry.example/base:1 and driver 535.104.05 exclude each other  [no-stack]",
         "  the base image is registry.example/base:1  (provision.yaml:11)",
         (
             "  base image registry.example/base:1 lets in hosts with `cuda>=12.6 brand=tesla,driver>=535,driver<536`;"

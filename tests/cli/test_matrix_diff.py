@@ -69,8 +69,8 @@ uv (line 2): cuda 12.6: the oldest Linux driver that runs a CUDA release
   reason: none was written; this is a disagreement to settle
 
 table  claims  agree  explained  unexplained  not in the matrix
-uv     3       1      0          1            1
-all    3       1      0          1            1
+uv          3      1          0            1                  1
+all         3      1          0            1                  1
 """
     )
 
@@ -112,7 +112,7 @@ def test_a_table_is_extracted_as_yaml_that_is_then_compared(rules: Path, capsys:
     (rules / "published/uv.yaml").write_text(capsys.readouterr().out, encoding="utf-8")
     (rules / "published/disagreements.yaml").write_text(REASONS, encoding="utf-8")
     assert leave("matrix", "diff", "--matrix", rules) == 0
-    assert "all    3       1      1          0            1\n" in capsys.readouterr().out
+    assert "all         3      1          1            0                  1\n" in capsys.readouterr().out
 
 
 def test_a_reason_that_explains_nothing_any_more_is_told(rules: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -137,8 +137,8 @@ def test_check_counts_rows_and_measurements(rules: Path, capsys: pytest.CaptureF
         capsys.readouterr().out
         == """\
 rows of  rows  measured
-cuda     2     1
-all      2     1
+cuda        2         1
+all         2         1
 2 rows, every one cited, 1 measured from an artefact; 0 claims of other tables: 0 agree, 0 differ with a reason, \
 0 unexplained, 0 about what this matrix does not hold
 """

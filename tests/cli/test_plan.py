@@ -66,14 +66,14 @@ def without_places(text: str) -> list[str]:
 
 def test_the_whole_way_of_one_host(project: Project) -> None:
     lock(project, "pylock.trainer.toml", "2.7.1+cu118")
-    outcome = project.run("plan", *CU130)
-    assert (outcome.code, outcome.err) == (0, "")
+    outcome = project.run("plan", *CU130, "-v")
+    assert outcome.code == 0
     moved = (
         "pytorch 2.7.1+cu118 -> 2.11.0+cu130, cuda 11.8.0 -> 13.0.2, cudnn 9.1.0.70 -> 9.19.0.56, nccl 2.21.5 -> 2.28.9, "
         "triton 3.3.1 -> 3.6.0"
     )
     assert without_places(outcome.out) == [
-        "wanted: pytorch 2.11.0+cu130, cuda 13.0.2, python 3.12",
+        "✓ 1 machine can follow to pytorch 2.11.0+cu130, cuda 13.0.2, python 3.12",
         "",
         "a100.yaml: 2 steps",
         "  1. install driver 580.178.04 with the proprietary kernel modules in place of 470.256.02 (proprietary)  [reboot]",
@@ -94,12 +94,23 @@ def test_the_whole_way_of_one_host(project: Project) -> None:
     assert not project.index.requests
 
 
+def test_without_details_a_step_has_the_rule_that_makes_it_necessary(project: Project) -> None:
+    lock(project, "pylock.trainer.toml", "2.7.1+cu118")
+    outcome = project.run("plan", *CU130)
+    assert (outcome.code, outcome.err) == (0, "")
+    lines = without_places(outcome.out)
+    assert [line for line in lines if line.startswith("     ")] == [
+        "     because cuda 13.0.2 needs driver >=580.65.06 (minor-version compatibility)"
+    ]
+    assert lines[-2:] == ["", "-v tells how each step is done, checked and undone"]
+
+
 def test_what_runs_and_is_allowed_stays(project: Project) -> None:
     lock(project, "pylock.trainer.toml", "2.7.1+cu118")
     outcome = project.run("plan", "--to", "pytorch>=2.5")
     assert (outcome.code, outcome.err) == (0, "")
     assert outcome.out.splitlines() == [
-        "wanted: pytorch 2.7.1+cu118, cuda 11.8.0, python 3.12",
+        "✓ nothing to do: 1 machine can run pytorch 2.7.1+cu118, cuda 11.8.0, python 3.12",
         "",
         "a100.yaml: nothing to do",
         "  note: driver 470.256.02 stays, of branch 470, which ended 2024-07",
@@ -113,12 +124,14 @@ def test_a_fleet_is_told_by_class_and_summed_up(project: Project) -> None:
     project.write(V100, name="fleet/old.yaml")
     outcome = project.run("plan", *CU130, "--hosts", "fleet")
     assert (outcome.code, outcome.err) == (1, "")
-    assert outcome.out.splitlines()[-5:] == [
+    assert outcome.out.splitlines()[:7] == [
+        "✗ 1 of 3 machines cannot follow to pytorch 2.11.0+cu130, cuda 13.0.2, python 3.12",
         "",
-        "hosts           machines  steps  reboots  outcome",
-        "node-1, node-2  2         2      1        follows",
-        "old             1         0      0        falls out",
-        "all             3                         1 of 3 fall out",
+        "machines  gpu                    driver      steps  reboots  outcome",
+        "       2  NVIDIA A100-SXM4-80GB  470.256.02      2        1  follows",
+        "       1  Tesla V100-SXM2-16GB   470.256.02                  falls out",
+        "",
+        "node-1, node-2 (2 machines): 2 steps",
     ]
 
 
@@ -126,8 +139,9 @@ def test_a_host_that_falls_out_is_told_why_and_what_is_left_for_it(project: Proj
     outcome = project.run("plan", *CU130, "--host", "v100.yaml")
     assert (outcome.code, outcome.err) == (1, "")
     lines = without_places(outcome.out)
-    assert lines[0] == "v100.yaml: falls out, because these cannot hold together:"
-    assert lines[1] == "  you require pytorch ==2.11.0+cu130"
+    assert lines[0] == "✗ 1 of 1 machine cannot follow to the wanted stack"
+    assert lines[2] == "v100.yaml: falls out: pytorch ==2.11.0+cu130 and gpu 7.0 exclude each other"
+    assert lines[3] == "  you require pytorch ==2.11.0+cu130"
     assert "  the host has gpu 7.0 (Tesla V100-SXM2-16GB)" in lines
     assert lines[-2].startswith("  the last stack for it: pytorch 2.14.1+cu126, cuda 12.6.3, driver 580.178.04, python 3.12")
     assert lines[-1] == "    with driver 580.178.04 in place of 470.256.02, branch 580 supported until 2028-06"
@@ -167,16 +181,17 @@ def test_a_lock_can_be_the_goal(project: Project) -> None:
     outcome = project.run("plan", "--to", "next/pylock.trainer.toml")
     assert (outcome.code, outcome.err) == (0, "")
     lines = without_places(outcome.out)
-    assert lines[0] == (
-        "packages: python-dateutil 2.9.0.post0 -> none, six 1.17.0 -> none (`provision explain --diff` tells them all)"
+    assert lines[1] == (
+        "  packages: python-dateutil 2.9.0.post0 -> none, six 1.17.0 -> none (`provision explain --diff` tells them all)"
     )
-    assert "     because the lock has pytorch 2.11.0+cu130" in lines
+    told = without_places(project.run("plan", "--to", "next/pylock.trainer.toml", "-v").out)
+    assert "     because the lock has pytorch 2.11.0+cu130" in told
 
 
 def test_another_spec_can_be_the_goal(project: Project) -> None:
     project.write(SPEC.replace(">=2.0", "==2.11.0+cu130"), name="next.yaml")
-    outcome = project.run("plan", "--to", "next.yaml")
-    assert (outcome.code, outcome.err) == (0, "")
+    outcome = project.run("plan", "--to", "next.yaml", "-v")
+    assert outcome.code == 0
     assert "because you require pytorch ==2.11.0+cu130  (next.yaml:3)" in outcome.out
 
 
@@ -245,4 +260,4 @@ def test_nodes_are_known_by_their_device_and_what_is_noted_of_them_is_told(proje
     project.write(NODE, name="node.json")
     outcome = project.run("plan", "--to", "pytorch>=2.9", "--hosts", "node.json")
     assert outcome.err == "warning: the node takes no new pods (cordoned): mi300vf\n"
-    assert outcome.out.startswith("wanted: pytorch 2.14.1+rocm7.14, ")
+    assert outcome.out.startswith("? 1 of 1 machine may follow to pytorch 2.14.1+rocm7.14, ")

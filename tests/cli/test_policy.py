@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tests.project import Project
 
 ENDED = "relaxed: end-of-life: image IMAGE ended 2026-07-11\n"
+WROTE = f"wrote {LOCK}, Dockerfile\nnext: docker build .\n"
 
 
 def versions(project: Project) -> dict[str, str]:
@@ -22,7 +23,7 @@ def versions(project: Project) -> dict[str, str]:
 def test_a_preferred_version_is_taken_where_it_works(project: Project) -> None:
     project.write(changed('policy: {prefer: {beta: "==2.0", Alpha: "1.*"}}'))
     outcome = project.run("solve")
-    assert (outcome.code, outcome.err) == (0, f"{ENDED}python 3.12, 2 packages, verdict yes\nwrote {LOCK}, Dockerfile\n")
+    assert (outcome.code, outcome.err) == (0, f"{ENDED}{WROTE}")
     assert versions(project) == {"alpha": "1.0", "beta": "2.0"}
 
 
@@ -33,7 +34,7 @@ def test_an_avoided_version_is_taken_only_where_nothing_else_works_and_then_name
     assert outcome.err == (
         f"{ENDED}relaxed: avoided: beta 2.0 is chosen although you avoid beta >=2: "
         "no other was found to go with what is decided before it\n"
-        f"python 3.12, 2 packages, verdict yes\nwrote {LOCK}, Dockerfile\n"
+        f"{WROTE}"
     )
     assert '"avoided (beta)"' in project.read(LOCK)
 
@@ -66,8 +67,7 @@ def test_stable_takes_no_upload_of_the_week_and_says_where_no_time_is_known(proj
     assert versions(project) == {"alpha": "2.0", "beta": "3.0"}
     assert outcome.code == 0
     assert outcome.err == (
-        f"{ENDED}warning: unverified: alpha: index local gives no upload time of 2.0, so it may be of this week\n"
-        f"python 3.12, 2 packages, verdict unverified\nwrote {LOCK}, Dockerfile\n"
+        f"{ENDED}warning: unverified: alpha: index local gives no upload time of 2.0, so it may be of this week\n{WROTE}"
     )
 
 
@@ -124,4 +124,5 @@ def test_a_lock_with_a_package_the_policy_forbids_is_stale(project: Project) -> 
         "  no: beta 3.0rc1 was uploaded after 2026-11-12, the last day of the policy  (provision.yaml:10)  [stale-package]\n"
         "  solving the system half again would change nothing\n"
         "  `provision check --changes` asks the indexes which packages would move\n"
+        "  next: provision solve\n"
     )

@@ -92,7 +92,7 @@ def test_a_missing_lock_is_named(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_broken_lock_is_refused_at_its_line(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / NAME).write_text("a = 1\nb = = 2\n", encoding="utf-8")
     assert leave(NAME) == 2
-    assert capsys.readouterr().err == (f"error: lock file has 1 mistake  [invalid-document]\n  {NAME}:2:5: Invalid value\n")
+    assert capsys.readouterr().err == (f"error: lock file has 1 mistake  [invalid-document]\n  {NAME}:2:5: invalid value\n")
 
 
 def test_a_lock_for_the_host_leaves_an_old_file_alone(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,7 @@ def test_a_conflict_about_an_assumed_glibc_says_so_and_what_settles_it(project: 
     outcome = project.run("solve")
     assert outcome.code == 1
     assert outcome.err.splitlines() == [
-        "error: no stack satisfies the spec on this target  [no-stack]",
+        "error: new cannot be had on linux/amd64  [no-stack]",
         "  the target is linux/amd64  (provision.yaml:7)",
         "  you require new  (provision.yaml:6)",
         (

@@ -29,7 +29,7 @@ def test_two_packages_that_write_one_file_are_refused_and_each_can_be_left_out(p
     outcome = project.run("solve")
     assert (outcome.code, outcome.out) == (1, "")
     assert unnumbered(outcome) == (
-        "error: no stack satisfies the spec on this target  [no-stack]\n"
+        "error: onnxruntime and onnxruntime-gpu exclude each other  [no-stack]\n"
         "  you require onnxruntime  (provision.yaml:8)\n"
         "  you require onnxruntime-gpu  (provision.yaml:8)\n"
         f"  onnxruntime writes files such as {FILE}; onnxruntime-gpu writes files such as {FILE}"

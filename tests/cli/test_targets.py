@@ -53,11 +53,7 @@ def test_what_no_stack_serves_together_is_answered_one_by_one(project: Project) 
     assert list(builds) == ["volta", "blackwell"]
     assert builds["volta"] != builds["blackwell"]
     told = project.run("solve", "--stack-only")
-    assert [line for line in told.err.splitlines() if line.startswith("target")] == ["target volta:", "target blackwell:"]
-    assert [line.split() for line in told.out.splitlines() if line.startswith("target")] == [
-        ["target", "volta"],
-        ["target", "blackwell"],
-    ]
+    assert [line.partition(": ")[0] for line in told.out.splitlines()[::2]] == ["? volta", "? blackwell"]
     assert "container_toolkit: targets.volta.host does not state it" in told.err
 
 
@@ -66,12 +62,13 @@ def test_each_target_has_a_folder_with_its_lock_and_what_is_rendered_from_it(two
     assert outcome.code == 0, outcome.err
     written = [f"{name}/{file}" for name in ("big", "small") for file in ("Dockerfile", LOCK)]
     assert sorted(two.files()) == sorted([*written, "provision.yaml"])
-    assert [line for line in outcome.err.splitlines() if line.startswith(("target", "wrote"))] == [
-        "target big:",
+    assert [line for line in outcome.err.splitlines() if line.startswith(("wrote", "next"))] == [
         f"wrote big/{LOCK}, big/Dockerfile",
-        "target small:",
+        "next: docker build big",
         f"wrote small/{LOCK}, small/Dockerfile",
+        "next: docker build small",
     ]
+    assert [line.partition(": ")[0] for line in outcome.out.splitlines()[::2]] == ["✓ big", "✓ small"]
     for name, platform in (("big", "linux/amd64"), ("small", "linux/arm64")):
         own = locked(two, name)
         assert (own["target"], own["spec-file"], own["name"]) == (name, "../provision.yaml", "trainer")

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.json import decode
 from msgspec.structs import replace
 
-from provisioner.cli.fleet_report import as_json, lines
+from provisioner.cli.fleet_report import as_json, fleet_head, fleet_lines, fleet_rows
 from provisioner.fleet.covering import cover_fleet
 from provisioner.fleet.placing import affinities
 from provisioner.host.inventory import InventoryHost
@@ -221,7 +221,8 @@ def test_without_a_rule_the_same_hosts_never_need_more() -> None:
 
 def shown(one: Trial, answer: FleetAnswer) -> str:
     placed = affinities(answer, one.matrix)
-    return "\n".join((*lines(answer, placed), json.dumps(as_json(answer, placed, written=()))))
+    text = [str(one) for one in (fleet_head(answer), fleet_rows(answer), *fleet_lines(answer, placed))]
+    return "\n".join((*text, json.dumps(as_json(answer, placed, written=()))))
 
 
 def test_the_order_of_hosts_does_not_change_a_byte() -> None:

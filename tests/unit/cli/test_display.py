@@ -106,8 +106,8 @@ def test_a_table_wraps_its_last_column_below_itself_and_never_breaks_a_word() ->
     rows = [("cuda", "a minimum driver of 525.60.13 is documented"), ("x", "https://example.org/a-very-long-address")]
     assert display.table_lines(("name", "because"), rows, width=26) == [
         "name  because",
-        "cuda  a minimum driver of",
-        "      525.60.13 is",
+        "cuda  a minimum driver",
+        "      of 525.60.13 is",
         "      documented",
         "x     https://example.org/a-very-long-address",
     ]
@@ -116,6 +116,61 @@ def test_a_table_wraps_its_last_column_below_itself_and_never_breaks_a_word() ->
 def test_a_table_that_is_not_on_a_terminal_keeps_a_row_on_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     display.table(("name", "because"), [("cuda", "word " * 40)])
     assert len(capsys.readouterr().out.splitlines()) == 2
+
+
+def test_every_column_of_a_table_gives_way_and_numbers_are_aligned_to_the_right() -> None:
+    rows = [("8", "535.183.06, 535.104.05", "the host has driver 535.104.05"), ("1,024", "open", "")]
+    assert display.table_lines(("hosts", "chosen", "because"), rows, width=40) == [
+        "hosts  chosen       because",
+        "    8  535.183.06,  the host has",
+        "       535.104.05   driver 535.104.05",
+        "1,024  open",
+    ]
+
+
+LONG = """
+from provisioner.cli.display import Line, Paint, tell
+tell([
+    Line("pytorch 2.7.1+cu118 instead of `pytorch >=2.9` would do: gives cuda 11.8.0, python 3.11", "hint:", Paint.NEXT),
+    Line("below a longer label the text goes on a little way in, and not under it", "trainer/pylock.trainer.toml:"),
+    Line("cuda 12.4.1 needs driver >=525.60.13 through minor-version compatibility", indent=2),
+    Line("  https://example.org/an-address/that-is-longer/than-the-terminal-is-wide/pytorch_variants.yaml"),
+    Line(""),
+])
+"""
+
+
+def test_a_terminal_breaks_paragraphs_between_words_and_hangs_what_goes_on_under_the_text() -> None:
+    assert shown_on_a_terminal(LONG, NO_COLOR="1") == (
+        "hint: pytorch 2.7.1+cu118 instead of `pytorch >=2.9` would\n"
+        "      do: gives cuda 11.8.0, python 3.11\n"
+        "trainer/pylock.trainer.toml: below a longer label the text\n"
+        "  goes on a little way in, and not under it\n"
+        "  cuda 12.4.1 needs driver >=525.60.13 through minor-version\n"
+        "    compatibility\n"
+        "  https://example.org/an-address/that-is-longer/than-the-terminal-is-wide/pytorch_variants.yaml\n"
+        "\n"
+    )
+
+
+def test_a_word_too_long_for_the_last_column_begins_further_left_where_it_fits() -> None:
+    rows = [("pytorch_build", "cu126", "needs cuda  (matrices/pytorch_variants.yaml:193)")]
+    assert display.table_lines(("component", "chosen", "because"), rows, width=40)[1:] == [
+        "pytorch_build  cu126   needs cuda",
+        "    (matrices/pytorch_variants.yaml:193)",
+    ]
+
+
+def test_elsewhere_a_paragraph_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    display.report([display.Line("word " * 40 + "end", "hint:")])
+    assert len(capsys.readouterr().out.splitlines()) == 1
+
+
+def test_signs_that_a_stream_cannot_encode_have_plainer_ones() -> None:
+    code = "from provisioner.cli.display import report, verdict_line; report([verdict_line('yes', 'runs · well')])"
+    environment = {"PATH": os.environ["PATH"], "PYTHONIOENCODING": "ascii"}
+    process = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert process.stdout == "+ runs | well\n"
 
 
 def test_a_row_of_the_wrong_length_is_a_bug() -> None:
