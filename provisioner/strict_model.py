@@ -145,8 +145,10 @@ class _Walk:
     def value(self, value: object, kind: Any, path: Keys) -> Iterator[Wrong]:  # noqa: ANN401 - any annotation of a model
         """Yield what is wrong with a value, and with all that is in it."""
         kind = self._meant(value, _alternatives(kind), path)
+        if kind in {Any, object}:
+            return  # what another model reads, with its own mistakes
         shape = _shape_of(kind)
-        if value is None and shape not in {None, object}:
+        if value is None and shape is not None:
             yield Wrong(path, "has no value; write one, or leave the key out")
         elif (spelling := _spelling_of(kind)) is not None:
             yield from self._spelling(value, spelling, path)

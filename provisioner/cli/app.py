@@ -131,7 +131,7 @@ def _misused(error: typer.TyperException) -> int:
     if message.startswith("Usage:"):  # no command was given, and Typer answers with the whole help
         talk(message)
         return UsageError.exit_code
-    text = message.replace("Value error, ", "").removesuffix(".")
+    text = message.removesuffix(".")
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "provision"
     raise UsageError(text[:1].lower() + text[1:], hints=(f"`{command} --help` shows what can be given",))

@@ -80,22 +80,22 @@ def _together(items: Sequence[_Told], key: Callable[[_Told], tuple[Hashable, ...
             yield found
 
 
-def _required_by(causes: Sequence[Cause]) -> tuple[Subject, str] | None:
-    """Return the package that alone is the cause, and the verb for it; None for other causes and for several."""
+def _required_by(causes: Sequence[Cause]) -> tuple[Subject, type[ByDependent]] | None:
+    """Return the package that alone is the cause, and the kind of cause; None for other causes and for several."""
     cause = causes[0]
     if len(causes) > 1 or not isinstance(cause, ByDependent) or isinstance(cause, FreedFrom):
         return None
-    return cause.dependent, _WORDS.get(type(cause), "requires so")
+    return cause.dependent, type(cause)
 
 
 def _led(causes: Sequence[Cause]) -> str:
     """Return `13 packages that torch 2.8.0 pins`."""
     found = _required_by(causes[:1])
     assert found is not None, "packages are told together where another package requires them"
-    dependent, verb = found
+    dependent, kind = found
     requirements = [Requirement(cause.requirement) for cause in causes if isinstance(cause, ByDependent) and cause.requirement]
-    is_pinned = verb == "requires so" and all(map(_is_pin, requirements))
-    return f"{len(causes)} packages that {subject_words(dependent)} {'pins' if is_pinned else verb}"
+    verb = _WORDS.get(kind) or ("pins" if all(map(_is_pin, requirements)) else "requires so")
+    return f"{len(causes)} packages that {subject_words(dependent)} {verb}"
 
 
 def _is_pin(requirement: Requirement) -> bool:
