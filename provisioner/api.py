@@ -18,10 +18,11 @@ from provisioner.resolver.joint import NoStackError
 from provisioner.resolver.stack import Stack
 from provisioner.workflow.checking import Question, Report, check_lock, locks_in
 from provisioner.workflow.earlier import Upgrades, read_upgrades
-from provisioner.workflow.explaining import explain_component, explain_joint_component, platform_of
-from provisioner.workflow.inputs import read_inputs
+from provisioner.workflow.explaining import explain_joint_component
+from provisioner.workflow.inputs import platform_of, read_inputs
 from provisioner.workflow.session import Session
-from provisioner.workflow.solving import Solution, job_of, solve_job, solve_stacks
+from provisioner.workflow.solving import Solution, job_of, solve_job
+from provisioner.workflow.system import explain_component, solve_stacks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -65,8 +65,7 @@ def explain(
     from provisioner.cli import report
     from provisioner.cli.display import failure, json_data
     from provisioner.resolver.joint import NoStackError
-    from provisioner.workflow.explaining import platform_of
-    from provisioner.workflow.inputs import read_inputs
+    from provisioner.workflow.inputs import platform_of, read_inputs
 
     if component is None and spec != DEFAULT_SPEC and not spec.exists() and DEFAULT_SPEC.exists() and not spec.suffix:
         spec, component = DEFAULT_SPEC, str(spec)  # `provision explain pytorch`: both are optional
@@ -85,7 +84,7 @@ def explain(
 
 def _answer_system(inputs: Inputs, platform: str, component: str | None, format: OutputFormat) -> int:  # noqa: A002
     """Explain the system stack alone: nothing is asked of an index. Returns the exit code."""
-    from provisioner.workflow.explaining import explain_component, explain_stack
+    from provisioner.workflow.system import explain_component, explain_stack
 
     if component is None:
         return _tell_stack(inputs, explain_stack(inputs, platform), format)

@@ -68,7 +68,6 @@ def solve(
     format: FormatOption = OutputFormat.TEXT,  # noqa: A002 - the option is called --format
 ) -> int:
     """Find a stack and its packages, lock them, write what is asked for."""
-    from provisioner.cli import report as json_report
     from provisioner.cli.display import failure, json_data, talk
     from provisioner.errors import ProvisionError
     from provisioner.resolver.joint import NoStackError
@@ -89,12 +88,16 @@ def solve(
             raise
         name = targets[len(answered)].target
         if format is OutputFormat.JSON:
+            from provisioner.cli import report as json_report
+
             json_data({**json_report.no_stack(error.conflict), **({"target": name} if name else {})})
         if name:
             talk(f"target {name}:")
         failure(error)
         return error.exit_code
     if format is OutputFormat.JSON:
+        from provisioner.cli import report as json_report
+
         _warn(notices)
         json_data(json_report.solved_targets([(answer.target, answer.stacks, answer.written) for answer in answers]))
         return 0
@@ -116,7 +119,7 @@ def _warn(notices: Iterable[str]) -> None:
 
 def _stacks(targets: Sequence[Inputs], answered: list[str]) -> list[Answer]:
     """Solve the system stack of every target; `answered` grows with the name of each that has one."""
-    from provisioner.workflow.solving import solve_stacks
+    from provisioner.workflow.system import solve_stacks
 
     answers = []
     for inputs in targets:

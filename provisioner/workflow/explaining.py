@@ -4,39 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provisioner.errors import UnavailableError, UsageError
-from provisioner.resolver.joint import solve_joint, solve_system
-from provisioner.resolver.problem import join
+from provisioner.errors import UnavailableError
+from provisioner.resolver.joint import solve_joint
 from provisioner.resolver.why import why
 from provisioner.workflow.solving import problem_of
 
 if TYPE_CHECKING:
     from provisioner.resolver.stack import Stack
     from provisioner.resolver.why import Why
-    from provisioner.workflow.inputs import Inputs
     from provisioner.workflow.session import Session
     from provisioner.workflow.solving import Job
-
-
-def platform_of(inputs: Inputs, wanted: str | None) -> str:
-    """Return the platform to explain, by default the first of the spec; raises `UsageError` for one that the spec has not."""
-    if wanted is None:
-        return inputs.platforms[0]
-    if wanted not in inputs.platforms:
-        raise UsageError(
-            f"`{wanted}` is not a platform of {inputs.document.file}", hints=(f"it has {', '.join(inputs.platforms)}",)
-        )
-    return wanted
-
-
-def explain_stack(inputs: Inputs, platform: str) -> Stack:
-    """Return the system stack of a platform with the reasons of every choice; raises `NoStackError`."""
-    return solve_system(join(inputs.matrix, inputs.request(platform)))
-
-
-def explain_component(inputs: Inputs, platform: str, component: str) -> tuple[Why, ...]:
-    """Explain one component of the system stack, once for each host or slot that has one; raises as `why`."""
-    return why(join(inputs.matrix, inputs.request(platform)), component)
 
 
 def explain_joint_stack(job: Job, platform: str, session: Session) -> Stack:

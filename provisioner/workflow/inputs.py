@@ -85,6 +85,17 @@ def read_inputs(
     return _with_hosts(_only(found, None if is_target_optional and not found.spec.targets else target), hosts)
 
 
+def platform_of(inputs: Inputs, wanted: str | None) -> str:
+    """Return the platform to explain, by default the first of the spec; raises `UsageError` for one that the spec has not."""
+    if wanted is None:
+        return inputs.platforms[0]
+    if wanted not in inputs.platforms:
+        raise UsageError(
+            f"`{wanted}` is not a platform of {inputs.document.file}", hints=(f"it has {', '.join(inputs.platforms)}",)
+        )
+    return wanted
+
+
 def read_targets(
     spec_path: Path,
     *,

@@ -26,7 +26,7 @@ from provisioner.lock.requested import requested
 from provisioner.names import nearest
 from provisioner.outputs import OUTPUTS
 from provisioner.render import render
-from provisioner.resolver.joint import NoStackError, choose, solve_system
+from provisioner.resolver.joint import NoStackError, choose
 from provisioner.resolver.outcome.answer import answer
 from provisioner.resolver.problem import join
 from provisioner.resolver.rules.policy import resolved as resolved_name
@@ -173,11 +173,6 @@ def solve_job(job: Job, session: Session) -> Solution:
         wheels=wheels,
         notices=(*job.notices, *session.notices),
     )
-
-
-def solve_stacks(inputs: Inputs) -> tuple[Stack, ...]:
-    """Solve the system stack of every platform alone, with no index; raises `NoStackError`."""
-    return tuple(solve_system(join(inputs.matrix, inputs.request(platform))) for platform in inputs.platforms)
 
 
 def problem_of(job: Job, platform: str) -> Problem:

@@ -1,0 +1,29 @@
+"""The system stack alone, solved and explained: no packages, no index, and nothing imported that reads one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from provisioner.resolver.joint import solve_system
+from provisioner.resolver.problem import join
+from provisioner.resolver.why import why
+
+if TYPE_CHECKING:
+    from provisioner.resolver.stack import Stack
+    from provisioner.resolver.why import Why
+    from provisioner.workflow.inputs import Inputs
+
+
+def solve_stacks(inputs: Inputs) -> tuple[Stack, ...]:
+    """Solve the system stack of every platform alone, with no index; raises `NoStackError`."""
+    return tuple(solve_system(join(inputs.matrix, inputs.request(platform))) for platform in inputs.platforms)
+
+
+def explain_stack(inputs: Inputs, platform: str) -> Stack:
+    """Return the system stack of a platform with the reasons of every choice; raises `NoStackError`."""
+    return solve_system(join(inputs.matrix, inputs.request(platform)))
+
+
+def explain_component(inputs: Inputs, platform: str, component: str) -> tuple[Why, ...]:
+    """Explain one component of the system stack, once for each host or slot that has one; raises as `why`."""
+    return why(join(inputs.matrix, inputs.request(platform)), component)
