@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from provisioner.fleet.affinity import Affinity, node_affinity
@@ -31,7 +31,7 @@ from provisioner.fleet.labels import (
 )
 from provisioner.versions import Range
 from tests.scheduler import admits
-from tests.strategies import TIMES
+from tests.strategies import examples, times
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from provisioner.versions import Clause
 
 pytestmark = pytest.mark.property
-SETTINGS = settings(max_examples=100 * TIMES, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+SETTINGS = examples(100, derandomize=True)
 
 LABEL_VALUE = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
 """`validation.IsValidLabelValue`: what Kubernetes accepts as a value, in labels and in expressions alike."""
@@ -298,7 +298,7 @@ def stays_where_drivers_are_upgraded(own: list[dict[str, str]], needs: Needs) ->
 def test_the_laws_hold_on_many_fleets_each(seed: int) -> None:
     """The same laws without Hypothesis, whose search is thorough and slow: plain random fleets, many more of them."""
     chance = random.Random(seed)
-    for _ in range(250 * TIMES):
+    for _ in range(times(250)):
         own = [random_node(chance) for _ in range(chance.randint(1, 10))]
         other = [random_node(chance) for _ in range(chance.randint(0, 10))]
         needs = random_needs(chance)

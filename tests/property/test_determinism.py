@@ -71,6 +71,7 @@ def every_scenario(seed: str) -> dict[str, list[str]]:
     return dict(json.loads(done.stdout))
 
 
+@pytest.mark.slow
 @pytest.mark.property
 def test_every_scenario_is_explained_alike_under_every_hash_seed() -> None:
     first, *others = [every_scenario(seed) for seed in ("1", "12345")]

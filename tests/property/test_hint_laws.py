@@ -10,7 +10,7 @@ from itertools import combinations, product
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import event, given
+from hypothesis import assume, event, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -107,11 +107,10 @@ def read(world: World, hint: Fix) -> tuple[Step, ...]:
     return tuple(dict.fromkeys(found))
 
 
+@examples(220)
 @given(world=TIGHT)
-@examples(600)
 def test_hints_work_by_hand_and_where_there_is_a_way_there_is_a_hint(world: World) -> None:
-    if next(world.solutions(), None) is not None:
-        return
+    assume(next(world.solutions(), None) is None)
     conflict = conflict_of(world)
     assert conflict is not None
     told = [read(world, hint) for hint in conflict.fixes]

@@ -15,6 +15,7 @@ from provisioner.resolver.search.resolve import decide
 from provisioner.resolver.search.universe import Universe
 from provisioner.versions import Range, Version
 from tests import oracle_policy, small
+from tests.strategies import times
 
 if TYPE_CHECKING:
     from provisioner.matrix.model import Matrix
@@ -27,7 +28,7 @@ NAMES = ("alpha", "beta", "gamma", "delta")
 READ = "2026-06-15"
 DAYS = ("2026-06-15", "2026-06-09", "2026-06-08", "2026-05-01", "")
 ENDS = ("2026-06-14", "2026-06-15", "2026-06", "2026-05", "2024-01-31", "", "", "")
-CHUNK = 1000
+CHUNK = times(1000)
 
 
 def matrix_of(seed: random.Random, *, is_cyclic: bool) -> Matrix:
