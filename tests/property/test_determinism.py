@@ -54,6 +54,7 @@ def explained(spec: Path, seed: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [EXAMPLE.read_text(encoding="utf-8"), MIXED], ids=["old-driver", "mixed"])
 def test_an_explanation_is_the_same_under_every_hash_seed(text: str, tmp_path: Path) -> None:
     spec = tmp_path / "provision.yaml"
