@@ -169,7 +169,7 @@ def test_a_wheel_for_any_linux_comes_after_those_that_say_which_glibc() -> None:
     assert platforms[-1] == "linux_x86_64"
 
 
-@examples(3000, shares={"taken": 0.015, "refused": 0.5})
+@examples(3000, shares={"taken": 0.008, "refused": 0.5})
 @given(dice(), st.sampled_from(ENVIRONMENTS))
 def test_a_wheel_is_taken_exactly_when_packaging_takes_it(chance: Dice, environment: Environment) -> None:
     tag = f"{chance.choice(PYTHONS)}-{chance.choice(ABIS)}-{chance.choice(PLATFORMS)}"
