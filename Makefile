@@ -1,5 +1,6 @@
-# make demo    solve the examples and show what was written       make lint    format, lint and types, as CI runs them
-# make test    every test that can run on this machine            make bench   whole processes beside uv and pip-tools
+# make demo        solve the examples and show what was written   make lint    format, lint and types, as CI runs them
+# make test        the tests to run before a commit, in minutes   make bench   whole processes beside uv and pip-tools
+# make test-all    every test that can run on this machine
 #
 # Needs Python 3.11 or newer; everything else comes from the package index that pip is configured for.
 
@@ -10,15 +11,21 @@ PYTHON := $(shell for name in python3.11 python3.12 python3.13 python3.14 python
 endif
 VENV ?= .venv
 BIN := $(VENV)/bin
-PYTEST_FLAGS ?=
+# Two at a time, because half of the time is waiting for processes.
+PYTEST_FLAGS ?= -n 2 --dist worksteal
 DEMO := build/demo
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test test-all lint bench clean
 
 demo: $(VENV)/.installed
 	@PROVISION="$$(cd "$(BIN)" && pwd)/provision" DEMO=$(DEMO) sh examples/demo.sh
 
+# Of the laws a twentieth of the examples, of the rest what is not marked `slow`. What took longest is shown: a test that takes
+# more than about five seconds on a quiet machine is to be marked.
 test: $(VENV)/.installed-dev
+	PROVISION_EXAMPLES=$${PROVISION_EXAMPLES:-0.05} $(BIN)/pytest -m "not slow" --durations=5 --durations-min=5 $(PYTEST_FLAGS)
+
+test-all: $(VENV)/.installed-dev
 	$(BIN)/pytest $(PYTEST_FLAGS)
 
 lint: $(VENV)/.installed-dev

@@ -1,5 +1,8 @@
 """What every test gets: a quiet terminal, a cache of its own, and goldens that `pytest --accept` rewrites.
 
+`make test` leaves out what is marked `slow`. A test that takes more than about five seconds is marked where it stands; what
+needs something from outside, or stands in one of the folders `SLOW`, is marked here.
+
 Where pip reaches no index, tests marked `network` are skipped; with PROVISION_REQUIRE_INDEX=1 they fail.
 """
 
@@ -11,6 +14,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,9 +23,15 @@ from tests.shipped import shipped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from provisioner.matrix.model import Matrix
+
+
+SLOW = ("browser", "container")
+"""The folders of `tests` in which every test is slow."""
+
+OUTSIDE = ("browser", "docker", "gpu", "network")
+"""The markers of what a test needs from outside, which makes it slow."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -32,6 +42,13 @@ def pytest_configure() -> None:
     """Interrupts reach the programs that tests start, though a shell has what it starts in the background ignore them."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    folders = [Path(__file__).parent / name for name in SLOW]
+    for item in items:
+        if any(folder in item.path.parents for folder in folders) or any(map(item.get_closest_marker, OUTSIDE)):
+            item.add_marker("slow")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

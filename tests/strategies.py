@@ -1,14 +1,18 @@
 """Random problems, and how many of them: `PROVISION_EXAMPLES=10 pytest -m property` tries ten times as many.
 
 A `System` is a matrix of a few components with builds, rules and guards, one or two hosts that state some facts and leave
-others out, and a request; `asked` says the same to the oracle. What is drawn from a seed shrinks badly, but fast: a
-counterexample is printed as the profile, request and rules it consists of.
+others out, and a request; `question` says the same to the oracle. Whatever is random is drawn by Hypothesis (`Dice`), which
+shrinks it: a counterexample is printed as the profile, request and rules it consists of.
 """
 
 from __future__ import annotations
 
 import os
 import random
+from collections import Counter
+from functools import wraps
+from math import sqrt
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from hypothesis import HealthCheck, settings
@@ -25,15 +29,13 @@ from tests import small
 from tests.oracle import Choice, Oracle, Place, Question
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from provisioner.matrix.model import Matrix, Release, Rule
     from provisioner.resolver.requirement import Candidate, Key
 
-TIMES = int(os.environ.get("PROVISION_EXAMPLES", "1"))
-"""How many times as many examples are tried."""
-
-SEEDS = st.integers(0, 2**32)
+TIMES = float(os.environ.get("PROVISION_EXAMPLES", "1"))
+"""How many times as many examples are tried; `make test` tries a twentieth."""
 
 NAMES = ("alpha", "beta", "gamma", "delta")
 FACTS = ("fabric_manager", "userspace_driver", "secure_boot")
@@ -45,9 +47,86 @@ BOOT = {
 }
 
 
-def examples(count: int) -> settings:
-    """Settings of a law that is tried on `count` random problems."""
-    return settings(max_examples=count * TIMES, deadline=None, suppress_health_check=list(HealthCheck))
+def times(count: int) -> int:
+    """Return how many examples stand for `count` of them in this run, which are ten at least (or `count`, if that is fewer)."""
+    return max(min(count, 10), round(count * TIMES))
+
+
+_cases: Counter[str] = Counter()
+
+
+def case(name: str) -> None:
+    """Count one example of a law as a case of this name, for the shares that `examples` demands."""
+    _cases[name] += 1
+
+
+def examples(
+    count: int, *, derandomize: bool = False, shares: Mapping[str, float] = MappingProxyType({})
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return a decorator that tries a law on `count` random problems, and fails a law that would prove nothing.
+
+    `count` problems have to get past everything that the law assumes (`hypothesis.assume`). `shares` gives the least share of
+    them that has to be counted by `case` under a name: `examples(2000, shares={"impossible": 0.1})`; fewer are an error where
+    chance does not explain it (three standard deviations).
+    """
+    chosen = settings(
+        max_examples=times(count), derandomize=derandomize, deadline=None, suppress_health_check=list(HealthCheck)
+    )
+
+    def decorate(law: Any) -> Callable[..., None]:  # noqa: ANN401 - what `given` returns has attributes of its own
+        reached = 0
+        inner = law.hypothesis.inner_test
+
+        @wraps(inner)
+        def counted(*arguments: object, **named: object) -> None:
+            nonlocal reached
+            inner(*arguments, **named)
+            reached += 1
+
+        law.hypothesis.inner_test = counted
+        run = chosen(law)
+
+        @wraps(run)
+        def checked(*arguments: object, **named: object) -> None:
+            nonlocal reached
+            reached = 0
+            _cases.clear()
+            run(*arguments, **named)
+            assert reached >= times(count), f"only {reached} of {times(count)} examples reach what the law asserts"
+            for name, share in shares.items():
+                due = share * reached
+                assert _cases[name] >= due - 3 * sqrt(due), f"only {_cases[name]} of {reached} examples are {name}"
+
+        return checked
+
+    return decorate
+
+
+class Dice(random.Random):
+    """Random numbers out of bytes that Hypothesis draws, so that what is built with them shrinks.
+
+    Smaller bytes make fewer and smaller things, and zeros follow the last byte. All bytes are drawn at once, and so are as
+    random as those of a seed; of single draws Hypothesis repeats many. The standard library builds every method of
+    `random.Random` on these two.
+    """
+
+    def __init__(self, content: bytes) -> None:
+        super().__init__(0)
+        self._bytes = iter(content)
+
+    def random(self) -> float:
+        """Return one of 256 numbers of [0, 1); the least byte makes the greatest, so that `random() < 0.3` shrinks to False."""
+        return 1 - (next(self._bytes, 0) + 1) / 256
+
+    def getrandbits(self, k: int, /) -> int:
+        """Return a whole number of `k` bits."""
+        content = bytes(next(self._bytes, 0) for _ in range(-(-k // 8)))
+        return int.from_bytes(content, "big") >> (-k % 8)
+
+
+def dice(size: int = 600) -> st.SearchStrategy[Dice]:
+    """Draw random numbers out of `size` bytes."""
+    return st.binary(min_size=size, max_size=size).map(Dice)
 
 
 class System(Struct, frozen=True, kw_only=True):
@@ -116,7 +195,7 @@ def chosen(pins: Mapping[Key, Candidate], matrix: Matrix) -> dict[Place, Choice]
 @st.composite
 def systems(draw: st.DrawFn, *, is_cyclic: bool = False, is_oldest: bool = False, has_builds: bool = True) -> System:
     """Two to four components with builds, up to four facts on one or two hosts, and rules with guards."""
-    return _Draw(random.Random(draw(SEEDS)), is_cyclic=is_cyclic, has_builds=has_builds).system(is_oldest=is_oldest)
+    return _Draw(draw(dice()), is_cyclic=is_cyclic, has_builds=has_builds).system(is_oldest=is_oldest)
 
 
 class _Draw:

@@ -184,7 +184,7 @@ def test_a_cache_that_an_image_brings_along_is_read_though_it_cannot_be_written(
     assert "alpha-1.0-py3-none-any.whl" in solved(project)
 
 
-@pytest.mark.parametrize("count", [2, 8])
+@pytest.mark.parametrize("count", [2, pytest.param(8, marks=pytest.mark.slow)])
 def test_processes_at_once_share_one_cache(project: Project, cache: Path, count: int) -> None:
     for number in range(30):
         project.index.add_wheel(f"many-{number}", "1.0", requires=[f"many-{number + 1}"] if number < 29 else [])
@@ -200,6 +200,7 @@ def test_processes_at_once_share_one_cache(project: Project, cache: Path, count:
     assert _integrity(cache / FILE) == "ok"
 
 
+@pytest.mark.slow
 def test_a_process_killed_at_any_moment_leaves_a_cache_that_works(project: Project, cache: Path) -> None:
     for number in range(40):
         project.index.add_wheel(f"many-{number}", "1.0", requires=[f"many-{number + 1}"] if number < 39 else [])

@@ -183,7 +183,7 @@ def test_a_terminal_that_cannot_spell_a_sign_gets_it_escaped(project: Project) -
 
 
 def test_an_interrupt_ends_the_program_at_once_although_an_index_does_not_answer(project: Project) -> None:
-    project.index.delay = 30.0
+    project.index.delay = 60.0
     process = project.spawn("solve")
     while not project.index.requests:
         time.sleep(0.02)
@@ -191,5 +191,5 @@ def test_an_interrupt_ends_the_program_at_once_although_an_index_does_not_answer
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)
     assert process.returncode == 130
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 20
     assert list(project.files()) == ["provision.yaml"]

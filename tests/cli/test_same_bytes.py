@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from tests.project import Project
 
+pytestmark = pytest.mark.slow
+
 MACHINES: dict[str, dict[str, str]] = {
     "another hash seed": {"PYTHONHASHSEED": "4711"},
     "no locale, ASCII files": {

@@ -39,7 +39,9 @@ def way(kind: str, project: Project) -> dict[str, Any]:
     return {"PIP_CONFIG_FILE": str(folder / "pip.conf")}
 
 
-@pytest.mark.parametrize("kind", ["environment", "netrc", "keyring", "configuration"])
+@pytest.mark.parametrize(
+    "kind", ["environment", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("netrc", "keyring", "configuration"))]
+)
 def test_a_login_is_used_and_is_nowhere_afterwards(
     project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory, kind: str
 ) -> None:

@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from provisioner.fleet.affinity import Affinity, node_affinity
@@ -31,7 +31,7 @@ from provisioner.fleet.labels import (
 )
 from provisioner.versions import Range
 from tests.scheduler import admits
-from tests.strategies import TIMES
+from tests.strategies import case, examples, times
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from provisioner.versions import Clause
 
 pytestmark = pytest.mark.property
-SETTINGS = settings(max_examples=100 * TIMES, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 
 LABEL_VALUE = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
 """`validation.IsValidLabelValue`: what Kubernetes accepts as a value, in labels and in expressions alike."""
@@ -189,7 +188,7 @@ def judged(affinity: Affinity, labels: Mapping[str, str]) -> bool:
     return found
 
 
-@SETTINGS
+@examples(100, derandomize=True, shares={"admitted": 0.2})
 @given(st.lists(nodes(), min_size=1, max_size=12), st.lists(nodes(), max_size=12), wanted())
 def test_it_admits_its_own_and_no_others(own: list[dict[str, str]], other: list[dict[str, str]], needs: Needs) -> None:
     admits_its_own_and_no_others(own, other, needs)
@@ -205,6 +204,8 @@ def admits_its_own_and_no_others(own: list[dict[str, str]], other: list[dict[str
         assert one.names[0] in unreached or judged(affinity, one.labels)
     alike = {name for one in affinity.inseparable for name in one.refused}
     shown = [one.labels for one in admitted if one.names[0] not in unreached]
+    if shown:
+        case("admitted")
     for one in refused:
         assert (one.names[0] in alike) == any(_alike(labels, one.labels) for labels in shown)
         if one.names[0] not in alike:
@@ -223,7 +224,7 @@ def _seen(key: str, value: str | None) -> object:
     return value if number is None else number
 
 
-@SETTINGS
+@examples(100, derandomize=True, shares={"served": 0.2})
 @given(st.lists(nodes(), min_size=1, max_size=8), st.lists(nodes(), max_size=8), wanted(), st.lists(nodes(), max_size=30))
 def test_it_admits_no_host_the_stack_does_not_run_on(
     own: list[dict[str, str]], other: list[dict[str, str]], needs: Needs, unseen: list[dict[str, str]]
@@ -237,10 +238,12 @@ def admits_no_stranger(
     """Nodes it was never shown are admitted only where their labels show what the stack needs."""
     affinity = node_affinity(sets(own, "own"), sets(other, "other"), needs)
     for labels in (*unseen, *other):
+        if serves(needs, labels):
+            case("served")
         assert not judged(affinity, labels) or serves(needs, labels)
 
 
-@SETTINGS
+@examples(100, derandomize=True)
 @given(st.lists(nodes(), min_size=2, max_size=8), st.lists(nodes(), max_size=8), wanted(), st.randoms(use_true_random=False))
 def test_the_order_of_hosts_changes_nothing(
     own: list[dict[str, str]], other: list[dict[str, str]], needs: Needs, shuffle: random.Random
@@ -252,7 +255,7 @@ def test_the_order_of_hosts_changes_nothing(
     assert node_affinity(admitted, refused, needs) == first
 
 
-@SETTINGS
+@examples(100, derandomize=True, shares={"admitted": 0.2})
 @given(st.lists(nodes(), min_size=1, max_size=8), st.lists(nodes(), max_size=8), wanted())
 def test_no_term_and_no_name_is_superfluous(own: list[dict[str, str]], other: list[dict[str, str]], needs: Needs) -> None:
     has_nothing_superfluous(own, other, needs)
@@ -262,6 +265,8 @@ def has_nothing_superfluous(own: list[dict[str, str]], other: list[dict[str, str
     """Each term admits a host, or one with a newer driver, that no other term does; products are named only if it says so."""
     admitted, refused = sets(own, "own"), sets(other, "other")
     affinity = node_affinity(admitted, refused, needs)
+    if affinity.terms:
+        case("admitted")
     for term in affinity.terms:
         rest = Affinity(terms=tuple(other for other in affinity.terms if other is not term))
         known = [one.labels for one in admitted]
@@ -298,7 +303,7 @@ def stays_where_drivers_are_upgraded(own: list[dict[str, str]], needs: Needs) ->
 def test_the_laws_hold_on_many_fleets_each(seed: int) -> None:
     """The same laws without Hypothesis, whose search is thorough and slow: plain random fleets, many more of them."""
     chance = random.Random(seed)
-    for _ in range(250 * TIMES):
+    for _ in range(times(250)):
         own = [random_node(chance) for _ in range(chance.randint(1, 10))]
         other = [random_node(chance) for _ in range(chance.randint(0, 10))]
         needs = random_needs(chance)

@@ -5,12 +5,12 @@ The second opinion tries every pair of a framework's release and a library's, an
 
 from __future__ import annotations
 
-import random
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from msgspec import Struct
 from msgspec.structs import replace
 from packaging.specifiers import SpecifierSet
@@ -24,7 +24,7 @@ from provisioner.resolver.problem import join
 from provisioner.words.finding import finding_words
 from tests import small
 from tests.lock_examples import MATRIX_DIGEST, SPEC_DIGEST
-from tests.strategies import SEEDS, examples
+from tests.strategies import case, dice, examples
 from tests.told import unverified
 from tests.unit.resolver.test_packages import Shelf
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from provisioner.resolver.problem import Problem
+    from provisioner.resolver.stack import Stack
 
 pytestmark = pytest.mark.property
 
@@ -121,48 +122,57 @@ def in_range(version: str, text: str) -> bool:
     return SpecifierSet(text).contains(version)
 
 
-def random_world(dice: random.Random) -> World:
+@st.composite
+def worlds(draw: st.DrawFn) -> World:
+    chance = draw(dice())
     versions = [f"9.{number}" for number in range(1, 6)]
 
     def some(among: Sequence[str], least: int) -> tuple[str, ...]:
-        return tuple(sorted(dice.sample(among, dice.randint(least, len(among))), reverse=True))
+        return tuple(sorted(chance.sample(among, chance.randint(least, len(among))), reverse=True))
 
     def bound() -> str:
-        return dice.choice(BOUNDS)
+        return chance.choice(BOUNDS)
 
     def often_none() -> str:
-        return bound() if dice.random() < 0.2 else ""
+        return bound() if chance.random() < 0.2 else ""
 
     rules: list[tuple[dict[str, str], dict[str, str]]] = []
-    for _ in range(dice.choice([0, 0, 1, 1, 2])):
-        kind = dice.random()
+    for _ in range(chance.choice([0, 0, 1, 1, 2])):
+        kind = chance.random()
         if kind < 0.4:
-            rules.append(({"cudnn": bound() or ">=9.5"}, {"gpu": dice.choice([">=8.0", ">=9.0", "<9.0"])}))
+            rules.append(({"cudnn": bound() or ">=9.5"}, {"gpu": chance.choice([">=8.0", ">=9.0", "<9.0"])}))
         else:
-            rules.append(({"jax": dice.choice([">=0.2", "<0.2", "==0.3"])}, {"cudnn": bound() or ">=9.2"}))
+            rules.append(({"jax": chance.choice([">=0.2", "<0.2", "==0.3"])}, {"cudnn": bound() or ">=9.2"}))
     return World(
         frameworks=tuple((version, often_none(), often_none()) for version in some(["0.1", "0.2", "0.3"], 1)),
         listed=some(versions, 2),
         offered=some(versions, 2),
         rules=tuple(rules),
-        asked=None if dice.random() < 0.6 else often_none(),
+        asked=None if chance.random() < 0.6 else often_none(),
         constraint=often_none(),
         override=often_none(),
     )
 
 
-@examples(1500)
-@given(SEEDS)
-def test_the_component_is_what_is_installed_and_check_agrees_with_solve(seed: int) -> None:
+@examples(1500, shares={"answered": 0.5, "refused": 0.04})
+@given(worlds())
+def test_the_component_is_what_is_installed_and_check_agrees_with_solve(world: World) -> None:
     """There is an answer where one is possible, of the newest framework, and `check` says of it what `solve` said."""
-    world = random_world(random.Random(seed))
     problem, shelf, possible = world.problem(), world.shelf(), world.possible()
     try:
         stack = solve_joint(problem, lambda _: shelf)
     except NoStackError:
+        case("refused")
         assert not [framework for framework, _ in possible if framework in world.known()]
-        return
+    else:
+        case("answered")
+        agrees_with(world, stack)
+
+
+def agrees_with(world: World, stack: Stack) -> None:
+    """The stack is one that is possible, of the newest framework, and `check` says of it what `solve` said."""
     packages = {package.name: package.version for package in stack.packages}
+    possible = world.possible()
     assert (packages["jax"], packages[CARRIER]) in possible
     assert stack.components["cudnn"] == packages[CARRIER]
     if world.asked is None:
@@ -177,7 +187,7 @@ def missing(library: str) -> str:
     return f"cudnn: {carries}, so what it needs is not known"
 
 
-def checked(problem: Problem, stack: Any) -> list[str]:  # noqa: ANN401 - a stack
+def checked(problem: Problem, stack: Stack) -> list[str]:
     """What `check` finds of the lock that `solve` would write."""
     lock = create_lock(stack, name="trial", matrix_digest=MATRIX_DIGEST, spec_digest=SPEC_DIGEST)
     lock = replace(lock, asked=requested(problem.request.spec))

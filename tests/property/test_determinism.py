@@ -54,6 +54,7 @@ def explained(spec: Path, seed: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [EXAMPLE.read_text(encoding="utf-8"), MIXED], ids=["old-driver", "mixed"])
 def test_an_explanation_is_the_same_under_every_hash_seed(text: str, tmp_path: Path) -> None:
     spec = tmp_path / "provision.yaml"
@@ -71,6 +72,7 @@ def every_scenario(seed: str) -> dict[str, list[str]]:
     return dict(json.loads(done.stdout))
 
 
+@pytest.mark.slow
 @pytest.mark.property
 def test_every_scenario_is_explained_alike_under_every_hash_seed() -> None:
     first, *others = [every_scenario(seed) for seed in ("1", "12345")]

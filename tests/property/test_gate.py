@@ -21,6 +21,7 @@ from provisioner.gate.evaluate import GateFacts, GateGpu
 from provisioner.gate.grammar import GateError, parse
 from provisioner.gate.judge import judge
 from tests.shipped import shipped
+from tests.strategies import times
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -133,7 +134,9 @@ def cases(count: int, *, share_unknown: float) -> Iterator[tuple[list[str], Gate
         yield texts, GateFacts(driver=driver, cuda=cuda, gpus=tuple(gpus)), known, mentioned
 
 
-@pytest.mark.parametrize(("count", "share_unknown"), [(30_000, 0.0), (4_000, 0.25)], ids=["complete", "with unknown facts"])
+@pytest.mark.parametrize(
+    ("count", "share_unknown"), [(times(30_000), 0.0), (times(4_000), 0.25)], ids=["complete", "with unknown facts"]
+)
 def test_a_second_evaluation_agrees(count: int, share_unknown: float) -> None:
     seen = dict.fromkeys(("yes", "no", "unknown"), 0)
     for texts, facts, known, mentioned in cases(count, share_unknown=share_unknown):
@@ -161,7 +164,7 @@ def test_the_script_in_the_images_agrees_and_guesses_nothing() -> None:
     script = guard()
     words = {True: "yes", False: "no", None: "unknown"}
     for share in (0.0, 0.3):
-        for texts, facts, _, _ in cases(30_000, share_unknown=share):
+        for texts, facts, _, _ in cases(times(30_000), share_unknown=share):
             for gpu in facts.gpus or ():
                 own = {"driver": facts.driver, "cuda": facts.cuda, "arch": gpu.arch, "brand": "".join(gpu.brands).lower()}
                 for text in texts:
@@ -184,6 +187,7 @@ def test_official_requirements_read_alike_by_all_three() -> None:
             ("tesla", "geforce", "nvidia", "unknown", "titanrtx"),
         )
     ]
+    hosts = Random(3).sample(hosts, min(len(hosts), times(len(hosts))))
     for text in texts:
         means, read = meaning(text), parse(text)
         for host in hosts:
@@ -199,7 +203,7 @@ def test_texts_that_cannot_be_read_refuse_nothing_in_the_images() -> None:
     random = Random(7)
     facts = {"driver": "535.104.05", "cuda": "12.2", "arch": "9.0", "brand": "nvidia"}
     unreadable = 0
-    for _ in range(20_000):
+    for _ in range(times(20_000)):
         text = "".join(
             random.choice(("cuda", "driver", "arch", "brand", ">", "=", "<", "!", "12", ".", "5", " ", ",", "x"))
             for _ in range(7)
@@ -211,4 +215,4 @@ def test_texts_that_cannot_be_read_refuse_nothing_in_the_images() -> None:
             unreadable += 1
             if len(text.split()) == 1 and "," not in text:
                 assert answer is not False, text
-    assert unreadable > 5_000
+    assert unreadable > times(20_000) // 4

@@ -157,7 +157,9 @@ def parts_of(pins: Mapping[Key, Candidate]) -> tuple[Candidate, ...]:
     return tuple(one for one in pins.values() if one.key.component in shipped().components and one.key.component not in outside)
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize(
+    "policy", ["minor-version", *(pytest.param(one, marks=pytest.mark.slow) for one in list(POLICIES)[1:])]
+)
 def test_for_every_build_of_the_matrix_and_every_host(policy: str) -> None:
     pairs = stacks = admitted = 0
     hosts = hosts_of(policy)

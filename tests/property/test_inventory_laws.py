@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from provisioner.errors import ProvisionError
@@ -17,9 +17,10 @@ from provisioner.fleet.labels import labels_of
 from provisioner.host.inventory import read_inventory
 from provisioner.host.model import Driver, Host, HostGpu, OperatingSystem
 from provisioner.host.profile import host_document
+from tests.strategies import examples
 
 pytestmark = pytest.mark.property
-SETTINGS = settings(max_examples=1500, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+SETTINGS = examples(1500, derandomize=True)
 CLUSTER = json.loads((Path(__file__).parents[1] / "fixtures/nodes/cluster.json").read_text(encoding="utf-8"))
 
 JUNK = st.recursive(

@@ -14,7 +14,7 @@ from provisioner.lock.format.file import parse_lock
 from provisioner.resolver.stack import PackagePin, Stack
 from tests.lock_examples import lock_of
 from tests.standard_lock import MACHINES, assert_selects_its_stacks, environment, read, selected, series, tags
-from tests.strategies import SEEDS, examples
+from tests.strategies import Dice, dice, examples
 
 NAMES = ("alpha", "beta", "gamma", "delta", "epsilon")
 PYTHONS = ("3.11", "3.12", "3.13")
@@ -89,17 +89,17 @@ def best(files: list[IndexFile], platform: str, python: str) -> IndexFile:
 
 @pytest.mark.property
 @examples(300)
-@given(SEEDS)
-def test_on_each_platform_exactly_its_files_are_taken(seed: int) -> None:
-    made = stacks(random.Random(seed))
+@given(dice())
+def test_on_each_platform_exactly_its_files_are_taken(chance: Dice) -> None:
+    made = stacks(chance)
     assert_selects_its_stacks(lock_of(*made, installers={}), *made)
 
 
 @pytest.mark.property
 @examples(100)
-@given(SEEDS)
-def test_where_the_lock_is_not_for_nothing_is_taken(seed: int) -> None:
-    made = stacks(random.Random(seed))
+@given(dice())
+def test_where_the_lock_is_not_for_nothing_is_taken(chance: Dice) -> None:
+    made = stacks(chance)
     lock = lock_of(*made, installers={})
     meant = {(stack.platform, series(stack)) for stack in made}
     for platform in MACHINES:
@@ -111,10 +111,10 @@ def test_where_the_lock_is_not_for_nothing_is_taken(seed: int) -> None:
 
 @pytest.mark.property
 @examples(100)
-@given(SEEDS)
-def test_environments_exclude_each_other(seed: int) -> None:
+@given(dice())
+def test_environments_exclude_each_other(chance: Dice) -> None:
     """PEP 751: "Tools SHOULD write exclusive/non-overlapping environment markers"."""
-    made = stacks(random.Random(seed))
+    made = stacks(chance)
     markers = read(lock_of(*made, installers={})).environments or []
     for platform in MACHINES:
         for python in PYTHONS:

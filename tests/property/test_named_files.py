@@ -11,7 +11,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -23,6 +23,7 @@ from provisioner.resolver.joint import NoStackError, solve_joint
 from provisioner.resolver.problem import join
 from tests import small
 from tests.extras_named import applicable
+from tests.strategies import case, examples
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.property
 
-SETTINGS = settings(max_examples=400, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 MATRIX = small.matrix(("python",), {"python": {"3.12": {}}}, virtual=())
 
 NAMES = ("a", "b", "c")
@@ -160,7 +160,7 @@ def answer(world: World) -> dict[str, Choice] | None:
     return {package.name: (package.version, package.file.index == DIRECT_URL) for package in stack.packages}
 
 
-@SETTINGS
+@examples(400, derandomize=True, shares={"answered": 0.3, "impossible": 0.05})
 @given(worlds())
 def test_every_answer_holds_and_what_the_spec_names_makes_nothing_impossible(world: World) -> None:
     try:
@@ -169,9 +169,11 @@ def test_every_answer_holds_and_what_the_spec_names_makes_nothing_impossible(wor
         # A file that the spec names and that is not there is a mistake in the spec, not a conflict.
         urls = [one for text in world.roots if (one := Requirement(text)).url is not None]
         assert any((one.name, str(one.url).rpartition("/")[2].split("-")[1]) not in world.files for one in urls)
-        return
-    if found is not None:
-        assert is_environment(world, found)
-    elif not any("@" in text for needs in (*world.listed.values(), *world.files.values()) for text in needs):
-        # What metadata names is known when it is read: a search that ends before says "impossible" of what it has seen.
-        assert next(environments(world), None) is None
+    else:
+        if found is not None:
+            case("answered")
+            assert is_environment(world, found)
+        elif not any("@" in text for needs in (*world.listed.values(), *world.files.values()) for text in needs):
+            # What metadata names is known when it is read: a search that ends before says "impossible" of what it has seen.
+            case("impossible")
+            assert next(environments(world), None) is None

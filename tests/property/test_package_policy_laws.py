@@ -22,6 +22,7 @@ from provisioner.resolver.search.resolve import decide
 from provisioner.resolver.search.universe import Universe
 from tests import small
 from tests.extras_named import applicable, extras_named
+from tests.strategies import times
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.property
 
 NAMES = ("alpha", "beta", "gamma", "delta")
-PROBLEMS = 400
+PROBLEMS = times(400)
 
 Needs = dict[tuple[str, str], tuple[str, ...]]
 """What each version of each distribution requires, as PEP 508 text."""

@@ -7,7 +7,6 @@ its Python are replaced. The program uses none of the functions that look at a m
 from __future__ import annotations
 
 import json
-import random
 import subprocess
 import sys
 from functools import cache
@@ -24,7 +23,7 @@ from provisioner.index.pages.filename import parse_filename
 from provisioner.index.pages.selection import Selection
 from provisioner.index.pages.tags import best_rank, tag_ranks
 from tests.file_shelf import listed
-from tests.strategies import SEEDS, examples
+from tests.strategies import Dice, case, dice, examples
 
 pytestmark = pytest.mark.property
 
@@ -170,22 +169,21 @@ def test_a_wheel_for_any_linux_comes_after_those_that_say_which_glibc() -> None:
     assert platforms[-1] == "linux_x86_64"
 
 
-@examples(3000)
-@given(SEEDS, st.sampled_from(ENVIRONMENTS))
-def test_a_wheel_is_taken_exactly_when_packaging_takes_it(seed: int, environment: Environment) -> None:
-    draw = random.Random(seed)
-    tag = f"{draw.choice(PYTHONS)}-{draw.choice(ABIS)}-{draw.choice(PLATFORMS)}"
+@examples(3000, shares={"taken": 0.008, "refused": 0.5})
+@given(dice(), st.sampled_from(ENVIRONMENTS))
+def test_a_wheel_is_taken_exactly_when_packaging_takes_it(chance: Dice, environment: Environment) -> None:
+    tag = f"{chance.choice(PYTHONS)}-{chance.choice(ABIS)}-{chance.choice(PLATFORMS)}"
+    case("refused" if place(tag, environment) is None else "taken")
     assert (best_rank(tag, tag_ranks(environment)) is None) == (place(tag, environment) is None), tag
 
 
 @examples(1500)
-@given(SEEDS, st.sampled_from(ENVIRONMENTS))
-def test_of_several_wheels_the_one_is_taken_that_packaging_ranks_best(seed: int, environment: Environment) -> None:
+@given(dice(), st.sampled_from(ENVIRONMENTS))
+def test_of_several_wheels_the_one_is_taken_that_packaging_ranks_best(chance: Dice, environment: Environment) -> None:
     """Among equal ones the higher build number wins: "build numbers act as a tie-breaker" of the wheel specification."""
-    draw = random.Random(seed)
     names = [
-        f"demo-1.0-{build}{draw.choice(PYTHONS)}-{draw.choice(ABIS)}-{draw.choice(PLATFORMS)}.whl"
-        for build in draw.choices(("", "", "1-", "2-", "10-", "2b-"), k=draw.randint(2, 12))
+        f"demo-1.0-{build}{chance.choice(PYTHONS)}-{chance.choice(ABIS)}-{chance.choice(PLATFORMS)}.whl"
+        for build in chance.choices(("", "", "1-", "2-", "10-", "2b-"), k=chance.randint(2, 12))
     ]
     # A wheel without a platform and ABI is what most files are; without it there would mostly be nothing to choose from.
     names.append("demo-1.0-py3-none-any.whl")

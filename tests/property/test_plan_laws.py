@@ -6,14 +6,14 @@ CUDA, and which kernels a driver builds on.
 
 from __future__ import annotations
 
-import random
 from collections import deque
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from provisioner.host.model import Driver, Host, HostGpu
 from provisioner.matrix.model import Release
@@ -24,7 +24,7 @@ from provisioner.request import TargetHost
 from provisioner.spec.model import Spec
 from provisioner.versions import Version
 from tests import small
-from tests.strategies import SEEDS, examples
+from tests.strategies import Dice, case, dice, examples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -57,23 +57,22 @@ class World:
     kernel: tuple[int, int]
 
     @classmethod
-    def of(cls, seed: int, *, machines: int) -> World:
-        """A world from a seed; today's software runs on the first machine, or is not known."""
-        rng = random.Random(seed)
-        series, driver_count = rng.randint(2, 5), rng.randint(2, 5)
+    def of(cls, chance: Dice, *, machines: int) -> World:
+        """Return a random world; today's software runs on the first machine, or is not known."""
+        series, driver_count = chance.randint(2, 5), chance.randint(2, 5)
 
         def span(top: int) -> tuple[int, int]:
-            low = rng.randint(1, top)
-            return low, rng.randint(low, top)
+            low = chance.randint(1, top)
+            return low, chance.randint(low, top)
 
-        cudas = {p: tuple(sorted(rng.sample(range(1, 5), rng.randint(1, 2)))) for p in range(1, rng.randint(2, 5))}
+        cudas = {p: tuple(sorted(chance.sample(range(1, 5), chance.randint(1, 2)))) for p in range(1, chance.randint(2, 5))}
         drivers = {c: span(driver_count) for c in range(1, 5)}
         kernels = {d: span(series) for d in range(1, driver_count + 1)}
-        hosts = tuple((rng.randint(1, series), rng.randint(1, driver_count)) for _ in range(machines))
+        hosts = tuple((chance.randint(1, series), chance.randint(1, driver_count)) for _ in range(machines))
         runs = [(p, c) for p in cudas for c in cudas[p] if drivers[c][0] <= hosts[0][1] <= drivers[c][1]]
-        today = rng.choice(runs) if runs and rng.random() < 0.7 else None
-        kernel = span(series) if rng.random() < 0.4 else (1, series)
-        return cls(cudas, drivers, kernels, series, hosts, today, rng.randint(1, max(cudas)), kernel)
+        today = chance.choice(runs) if runs and chance.random() < 0.7 else None
+        kernel = span(series) if chance.random() < 0.4 else (1, series)
+        return cls(cudas, drivers, kernels, series, hosts, today, chance.randint(1, max(cudas)), kernel)
 
     def matrix(self) -> Matrix:
         """The same tables as a matrix."""
@@ -172,6 +171,11 @@ class World:
         return None
 
 
+@st.composite
+def worlds(draw: st.DrawFn, *, machines: int) -> World:
+    return World.of(draw(dice()), machines=machines)
+
+
 def stack_of(plan: Plan) -> Stack:
     assert plan.wanted is not None
     return tuple(int(plan.wanted.components[name].partition(".")[0]) for name in ("pytorch", "cuda"))  # type: ignore[return-value]
@@ -191,24 +195,22 @@ def total(costs: list[tuple[int, int, int]]) -> tuple[int, ...]:
     return tuple(sum(cost[index] for cost in costs) for index in range(3))
 
 
-@examples(400)
-@given(SEEDS)
-def test_a_host_falls_out_exactly_when_it_has_no_stack(seed: int) -> None:
-    world = World.of(seed, machines=1)
+@examples(400, shares={"stays": 0.5, "falls_out": 0.02})
+@given(worlds(machines=1))
+def test_a_host_falls_out_exactly_when_it_has_no_stack(world: World) -> None:
     (host,) = world.plan().hosts
     has_stack = any(any(world.goals(world.machines[0], stack)) for stack in world.stacks())
+    case("stays" if has_stack else "falls_out")
     assert (host.falls_out is None) == has_stack
 
 
 @examples(400)
-@given(SEEDS)
-def test_nothing_cheaper_would_do(seed: int) -> None:
+@given(worlds(machines=1))
+def test_nothing_cheaper_would_do(world: World) -> None:
     """Kernels move before drivers, and drivers before the software, only where nothing else helps."""
-    world = World.of(seed, machines=1)
     plan = world.plan()
     (host,) = plan.hosts
-    if host.falls_out is not None:
-        return
+    assume(host.falls_out is None)
     machine = world.machines[0]
     new = stack_of(plan)
     last = states_of(world, host)[-1] if host.steps else (*machine, False)
@@ -222,13 +224,11 @@ def test_nothing_cheaper_would_do(seed: int) -> None:
 
 
 @examples(400)
-@given(SEEDS)
-def test_every_state_works_and_the_way_is_the_shortest(seed: int) -> None:
-    world = World.of(seed, machines=1)
+@given(worlds(machines=1))
+def test_every_state_works_and_the_way_is_the_shortest(world: World) -> None:
     plan = world.plan()
     (host,) = plan.hosts
-    if host.falls_out is not None or not host.steps:
-        return
+    assume(host.falls_out is None and host.steps)
     machine, new = world.machines[0], stack_of(plan)
     states = states_of(world, host)
     assert all(world.works(machine, state, new) for state in states)
@@ -240,17 +240,22 @@ def test_every_state_works_and_the_way_is_the_shortest(seed: int) -> None:
         assert len(host.steps) == shortest
 
 
-@examples(200)
-@given(SEEDS)
-def test_one_stack_serves_most_machines_and_moves_least(seed: int) -> None:
-    world = World.of(seed, machines=3)
+@examples(200, shares={"served": 0.5})
+@given(worlds(machines=3))
+def test_one_stack_serves_most_machines_and_moves_least(world: World) -> None:
     plan = world.plan()
     best = min((total([world.cost(one, stack) for one in world.machines]) for stack in world.stacks()), default=(3, 0, 0))
     if plan.wanted is None:
         assert best[0] == len(world.machines)
-        return
+    else:
+        case("served")
+        assert total(costs_of(world, plan)) == best
+
+
+def costs_of(world: World, plan: Plan) -> list[tuple[int, int, int]]:
+    """Return what the plan costs each machine."""
     machines = dict(zip((f"host{index}" for index in range(3)), world.machines, strict=True))
-    costs = []
+    costs: list[tuple[int, int, int]] = []
     for host in plan.hosts:
         machine = machines[host.hosts[0]]
         if host.falls_out is not None:
@@ -259,4 +264,4 @@ def test_one_stack_serves_most_machines_and_moves_least(seed: int) -> None:
         last = states_of(world, host)[-1] if host.steps else (*machine, False)
         assert last[:2] in set(world.goals(machine, stack_of(plan)))
         costs.append((0, int(last[0] != machine[0]), int(last[1] != machine[1])))
-    assert total(costs) == best
+    return costs

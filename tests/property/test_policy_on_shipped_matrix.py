@@ -26,7 +26,7 @@ from provisioner.strict_model import plain_data
 from provisioner.versions import Range
 from tests.random_requests import NAMES, requests
 from tests.shipped import shipped
-from tests.strategies import TIMES
+from tests.strategies import times
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -161,7 +161,7 @@ class Clauses:
 def with_policies(seed: int) -> Iterator[tuple[Request, Request, dict[str, Any]]]:
     """Random requests with a random policy, each with the same request whose policy refuses and prefers nothing."""
     draw = random.Random(seed)
-    for request in requests(shipped(), seed=seed, count=COUNT * TIMES):
+    for request in requests(shipped(), seed=seed, count=times(COUNT)):
         words = draw.sample(WORDS, draw.randint(0, 4))
         cut = draw.randint(0, len(words))
         forbid = words[cut:]
@@ -229,7 +229,7 @@ def test_nothing_a_policy_allows_and_wants_more_would_work() -> None:
             for one in better:
                 assert policy.refuses(one) or not clauses.find([*decided, one]), f"{one} before {mine} in {request.spec}"
             decided.append(mine)
-    assert solved > COUNT // 8, f"only {solved} of {solved + refused} requests have an answer"
+    assert solved > times(COUNT) // 8, f"only {solved} of {solved + refused} requests have an answer"
 
 
 def _is_same(one: Candidate, other: Candidate) -> bool:

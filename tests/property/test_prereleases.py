@@ -11,7 +11,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from packaging.requirements import Requirement
 from packaging.version import Version
@@ -25,6 +25,7 @@ from provisioner.resolver.search.complete import CompleteSearch
 from provisioner.resolver.search.universe import Universe
 from tests import small
 from tests.extras_named import applicable
+from tests.strategies import examples
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.property
 
-SETTINGS = settings(max_examples=400, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+SETTINGS = examples(400, derandomize=True)
 MATRIX = small.matrix(("python",), {"python": {"3.12": {}}}, virtual=())
 
 NAMES = ("a", "b", "c")

@@ -127,8 +127,8 @@ def stack_of(world: World, *, preferred: Choice, upgraded: str = "") -> Stack | 
         return None
 
 
-@given(world=WORLDS)
 @examples(150)
+@given(world=WORLDS)
 def test_an_answer_is_one_of_all_solutions_and_none_means_there_is_none(world: World) -> None:
     solutions = list(world.solutions())
     found = solved(world)
@@ -136,8 +136,8 @@ def test_an_answer_is_one_of_all_solutions_and_none_means_there_is_none(world: W
     assert found in solutions if found is not None else not solutions
 
 
-@given(world=WORLDS)
 @examples(60)
+@given(world=WORLDS)
 def test_what_an_answer_does_not_meet_of_the_metadata_is_named(world: World) -> None:
     stack = stack_of(world, preferred={})
     assume(stack is not None)
@@ -152,8 +152,8 @@ def test_what_an_answer_does_not_meet_of_the_metadata_is_named(world: World) -> 
     assert {one.component for one in stack.relaxations if one.name == "override"} == unmet
 
 
-@given(world=WORLDS, hidden=st.sets(st.tuples(st.sampled_from(NAMES), st.just(3))), name=st.sampled_from(NAMES))
 @examples(150)
+@given(world=WORLDS, hidden=st.sets(st.tuples(st.sampled_from(NAMES), st.just(3))), name=st.sampled_from(NAMES))
 def test_an_upgrade_moves_nothing_that_could_have_stayed(world: World, hidden: set[tuple[str, int]], name: str) -> None:
     older = replace(world, requires={pair: wanted for pair, wanted in world.requires.items() if pair not in hidden})
     locked = solved(older)
@@ -168,8 +168,8 @@ def test_an_upgrade_moves_nothing_that_could_have_stayed(world: World, hidden: s
             assert not _moved(locked, other) - {name} < moved, (locked, found, other)
 
 
-@given(world=WORLDS, hidden=st.sets(st.tuples(st.sampled_from(NAMES), st.just(3))))
 @examples(100)
+@given(world=WORLDS, hidden=st.sets(st.tuples(st.sampled_from(NAMES), st.just(3))))
 def test_without_an_upgrade_what_is_locked_stays(world: World, hidden: set[tuple[str, int]]) -> None:
     older = replace(world, requires={pair: wanted for pair, wanted in world.requires.items() if pair not in hidden})
     locked = solved(older)

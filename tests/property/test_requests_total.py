@@ -36,8 +36,8 @@ TOML_PIECES = st.sampled_from([
 TOML_TEXTS = st.lists(TOML_PIECES, max_size=14).map("".join)
 
 
-@given(text=TEXTS, other=TEXTS)
 @examples(300)
+@given(text=TEXTS, other=TEXTS)
 def test_a_requirement_file_is_read_or_its_mistakes_have_places(text: str, other: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "r.txt").write_text(text, encoding="utf-8")
@@ -48,8 +48,8 @@ def test_a_requirement_file_is_read_or_its_mistakes_have_places(text: str, other
         assert all(1 <= one.line <= last and one.column >= 1 and one.text for one in reading.mistakes)
 
 
-@given(text=TEXTS, other=TEXTS)
 @examples(100)
+@given(text=TEXTS, other=TEXTS)
 def test_a_spec_with_any_requirement_files_loads_or_is_refused(text: str, other: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "r.txt").write_text(text, encoding="utf-8")
@@ -59,8 +59,8 @@ def test_a_spec_with_any_requirement_files_loads_or_is_refused(text: str, other:
         _loaded_or_refused(spec)
 
 
-@given(text=TOML_TEXTS)
 @examples(300)
+@given(text=TOML_TEXTS)
 def test_any_project_file_loads_or_is_refused(text: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "pyproject.toml"

@@ -9,7 +9,7 @@ import random
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from msgspec.structs import replace
 
 from provisioner.lock.format.file import parse_lock, write_lock
@@ -18,7 +18,7 @@ from provisioner.resolver.search.resolve import decide
 from tests import small
 from tests.lock_examples import lock_of
 from tests.property.test_three_valued import cases, solved
-from tests.strategies import SEEDS, TIMES, System, chosen, examples, systems
+from tests.strategies import Dice, System, chosen, dice, examples, systems, times
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,20 +42,20 @@ def preferred(lock: Lock) -> Mapping[str, str]:
     return lock.on("linux/amd64").stack.components
 
 
-@examples(300)
+@examples(200)
 @given(systems())
 def test_10_what_is_written_reads_back(system: System) -> None:
     """`read(write(lock)) == lock`, `write(read(text)) == text`."""
     lock = locked(system.universe())
-    if lock is None:
-        return
+    assume(lock is not None)
+    assert lock is not None
     text = write_lock(lock)
     assert parse_lock(text, file=FILE) == lock
     assert write_lock(parse_lock(text, file=FILE)) == text
 
 
 def test_10_what_is_written_of_the_shipped_matrix_reads_back() -> None:
-    for case in random.Random(10).sample(cases(), min(len(cases()), 30 * TIMES)):
+    for case in random.Random(10).sample(cases(), min(len(cases()), times(30))):
         found = solved(case.request())
         assert found is not None, case.name
         lock = lock_of(found[1])
@@ -64,35 +64,36 @@ def test_10_what_is_written_of_the_shipped_matrix_reads_back() -> None:
         assert write_lock(parse_lock(text, file=FILE)) == text, case.name
 
 
-@examples(300)
+@examples(200)
 @given(systems())
 def test_10_solving_with_a_fresh_lock_returns_that_lock(system: System) -> None:
     lock = locked(system.universe())
-    if lock is not None:
-        again = locked(system.universe(preferred=preferred(lock)))
-        assert again is not None
-        assert write_lock(again) == write_lock(lock)
+    assume(lock is not None)
+    assert lock is not None
+    again = locked(system.universe(preferred=preferred(lock)))
+    assert again is not None
+    assert write_lock(again) == write_lock(lock)
 
 
-@examples(300)
-@given(systems(has_builds=False), SEEDS)
-def test_10_newer_releases_move_nothing_that_is_locked(system: System, seed: int) -> None:
+@examples(200)
+@given(systems(has_builds=False), dice())
+def test_10_newer_releases_move_nothing_that_is_locked(system: System, chance: Dice) -> None:
     """A lock that is still a solution stays, whatever was published since; hosts keep the newest that is to be chosen."""
     pins = decide(system.universe())
-    if pins is None:
-        return
+    assume(pins is not None)
+    assert pins is not None
     lock = lock_of(answer(system.universe(), pins))
-    grown = system.having(matrix=replace(system.matrix, components=_grown(system, random.Random(seed))))
+    grown = system.having(matrix=replace(system.matrix, components=_grown(system, chance)))
     again = decide(grown.universe(preferred=preferred(lock)))
     assert again is not None
     assert chosen(again, grown.matrix) == chosen(pins, system.matrix)
 
 
-def _grown(system: System, seed: random.Random) -> dict[str, Component]:
+def _grown(system: System, chance: Dice) -> dict[str, Component]:
     """The components of an image with newer releases, which need nothing, so that every one of them is wanted."""
     found = dict(system.matrix.components)
     for name, component in found.items():
-        if not component.virtual and seed.random() < 0.7:
+        if not component.virtual and chance.random() < 0.7:
             newer = small.release(str(len(component.releases) + 5), {})
             found[name] = replace(component, releases=(newer, *component.releases))
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import ValidationError
 
@@ -14,6 +14,7 @@ from provisioner.lock.format.tables import LockTable
 from provisioner.matrix.files import ComponentFile, GpuFile
 from provisioner.spec.model import SpecFile
 from provisioner.strict_model import mistakes, read
+from tests.strategies import examples
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -163,7 +164,7 @@ def test_a_right_document_is_read_and_has_no_mistake(model: type[Struct]) -> Non
     assert (is_read(model, RIGHT[model]), mistakes(RIGHT[model], model, {})) == (True, ())
 
 
-@settings(max_examples=1500, deadline=None)
+@examples(1500)
 @given(st.sampled_from(list(RIGHT)), st.data())
 def test_a_document_is_refused_exactly_when_it_has_a_mistake(model: type[Struct], data: st.DataObject) -> None:
     document = RIGHT[model]

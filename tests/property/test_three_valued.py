@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from ruamel.yaml import YAML
 
 from provisioner.errors import ProvisionError
@@ -27,11 +27,11 @@ from provisioner.resolver.search.universe import Universe
 from tests import completions
 from tests.completions import Case
 from tests.shipped import shipped
-from tests.strategies import TIMES, System, chosen, examples, systems
+from tests.strategies import System, chosen, examples, systems, times
 from tests.told import unverified
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from provisioner.request import Request
     from provisioner.resolver.requirement import Candidate, Key
@@ -84,15 +84,17 @@ def is_chosen_otherwise(request: Request, pins: Mapping[Key, Candidate], label: 
     return any(known[key.component] not in {None, candidate.label} for key, candidate in pins.items() if key.scope == label)
 
 
-def counterexamples(case: Case, number: int, path: completions.Path) -> Iterator[str]:
-    """Values of one unstated fact of one host that break the answer, and that the answer does not name."""
+def counterexamples(case: Case, number: int, path: completions.Path) -> list[str] | None:
+    """Return the values of one unstated fact of one host that break the answer, and that the answer does not name.
+
+    None where there is nothing to complete: there is no answer without the fact, or the answer names it.
+    """
     found = solved(case.request())
-    if found is None:
-        return
-    pins, stack = found
     label = f"host {number + 1}"
-    if lines_naming(stack, path, label):
-        return
+    if found is None or lines_naming(found[1], path, label):
+        return None
+    pins, stack = found
+    broken = []
     for value in completions.values(shipped(), path, case.hosts[number]):
         hosts = list(case.hosts)
         hosts[number] = completions.with_value(hosts[number], path, value)
@@ -104,9 +106,18 @@ def counterexamples(case: Case, number: int, path: completions.Path) -> Iterator
                 continue
             is_same = request.accelerator == stack.accelerator and completions.survives(shipped(), request, pins)
             if not is_same and completions.can_be(shipped(), case, hosts, pins):
-                yield f"{case.name}: {path} of {label} is {value!r}; {stack.verdict} {unverified(stack)}"
+                broken.append(f"{case.name}: {path} of {label} is {value!r}; {stack.verdict} {unverified(stack)}")
         except ProvisionError as error:
-            yield f"{case.name}: {path} of {label} is {value!r}: {error}"
+            broken.append(f"{case.name}: {path} of {label} is {value!r}: {error}")
+    return broken
+
+
+def none_breaks(problems: Iterable[tuple[Case, int, completions.Path]]) -> None:
+    """No completion of any problem is a counterexample, and at least a fifth of the problems is completed."""
+    found = [counterexamples(*problem) for problem in problems]
+    completed = [broken for broken in found if broken is not None]
+    assert not list(chain.from_iterable(completed)), "\n".join(chain.from_iterable(completed))
+    assert len(completed) >= len(found) / 5, f"only {len(completed)} of {len(found)} are completed"
 
 
 def left_out() -> Iterator[tuple[Case, int, completions.Path]]:
@@ -128,37 +139,35 @@ def left_out_already() -> Iterator[tuple[Case, int, completions.Path]]:
 
 def sample(problems: Iterator[tuple[Case, int, completions.Path]], seed: int) -> Sequence[tuple[Case, int, completions.Path]]:
     found = list(problems)
-    return random.Random(seed).sample(found, min(len(found), SAMPLE * TIMES))
+    return random.Random(seed).sample(found, min(len(found), times(SAMPLE)))
 
 
 @pytest.mark.parametrize("problems", [left_out, left_out_already], ids=["left out", "never stated"])
 def test_a_yes_survives_whatever_an_unstated_fact_turns_out_to_be(problems: Any) -> None:  # noqa: ANN401 - a function
-    found = list(chain.from_iterable(counterexamples(*problem) for problem in sample(problems(), 1)))
-    assert not found, "\n".join(found)
+    none_breaks(sample(problems(), 1))
 
 
 def test_a_yes_survives_whatever_two_unstated_facts_turn_out_to_be() -> None:
     """Of pairs only the second is completed in every way, for the first is named or harmless by the law of one fact."""
     seed = random.Random(2)
-    found: list[str] = []
+    pairs = []
     for case, number, path in sample(left_out(), 3):
         others = [other for other in completions.facts(case.hosts[number]) if other[0] != path[0]]
         if others:
             hosts = list(case.hosts)
             other = seed.choice(others)
             hosts[number] = completions.without(hosts[number], other)
-            both = Case(name=case.name, spec=case.spec, hosts=hosts)
-            found.extend(counterexamples(both, number, other))
-    assert not found, "\n".join(found)
+            pairs.append((Case(name=case.name, spec=case.spec, hosts=hosts), number, other))
+    none_breaks(pairs)
 
 
-@examples(1200)
+@examples(900)
 @given(systems())
 def test_a_yes_survives_every_completion_of_random_hosts_and_what_breaks_an_answer_is_named(system: System) -> None:
     universe = system.universe()
     pins = decide(universe)
-    if pins is None:
-        return
+    assume(pins is not None)
+    assert pins is not None
     stack = answer(universe, pins)
     named = {tuple(line.split(" ")[:2]) for line in unverified(stack)}
     for places, hosts in system.oracle().broken_by(chosen(pins, system.matrix)):

@@ -38,16 +38,16 @@ def paths(value: Any, above: KeyPath = ()) -> Iterator[KeyPath]:  # noqa: ANN401
         yield from paths(below, (*above, key))
 
 
-@given(data=TABLES)
 @examples(300)
+@given(data=TABLES)
 def test_every_key_and_item_is_placed_and_no_other(data: dict[str, Any]) -> None:
     text = tomli_w.dumps(data)
     document = parse_toml(text, file="f", kind="k")
     assert set(document.keys) == set(paths(tomllib.loads(text)))
 
 
-@given(data=TABLES)
 @examples(300)
+@given(data=TABLES)
 def test_what_stands_at_a_place_begins_there(data: dict[str, Any]) -> None:
     text = tomli_w.dumps(data)
     lines = text.split("\n")

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from provisioner.resolver.stack import Stack
 
+pytestmark = pytest.mark.slow
+
 CONFLICTS = [path for path in SCENARIOS if "conflict" in read(path)["expected"]]
 
 

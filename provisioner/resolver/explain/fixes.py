@@ -228,10 +228,16 @@ class _Search:
             return ()
 
     def _in_the_way(self, some: tuple[Relaxable, ...], dropped: frozenset[Group]) -> tuple[Group, ...]:
-        """Return why nothing can be had of what is changed, though all would be well without it; not minimal."""
+        """Return why nothing can be had of what is changed, though all would be well without it; not minimal.
+
+        Each is asked for alone too: a proof against all of them may name what refutes one, and nothing of the others.
+        """
         present = tuple(dict.fromkeys(one.key for one in some if not one.is_fact and not one.is_bound))
-        is_refuted = bool(present) and self._search.refutes(without=dropped, present=present)
-        return self._search.core(without=dropped) if is_refuted else ()
+        found: dict[Group, None] = {}
+        for keys in dict.fromkeys((present, *((key,) for key in present))):
+            if keys and self._search.refutes(without=dropped, present=keys):
+                found |= dict.fromkeys(self._search.core(without=dropped))
+        return tuple(found)
 
     def _working(self, some: tuple[Relaxable, ...]) -> Working | None:
         """Change each of them; None when that is still impossible, or an index it needs is out of reach."""

@@ -75,6 +75,7 @@ class Only:
         return (release_of(candidate), build_of(candidate)) == (self._release, self._build)
 
 
+@pytest.mark.slow
 def test_two_thousand_cells_are_what_the_solver_says(matrix: Matrix, grid: Grid) -> None:
     chance = random.Random(20261121)
     compared = {"x": 0, "n": 0, "m": 0, "f": 0, "p": 0}

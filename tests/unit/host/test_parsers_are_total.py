@@ -6,11 +6,12 @@ import inspect
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from provisioner.host import parse
 from provisioner.host.profile import host_document, host_from_document
+from tests.strategies import examples
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +35,7 @@ def test_there_are_parsers_to_test() -> None:
 
 
 @pytest.mark.parametrize("parser", PARSERS, ids=lambda parser: parser.__name__)
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(text=TEXTS)
 def test_a_parser_is_total(parser: Callable[..., object], text: str) -> None:
     parameters = inspect.signature(parser).parameters
@@ -43,7 +44,7 @@ def test_a_parser_is_total(parser: Callable[..., object], text: str) -> None:
     parser(first, *["key"] * (len(parameters) - 1))
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(name=st.text(), count=st.integers(min_value=1, max_value=64))
 def test_a_profile_reads_back_whatever_a_gpu_is_called(name: str, count: int) -> None:
     from provisioner.document import parse_document

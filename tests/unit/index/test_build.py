@@ -94,27 +94,27 @@ def test_without_leave_nothing_is_built(served: LoopbackIndex, open_index: OpenI
     )
 
 
-def test_a_build_finds_the_requirements_and_is_remembered(
-    served: LoopbackIndex, open_index: OpenIndex, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    add_sdist(served)
+def counting(path: Path) -> str:
+    """Return a statement for a backend, by which each build adds a line to a file."""
+    return f'pathlib.Path({str(path)!r}).open("a").write("built\\n")'
+
+
+def test_a_build_finds_the_requirements_and_is_remembered(served: LoopbackIndex, open_index: OpenIndex, tmp_path: Path) -> None:
+    builds = tmp_path / "builds"
+    add_sdist(served, body=counting(builds))
     client = open_index(allow_sdist=True, allow_build=True)
     (release,) = client.releases(DEMO)
     assert release.file is not None
     assert not client.is_built(release.file)
     assert [str(one) for one in client.requirements(release, EXTRAS)] == ["found-by-building>=2", 'on-linux; extra == "more"']
     assert client.is_built(release.file)
-
-    def never(*_: object) -> tuple[int, str, str]:
-        raise AssertionError
-
-    monkeypatch.setattr(build, "_run", never)
     for is_offline in (False, True):
         client = open_index(allow_sdist=True, allow_build=True, offline=is_offline)
         (release,) = client.releases(DEMO)
         assert release.file is not None
         assert str(client.requirements(release)[0]) == "found-by-building>=2"
         assert client.is_built(release.file)
+    assert builds.read_text() == "built\n"
     client = open_index(allow_sdist=True)
     with pytest.raises(UnusableMetadataError):
         client.requirements(client.releases(DEMO)[0])
@@ -236,17 +236,11 @@ def test_nor_is_one_that_is_left_behind_by_a_build_that_succeeds(
 
 
 def test_after_two_failures_the_other_versions_are_not_tried(
-    served: LoopbackIndex, open_index: OpenIndex, monkeypatch: pytest.MonkeyPatch
+    served: LoopbackIndex, open_index: OpenIndex, tmp_path: Path
 ) -> None:
+    builds = tmp_path / "builds"
     for version in ("1.0", "2.0", "3.0"):
-        add_sdist(served, version)
-    ran: list[object] = []
-
-    def failing(*words: object) -> tuple[int, str, str]:
-        ran.append(words)
-        return 1, "", "Error: no"
-
-    monkeypatch.setattr(build, "_run", failing)
+        add_sdist(served, version, body=f'{counting(builds)}; sys.exit("Error: no")')
     client = open_index(allow_sdist=True, allow_build=True)
     told = []
     for release in client.releases(DEMO):
@@ -258,7 +252,7 @@ def test_after_two_failures_the_other_versions_are_not_tried(
         "the build of `demo-2.0.tar.gz` fails: Error: no",
         "`demo-1.0.tar.gz` was not built: 2 builds of other versions of it failed before",
     ]
-    assert len(ran) == 2
+    assert builds.read_text() == "built\n" * 2
 
 
 def test_offline_nothing_new_is_built(served: LoopbackIndex, open_index: OpenIndex, tmp_path: Path) -> None:

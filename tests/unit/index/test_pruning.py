@@ -145,7 +145,7 @@ def test_while_somebody_writes_nothing_is_waited_for_or_lost(filled: Path) -> No
         other.execute("BEGIN IMMEDIATE")
         began = time.monotonic()
         assert prune(filled) == Pruned(is_complete=False)
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 4  # SQLite itself would wait for five seconds
         other.execute("ROLLBACK")
     assert prune(filled).rows == 2
 

@@ -82,7 +82,7 @@ def test_retry_after_is_waited_for(opened: Callable[..., Transport]) -> None:
     with ScriptedServer({"/a": [busy, Answer(body=b"now")]}) as server:
         assert opened().request(server.url("/a"), source=SOURCE).body == b"now"
         first, second = server.seen
-        assert 0.9 < second.moment - first.moment < 3
+        assert second.moment - first.moment > 0.9
 
 
 @pytest.mark.parametrize("wanted", ["86400", "Fri, 31 Dec 2100 23:59:59 GMT"])
@@ -92,7 +92,7 @@ def test_retry_after_is_bounded(opened: Callable[..., Transport], monkeypatch: p
     with ScriptedServer({"/a": [busy, Answer(body=b"now")]}) as server:
         started = time.monotonic()
         assert opened().request(server.url("/a"), source=SOURCE).body == b"now"
-        assert time.monotonic() - started < 3
+        assert time.monotonic() - started < 15
 
 
 def test_a_retry_after_that_cannot_be_read_asks_for_nothing(opened: Callable[..., Transport]) -> None:
@@ -126,13 +126,13 @@ def test_a_body_that_always_breaks_off_is_no_answer(opened: Callable[..., Transp
         assert len(server.seen) == 2
 
 
-@pytest.mark.parametrize("silent", [Answer(body=b"0123456789", silence=3.0), Answer(body=b"0123456789", delay=3.0)])
+@pytest.mark.parametrize("silent", [Answer(body=b"0123456789", silence=30.0), Answer(body=b"0123456789", delay=30.0)])
 def test_a_server_that_falls_silent_is_given_up_after_the_timeout(opened: Callable[..., Transport], silent: Answer) -> None:
     with ScriptedServer({"/a": [silent]}) as server:
         started = time.monotonic()
         with pytest.raises(UnavailableError) as caught:
             opened(retries=0, timeout=0.3).request(server.url("/a"), source=SOURCE)
-        assert time.monotonic() - started < 2
+        assert time.monotonic() - started < 15
         assert caught.value.message == "index `main` cannot be reached: no answer within 0.3 s"
 
 
@@ -151,7 +151,7 @@ def test_an_answer_that_trickles_in_is_given_up_though_it_never_falls_silent(
         started = time.monotonic()
         with pytest.raises(UnavailableError) as caught:
             opened(retries=1, timeout=0.4).request(server.url("/a"), source=SOURCE)
-        assert time.monotonic() - started < 4
+        assert time.monotonic() - started < 15
         assert caught.value.message == "index `main` cannot be reached: it sends less than 1000 bytes a second"
         assert (caught.value.causes, caught.value.hints) == ((server.url("/a"),), NETWORK)
         assert len(server.seen) == 2
@@ -193,7 +193,7 @@ def test_a_reader_that_takes_its_time_is_not_taken_for_a_slow_server(opened: Cal
 
 
 def test_a_server_that_was_silent_once_is_asked_again(opened: Callable[..., Transport]) -> None:
-    with ScriptedServer({"/a": [Answer(body=b"late", silence=3.0), Answer(body=b"in time")]}) as server:
+    with ScriptedServer({"/a": [Answer(body=b"late", silence=30.0), Answer(body=b"in time")]}) as server:
         assert opened(timeout=0.3).request(server.url("/a"), source=SOURCE).body == b"in time"
 
 

@@ -6,12 +6,13 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from provisioner.measure.elf import VersionScanner, newest, read_library
 from provisioner.measure.error import UnreadableArtefactError
 from tests.built_artefacts import shared_library
+from tests.strategies import examples
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,7 +69,7 @@ def test_what_is_no_library_is_named(content: bytes) -> None:
         read_library(content, name="libx.so")
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@examples(150)
 @given(st.lists(st.tuples(st.integers(0, 20000), st.integers(0, 255)), min_size=1, max_size=20))
 def test_damage_is_named_and_nothing_else_happens(tmp_path: Path, damage: list[tuple[int, int]]) -> None:
     path = tmp_path / "libcode.so"

@@ -7,11 +7,12 @@ import random
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from provisioner.measure.fatbin import CONTAINER_MAGIC, FatBinaryReader
 from tests.built_artefacts import fat_binary, shared_library
+from tests.strategies import examples
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -130,7 +131,7 @@ def test_the_way_a_stream_is_cut_changes_nothing(cuts: list[int], padding: int) 
     assert reader.containers == 2
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(st.lists(st.one_of(st.binary(max_size=200), st.just(CONTAINER_MAGIC), st.just(fat_binary("sm_90")[:70])), max_size=12))
 def test_no_bytes_make_it_fail(pieces: list[bytes]) -> None:
     reader = FatBinaryReader()

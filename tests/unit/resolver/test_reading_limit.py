@@ -36,21 +36,3 @@ def test_the_matrix_is_read_without_a_limit(monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(NoStackError) as caught:
         solve_system(join(cached_matrix(None), request("470.256.02")))
     assert "driver" in {member.component for member in caught.value.conflict.members}
-
-
-def test_what_a_host_states_needs_no_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every question about several hosts' own facts is settled by what they state: questions do not grow with the hosts."""
-    asked = []
-    find = complete.CompleteSearch.find
-
-    def counted(self: complete.CompleteSearch, **options: object) -> object:
-        asked.append(options)
-        return find(self, **options)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(complete.CompleteSearch, "find", counted)
-    counts = []
-    for drivers in (("550.54.15", "535.104.05"), ("550.54.15", "535.104.05") * 4):
-        asked.clear()
-        solve_system(join(cached_matrix(None), request(*drivers)))
-        counts.append(len(asked))
-    assert counts[1] <= counts[0]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from provisioner.document import parse_document
 from provisioner.spec.gather import Gathered
 from provisioner.spec.load import parse_spec
 from provisioner.spec.template import spec_name, spec_template
+from tests.strategies import examples
 
 
 def test_the_template_is_valid_and_holds_the_host() -> None:
@@ -47,7 +48,7 @@ def test_a_spec_is_named_after_its_folder(folder: str, name: str) -> None:
     assert spec_name(folder) == name
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(folder=st.text())
 def test_any_folder_gives_a_valid_name(folder: str) -> None:
     text = spec_template(name=spec_name(folder), platform="linux/amd64", subject="Nothing", host="{}\n")
