@@ -1,7 +1,7 @@
-"""TOML text -> plain data with the line and column of every key and of every item of a list.
+"""Read TOML text as plain data with the line and column of every key and of every item of a list.
 
-The values are the standard library's; what it does not tell is where they stand. That is found by a second walk over text
-which is known to be TOML, so that the walk needs to know no more of the grammar than where a key, a value and a table begin.
+The standard library reads the values but gives no positions. A second walk finds them, over text that is known to be TOML, so
+that the walk needs to know no more of the grammar than where a key, a value and a table begin.
 Source: TOML v1.0.0, toml.io/en/v1.0.0.
 """
 
@@ -67,7 +67,7 @@ def _frozen(value: Any) -> Any:  # noqa: ANN401 - TOML holds anything
 
 
 class _Places:
-    """One walk over valid TOML: `keys` is where each key and item begins, `texts` how each scalar is spelled."""
+    """Walks over valid TOML: `keys` gets the position of each key and item, `texts` the spelling of each scalar."""
 
     def __init__(self, text: str) -> None:
         self.keys: dict[KeyPath, Position] = {}
@@ -76,10 +76,10 @@ class _Places:
         self._at = 0
         self._line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
         self._tables: dict[KeyPath, int] = {}
-        """For each list of tables how many of them have begun."""
+        """The number of tables read so far of each list of tables."""
 
     def find(self) -> None:
-        """Walk over everything."""
+        """Walk over the whole text."""
         table: KeyPath = ()
         self._skip(_BLANK)
         while self._at < len(self._text):
@@ -90,7 +90,7 @@ class _Places:
             self._skip(_BLANK)
 
     def _header(self) -> KeyPath:
-        """Of `[a.b]` and `[[a.b]]` the path; a list of tables on the way stands for the last of them."""
+        """Read `[a.b]` or `[[a.b]]` and return its path, in which a list of tables means the last table of the list."""
         is_list = self._text.startswith("[[", self._at)
         self._at += 2 if is_list else 1
         keys = self._dotted()
@@ -115,7 +115,7 @@ class _Places:
         self._value(path)
 
     def _dotted(self) -> list[tuple[str, int]]:
-        """The parts of a key, each with where it begins; ends on what stands behind the key."""
+        """Read a dotted key and return its parts with their offsets; the walk is then at the character behind the key."""
         found = []
         while True:
             self._skip(_SPACES)
@@ -149,7 +149,7 @@ class _Places:
             self.texts[path] = self._text[start : self._at].strip()
 
     def _members(self, path: KeyPath, *, is_table: bool) -> None:
-        """Of a list or an inline table, from its opening to behind its closing bracket."""
+        """Read a list or an inline table, from its opening bracket to behind the closing one."""
         self._at += 1
         index = 0
         while True:
@@ -175,7 +175,7 @@ class _Places:
                 return
 
     def _note(self, path: KeyPath, start: int) -> None:
-        """The first place of a key is its own: `[a.b]` above `[a]` begins both."""
+        """Record the position of a key where it has none yet: `[a.b]` above `[a]` gives both theirs."""
         if path not in self.keys:
             line = self._line(start)
             self.keys[path] = Position(line, start - self._line_starts[line - 1] + 1)
