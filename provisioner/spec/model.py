@@ -124,7 +124,7 @@ class Spec(SpecFile, frozen=True, kw_only=True):
 
 
 _LATER = ("targets", "constraints", "overrides", "hashes", "requires-python")
-"""Keys added after the first release: a spec without them keeps its digest."""
+"""Keys that were added later: a spec without them keeps its digest."""
 
 
 def canonical_text(spec: Spec) -> str:

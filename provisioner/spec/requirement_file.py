@@ -62,7 +62,7 @@ class RequirementLine(Struct, frozen=True, kw_only=True):
 
 
 class Reading(Struct):
-    """The lines of requirement files in order, every mistake, and in `done` each file and whether it was read as constraints."""
+    """The lines of requirement files, every mistake, and in `done` each file with whether it was read as constraints."""
 
     lines: list[RequirementLine] = field(default_factory=list)
     mistakes: list[Mistake] = field(default_factory=list)
