@@ -17,7 +17,7 @@ from provisioner.host.model import Host
 from provisioner.host.profile import host_from_document
 from provisioner.matrix.cache import cached_matrix
 from provisioner.places import Place
-from provisioner.request import Request, TargetHost, alike
+from provisioner.request import Request, TargetHost, merge_equal_hosts
 from provisioner.spec.check import check_components
 from provisioner.spec.load import host_paths, load_spec, select_target
 from provisioner.spec.model import canonical_text
@@ -67,7 +67,7 @@ class Inputs(Struct, frozen=True, kw_only=True):
 
     def request(self, platform: str, *, preferred: Mapping[str, str] | None = None) -> Request:
         """Return the request for one platform: of its own hosts, of which those that state the same are one."""
-        hosts = alike([target for target in self.hosts if target.host.platform in {None, platform}])
+        hosts = merge_equal_hosts([target for target in self.hosts if target.host.platform in {None, platform}])
         places = {**_places(self.document, self.path), "": Place(relative_to_spec(self.document.file, self.path))}
         return Request(spec=self.spec, hosts=hosts, platform=platform, places=places, preferred=preferred or {})
 
