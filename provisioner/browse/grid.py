@@ -147,6 +147,14 @@ class Code(Struct, frozen=True, kw_only=True):
     is_offered: bool = False
 
 
+class GridBuild(NamedTuple):
+    """One build of a framework release."""
+
+    component: str
+    release: Release
+    build: Build
+
+
 class Grid(Struct):
     """The verdicts as indexes: `table[platform][device][build]` is one of `rows`, -1 where the build is not for the platform.
 
@@ -155,7 +163,7 @@ class Grid(Struct):
 
     drivers: tuple[Version, ...]
     devices: tuple[Device, ...]
-    builds: list[tuple[str, Release, Build]] = field(default_factory=list)
+    builds: list[GridBuild] = field(default_factory=list)
     codes: list[Code] = field(default_factory=list)
     rows: list[tuple[int, ...]] = field(default_factory=list)
     table: dict[str, list[list[int]]] = field(default_factory=dict)
@@ -187,9 +195,9 @@ def make_grid(matrix: Matrix, platforms: Sequence[PlatformName] = LINUX_PLATFORM
     return grid
 
 
-def _builds(matrix: Matrix, known: Sequence[Device]) -> list[tuple[str, Release, Build]]:
+def _builds(matrix: Matrix, known: Sequence[Device]) -> list[GridBuild]:
     """Return every GPU build of every framework in the resolver's order of preference, releases newest first."""
-    found: dict[tuple[str, str], list[tuple[str, Release, Build]]] = {}
+    found: dict[tuple[str, str], list[GridBuild]] = {}
     for device in (next((one for one in known if one.is_amd is is_amd), None) for is_amd in (False, True)):
         if device is None:
             continue
@@ -201,10 +209,10 @@ def _builds(matrix: Matrix, known: Sequence[Device]) -> list[tuple[str, Release,
             for candidate in sorted(offered.values(), key=preference, reverse=True):
                 release, build = candidate.release, candidate.build
                 if build is not None and build.accelerator == requests[0].accelerator:
-                    found.setdefault((name, str(release.version)), []).append((name, release, build))
+                    found.setdefault((name, str(release.version)), []).append(GridBuild(name, release, build))
     rank = {name: index for index, name in enumerate(matrix.order)}
-    groups = sorted(found.values(), key=lambda group: group[0][1].version, reverse=True)
-    return [one for group in sorted(groups, key=lambda group: rank[group[0][0]]) for one in group]
+    groups = sorted(found.values(), key=lambda group: group[0].release.version, reverse=True)
+    return [one for group in sorted(groups, key=lambda group: rank[group[0].component]) for one in group]
 
 
 def chosen_beside(matrix: Matrix, name: str, *, release: Release, build: Build) -> dict[str, str]:
@@ -308,7 +316,8 @@ class _Column:
         is_measured = (build.gfx if self._device.is_amd else build.sass) is not None
         pins = self._search.find(given=given, present=[framework.key], without=INSTALLED)
         if pins is not None and is_measured:
-            is_ptx = not self._device.is_amd and self._is_ptx(build)
+            target = self._device.target
+            is_ptx = not self._device.is_amd and coverage(build.sass or (), build.ptx or (), capability(target)) == "ptx"
             return Code(letter=PTX if is_ptx else LETTERS[self._basis(given, pins, INSTALLED)])
         if pins is not None:
             return Code(letter=UNMEASURED, basis=self._basis(given, pins, INSTALLED), is_offered=True)
@@ -318,9 +327,6 @@ class _Column:
         if pins is not None:
             return Code(letter=UNMEASURED, basis=self._basis(given, pins, ignored))
         return Code(letter=REFUSED, groups=self._minimal_core(given, frozenset(self._search.core(without=ignored)), ignored))
-
-    def _is_ptx(self, build: Build) -> bool:
-        return coverage(build.sass or (), build.ptx or (), capability(self._device.target)) == "ptx"
 
     def _basis(self, given: list[Candidate], pins: dict[Key, Candidate], ignored: Sequence[Group]) -> str:
         """Return the least relaxation with which the driver runs some CUDA of the build; `native` for a stack without CUDA."""
@@ -352,9 +358,9 @@ class _Column:
 
     def _minimal_core(self, given: list[Candidate], core: frozenset[Group], ignored: Collection[Group]) -> tuple[Group, ...]:
         """Return a minimal part of an unsatisfiable core: without any of its groups the rest can be satisfied."""
-        kept = self._known.get(core)
-        if kept is not None and self._is_refuted(given, kept, ignored):
-            return self._rules(kept)
+        known = self._known.get(core)
+        if known is not None and self._is_refuted(given, known, ignored):
+            return self._rules(known)
         found = sorted(core, key=str)
         for group in tuple(found):
             rest = [one for one in found if one != group]
@@ -363,11 +369,12 @@ class _Column:
         self._known[core] = tuple(found)
         return self._rules(found)
 
-    def _is_refuted(self, given: list[Candidate], kept: Iterable[Group], ignored: Collection[Group]) -> bool:
-        without = {*self._search.groups, *ignored} - set(kept)
+    def _is_refuted(self, given: list[Candidate], groups: Iterable[Group], ignored: Collection[Group]) -> bool:
+        """Return whether these groups alone rule out every stack with the given candidates."""
+        without = {*self._search.groups, *ignored} - set(groups)
         if self._search.find(given=given, present=[given[0].key], without=without) is not None:
             return False
-        return set(self._search.core(without=without)) <= set(kept)  # other groups in the core do not count
+        return set(self._search.core(without=without)) <= set(groups)
 
     def _rules(self, groups: Iterable[Group]) -> tuple[Group, ...]:
         """Return the groups from the framework down to the host, without facts and requests, which the cell itself shows."""

@@ -99,8 +99,8 @@ def which_stacks(matrix: Matrix, facts: Sequence[Fact], allow: Sequence[str] = (
     problem = join(matrix, request)
     running: list[Running] = []
     refused: list[Refused] = []
-    asked = [name for name in frameworks(matrix) if name in interpreted.requires]
-    for name in asked or frameworks(matrix):
+    required = [name for name in frameworks(matrix) if name in interpreted.requires]
+    for name in required or frameworks(matrix):
         found = _framework(problem, name)
         running.extend(found[0])
         refused.extend(found[1])
@@ -146,8 +146,8 @@ def _framework(problem: Problem, name: str) -> tuple[list[Running], list[Refused
 
 
 def _refusal(problem: Problem, key: Key, text: str, version: Version) -> Refused:
-    asked = AsksFor(name=key.component, release=text)
-    universe = Universe(problem.with_roots(Requirement(key, OfRelease(version), asked)))
+    ground = AsksFor(name=key.component, release=text)
+    universe = Universe(problem.with_roots(Requirement(key, OfRelease(version), ground)))
     search = CompleteSearch(universe)
     try:
         assert search.find() is None, "a release none of whose builds is possible has no stack"
@@ -160,7 +160,7 @@ def _refusal(problem: Problem, key: Key, text: str, version: Version) -> Refused
     return Refused(
         component=key.component,
         releases=(text,),
-        members=tuple(member for member in members if member.group != asked.group),
+        members=tuple(member for member in members if member.group != ground.group),
         rules=rules or tuple(str(group) for group in groups if isinstance(group, Relation)),
     )
 

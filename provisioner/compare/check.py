@@ -52,6 +52,11 @@ class _Span(Struct, frozen=True):
     low: tuple[int, ...]
     high: tuple[int, ...]
 
+    @classmethod
+    def parse(cls, text: str) -> _Span:
+        ends = {part[:2]: numbers(part[2:]) for part in text.split(",") if part[:2] in {">=", "<="}}
+        return cls(ends.get(">=", ()), ends.get("<=", ()))
+
     def contains(self, version: Version) -> bool:
         found = version.release
         return (not self.low or found >= self.low) and (not self.high or found[: len(self.high)] <= self.high)
@@ -60,11 +65,6 @@ class _Span(Struct, frozen=True):
 def check_claim(matrix: Matrix, claim: Claim) -> ClaimResult:
     """Compare one claim with the matrix and return the result."""
     return _CHECKS[claim.question](matrix, claim)
-
-
-def _span(text: str) -> _Span:
-    ends = {part[:2]: numbers(part[2:]) for part in text.split(",") if part[:2] in {">=", "<="}}
-    return _Span(ends.get(">=", ()), ends.get("<=", ()))
 
 
 def _releases(matrix: Matrix, component: str) -> Sequence[Release]:
@@ -97,7 +97,7 @@ def _driver_major(matrix: Matrix, claim: Claim) -> ClaimResult:
 
 def _nvcc_target(matrix: Matrix, claim: Claim) -> ClaimResult:
     rows = [(row, build) for row in _releases(matrix, "nvcc") for build in row.builds if build.sass is not None]
-    wanted = _span(claim.says)
+    wanted = _Span.parse(claim.says)
     if not rows:
         return ClaimResult.silent("no compiler's targets are known")
     ours = [row for row, build in rows if claim.subject in (build.sass or ())]
@@ -269,13 +269,9 @@ def _python(build: Build) -> list[Need]:
 def _allows(need: Need, text: str) -> bool:
     """Return whether a need allows some release of a series."""
     tried = [Version.parse(f"{text}.{minor}") for minor in range(10)]
-    exact = any(in_series(version, text) for version in need.one_of) if need.one_of else False
-    return exact or any(need.allows(version) for version in [Version.parse(text), *tried]) or _touches(need, text)
-
-
-def _touches(need: Need, text: str) -> bool:
-    """Return whether a need pins a release of a series: ==8.1.1.33 is one of 8.1."""
-    return any(clause.operator in {"==", "==="} and in_series(clause.version, text) for clause in need.range.clauses)
+    pins = [clause.version for clause in need.range.clauses if clause.operator in {"==", "==="}]  # ==8.1.1.33 is one of 8.1
+    is_pinned = any(in_series(version, text) for version in (*(need.one_of or ()), *pins))
+    return is_pinned or any(need.allows(version) for version in [Version.parse(text), *tried])
 
 
 def _inside(text: str, span: str) -> bool:

@@ -20,7 +20,11 @@ def is_cog(text: str) -> bool:
         rows = json.loads(text)
     except ValueError:
         return False
-    return isinstance(rows, list) and bool(rows) and all(isinstance(row, dict) and _keys(row) for row in rows)
+    return (
+        isinstance(rows, list)
+        and bool(rows)
+        and all(isinstance(row, dict) and any(keys <= row.keys() for keys in KEYS) for row in rows)
+    )
 
 
 def claims(text: str) -> Iterator[Claim]:
@@ -33,10 +37,6 @@ def claims(text: str) -> Iterator[Claim]:
         mark = json.dumps(next(row[key] for key in ("Torch", "Tag", "TF") if key in row))
         cursor = next((at for at in range(cursor, len(lines)) if mark in lines[at]), cursor)
         yield from _row(row, cursor + 1, scope)
-
-
-def _keys(row: dict[str, Any]) -> bool:
-    return any(keys <= row.keys() for keys in KEYS)
 
 
 def _row(row: dict[str, Any], line: int, scope: str) -> Iterator[Claim]:

@@ -70,7 +70,7 @@ class Clause(Struct, frozen=True):
         return self.name in PROPERTIES
 
     def holds_for(self, fact: str | Numbers) -> bool:
-        """Whether the comparison holds for a brand in lower case, or for the numbers of a version."""
+        """Return whether the comparison holds for a brand in lower case, or for the numbers of a version."""
         wanted = self.value.lower() if self.name == "brand" else self.numbers
         if self.operator == "=":
             return fact == wanted

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from provisioner.accelerators import GPU_DRIVERS
 from provisioner.components import ABSENT
 from provisioner.plan.machine import INSTALLED_WITH_DRIVER, INSTALLED_WITH_OS, REMEDIABLE, with_installed_together
+from provisioner.plan.state import Trial
 from provisioner.resolver.requirement import Key, OneOf
 from provisioner.resolver.rules.standing import has_ended
 from provisioner.versions import Version
@@ -53,15 +54,15 @@ class ChangeSearch:
         return self._found[key]
 
     def _cheapest(self, machine: Machine, software: Software, free: Sequence[str]) -> Facts | None:
-        unchanged, blamed = self.checker.with_remedies(machine, dict(machine.facts), software)
-        if unchanged is not None:
-            return unchanged
+        unchanged = self.checker.with_remedies(machine, dict(machine.facts), software)
+        if unchanged.facts is not None:
+            return unchanged.facts
         for moving in subsets(free):
             # A requirement that is unmet between components that do not change stays unmet.
-            if _components_to_move(blamed) & set(moving):
-                found, _ = self._walk(machine, software, self._choices(machine, software, moving), ())
-                if found is not None:
-                    return found
+            if _components_to_move(unchanged.blamed) & set(moving):
+                trial = self._walk(machine, software, self._choices(machine, software, moving), ())
+                if trial.facts is not None:
+                    return trial.facts
         return None
 
     def _choices(self, machine: Machine, software: Software, moving: tuple[str, ...]) -> list[tuple[str, list[Candidate]]]:
@@ -93,29 +94,29 @@ class ChangeSearch:
         software: Software,
         choices: Sequence[tuple[str, list[Candidate]]],
         chosen: tuple[Candidate, ...],
-    ) -> tuple[Facts | None, frozenset[str]]:
-        """Try every combination, best first, and return the facts of the first that works; else None and whom to blame.
+    ) -> Trial:
+        """Try every combination, best first, and return the first that works.
 
-        The blamed components are those of unmet requirements. Combinations that differ only in other ones are skipped.
+        Combinations that differ only in components that are not blamed are skipped.
         """
         if not choices:
             return self._try(machine, software, chosen)
         name, offered = choices[0]
         blamed: frozenset[str] = frozenset()
         for candidate in offered:
-            found, also_blamed = self._walk(machine, software, choices[1:], (*chosen, candidate))
-            if found is not None or name not in _components_to_move(also_blamed):
-                return found, also_blamed
-            blamed |= also_blamed
-        return None, blamed
+            trial = self._walk(machine, software, choices[1:], (*chosen, candidate))
+            if trial.facts is not None or name not in _components_to_move(trial.blamed):
+                return trial
+            blamed |= trial.blamed
+        return Trial(None, blamed)
 
-    def _try(self, machine: Machine, software: Software, chosen: tuple[Candidate, ...]) -> tuple[Facts | None, frozenset[str]]:
-        """Check one combination with each flavour of kernel modules; return the facts that work, or the blamed components."""
+    def _try(self, machine: Machine, software: Software, chosen: tuple[Candidate, ...]) -> Trial:
+        """Check one combination with each flavour of kernel modules."""
         moving = [one.key.component for one in chosen]
         universe = self._universe(machine, software, moving)
         conflicting = _conflicting(universe, chosen)
         if conflicting:
-            return None, conflicting
+            return Trial(None, conflicting)
         facts = with_installed_together(
             {**_facts_under_new_release(machine, universe, chosen), **{one.key.component: one.label for one in chosen}}, machine
         )
@@ -126,11 +127,11 @@ class ChangeSearch:
         ]
         blamed: frozenset[str] = frozenset()
         for state in states or [facts]:
-            found, also_blamed = self.checker.with_remedies(machine, state, software)
-            if found is not None:
-                return found, frozenset()
-            blamed |= also_blamed
-        return None, blamed
+            trial = self.checker.with_remedies(machine, state, software)
+            if trial.facts is not None:
+                return trial
+            blamed |= trial.blamed
+        return Trial(None, blamed)
 
     def _fits(self, machine: Machine, universe: Universe, candidate: Candidate, moving: tuple[str, ...]) -> bool:
         """Return whether a candidate goes together with the unchanged components of the machine."""

@@ -139,7 +139,7 @@ class ExclusionExplainer:
         return Conflict(members=tuple(member_of(ground) for ground in dict.fromkeys(one.ground for one in unmet)))
 
     def _last_stack(self, machine: Machine) -> _LastStack | None:
-        """Find the policy's best stack for the machine's own GPUs: of the spec, else of the spec with less asked for."""
+        """Find the policy's best stack for the machine's own GPUs: of the spec, else of the relaxed spec."""
         request = self._request
         accelerator = own_accelerator(machine, request.base)
         base = replace(request.base, accelerator=accelerator)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct, field
 
@@ -38,6 +38,14 @@ FIND_OUT = "find-out"
 """The kind of a step that changes nothing and finds a fact that no profile states."""
 
 
+class ComponentChange(NamedTuple):
+    """A component with its values before and after a step, "" where there is none."""
+
+    component: str
+    before: str
+    after: str
+
+
 class Step(Struct, frozen=True, kw_only=True):
     """One change of a machine, after which the machine works again.
 
@@ -54,7 +62,7 @@ class Step(Struct, frozen=True, kw_only=True):
     text: str
     why: tuple[StepReason, ...] = ()
     details: tuple[str, ...] = ()
-    changes: tuple[tuple[str, str, str], ...] = ()
+    changes: tuple[ComponentChange, ...] = ()
     is_reboot: bool = False
     is_together: bool = False
     state: Mapping[str, str] = field(default_factory=dict)

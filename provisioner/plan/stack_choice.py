@@ -166,9 +166,9 @@ class StackChoice:
         return sorted(attempts, key=lambda attempt: attempt.order)
 
     def _allowed(self, machines: Sequence[Machine], lead: Key) -> Iterator[tuple[Machine, dict[Labels, _Option]]]:
-        """Yield the leads that each machine can have, as it is or with all changeable components open.
+        """Yield the leads that each machine can have with all changeable components open.
 
-        A running driver that the matrix does not document for its kernel allows only the machine as it is.
+        A machine whose loaded driver the matrix does not document for its kernel also has the leads of the machine as it is.
         """
         for members in self._groups(machines):
             opened = self._opened(members[0])

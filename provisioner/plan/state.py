@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -87,6 +87,13 @@ class Software(Struct, frozen=True, kw_only=True, eq=False):
         return bool(self.pins)
 
 
+class Trial(NamedTuple):
+    """The facts with which software runs on a machine; None where it does not, with the components of unmet requirements."""
+
+    facts: Facts | None
+    blamed: frozenset[str] = frozenset()
+
+
 class StateChecker:
     """Checks states of machines; states with the same modules and operating system share one joined problem."""
 
@@ -147,7 +154,7 @@ class StateChecker:
         ) + tuple(self._missing_toolkit(universe, machine, facts, software))
 
     def is_documented(self, machine: Machine, stack_spec: StackSpec) -> bool:
-        """Return whether the matrix documents that the driver of a machine can be installed anew on its kernel."""
+        """Return whether the matrix documents that the loaded modules of a machine can be installed on it anew."""
         nothing = Software(stack_spec=stack_spec)
         anew = self.universe(machine, {**machine.facts, "kernel": ""}, stack_spec)
         pins = {key: one for key in anew.problem.domains if (one := self.host_candidate(anew, key, machine.facts)) is not None}
@@ -195,10 +202,10 @@ class StateChecker:
             ground = Entails(name=TOOLKIT, subject=None, predicate=NoToolkit(), relation=relation, cited=cited)
             yield Requirement(Key(TOOLKIT, machine.label), Within(Range.parse(">=1")), ground)
 
-    def with_remedies(self, machine: Machine, facts: Facts, software: Software) -> tuple[Facts | None, frozenset[str]]:
-        """Return the facts with remedies applied to everything that is in the way and has one, such as Secure Boot.
+    def with_remedies(self, machine: Machine, facts: Facts, software: Software) -> Trial:
+        """Try the facts with remedies applied to everything that is in the way and has one, such as Secure Boot.
 
-        Where unmet requirements remain, return None and the components that they are about, on either side.
+        Where unmet requirements remain, the components on both of their sides are blamed.
         """
         found = dict(facts)
         unmet = self.unmet(machine, found, software)
@@ -213,8 +220,8 @@ class StateChecker:
             found.update(moved)
             unmet = self.unmet(machine, found, software)
         if not unmet:
-            return found, frozenset()
-        return None, frozenset(name for one in unmet for name in (one.key.component, one.ground.component))
+            return Trial(found)
+        return Trial(None, frozenset(name for one in unmet for name in (one.key.component, one.ground.component)))
 
     def _remedy(self, key: Key, facts: Facts, unmet: Sequence[Requirement]) -> str | None:
         """Return the value that remedies a fact: its only one, that of the component it comes with, or the oldest that fits."""
@@ -224,10 +231,7 @@ class StateChecker:
         if row.installed_with:
             return facts.get(row.installed_with)
         tests = [one for one in unmet if one.key == key]
-        offered = self._offered(key.component)
+        component = self.matrix.components.get(key.component)
+        offered = [release.version for release in component.releases] if component is not None else []
         fitting = [one for one in offered if all(test.test.allows(Candidate(key, one, str(one))) for test in tests)]
         return str(min(fitting)) if fitting else None
-
-    def _offered(self, component: str) -> tuple[Version, ...]:
-        found = self.matrix.components.get(component)
-        return tuple(release.version for release in found.releases) if found is not None else ()

@@ -9,7 +9,7 @@ from provisioner.grounds.choice import StepReason
 from provisioner.grounds.requirement import LacksFact, LockHas, RequiresComponent
 from provisioner.host.facts import STATED, stated
 from provisioner.plan.machine import NEVER_ALONE
-from provisioner.plan.model import FIND_OUT, Step
+from provisioner.plan.model import FIND_OUT, ComponentChange, Step
 from provisioner.plan.step_text import MoveWriter, knows_gpus
 from provisioner.plan.upgrade_path import MOVES, SOFTWARE
 from provisioner.resolver.requirement import PACKAGE, SLOTS
@@ -90,21 +90,23 @@ class StepBuilder:
 
     def _software(self, transition: Transition, old: Software, new: Software, why: tuple[StepReason, ...]) -> Step:
         before, after = _labels(old), _labels(new)
-        changes = tuple((name, before.get(name, ""), value) for name, value in after.items() if value != before.get(name))
+        changes = tuple(
+            ComponentChange(name, before.get(name, ""), value) for name, value in after.items() if value != before.get(name)
+        )
         runs = new.stack_spec.request((self._machine.target,)).runs
         component = "image" if runs == "container" else "packages"
         action = "build the image from the new lock and roll it out" if runs == "container" else "install the new lock"
         named = [f"{name} {one} -> {other}" if one else f"{name} {other}" for name, one, other in _shown(changes)]
         text = f"{action}: {', '.join(named)}" if named else action
-        first = _shown(changes)[0] if _shown(changes) else ("", "", "")
+        first = next(iter(_shown(changes)), ComponentChange("", "", ""))
         details = ["`provision solve` writes the lock, `provision validate` tries it before it is rolled out"]
         if old.is_known and not self._checker.unmet(self._machine, transition.facts, old):
             details.append("undo: go back to today's lock, which still runs on the machine as it is then")
         return Step(
             kind=SOFTWARE,
             component=component,
-            before=first[1] and f"{first[0]} {first[1]}",
-            after=first[2] and f"{first[0]} {first[2]}",
+            before=first.before and f"{first.component} {first.before}",
+            after=first.after and f"{first.component} {first.after}",
             text=text,
             why=why,
             details=tuple(details),
@@ -146,7 +148,10 @@ class StepBuilder:
         return bool(REBOOTS & set(moves)) and not self._is_wsl
 
     def _reasons(self, transition: Transition, now: Mapping[str, str], target: Facts, new: Software) -> tuple[StepReason, ...]:
-        """Return the grounds that would not hold at the end without this transition, or those that make it a detour."""
+        """Return the grounds that would not hold at the end without this transition.
+
+        For an intermediate value, return the ground that the direct move would break.
+        """
         if transition.moves == (SOFTWARE,):
             return _requests(new)
         if len(transition.moves) == 1 and transition.facts.get(transition.moves[0]) != target.get(transition.moves[0]):
@@ -202,13 +207,14 @@ def _labels(software: Software) -> dict[str, str]:
     return found
 
 
-def _shown(changes: Sequence[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
-    return sorted((one for one in changes if one[0] in FIRST), key=lambda one: FIRST.index(one[0]))
+def _shown(changes: Sequence[ComponentChange]) -> list[ComponentChange]:
+    """Return the changes of the components in `FIRST`, in that order."""
+    return sorted((one for one in changes if one.component in FIRST), key=lambda one: FIRST.index(one.component))
 
 
-def _changes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[tuple[str, str, str], ...]:
-    names = dict.fromkeys((*before, *after))
-    return tuple((name, before.get(name, ""), after.get(name, "")) for name in names if before.get(name) != after.get(name))
+def _changes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[ComponentChange, ...]:
+    names = (name for name in dict.fromkeys((*before, *after)) if before.get(name) != after.get(name))
+    return tuple(ComponentChange(name, before.get(name, ""), after.get(name, "")) for name in names)
 
 
 def is_known_without_driver(machine: Machine) -> bool:

@@ -195,7 +195,8 @@ def _url_mistake(url: str) -> str | None:
         parts = urlsplit(_PLACEHOLDER.sub("x", url))
         host, password, _ = parts.hostname, parts.password, parts.port
     except ValueError as error:
-        return f"`{url}` is not a URL: {_lowered(str(error))}" if "@" not in url else _HAS_LOGIN
+        reason = str(error)
+        return f"`{url}` is not a URL: {reason[:1].lower()}{reason[1:]}" if "@" not in url else _HAS_LOGIN
     if password is not None or "@" in parts._replace(netloc="").geturl():
         return _HAS_LOGIN
     if parts.scheme not in {"https", "http", "file"} or (parts.scheme != "file" and not host):
@@ -248,11 +249,6 @@ def _repeated(document: Document, path: tuple[str, ...]) -> Iterator[Mistake]:
         if text in lines:
             yield document.mistake(place, f"`{text}` is given twice; the first is on line {lines[text]}")
         lines.setdefault(text, document.position(place).line)
-
-
-def _lowered(text: str) -> str:
-    """Return the sentence of a library as the second half of a message."""
-    return text[:1].lower() + text[1:]
 
 
 def _policy(document: Document) -> Iterator[Mistake]:
