@@ -1,4 +1,7 @@
-"""YAML text <-> plain data, with the file, line and column of every key; the only module that knows ruamel.yaml."""
+"""Read YAML files as plain data with the file, line and column of every key, and write files whole or not at all.
+
+Only this module knows ruamel.yaml.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ _TAG = "tag:yaml.org,2002:"
 _TAGS = frozenset({"bool", "float", "int", "map", "null", "seq", "str", "timestamp"})
 _HUGE = "is nested too deeply, or holds too much, to be read"
 _DEEPEST, _MOST = 50, 200_000
-"""Levels of nesting and values in one file: aliases can make a short file endless, or larger than memory."""
+"""The most levels of nesting and values in one file: aliases can make a short file endless, or larger than memory."""
 
 
 class FileError(ProvisionError):
@@ -38,7 +41,7 @@ class FileError(ProvisionError):
 
 
 class Position(Struct, frozen=True):
-    """A place in a file, 1-based, as editors count; `file` is "" for the file of the document it belongs to."""
+    """A line and column in a file, from 1 as editors count; `file` is "" for the file of the document."""
 
     line: int
     column: int
@@ -54,13 +57,13 @@ class Document(Struct, frozen=True):
     texts: dict[KeyPath, str]
 
     def position(self, path: KeyPath) -> Position:
-        """Where the key or item at `path` stands; the nearest enclosing one when `path` itself is not in the file."""
+        """Return the position of a key or item; that of the nearest enclosing one for a key that is not in the file."""
         while path and path not in self.keys:
             path = path[:-1]
         return self.keys.get(path, Position(1, 1))
 
     def below(self, path: KeyPath) -> Document:
-        """The part of this document under `path`, as a document of its own that still knows where it stands."""
+        """Return the part of this document under a key path as a document of its own, with the same positions."""
         data = self.data
         for part in path:
             data = data[part]
@@ -83,14 +86,14 @@ class Document(Struct, frozen=True):
         return {".".join(str(part) for part in path): self.place(path) for path in self.keys}
 
     def mistake(self, path: KeyPath, text: str) -> Mistake:
-        """A mistake at `path`, for reporting with the others of the file."""
+        """Return a mistake at a key path, to be reported with the others of the file."""
         position = self.position(path)
         where = "" if position.file else dotted(path)  # in another file the line has no such key
         return Mistake(position.file or self.file, position.line, position.column, where, text)
 
 
 def dotted(path: KeyPath) -> str:
-    """Spell a key path as users say it: `packages[0].name`."""
+    """Return a key path as messages show it: `packages[0].name`."""
     spelled = ""
     for part in path:
         spelled += f"[{part}]" if isinstance(part, int) else f".{part}" if spelled else str(part)
@@ -98,7 +101,7 @@ def dotted(path: KeyPath) -> str:
 
 
 def read_text(path: Path, *, kind: str) -> str:
-    """Return the text of a file; raises `FileError` naming the file and what is wrong with it."""
+    """Return the text of a file; raises `FileError` that names the file and the problem."""
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -117,10 +120,10 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_together(files: Mapping[Path, bytes]) -> None:
-    """Write several files that belong together: all are on disk under temporary names before any takes its own.
+    """Write several files that belong together: all are on disk under temporary names before the first is renamed.
 
-    A file keeps its mode; what a link leads to is written, and the link stays. Raises `FileError` (disk full, not permitted),
-    having changed nothing, unless renaming itself fails half-way, which the error says.
+    A file keeps its mode, and a link stays a link to the written file. Raises `FileError` (disk full, not permitted); nothing
+    has changed then, unless renaming itself fails half-way, and the error names the files that are written already.
     """
     staged: list[tuple[Path, Path, Path]] = []
     done, path = "", Path()
@@ -157,7 +160,7 @@ def load_document(path: Path, *, kind: str, is_ours: bool = False) -> Document:
 def parse_document(text: str, *, file: str, kind: str, is_ours: bool = False) -> Document:
     """Read YAML text; raises `InvalidDocumentError` with the position of a syntax error or of every duplicate key.
 
-    `is_ours`: read by libyaml, eight times as fast, which a hostile text nested 100,000 deep would crash.
+    `is_ours`: a file of this package is read by libyaml, eight times as fast; hostile text nested 100,000 deep crashes it.
     """
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
@@ -185,7 +188,7 @@ def parse_document(text: str, *, file: str, kind: str, is_ours: bool = False) ->
 
 
 class _Reader:
-    """Turns a node graph into plain data and remembers where everything stood."""
+    """Turns a node graph into plain data, and records the position of every key and the text of every scalar."""
 
     def __init__(self, file: str, kind: str, most: int) -> None:
         self.file = file
@@ -251,7 +254,7 @@ class _Reader:
             return None
         if tag == "bool":
             return text.lower() == "true"
-        with suppress(ValueError):  # 0o9, and digits by the thousand: whoever wanted a number says so
+        with suppress(ValueError):  # 0o9, or too many digits: the model refuses the text where it wants a number
             if tag == "int":
                 return int(text.replace("_", ""), 0)
             if tag == "float":
@@ -262,7 +265,7 @@ class _Reader:
 def parse_model(document: Document, model: type[Model], *, kind: str, besides: tuple[Mistake, ...] = ()) -> Model:
     """Validate a document against a model; raises `InvalidDocumentError` with every mistake at its line and column.
 
-    `besides` are mistakes that a model cannot see; they are reported with the others, but not twice for one place.
+    `besides` are mistakes that types do not show; they are reported with the others, but not twice for one position.
     """
     if not isinstance(document.data, dict):
         raise InvalidDocumentError(kind, (Mistake(document.file, 1, 1, "", "the file must hold a mapping of keys to values"),))

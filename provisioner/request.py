@@ -1,4 +1,4 @@
-"""A request: the spec, the hosts that the answer must run on, and the lines of files that both were read from."""
+"""The request of a resolution: the spec, the hosts that the stack must run on, and the lines both were read from."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 
 class TargetHost(Struct, frozen=True, kw_only=True):
-    """One host of the target. `label` tells hosts apart in messages; `places` has the line that states each fact."""
+    """One host of the target. `label` names the host in messages; `places` has the line that states each fact."""
 
     label: str
     host: Host
     places: Mapping[str, Place] = field(default_factory=dict)
     names: tuple[str, ...] = ()
-    """The hosts it stands for, where they are several that state the same."""
+    """The labels of all hosts, where several state the same and are one here."""
 
     @property
     def count(self) -> int:
-        """How many hosts it stands for."""
+        """The number of hosts that are one here."""
         return len(self.names) or 1
 
     def place(self, fact: str) -> HostPlace:
@@ -38,27 +38,24 @@ class TargetHost(Struct, frozen=True, kw_only=True):
         return HostPlace(Place(self.label)) if place is None else HostPlace(place, self.count - 1)
 
 
-def alike(targets: Sequence[TargetHost]) -> tuple[TargetHost, ...]:
-    """Hosts that state the same as one, in the order given: the solver asks of each what it asks of the first."""
+def merge_equal_hosts(targets: Sequence[TargetHost]) -> tuple[TargetHost, ...]:
+    """Return one target for all hosts that state the same, in the order given: they have the same requirements."""
     groups: dict[bytes, list[TargetHost]] = {}
     for target in targets:
         groups.setdefault(encode(target.host), []).append(target)
-    return tuple(_one_of(some) for some in groups.values())
-
-
-def _one_of(targets: Sequence[TargetHost]) -> TargetHost:
-    first, *others = targets
-    if not others:
-        return first
-    label = f"{first.label} (and {len(others)} host{'' if len(others) == 1 else 's'} like it)"
-    return replace(first, label=label, names=tuple(target.label for target in targets))
+    merged = []
+    for group in groups.values():
+        first, others = group[0], len(group) - 1
+        label = f"{first.label} (and {others} host{'' if others == 1 else 's'} like it)"
+        names = tuple(target.label for target in group)
+        merged.append(replace(first, label=label, names=names) if others else first)
+    return tuple(merged)
 
 
 class Request(Struct, frozen=True, kw_only=True):
-    """The spec, the lines its keys stand on (`requires.cuda`, in line 7 of `provision.yaml`), and the hosts of the target.
+    """A spec, the hosts and the platform to resolve for, and the line of each key (`requires.cuda`: `provision.yaml:7`).
 
-    Places and labels of hosts are relative to the folder of the spec, so that answers do not depend on where they were asked
-    for.
+    Places and labels of hosts are relative to the folder of the spec, so that answers do not depend on the working directory.
     """
 
     spec: Spec
@@ -66,12 +63,12 @@ class Request(Struct, frozen=True, kw_only=True):
     platform: str
     places: Mapping[str, Place] = field(default_factory=dict)
     preferred: Mapping[str, str] = field(default_factory=dict)
-    """What an earlier lock chose (`pytorch`: `2.7.1+cu126`): tried first, so that nothing moves needlessly."""
+    """The versions of an earlier lock (`pytorch`: `2.7.1+cu126`), which are tried first, so that nothing changes needlessly."""
     upgraded: Mapping[str, str] = field(default_factory=dict)
-    """What is to be upgraded, by name, and what the earlier lock had of it. It is chosen after what the lock keeps."""
+    """The components and packages to upgrade, with their versions in the earlier lock. They are chosen after all others."""
 
     def place(self, key: str) -> Place:
-        """Return where a key of the spec stands; the spec as a whole when it was left out."""
+        """Return the line of a key of the spec; the spec as a whole for a key that was left out."""
         return self.places.get(key) or self.places.get("") or Place("the spec")
 
     @property
@@ -86,7 +83,7 @@ class Request(Struct, frozen=True, kw_only=True):
 
     @property
     def runs(self) -> str:
-        """`container` when any output is an image recipe, `host` otherwise, unless the spec says; nothing contains macOS."""
+        """`container` or `host`: as the spec says, else by whether an output is an image recipe; `host` for macOS."""
         if self.system == "macos":
             return "host"
         has_recipe = any(OUTPUTS[output].is_image_recipe for output in self.spec.outputs)
@@ -94,41 +91,41 @@ class Request(Struct, frozen=True, kw_only=True):
 
     @property
     def has_no_gpu(self) -> bool:
-        """Whether every host states that it has no GPU, which is not the same as saying nothing."""
+        """Whether every host states that it has no GPU; a host that states nothing about GPUs may have one."""
         return bool(self.hosts) and all(target.host.gpus == () for target in self.hosts)
 
     @property
     def accelerator(self) -> str:
-        """What the spec asks for, or what the target's GPUs call for: CPU only where every host states it has none."""
+        """The accelerator of the spec, else that of the hosts' GPUs; `cpu` only where every host states that it has none."""
         if self.spec.accelerator is not None:
             return self.spec.accelerator
         if self.has_no_gpu:
             return "cpu"
         if self.platform == "macos/arm64":
             return "mps"
-        # The first GPU that is none of AMD's settles it: this is asked for every fact of every host of a fleet.
+        # `all` ends at the first GPU of another vendor, because this property is read for every fact of every host of a fleet.
         is_amd = all(_is_amd(gpu, target.host) for target in self.hosts for gpu in target.host.gpus or ())
         return "rocm" if is_amd and any(target.host.gpus for target in self.hosts) else "cuda"
 
     @property
     def image_base(self) -> str:
-        """The base image asked for; where CUDA code is compiled in a container, `auto` is one that has the compiler."""
+        """The base image of the spec; where CUDA code is compiled, `auto` means one with the compiler."""
         base = self.spec.image.base
         is_compiling = self.spec.build is not None and self.accelerator == "cuda"
         return "cuda-devel" if base == "auto" and is_compiling else base
 
     @property
-    def carries_cuda_compat(self) -> bool:
-        """Whether the image brings a forward-compatibility libcuda, without which an older driver branch helps nobody.
+    def has_cuda_compat(self) -> bool:
+        """Whether the image has cuda-compat, the libcuda with which a container runs on an older driver branch.
 
-        NVIDIA's own images install cuda-compat in their base stage (NVIDIA container images, dist/*/base/Dockerfile); other
-        bases say so with `image.cuda_compat`.
+        NVIDIA's own images install cuda-compat in their base stage (NVIDIA container images, dist/*/base/Dockerfile); for other
+        images the spec says so with `image.cuda_compat`.
         """
         return bool(self.spec.image.cuda_compat) or self.image_base.startswith(("cuda-", "nvidia/cuda:"))
 
 
 def _is_amd(gpu: HostGpu, host: Host) -> bool:
-    """Whether a GPU is AMD's: by its gfx target, by its product, or, where neither is stated, by the driver beside it."""
+    """Return whether a GPU is AMD's: by its target, else by its product, else by the driver of its host."""
     if gpu.gfx or gpu.compute_capability:
         return bool(gpu.gfx)
     if gpu.name:

@@ -69,7 +69,7 @@ def _frozen(value: Any, *, dates_as_text: bool) -> Any:  # noqa: ANN401 - TOML h
 
 
 class _Places:
-    """Find in valid TOML where each key and item begins (`keys`), and how each scalar is spelled (`texts`)."""
+    """Walks over valid TOML: `keys` gets the position of each key and item, `texts` the spelling of each scalar."""
 
     def __init__(self, text: str) -> None:
         self.keys: dict[KeyPath, Position] = {}
@@ -78,7 +78,7 @@ class _Places:
         self._at = 0
         self._line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
         self._tables: dict[KeyPath, int] = {}
-        """The number of tables of each list of tables that have begun."""
+        """The number of tables read so far of each list of tables."""
 
     def find(self) -> None:
         """Walk over the whole text."""
@@ -92,7 +92,7 @@ class _Places:
             self._skip(_BLANK)
 
     def _header(self) -> KeyPath:
-        """Return the path of `[a.b]` or `[[a.b]]`, in which a list of tables stands for its last table."""
+        """Read `[a.b]` or `[[a.b]]` and return its path, in which a list of tables means the last table of the list."""
         is_list = self._text.startswith("[[", self._at)
         self._at += 2 if is_list else 1
         keys = self._dotted()
@@ -117,7 +117,7 @@ class _Places:
         self._value(path)
 
     def _dotted(self) -> list[tuple[str, int]]:
-        """Return the parts of a key, each with its offset, and stop behind the key."""
+        """Read a dotted key and return its parts with their offsets; the walk is then at the character behind the key."""
         found = []
         while True:
             self._skip(_SPACES)
@@ -151,7 +151,7 @@ class _Places:
             self.texts[path] = self._text[start : self._at].strip()
 
     def _members(self, path: KeyPath, *, is_table: bool) -> None:
-        """Walk over a list or an inline table, from its opening to behind its closing bracket."""
+        """Read a list or an inline table, from its opening bracket to behind the closing one."""
         self._at += 1
         index = 0
         while True:
@@ -177,7 +177,7 @@ class _Places:
                 return
 
     def _note(self, path: KeyPath, start: int) -> None:
-        """Keep the first position of a key: `[a.b]` above `[a]` begins both."""
+        """Record the position of a key where it has none yet: `[a.b]` above `[a]` gives both theirs."""
         if path not in self.keys:
             line = bisect_right(self._line_starts, start)
             self.keys[path] = Position(line, start - self._line_starts[line - 1] + 1)

@@ -1,7 +1,7 @@
-"""What can be with one release: for each other component, the releases that what is stated on either side allows.
+"""Find the releases of other components that go together with a release, by the needs and rules of either side.
 
-A pair counts only where one side speaks of the other: silence is no compatibility. Rules with guards hold on some hosts
-only, so they exclude nothing here; whoever asks is shown them.
+A pair counts only where one side has a need or rule about the other: no statement is no compatibility. Rules with guards hold
+on some hosts only, so they exclude nothing here; `rules_about` lists them beside the answer.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from provisioner.matrix.need import Need
     from provisioner.versions import Version
 
-WAYS = frozenset({"minor-version", "forward-compat"})
+RELAXATIONS = frozenset({"minor-version", "forward-compat"})
 BASES = ("native", "minor-version", "forward-compat", "")
 
 
 class Companion(Struct, frozen=True, kw_only=True):
-    """One release of another component and those of its builds that fit (none where it has none).
+    """One release of another component and its compatible builds, () for a release without builds.
 
-    `basis` is how a driver runs a CUDA, "" for other pairs.
+    `basis` is how the driver of the pair runs its CUDA, "" for other pairs.
     """
 
     component: str
@@ -44,23 +44,23 @@ class Party(Struct, frozen=True, kw_only=True):
 
     @property
     def needs(self) -> tuple[Need, ...]:
-        """What the release and the build need."""
+        """The needs of the release and of the build."""
         return (*self.release.requires, *(self.build.requires if self.build is not None else ()))
 
 
 def companions(matrix: Matrix, component: Component, releases: Sequence[Release]) -> tuple[Companion, ...]:
-    """Every release and build of other components that is stated to go with any of `releases`, in the matrix's order."""
+    """Return every release and build of other components that goes together with any of `releases`, in the matrix's order."""
     ours = [party for release in releases for party in _parties(component.name, release)]
-    judge = Judge(matrix)
+    checker = PairChecker(matrix)
     found = []
     for name in matrix.order:
         if name == component.name:
             continue
         for release in newest_first(matrix.components[name]):
-            fitting = [(party, one) for party in _parties(name, release) for one in ours if judge.fit(one, party)]
+            fitting = [(party, one) for party in _parties(name, release) for one in ours if checker.fit(one, party)]
             if fitting:
                 builds = tuple(dict.fromkeys(party.build for party, _ in fitting if party.build is not None))
-                basis = min((judge.basis(one, party) for party, one in fitting), key=BASES.index)
+                basis = min((checker.basis(one, party) for party, one in fitting), key=BASES.index)
                 found.append(Companion(component=name, release=release, builds=builds, basis=basis))
     return tuple(found)
 
@@ -70,8 +70,8 @@ def _parties(component: str, release: Release) -> Iterator[Party]:
         yield Party(component=component, release=release, build=build)
 
 
-class Judge:
-    """Whether two parties go together, by what either states about the other."""
+class PairChecker:
+    """Checks whether two parties go together, by the needs and rules of each about the other."""
 
     def __init__(self, matrix: Matrix) -> None:
         self._matrix = matrix
@@ -81,23 +81,23 @@ class Judge:
                 self._rules.setdefault(rule.when.component, []).append(rule)
 
     def fit(self, one: Party, other: Party) -> bool | None:
-        """False where either side rules the other out, None where neither speaks of it."""
+        """Return whether two parties go together; None where neither has a need or rule about the other."""
         statements = [*self._statements(one, other), *self._statements(other, one)]
         return all(statements) if statements else None
 
     def basis(self, one: Party, other: Party) -> str:
-        """How the driver of the pair runs the CUDA of the pair, "" where it is no such pair or does not run it."""
+        """Return how the driver of a pair runs the CUDA of the pair, "" where it does not, and for other pairs."""
         from provisioner.resolver.rules.drivers import RunsCuda
 
         for toolkit, driver in ((one, other), (other, one)):
             minimum = toolkit.release.driver
             if minimum is not None and driver.component == "driver":
-                runs = RunsCuda(self._matrix, toolkit.release.version, minimum, WAYS, may_forward=True)
+                runs = RunsCuda(self._matrix, toolkit.release.version, minimum, RELAXATIONS, may_forward=True)
                 return runs.basis(driver.release.version)
         return ""
 
     def _statements(self, subject: Party, other: Party) -> Iterator[bool]:
-        """What `subject` says of `other`: its needs, the rules it falls under, and which drivers run its CUDA."""
+        """Yield whether `other` meets each need, rule and minimum driver of `subject`."""
         ours, theirs = subject.release.version, other.release.version
         wanted = list(subject.needs)
         for rule in self._rules.get(subject.component, ()):
@@ -111,7 +111,7 @@ class Judge:
 
 
 def rules_about(matrix: Matrix, component: Component, releases: Sequence[Release]) -> tuple[Rule, ...]:
-    """Rules that speak of one of these releases: it falls under them, or it is what they demand or exclude."""
+    """Return the rules whose condition covers one of these releases, and those with a requirement on their component."""
     versions = [release.version for release in releases]
     return tuple(
         rule

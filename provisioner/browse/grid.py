@@ -1,50 +1,144 @@
-"""The heat map's verdicts: every framework build on every kind of GPU under every driver branch, each decided by the solver.
+"""Compute the verdicts of the heat map: every framework build on every kind of GPU under every driver branch.
 
-A branch stands for its newest release in the matrix. Kernels are left out of the verdicts (a driver that is installed runs on
-its kernel); which pairs are documented is said beside them. Forward compatibility and PTX compiled at start are tried too, and
-marked as what they are, so that a reader who does not allow them sees a refusal. A letter names the least relaxation that is
-needed: where a build takes several CUDAs, it is native as soon as one of them is.
+The complete search of the resolver decides each verdict. A branch stands for its newest release in the matrix. Kernels are
+left out of the verdicts (an installed driver runs on its kernel); documented pairs are listed beside them. Forward
+compatibility and PTX compilation at start are allowed, and a letter names the least relaxation that a build needs: a build for
+several CUDA releases is native as soon as one of them is.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct, field
 
-from provisioner.browse.axes import Device, devices, newest_of_branches, open_request, request_for
+from provisioner.accelerators import accelerator_of_target
 from provisioner.browse.stacks import LABEL, frameworks
 from provisioner.grounds.requirement import Relation
-from provisioner.host.model import Host
+from provisioner.host.model import Driver, Host, HostGpu
 from provisioner.platforms import LINUX_PLATFORMS
+from provisioner.request import Request, TargetHost
 from provisioner.resolver.choices.candidates import preference
 from provisioner.resolver.problem import join
 from provisioner.resolver.requirement import Candidate, Key, ReleaseCandidate
 from provisioner.resolver.rules.coverage import capability, coverage
 from provisioner.resolver.rules.drivers import RunsCuda
+from provisioner.resolver.rules.kernels import KernelSupport
 from provisioner.resolver.search.complete import CompleteSearch
 from provisioner.resolver.search.universe import Universe
+from provisioner.spec.model import ImageSpec, Policy, Spec, TargetSpec
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
+    from provisioner.accelerators import AcceleratorName
     from provisioner.grounds.requirement import Group
     from provisioner.matrix.model import Build, Matrix, Release
     from provisioner.platforms import PlatformName
+    from provisioner.spec.model import Allowance
 
 LETTERS = {"native": "n", "minor-version": "m", "forward-compat": "f"}
 BASES = tuple(LETTERS)
 PTX, UNMEASURED, REFUSED = "p", "u", "x"
 INSTALLED: tuple[Group, ...] = (Relation("driver", "kernel"),)
-"""Groups that say where a driver can be built: one that is loaded has been."""
+"""Groups about building a driver, which do not apply to an installed one."""
+
+ALLOWED: tuple[Allowance, ...] = ("minor-version", "forward-compat", "ptx-jit")
+
+
+class Device(Struct, frozen=True, kw_only=True):
+    """One kind of GPU: the target of its code, its market (`datacenter`), and a product that represents it."""
+
+    target: str
+    kind: str
+    product: str
+
+    @property
+    def is_amd(self) -> bool:
+        """Whether the GPU is AMD's."""
+        return self.accelerator == "rocm"
+
+    @property
+    def accelerator(self) -> AcceleratorName:
+        """The accelerator whose code the GPU runs."""
+        found = accelerator_of_target(self.target)
+        assert found is not None, f"the matrix lists `{self.target}`, which is no target of a GPU"
+        return found.name
+
+
+def newest_of_branches(matrix: Matrix) -> tuple[Version, ...]:
+    """Return the newest release of every driver branch, newest branch first."""
+    driver = matrix.components.get("driver")
+    newest: dict[int, Version] = {}
+    for release in driver.releases if driver is not None else ():
+        branch = release.version.release[0]
+        newest[branch] = max(newest.get(branch, release.version), release.version)
+    return tuple(newest[branch] for branch in sorted(newest, reverse=True))
+
+
+def devices(matrix: Matrix) -> tuple[Device, ...]:
+    """Return every kind of GPU with products in the matrix, and capabilities without products; newest first, AMD's last."""
+    found: dict[tuple[str, str], str] = {}
+    for gpu in matrix.gpus:
+        found.setdefault((gpu.compute_capability or gpu.gfx, gpu.kind), gpu.name)
+    named = {target for target, _ in found}
+    gpu_component = matrix.components.get("gpu")
+    for release in gpu_component.releases if gpu_component is not None else ():
+        if str(release.version) not in named:
+            found[str(release.version), ""] = ""
+    made = (Device(target=target, kind=kind, product=product) for (target, kind), product in found.items())
+    return tuple(sorted(made, key=_newest_first))
+
+
+def _newest_first(device: Device) -> tuple[bool, tuple[int, ...], str, str]:
+    numbers = () if device.is_amd else tuple(-number for number in capability(device.target))
+    return device.is_amd, numbers, device.target, device.kind
+
+
+def documented_kernels(matrix: Matrix, drivers: Sequence[Version]) -> dict[str, tuple[str, ...]]:
+    """Return for each driver the kernel series that it is documented to build on, newest first."""
+    support = KernelSupport(matrix)
+    kernel = matrix.components.get("kernel")
+    series = sorted((release.version for release in kernel.releases), reverse=True) if kernel is not None else []
+    return {
+        str(driver): tuple(str(one) for one in series if (allowed := support.of(driver)) is not None and allowed.allows(one))
+        for driver in drivers
+    }
+
+
+def request_for(
+    device: Device, platform: PlatformName, *, driver: str | None = None, allow: tuple[Allowance, ...] = ALLOWED
+) -> Request:
+    """Return the request for a cell, with the relaxations in `allow`."""
+    gpu = HostGpu.of_target(device.target, name=device.product or None)
+    host = Host(
+        platform=platform,
+        gpus=(gpu,),
+        driver=Driver(version=driver) if driver is not None else None,
+    )
+    return open_request(device.accelerator, platform, host, allow=allow)
+
+
+def open_request(
+    accelerator: AcceleratorName, platform: PlatformName, host: Host, *, allow: tuple[Allowance, ...] = ALLOWED
+) -> Request:
+    """Return a request for containers of an accelerator on one host."""
+    spec = Spec(
+        target=TargetSpec(platform=platform),
+        accelerator=accelerator,
+        policy=Policy(allow=allow),
+        image=ImageSpec(cuda_compat="any"),
+        runs="container",
+    )
+    return Request(spec=spec, hosts=(TargetHost(label=LABEL, host=host),), platform=platform)
 
 
 class Code(Struct, frozen=True, kw_only=True):
-    """One verdict: `n`ative, `m`inor-version, `f`orward-compat, `p`tx, `u`nmeasured or `x`, refused, and then by which groups.
+    """One verdict: `n`ative, `m`inor-version, `f`orward-compat, `p`tx, `u`nmeasured, or `x` for refused, with the groups.
 
-    `basis` is how the driver runs the CUDA of an unmeasured build; `is_offered` is whether the solver takes such a build,
-    saying that it is unverified.
+    `basis` is how the driver runs the CUDA of an unmeasured build; `is_offered` is whether the resolver chooses such a build
+    and reports it as unverified.
     """
 
     letter: str
@@ -53,49 +147,57 @@ class Code(Struct, frozen=True, kw_only=True):
     is_offered: bool = False
 
 
-class Grid(Struct):
-    """Verdicts as numbers: `table[platform][device][build]` is a row of `rows`, -1 where the build is not for the platform.
+class GridBuild(NamedTuple):
+    """One build of a framework release."""
 
-    A row has a code for each driver, or a single one where the GPU's driver is not one of NVIDIA's.
+    component: str
+    release: Release
+    build: Build
+
+
+class Grid(Struct):
+    """The verdicts as indexes: `table[platform][device][build]` is one of `rows`, -1 where the build is not for the platform.
+
+    A row has the index of a code for each driver, or of a single one for GPUs of other vendors than NVIDIA.
     """
 
     drivers: tuple[Version, ...]
     devices: tuple[Device, ...]
-    builds: list[tuple[str, Release, Build]] = field(default_factory=list)
+    builds: list[GridBuild] = field(default_factory=list)
     codes: list[Code] = field(default_factory=list)
     rows: list[tuple[int, ...]] = field(default_factory=list)
     table: dict[str, list[list[int]]] = field(default_factory=dict)
 
     def code(self, code: Code) -> int:
-        """The number of a verdict."""
+        """Return the index of a verdict, added where it is new."""
         if code not in self.codes:
             self.codes.append(code)
         return self.codes.index(code)
 
     def row(self, row: tuple[int, ...]) -> int:
-        """The number of a row of verdicts."""
+        """Return the index of a row of verdicts, added where it is new."""
         if row not in self.rows:
             self.rows.append(row)
         return self.rows.index(row)
 
 
 def make_grid(matrix: Matrix, platforms: Sequence[PlatformName] = LINUX_PLATFORMS) -> Grid:
-    """Decide every cell."""
+    """Compute the verdict of every cell."""
     grid = Grid(drivers=newest_of_branches(matrix), devices=devices(matrix))
     grid.builds.extend(_builds(matrix, grid.devices))
     for platform in platforms:
         decided: dict[tuple[str, tuple[bool, ...]], list[int]] = {}
         for device in grid.devices:
-            twins = (device.target, _market(matrix, device))
-            if twins not in decided:
-                decided[twins] = _Column(matrix, grid, device, platform).numbers()
-            grid.table.setdefault(platform, []).append(decided[twins])
+            equal = (device.target, _market(matrix, device))
+            if equal not in decided:
+                decided[equal] = _Column(matrix, grid, device, platform).row_indexes()
+            grid.table.setdefault(platform, []).append(decided[equal])
     return grid
 
 
-def _builds(matrix: Matrix, known: Sequence[Device]) -> list[tuple[str, Release, Build]]:
-    """Every GPU build of every framework in the solver's own order of preference, releases newest first."""
-    found: dict[tuple[str, str], list[tuple[str, Release, Build]]] = {}
+def _builds(matrix: Matrix, known: Sequence[Device]) -> list[GridBuild]:
+    """Return every GPU build of every framework in the resolver's order of preference, releases newest first."""
+    found: dict[tuple[str, str], list[GridBuild]] = {}
     for device in (next((one for one in known if one.is_amd is is_amd), None) for is_amd in (False, True)):
         if device is None:
             continue
@@ -107,14 +209,14 @@ def _builds(matrix: Matrix, known: Sequence[Device]) -> list[tuple[str, Release,
             for candidate in sorted(offered.values(), key=preference, reverse=True):
                 release, build = candidate.release, candidate.build
                 if build is not None and build.accelerator == requests[0].accelerator:
-                    found.setdefault((name, str(release.version)), []).append((name, release, build))
+                    found.setdefault((name, str(release.version)), []).append(GridBuild(name, release, build))
     rank = {name: index for index, name in enumerate(matrix.order)}
-    groups = sorted(found.values(), key=lambda group: group[0][1].version, reverse=True)
-    return [one for group in sorted(groups, key=lambda group: rank[group[0][0]]) for one in group]
+    groups = sorted(found.values(), key=lambda group: group[0].release.version, reverse=True)
+    return [one for group in sorted(groups, key=lambda group: rank[group[0].component]) for one in group]
 
 
 def chosen_beside(matrix: Matrix, name: str, *, release: Release, build: Build) -> dict[str, str]:
-    """What the solver puts under a build where the host leaves everything open: the CUDA, cuDNN, Python … it runs with."""
+    """Return the CUDA, cuDNN, Python and so on that the resolver chooses for a build on a host that states nothing."""
     platform = build.platforms[0] if build.platforms else LINUX_PLATFORMS[0]
     problem = join(matrix, open_request(build.accelerator, platform, Host(platform=platform)))  # type: ignore[arg-type]  # a matrix has no others
     key = Key(name)
@@ -135,19 +237,19 @@ def _releases(candidates: Iterable[Candidate]) -> list[ReleaseCandidate]:
 
 
 def _of(candidates: Iterable[Candidate], release: Release, build: Build) -> list[ReleaseCandidate]:
-    """The candidate of a build, if it is among these."""
+    """Return the candidate of a build, in a list that is empty where there is none."""
     return [one for one in _releases(candidates) if one.release == release and one.build == build]
 
 
 def _market(matrix: Matrix, device: Device) -> tuple[bool, ...]:
-    """What tells GPUs of one target apart: forward compatibility is for data centres, and guards may speak of kinds."""
+    """Return the values that differ among GPUs of one target: being for data centres, and guards on the kind of GPU."""
     kind = Version.named(device.kind)
     guards = (guard for rule in matrix.rules for guard in rule.on if guard.component == "gpu_kind")
     return (device.kind == "datacenter", *(guard.allows(kind) for guard in guards))
 
 
 def _leaves(matrix: Matrix) -> frozenset[str]:
-    """Components that bind nothing further, such as Python: no driver is chosen by them."""
+    """Return the components without requirements of their own, such as Python: the driver does not depend on them."""
     binding = {rule.when.component for rule in matrix.rules}
     for name, component in matrix.components.items():
         if any(one.requires or one.driver or any(build.requires for build in one.builds) for one in component.releases):
@@ -155,8 +257,16 @@ def _leaves(matrix: Matrix) -> frozenset[str]:
     return frozenset(matrix.components) - binding - {"driver", "gpu", "kernel"}
 
 
+class _Signature(NamedTuple):
+    """The component of a build, its verdict without a driver, and its requirements on components that bind others."""
+
+    component: str
+    first: Code
+    requirements: tuple[tuple[Key, str], ...]
+
+
 class _Column:
-    """All builds on one kind of GPU: one problem, asked again and again."""
+    """All builds on one kind of GPU, decided by one incremental search."""
 
     def __init__(self, matrix: Matrix, grid: Grid, device: Device, platform: PlatformName) -> None:
         self._grid = grid
@@ -168,45 +278,46 @@ class _Column:
         drivers = {one.version: one for one in self._problem.domains.get(Key("driver", LABEL), ())}
         self._drivers = [] if device.is_amd else [drivers[version] for version in grid.drivers]
         self._known: dict[frozenset[Group], tuple[Group, ...]] = {}
-        self._rows: dict[tuple[object, ...], int] = {}
+        self._rows: dict[_Signature, int] = {}
         self._leaves = _leaves(matrix)
         self._bases: dict[tuple[Candidate, Candidate], str] = {}
 
-    def numbers(self) -> list[int]:
-        """A row number for each build of the grid."""
+    def row_indexes(self) -> list[int]:
+        """Return the index of a row for each build of the grid, -1 for builds of other platforms."""
         try:
-            return [self._number(*one) for one in self._grid.builds]
+            return [self._row_index(*one) for one in self._grid.builds]
         finally:
             self._search.close()
 
-    def _number(self, component: str, release: Release, build: Build) -> int:
+    def _row_index(self, component: str, release: Release, build: Build) -> int:
         if build.platforms and self._platform not in build.platforms:
             return -1
         found = _of(self._problem.domains.get(Key(component), ()), release, build)
         if not found:
             return -1
         candidate = found[0]
-        first = self._judge(candidate, build)
+        first = self._code(candidate, build)
         if not self._drivers or first.letter == REFUSED:
             return self._grid.row((self._grid.code(first),) * max(1, len(self._drivers)))
-        twins = self._twins(candidate, first)
-        if twins not in self._rows:
-            cells = (self._judge(candidate, build, driver) for driver in self._drivers)
-            self._rows[twins] = self._grid.row(tuple(self._grid.code(cell) for cell in cells))
-        return self._rows[twins]
+        signature = self._signature(candidate, first)
+        if signature not in self._rows:
+            cells = (self._code(candidate, build, driver) for driver in self._drivers)
+            self._rows[signature] = self._grid.row(tuple(self._grid.code(cell) for cell in cells))
+        return self._rows[signature]
 
-    def _twins(self, candidate: Candidate, first: Code) -> tuple[object, ...]:
-        """What the driver can matter to: builds that agree in it, and run at all, have the same row."""
+    def _signature(self, candidate: Candidate, first: Code) -> _Signature:
+        """Return the part of a build on which its verdict under a driver depends: equal builds have the same row."""
         wanted = self._universe.requirements(candidate)
         bound = ((one.key, str(one.test)) for one in wanted if one.key.component not in self._leaves)
-        return (candidate.key.component, first, *sorted(bound))
+        return _Signature(candidate.key.component, first, tuple(sorted(bound)))
 
-    def _judge(self, framework: Candidate, build: Build, *drivers: Candidate) -> Code:
+    def _code(self, framework: Candidate, build: Build, *drivers: Candidate) -> Code:
         given = [framework, *drivers]
         is_measured = (build.gfx if self._device.is_amd else build.sass) is not None
         pins = self._search.find(given=given, present=[framework.key], without=INSTALLED)
         if pins is not None and is_measured:
-            is_ptx = not self._device.is_amd and self._is_ptx(build)
+            target = self._device.target
+            is_ptx = not self._device.is_amd and coverage(build.sass or (), build.ptx or (), capability(target)) == "ptx"
             return Code(letter=PTX if is_ptx else LETTERS[self._basis(given, pins, INSTALLED)])
         if pins is not None:
             return Code(letter=UNMEASURED, basis=self._basis(given, pins, INSTALLED), is_offered=True)
@@ -215,13 +326,10 @@ class _Column:
             pins = self._search.find(given=given, present=[framework.key], without=ignored)
         if pins is not None:
             return Code(letter=UNMEASURED, basis=self._basis(given, pins, ignored))
-        return Code(letter=REFUSED, groups=self._why(given, frozenset(self._search.core(without=ignored)), ignored))
-
-    def _is_ptx(self, build: Build) -> bool:
-        return coverage(build.sass or (), build.ptx or (), capability(self._device.target)) == "ptx"
+        return Code(letter=REFUSED, groups=self._minimal_core(given, frozenset(self._search.core(without=ignored)), ignored))
 
     def _basis(self, given: list[Candidate], pins: dict[Key, Candidate], ignored: Sequence[Group]) -> str:
-        """The least relaxation that runs some CUDA the build takes; a stack without CUDA needs no such bridge."""
+        """Return the least relaxation with which the driver runs some CUDA of the build; `native` for a stack without CUDA."""
         key = next((key for key in pins if key.component == "cuda"), None)
         driver = next((one for key, one in pins.items() if key.component == "driver"), None)
         if key is None or driver is None:
@@ -235,12 +343,12 @@ class _Column:
         return found
 
     def _taken(self, framework: Candidate, key: Key) -> list[Candidate]:
-        """The CUDA releases that a build's own needs leave."""
+        """Return the CUDA releases that a build's own requirements allow."""
         wanted = [one for one in self._universe.requirements(framework) if one.key == key]
         return [one for one in self._universe.candidates(key) if all(one in self._universe.allowed(need) for need in wanted)]
 
     def _runs(self, cuda: Candidate, driver: Candidate) -> str:
-        """How a driver runs a CUDA release, as the solver judges it; "" where it does not."""
+        """Return how a driver runs a CUDA release, "" where it does not."""
         known = self._bases.get((cuda, driver))
         if known is None:
             tests = (one.test for one in self._universe.requirements(cuda) if one.key == driver.key)
@@ -248,11 +356,11 @@ class _Column:
             known = self._bases[cuda, driver] = "native" if runs is None else runs.basis(driver.version)
         return known
 
-    def _why(self, given: list[Candidate], core: frozenset[Group], ignored: Collection[Group]) -> tuple[Group, ...]:
-        """The core made smaller: a group stays only if the rest can hold together without it."""
-        kept = self._known.get(core)
-        if kept is not None and self._is_refuted(given, kept, ignored):
-            return self._rules(kept)
+    def _minimal_core(self, given: list[Candidate], core: frozenset[Group], ignored: Collection[Group]) -> tuple[Group, ...]:
+        """Return a minimal part of an unsatisfiable core: without any of its groups the rest can be satisfied."""
+        known = self._known.get(core)
+        if known is not None and self._is_refuted(given, known, ignored):
+            return self._rules(known)
         found = sorted(core, key=str)
         for group in tuple(found):
             rest = [one for one in found if one != group]
@@ -261,14 +369,15 @@ class _Column:
         self._known[core] = tuple(found)
         return self._rules(found)
 
-    def _is_refuted(self, given: list[Candidate], kept: Iterable[Group], ignored: Collection[Group]) -> bool:
-        without = {*self._search.groups, *ignored} - set(kept)
+    def _is_refuted(self, given: list[Candidate], groups: Iterable[Group], ignored: Collection[Group]) -> bool:
+        """Return whether these groups alone rule out every stack with the given candidates."""
+        without = {*self._search.groups, *ignored} - set(groups)
         if self._search.find(given=given, present=[given[0].key], without=without) is not None:
             return False
-        return set(self._search.core(without=without)) <= set(kept)  # groups met on the way count for nothing
+        return set(self._search.core(without=without)) <= set(groups)
 
     def _rules(self, groups: Iterable[Group]) -> tuple[Group, ...]:
-        """From the framework down to the host, without the facts and requests: the cell itself states those."""
+        """Return the groups from the framework down to the host, without facts and requests, which the cell itself shows."""
         order = self._problem.order
         ranked = []
         for group in groups:

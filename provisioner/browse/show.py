@@ -1,12 +1,12 @@
-"""The answer to one question about a matrix, as plain data: a row, a release with its company, or stacks on a host."""
+"""Answer queries to a matrix as plain data: a release with the releases it goes together with, or the stacks of a host."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from provisioner.browse.companions import companions, rules_about
-from provisioner.browse.data import cited, gpu_data, image_data, kept, release_data, rule_data
-from provisioner.browse.question import component_named, is_target, matching, product
+from provisioner.browse.query import component_named, is_target, matching, product
+from provisioner.browse.rows import citations_of, gpu_data, image_data, release_data, rule_data, without_empty
 from provisioner.errors import ProvisionError, RefusedError
 from provisioner.versions import Version
 from provisioner.words.conflict import member_words
@@ -16,20 +16,20 @@ from provisioner.words.notation import sources_words
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from provisioner.browse.data import Data
-    from provisioner.browse.question import Fact
+    from provisioner.browse.query import Fact
+    from provisioner.browse.rows import Data
     from provisioner.browse.stacks import Refused, Running, Stacks
     from provisioner.matrix.model import Component, Gpu, Matrix, Release
 
 
 class NothingFoundError(RefusedError):
-    """The matrix has nothing that a question asks for, or nothing runs."""
+    """The matrix has no such release, or no stack runs."""
 
     code = "nothing-found"
 
 
 def release_answer(matrix: Matrix, fact: Fact) -> Data:
-    """Releases in a range, their rules and sources, and everything stated to go with them.
+    """Return the releases in a range, their rules and sources, and the releases they go together with.
 
     Raises `NothingFoundError` when the matrix has no such release, naming the nearest ones.
     """
@@ -39,7 +39,7 @@ def release_answer(matrix: Matrix, fact: Fact) -> Data:
         raise _no_release(component, fact)
     rows = [release_data(matrix, component, release) for release in releases]
     rules = [rule_data(matrix, rule) for rule in rules_about(matrix, component, releases)]
-    company = _company(matrix, component, releases)
+    compatible = _compatible(matrix, component, releases)
     gpus = _gpus(matrix, component, releases)
     images = _images(matrix, component, releases)
     return {
@@ -49,10 +49,10 @@ def release_answer(matrix: Matrix, fact: Fact) -> Data:
         "title": component.title,
         "releases": rows,
         "rules": rules,
-        "with": company,
+        "with": compatible,
         "gpus": gpus,
         "images": images,
-        "citations": cited(matrix, rows, rules, company, images),
+        "citations": citations_of(matrix, rows, rules, compatible, images),
     }
 
 
@@ -72,15 +72,15 @@ def _no_release(component: Component, fact: Fact) -> ProvisionError:
     )
 
 
-def _company(matrix: Matrix, component: Component, releases: Sequence[Release]) -> list[Data]:
-    """Companions grouped by component, releases newest first."""
+def _compatible(matrix: Matrix, component: Component, releases: Sequence[Release]) -> list[Data]:
+    """Return compatible releases grouped by component, newest first."""
     groups: dict[str, list[Data]] = {}
     for one in companions(matrix, component, releases):
         builds = [build.name for build in one.builds]
         data = release_data(matrix, matrix.components[one.component], one.release)
         row = {"version": data["version"], "builds": builds, "basis": one.basis}
         row |= {"needs": data.get("needs", {}), "sources": data.get("sources", ())}
-        groups.setdefault(one.component, []).append(kept(row))
+        groups.setdefault(one.component, []).append(without_empty(row))
     return [
         {
             "component": name,
@@ -93,7 +93,7 @@ def _company(matrix: Matrix, component: Component, releases: Sequence[Release]) 
 
 
 def _gpus(matrix: Matrix, component: Component, releases: Sequence[Release]) -> list[Data]:
-    """The products of a compute capability that was asked for."""
+    """Return the products of the queried compute capabilities."""
     if component.name != "gpu":
         return []
     wanted = {release.version for release in releases}
@@ -101,7 +101,7 @@ def _gpus(matrix: Matrix, component: Component, releases: Sequence[Release]) -> 
 
 
 def _images(matrix: Matrix, component: Component, releases: Sequence[Release]) -> list[Data]:
-    """The base images that hold exactly one of these releases."""
+    """Return the base images with exactly one of these releases."""
     if component.name not in {"cuda", "cudnn", "python"}:
         return []
     versions = {str(release.version) for release in releases}
@@ -109,7 +109,7 @@ def _images(matrix: Matrix, component: Component, releases: Sequence[Release]) -
 
 
 def stacks_answer(matrix: Matrix, facts: Sequence[Fact], allow: Sequence[str]) -> Data:
-    """What runs on a host with these facts, and what refuses to, by which rule."""
+    """Return the framework releases that run on a host with these facts, and those that do not with the rules against them."""
     from provisioner.browse.stacks import which_stacks
 
     found = which_stacks(matrix, facts, allow)
@@ -117,8 +117,8 @@ def stacks_answer(matrix: Matrix, facts: Sequence[Fact], allow: Sequence[str]) -
     refused = [_refused(one) for one in found.refused]
     named = {name for one in found.refused for name in one.rules}
     rules = [rule_data(matrix, rule) for rule in matrix.rules if rule.name in named]
-    gpu = _asked_gpu(matrix, facts)
-    return kept(
+    gpu = _queried_gpu(matrix, facts)
+    return without_empty(
         {
             "question": " ".join(fact.spelled for fact in facts),
             "kind": "stacks",
@@ -128,19 +128,19 @@ def stacks_answer(matrix: Matrix, facts: Sequence[Fact], allow: Sequence[str]) -
             "refused": refused,
             "rules": rules,
             "unverified": [doubt_words(doubt) for doubt in found.doubts],
-            "citations": cited(matrix, rules, _rows_behind(matrix, found), gpu_data(gpu) if gpu is not None else {}),
+            "citations": citations_of(matrix, rules, _rows_behind(matrix, found), gpu_data(gpu) if gpu is not None else {}),
         }
     )
 
 
-def _asked_gpu(matrix: Matrix, facts: Sequence[Fact]) -> Gpu | None:
+def _queried_gpu(matrix: Matrix, facts: Sequence[Fact]) -> Gpu | None:
     fact = next((one for one in facts if one.name == "gpu" and one.is_exact), None)
     return None if fact is None or is_target(fact.value) else product(matrix, fact.value)
 
 
 def _running(one: Running) -> Data:
     stack = one.stack
-    return kept(
+    return without_empty(
         {
             "component": one.component,
             "release": one.release,
@@ -156,7 +156,7 @@ def _running(one: Running) -> Data:
 
 def _refused(one: Refused) -> Data:
     members = [
-        kept(
+        without_empty(
             {
                 "component": member.component,
                 "kind": member.kind,
@@ -170,7 +170,7 @@ def _refused(one: Refused) -> Data:
 
 
 def _rows_behind(matrix: Matrix, found: Stacks) -> list[Data]:
-    """The releases of the newest stack of each framework, whose sources the answer rests on."""
+    """Return the rows of the newest stack of each framework, whose sources are cited."""
     rows: list[Data] = []
     seen: set[str] = set()
     for one in found.running:

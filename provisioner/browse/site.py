@@ -1,4 +1,4 @@
-"""The static site: one page, its style and scripts, and the data they read; nothing is fetched, so it works from a file."""
+"""Generate the static site: one page, its style and scripts, and the data of the matrix; it works from `file://`."""
 
 from __future__ import annotations
 
@@ -6,15 +6,31 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from provisioner.browse.site_data import site_data
+from provisioner.browse.grid import chosen_beside, documented_kernels, make_grid
+from provisioner.browse.rows import (
+    citation_data,
+    citing_index,
+    gpu_data,
+    image_data,
+    named_rows,
+    release_data,
+    rule_data,
+    without_empty,
+)
+from provisioner.browse.summary import newest_first, summaries
+from provisioner.host.profile import load_profile, profile_names
+from provisioner.matrix.lint import count
 
 if TYPE_CHECKING:
+    from provisioner.browse.grid import Grid
+    from provisioner.browse.rows import Data
+    from provisioner.browse.summary import Summary
     from provisioner.matrix.model import Matrix
 
 ASSETS = Path(__file__).parent / "assets"
 TEMPLATE = "index.html.j2"
 SCRIPTS = ("dom.js", "verdicts.js", "evidence.js", "host.js", "map.js", "catalogue.js", "app.js")
-"""In the order in which they need each other; plain scripts, because browsers load no modules from `file://`."""
+"""The scripts in order of their dependencies; plain scripts, because browsers load no modules from `file://`."""
 
 PAGES = (
     ("host", "Host"),
@@ -25,9 +41,12 @@ PAGES = (
     ("notes", "Notes"),
 )
 
+NOTES = ("failure", "variables", "override", "driver package", "limit")
+"""Kinds of rows on the page of notes."""
+
 
 def site_files(matrix: Matrix) -> dict[str, bytes]:
-    """Every file of the site by name; the same matrix gives the same bytes."""
+    """Return the content of every file of the site by name; the same matrix gives the same bytes."""
     data = site_data(matrix)
     files = {name: (ASSETS / name).read_bytes() for name in ("site.css", *SCRIPTS)}
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
@@ -45,3 +64,98 @@ def _page(data: dict[str, object]) -> str:
     pages = [{"route": route, "title": title} for route, title in PAGES]
     template = environment.get_template(TEMPLATE)
     return template.render(pages=pages, scripts=("data.js", *SCRIPTS), about=data["about"], components=data["components"])
+
+
+def site_data(matrix: Matrix) -> Data:
+    """Return the JSON document that the site shows: the rows of the matrix and the grid of verdicts."""
+    counts = count(matrix)
+    citing = citing_index(matrix)
+    return {
+        "about": {"rows": counts.rows, "measured": counts.measured, "digest": matrix.digest},
+        "components": [_component(matrix, summary) for summary in summaries(matrix)],
+        "rules": [rule_data(matrix, rule) for rule in matrix.rules],
+        "citations": {key: {**citation_data(matrix.citations[key]), "rows": citing[key]} for key in sorted(matrix.citations)},
+        "branches": [
+            without_empty(
+                {
+                    "branch": branch.branch,
+                    "native_cuda": str(branch.native_cuda),
+                    "designation": branch.designation,
+                    "end_of_life": branch.end_of_life,
+                    "sources": branch.source,
+                }
+            )
+            for branch in matrix.branches
+        ],
+        "gpus": [gpu_data(gpu) for gpu in matrix.gpus],
+        "images": [image_data(image) for image in matrix.images],
+        "notes": [{"kind": row.kind, **row.data} for row in named_rows(matrix) if row.kind in NOTES],
+        "profiles": _profiles(matrix),
+        "grid": _grid(matrix, make_grid(matrix)),
+    }
+
+
+def _component(matrix: Matrix, summary: Summary) -> Data:
+    component = matrix.components[summary.name]
+    rows = (release_data(matrix, component, release) for release in newest_first(component))
+    releases = tuple({key: value for key, value in row.items() if key != "component"} for row in rows)
+    return without_empty(
+        {
+            "name": summary.name,
+            "title": summary.title,
+            "virtual": summary.is_virtual,
+            "newest": summary.newest,
+            "rows": summary.rows,
+            "measured": summary.measured,
+            "end_of_life": summary.end_of_life,
+            "releases": releases,
+        }
+    )
+
+
+def _profiles(matrix: Matrix) -> list[Data]:
+    """Return the shipped host profiles whose GPU is in the matrix."""
+    known = {gpu.name for gpu in matrix.gpus}
+    found: list[Data] = []
+    for name in profile_names():
+        profile = load_profile(name)
+        gpus = profile.host.gpus or ()
+        if gpus and gpus[0].name in known:
+            found.append({"name": name, "gpu": gpus[0].name, "platform": profile.host.platform, "is": profile.description})
+    return found
+
+
+def _grid(matrix: Matrix, grid: Grid) -> Data:
+    drivers = [str(driver) for driver in grid.drivers]
+    series = documented_kernels(matrix, grid.drivers)
+    kernel = matrix.components.get("kernel")
+    return {
+        "drivers": drivers,
+        "kernels": [str(release.version) for release in newest_first(kernel)] if kernel is not None else [],
+        "documented": series,
+        "devices": [{"target": one.target, "kind": one.kind, "product": one.product} for one in grid.devices],
+        "builds": [
+            {
+                "component": name,
+                "release": str(release.version),
+                "build": build.name,
+                "platforms": build.platforms,
+                "accelerator": build.accelerator,
+                "beside": chosen_beside(matrix, name, release=release, build=build),
+            }
+            for name, release, build in grid.builds
+        ],
+        "codes": [
+            without_empty(
+                {
+                    "letter": code.letter,
+                    "groups": [str(group) for group in code.groups],
+                    "basis": code.basis,
+                    "offered": code.is_offered or None,
+                }
+            )
+            for code in grid.codes
+        ],
+        "rows": grid.rows,
+        "table": grid.table,
+    }

@@ -1,4 +1,4 @@
-"""Which framework releases run on a host made of a few facts: every verdict is the solver's."""
+"""Find the framework releases that run on a host with some facts; the complete search of the resolver decides each."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, convert
 
-from provisioner.browse.facts import understand
+from provisioner.browse.query import interpret
 from provisioner.document import parse_document
 from provisioner.grounds.requirement import AsksFor, Relation, Row
 from provisioner.host.profile import host_from_document
@@ -24,10 +24,9 @@ from provisioner.spec.model import Spec
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from provisioner.browse.question import Fact
+    from provisioner.browse.query import Fact
     from provisioner.grounds.conflict import Member
     from provisioner.grounds.doubt import Doubt
-    from provisioner.grounds.requirement import Group
     from provisioner.matrix.model import Matrix
     from provisioner.resolver.problem import Problem
     from provisioner.resolver.requirement import Candidate
@@ -38,12 +37,12 @@ LABEL = "host"
 
 
 class OfRelease(Struct, frozen=True):
-    """The candidate is a build of one release."""
+    """Allows the builds of one release."""
 
     version: Version
 
     def allows(self, candidate: Candidate) -> bool:
-        """Whether the candidate belongs to the release."""
+        """Return whether a candidate is a build of the release."""
         return isinstance(candidate, ReleaseCandidate) and candidate.release.version.text == self.version.text
 
     def __str__(self) -> str:
@@ -51,7 +50,7 @@ class OfRelease(Struct, frozen=True):
 
 
 class Running(Struct, frozen=True, kw_only=True):
-    """One framework release that runs, with the stack the solver chose for it."""
+    """One framework release that runs, with the stack that the resolver chooses for it."""
 
     component: str
     release: str
@@ -69,7 +68,7 @@ class Refused(Struct, frozen=True, kw_only=True):
 
 
 class Stacks(Struct, frozen=True, kw_only=True):
-    """The answer: the facts as they were understood, what runs, what does not, and what nobody stated."""
+    """The interpreted facts, the framework releases that run and those that do not, and doubts about missing facts."""
 
     facts: tuple[tuple[str, str], ...]
     running: tuple[Running, ...]
@@ -80,19 +79,19 @@ class Stacks(Struct, frozen=True, kw_only=True):
 def which_stacks(matrix: Matrix, facts: Sequence[Fact], allow: Sequence[str] = ("minor-version",)) -> Stacks:
     """Try every release of every framework on a host with these facts; raises `UsageError` for facts no host can state.
 
-    Where forward compatibility is allowed, an image that carries NVIDIA's cuda-compat is meant.
+    Where forward compatibility is allowed, the image is taken to have NVIDIA's cuda-compat.
     """
-    understood = understand(matrix, facts)
-    host = host_from_document(parse_document(understood.profile_text(), file="the question", kind="question"))
+    interpreted = interpret(matrix, facts)
+    host = host_from_document(parse_document(interpreted.profile_text(), file="the question", kind="question"))
     platform = host.platform or DEFAULT_PLATFORM
     spec = convert(
         {
-            "requires": understood.requires,
+            "requires": interpreted.requires,
             "policy": {"allow": tuple(allow)},
             "target": {"platform": platform},
             "image": {"cuda_compat": "any"} if "forward-compat" in allow else {},
-            "runs": understood.settings.get("runs", "container"),
-            "accelerator": understood.settings.get("accelerator"),
+            "runs": interpreted.settings.get("runs", "container"),
+            "accelerator": interpreted.settings.get("accelerator"),
         },
         Spec,
     )
@@ -100,31 +99,31 @@ def which_stacks(matrix: Matrix, facts: Sequence[Fact], allow: Sequence[str] = (
     problem = join(matrix, request)
     running: list[Running] = []
     refused: list[Refused] = []
-    asked = [name for name in frameworks(matrix) if name in understood.requires]
-    for name in asked or frameworks(matrix):
+    required = [name for name in frameworks(matrix) if name in interpreted.requires]
+    for name in required or frameworks(matrix):
         found = _framework(problem, name)
         running.extend(found[0])
         refused.extend(found[1])
     shared = _shared([one.stack.doubts for one in running])
     return Stacks(
-        facts=tuple(understood.facts), running=tuple(running), refused=tuple(refused), doubts=shared or problem.doubts
+        facts=tuple(interpreted.facts), running=tuple(running), refused=tuple(refused), doubts=shared or problem.doubts
     )
 
 
 def frameworks(matrix: Matrix) -> tuple[str, ...]:
-    """The components that are frameworks and have builds, in the order of the matrix."""
+    """Return the frameworks with builds, in the order of the matrix."""
     names = (name for name in matrix.order if name in DISTRIBUTION_OF_COMPONENT)
     return tuple(name for name in names if any(release.builds for release in matrix.components[name].releases))
 
 
 def _framework(problem: Problem, name: str) -> tuple[list[Running], list[Refused]]:
-    """Every release of a framework, newest first: it runs, or it is refused for reasons the next older one may share."""
+    """Return the releases of a framework that run and those that are refused, each newest first."""
     key = Key(name)
     releases: dict[str, list[ReleaseCandidate]] = {}
     wanted = [root for root in problem.roots if root.key == key]
     for candidate in problem.domains.get(key, ()):
         if not isinstance(candidate, ReleaseCandidate) or not all(root.allows(candidate) for root in wanted):
-            continue  # another release than the one asked about is no refusal
+            continue  # the query does not ask for this release
         releases.setdefault(candidate.release.version.text, []).append(candidate)
     running, refused = [], []
     universe = Universe(problem)
@@ -143,12 +142,12 @@ def _framework(problem: Problem, name: str) -> tuple[list[Running], list[Refused
             running.append(Running(component=name, release=text, build=build.name if build else "", stack=stack))
     finally:
         search.close()
-    return running, _folded(refused)
+    return running, _merge_neighbours(refused)
 
 
 def _refusal(problem: Problem, key: Key, text: str, version: Version) -> Refused:
-    asked = AsksFor(name=key.component, release=text)
-    universe = Universe(problem.with_roots(Requirement(key, OfRelease(version), asked)))
+    ground = AsksFor(name=key.component, release=text)
+    universe = Universe(problem.with_roots(Requirement(key, OfRelease(version), ground)))
     search = CompleteSearch(universe)
     try:
         assert search.find() is None, "a release none of whose builds is possible has no stack"
@@ -156,21 +155,18 @@ def _refusal(problem: Problem, key: Key, text: str, version: Version) -> Refused
         members = described(universe, search, groups).members
     finally:
         search.close()
+    rules = tuple(group.name for group in groups if isinstance(group, Row) and group.table == "rule")
+    # Where no rule of the matrix is in the conflict, the needs of releases and builds are named: `pytorch needs gpu`.
     return Refused(
         component=key.component,
         releases=(text,),
-        members=tuple(member for member in members if member.group != asked.group),
-        rules=tuple(group.name for group in groups if isinstance(group, Row) and group.table == "rule") or _named(groups),
+        members=tuple(member for member in members if member.group != ground.group),
+        rules=rules or tuple(str(group) for group in groups if isinstance(group, Relation)),
     )
 
 
-def _named(groups: Sequence[Group]) -> tuple[str, ...]:
-    """Return the needs of releases and builds, where no rule of the matrix is to blame: `pytorch needs gpu`."""
-    return tuple(str(group) for group in groups if isinstance(group, Relation))
-
-
-def _folded(refused: Sequence[Refused]) -> list[Refused]:
-    """One line for neighbours that are refused for the same reasons; the newest of them speaks for all."""
+def _merge_neighbours(refused: Sequence[Refused]) -> list[Refused]:
+    """Merge neighbouring releases that the same rules refuse; the conflict is that of the newest."""
     found: list[Refused] = []
     for one in refused:
         if found and found[-1].rules == one.rules:
@@ -184,7 +180,7 @@ def _folded(refused: Sequence[Refused]) -> list[Refused]:
 
 
 def _shared(notes: Sequence[tuple[Doubt, ...]]) -> tuple[Doubt, ...]:
-    """What is unverified of every stack: said once."""
+    """Return the doubts that all stacks share."""
     if not notes:
         return ()
     return tuple(note for note in notes[0] if all(note in other for other in notes[1:]))

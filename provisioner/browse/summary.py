@@ -1,4 +1,4 @@
-"""What there is: components with how much is known of each, and the releases of one."""
+"""Summarise the components of a matrix: numbers of releases, builds and measured rows, and the newest release."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Summary(Struct, frozen=True, kw_only=True):
 
 
 def summaries(matrix: Matrix) -> tuple[Summary, ...]:
-    """Every component, in the order of the matrix."""
+    """Return the summary of every component, in the order of the matrix."""
     return tuple(_summary(matrix, matrix.components[name]) for name in matrix.order)
 
 
@@ -61,7 +61,7 @@ def _summary(matrix: Matrix, component: Component) -> Summary:
 
 
 def _rows(component: Component) -> Iterator[tuple[str, ...]]:
-    """The sources of every row, a build that cites what its release cites being no row of its own (as `matrix.lint` counts)."""
+    """Yield the sources of every row; a build with the sources of its release is no row of its own, as in `matrix.lint`."""
     for release in component.releases:
         if release.source:
             yield release.source
@@ -69,18 +69,18 @@ def _rows(component: Component) -> Iterator[tuple[str, ...]]:
 
 
 def is_measured(matrix: Matrix, sources: tuple[str, ...]) -> bool:
-    """Whether any of these sources is the artefact itself."""
+    """Return whether any of these sources is a measured artefact."""
     return any(matrix.citations[source].measured for source in sources if source in matrix.citations)
 
 
 def sources_of(release: Release) -> tuple[str, ...]:
-    """Every source a release or one of its builds names, once, in order."""
+    """Return the sources of a release and its builds, each once, in order."""
     builds = (source for build in release.builds for source in build.source)
     return tuple(dict.fromkeys((*release.source, *builds)))
 
 
 def newest_first(component: Component) -> tuple[Release, ...]:
-    """The releases of a component; names keep the order the matrix gives them."""
+    """Return the releases of a component, newest first; named ones (`open`) in the order of the matrix."""
     if component.named:
         return tuple(component.releases)
     return tuple(sorted(component.releases, key=lambda release: release.version, reverse=True))

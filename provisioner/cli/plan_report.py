@@ -17,7 +17,7 @@ from provisioner.words.notation import counted, source_words
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from provisioner.plan.model import FallsOut, HostPlan, Plan, Step
+    from provisioner.plan.model import Exclusion, HostPlan, Plan, Step
     from provisioner.resolver.stack import Stack
 
 MOST_NAMES = 3
@@ -65,20 +65,20 @@ def _shared(stack: Stack) -> dict[str, object]:
 def _host(plan: HostPlan) -> dict[str, object]:
     found: dict[str, object] = {"hosts": list(plan.hosts), "count": plan.count, "platform": plan.platform}
     found["steps"] = [_step(one) for one in plan.steps]
-    if plan.falls_out is not None:
-        found["falls_out"] = _fallen(plan.falls_out)
+    if plan.exclusion is not None:
+        found["falls_out"] = _exclusion(plan.exclusion)
     found["unverified"] = [doubt_words(doubt) for doubt in plan.doubts]
     found["notes"] = list(plan.notes)
     return found
 
 
-def _fallen(fallen: FallsOut) -> dict[str, object]:
-    found: dict[str, object] = {"conflict": no_stack(fallen.conflict)["conflict"]}
-    if fallen.last is not None:
-        found["last"] = _stack(fallen.last)
-    found["text"] = fallen.text
-    if fallen.until:
-        found["until"] = fallen.until
+def _exclusion(exclusion: Exclusion) -> dict[str, object]:
+    found: dict[str, object] = {"conflict": no_stack(exclusion.conflict)["conflict"]}
+    if exclusion.last is not None:
+        found["last"] = _stack(exclusion.last)
+    found["text"] = exclusion.text
+    if exclusion.until:
+        found["until"] = exclusion.until
     return found
 
 
@@ -102,8 +102,8 @@ def plan_head(plans: Sequence[Plan], packages: Sequence[tuple[str, str, str]]) -
     """The answer: how many machines get to the wanted stack, and which stack that is."""
     hosts = [one for plan in plans for one in plan.hosts]
     total = counted(sum(one.count for one in hosts), "machine")
-    out = sum(one.count for one in hosts if one.falls_out is not None)
-    unknown = sum(one.count for one in hosts if one.falls_out is None and one.is_unknown)
+    out = sum(one.count for one in hosts if one.exclusion is not None)
+    unknown = sum(one.count for one in hosts if one.exclusion is None and one.is_unknown)
     wanted = [plan for plan in plans if plan.wanted is not None]
     goal = _goal(wanted[0]) if len(plans) == len(wanted) == 1 else "the wanted stack"
     if out:
@@ -134,9 +134,9 @@ def plan_rows(plans: Sequence[Plan]) -> list[tuple[str, ...]]:
     counts: dict[tuple[str, ...], int] = {}
     for one in (one for plan in plans for one in plan.hosts):
         reboots = sum(step.is_reboot for step in one.steps)
-        outcome = "falls out" if one.falls_out is not None else "follows" if one.steps else "nothing to do"
-        outcome = "cannot tell" if one.falls_out is None and one.is_unknown else outcome
-        way = ("", "") if one.falls_out is not None else (str(len(one.steps)), str(reboots))
+        outcome = "falls out" if one.exclusion is not None else "follows" if one.steps else "nothing to do"
+        outcome = "cannot tell" if one.exclusion is None and one.is_unknown else outcome
+        way = ("", "") if one.exclusion is not None else (str(len(one.steps)), str(reboots))
         group = (gpus_of(one.profile), driver_of(one.profile), *way, outcome)
         counts[group] = counts.get(group, 0) + one.count
     return [(f"{count:,}", *group) for group, count in counts.items()]
@@ -163,8 +163,8 @@ def _names(some: Sequence[HostPlan]) -> str:
 
 
 def _headline(plan: HostPlan) -> Line:
-    if plan.falls_out is not None:
-        because = contradiction_words(plan.falls_out.conflict)
+    if plan.exclusion is not None:
+        because = contradiction_words(plan.exclusion.conflict)
         return Line(f"falls out{f': {because}' if because else ''}", paint=Paint.STRONG, text_paint=Paint.BAD)
     return Line(counted(len(plan.steps), "step") if plan.steps else "nothing to do", paint=Paint.STRONG)
 
@@ -172,21 +172,21 @@ def _headline(plan: HostPlan) -> Line:
 def _class_lines(plan: HostPlan) -> Iterator[Line]:
     for index, step in enumerate(plan.steps, start=1):
         yield from _step_lines(index, step)
-    if plan.falls_out is not None:
-        yield from (Line(line, indent=2) for line in conflict_lines(plan.falls_out.conflict))
-        yield from (Line(fix_line(fix), "hint:", Paint.NEXT, 2) for fix in plan.falls_out.conflict.fixes)
-        yield from _last_lines(plan.falls_out)
+    if plan.exclusion is not None:
+        yield from (Line(line, indent=2) for line in conflict_lines(plan.exclusion.conflict))
+        yield from (Line(fix_line(fix), "hint:", Paint.NEXT, 2) for fix in plan.exclusion.conflict.fixes)
+        yield from _last_lines(plan.exclusion)
     yield from (Line(text, "note:", Paint.STRONG, 2) for text in plan.notes)
     yield from (Line(doubt_words(doubt), "unverified:", Paint.UNSURE, 2) for doubt in plan.doubts)
 
 
-def _last_lines(fallen: FallsOut) -> Iterator[Line]:
-    if fallen.last is None:
-        yield Line(fallen.text, indent=2)
+def _last_lines(exclusion: Exclusion) -> Iterator[Line]:
+    if exclusion.last is None:
+        yield Line(exclusion.text, indent=2)
         return
-    until = f"; its driver branch ends {fallen.until}" if fallen.until and fallen.until not in fallen.text else ""
-    yield Line(f"the last stack for it: {summary(fallen.last)}", indent=2)
-    yield Line(f"{fallen.text}{until}", indent=4)
+    until = f"; its driver branch ends {exclusion.until}" if exclusion.until and exclusion.until not in exclusion.text else ""
+    yield Line(f"the last stack for it: {summary(exclusion.last)}", indent=2)
+    yield Line(f"{exclusion.text}{until}", indent=4)
 
 
 def _step_lines(index: int, step: Step) -> Iterator[Line]:

@@ -1,10 +1,17 @@
-"""What other published tables claim, in one form: question, subject, answer and place; and the disagreements that are known."""
+"""Claims of published compatibility tables in one form (question, subject, answer, line), and known disagreements with them."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from provisioner.strict_model import StrictModel
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from provisioner.versions import Version
 
 QUESTIONS = {
     "driver-floor": "the oldest Linux driver that runs a CUDA release",
@@ -21,14 +28,14 @@ QUESTIONS = {
     "tensorflow-cuda": "the CUDA and cuDNN of a TensorFlow release",
     "tensorflow-python": "the Pythons a TensorFlow release exists for",
 }
-"""Every question a claim may answer, in words."""
+"""The questions that claims answer, each with its meaning."""
 
 
 class Claim(Struct, frozen=True, kw_only=True):
-    """One line of somebody's table.
+    """One line of a published table.
 
-    `subject` is what it is about (`cuda 12.6`, `sm_90`), `says` the answer, `scope` the part of the question the whole table
-    speaks about (`>=3.10`: it lists no older Python at all), `line` its place.
+    `subject` is the release or target it is about (`cuda 12.6`, `sm_90`), `says` the answer, `scope` the range that the table
+    covers (`>=3.10`: it lists no older Python at all).
     """
 
     question: str
@@ -39,7 +46,7 @@ class Claim(Struct, frozen=True, kw_only=True):
 
 
 class Table(Struct, frozen=True, kw_only=True):
-    """A published table: its short name (`uv`), what it is, where it was published, and its claims."""
+    """A published table: its short name (`uv`), title and source, and its claims. `read` is the day it was read."""
 
     name: str
     title: str
@@ -70,10 +77,10 @@ class TableFile(StrictModel, frozen=True, kw_only=True):
 
 
 class Disagreement(StrictModel, frozen=True, kw_only=True):
-    """Why a table differs from this matrix and the matrix stays as it is.
+    """The reason why the matrix stays as it is although a table differs from it.
 
-    `subject` may hold `*`; `says` and `ours`, where given, must be exactly what is found, so that a reason written for one
-    difference never covers another one.
+    `subject` may hold `*`; `says` and `ours`, where given, must equal the answers of table and matrix, so that a reason written
+    for one difference never covers another one.
     """
 
     table: str
@@ -89,3 +96,38 @@ class DisagreementFile(StrictModel, frozen=True, kw_only=True):
     """The YAML of every known disagreement."""
 
     disagreements: tuple[Disagreement, ...] = ()
+
+
+def numbers(text: str) -> tuple[int, ...]:
+    """Return `12.6` as (12, 6)."""
+    return tuple(int(part) for part in text.split("."))
+
+
+MAJORS = range(3, 30)
+"""Majors of compilers that are compared: older ones are out of use, newer ones are not released."""
+
+
+def majors_text(majors: Iterable[int]) -> str:
+    """Return majors as text, such as `5 to 9, 11 and newer`; the last of `MAJORS` stands for all later ones."""
+    parts: list[list[int]] = []
+    for major in sorted(majors):
+        if parts and parts[-1][-1] == major - 1:
+            parts[-1].append(major)
+        else:
+            parts.append([major])
+    shown = []
+    for part in parts:
+        end = " and newer" if part[-1] == MAJORS[-1] else f" to {part[-1]}" if len(part) > 1 else ""
+        shown.append(f"{part[0]}{end}")
+    return ", ".join(shown) or "none"
+
+
+def series(version: Version) -> str:
+    """Return `12.6.3` as `12.6`."""
+    return ".".join(str(part) for part in version.release[:2])
+
+
+def in_series(version: Version, text: str) -> bool:
+    """Return whether a release belongs to a series of one to three numbers."""
+    wanted = numbers(text)
+    return version.release[: len(wanted)] == wanted

@@ -1,31 +1,34 @@
-"""cog's compatibility tables: `pkg/config/*_compatibility.json` of replicate/cog."""
+"""Read cog's compatibility tables: `pkg/config/*_compatibility.json` of replicate/cog."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
 
-from provisioner.compare.claims import Claim
-from provisioner.compare.judgement import numbers
+from provisioner.compare.claims import Claim, numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 KEYS = ({"Torch", "CUDA", "Pythons"}, {"Tag", "CUDA", "CuDNN"}, {"TF", "CUDA", "CuDNN"})
-"""The keys by which a row of each of its three tables is known."""
+"""The keys that rows of the three tables have."""
 
 
 def is_cog(text: str) -> bool:
-    """Whether this is one of the three: a JSON list of objects with their keys."""
+    """Return whether a text is one of the three tables: a JSON list of objects with their keys."""
     try:
         rows = json.loads(text)
     except ValueError:
         return False
-    return isinstance(rows, list) and bool(rows) and all(isinstance(row, dict) and _keys(row) for row in rows)
+    return (
+        isinstance(rows, list)
+        and bool(rows)
+        and all(isinstance(row, dict) and any(keys <= row.keys() for keys in KEYS) for row in rows)
+    )
 
 
 def claims(text: str) -> Iterator[Claim]:
-    """What each row says of a PyTorch build, a TensorFlow release, or an image tag."""
+    """Yield the claims of each row about a PyTorch build, a TensorFlow release, or an image tag."""
     lines, rows = text.splitlines(), json.loads(text)
     listed = sorted((python for row in rows for python in row.get("Pythons", ())), key=numbers)
     scope = f">={listed[0]}" if listed else ""
@@ -34,10 +37,6 @@ def claims(text: str) -> Iterator[Claim]:
         mark = json.dumps(next(row[key] for key in ("Torch", "Tag", "TF") if key in row))
         cursor = next((at for at in range(cursor, len(lines)) if mark in lines[at]), cursor)
         yield from _row(row, cursor + 1, scope)
-
-
-def _keys(row: dict[str, Any]) -> bool:
-    return any(keys <= row.keys() for keys in KEYS)
 
 
 def _row(row: dict[str, Any], line: int, scope: str) -> Iterator[Claim]:

@@ -1,4 +1,4 @@
-"""conda-forge's `cuda-version` recipe and its global pinning, both templates over YAML, read as text."""
+"""Read conda-forge's `cuda-version` recipe and its global pinning, both templates over YAML, as text."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ _ENTRY = re.compile(r"^\s+- \"?([\d.]+|None)\"?\s*(?:#\s*\[(.*)\])?")
 
 
 def is_conda_forge(text: str) -> bool:
-    """Whether this is the recipe (`__cuda >=` the major), its list of versions, or a pinning of CUDA compilers."""
+    """Return whether a text is the recipe (`__cuda >=` the major), its list of versions, or a pinning of CUDA compilers."""
     has_versions = re.search(r"^version:\n(\s+- [\d.]+\n)+", text, re.MULTILINE) is not None
     return "__cuda >=" in text or "cuda_compiler_version:" in text or has_versions
 
 
 def claims(text: str) -> Iterator[Claim]:
-    """That a driver of the same major is enough, the toolkits published, and the GCC a CUDA compiler is paired with."""
+    """Yield the claims that a driver of the same major is enough, and of the GCC that each CUDA compiler is paired with."""
     for number, line in enumerate(text.splitlines(), start=1):
         if _MAJOR.match(line):
             yield Claim(question="driver-major", subject="cuda", says="the same major is enough", line=number)
-    compilers = [version for version, _, _ in _list(text, "c_compiler_version", only="CF_CUDA_ENABLED")]
+    compilers = [version for version, _ in _list(text, "c_compiler_version", only="CF_CUDA_ENABLED")]
     toolkits = _list(text, "cuda_compiler_version", only="CF_CUDA_ENABLED")
     if len(compilers) == 1:
-        for version, number, _ in toolkits:
+        for version, number in toolkits:
             yield Claim(question="gcc", subject=f"cuda {version}", says=f"accepts {compilers[0]}", line=number)
 
 
-def _list(text: str, key: str, *, only: str) -> list[tuple[str, int, str]]:
-    """The values of a top-level list on lines whose selector names `only`, each with its line."""
-    found: list[tuple[str, int, str]] = []
+def _list(text: str, key: str, *, only: str) -> list[tuple[str, int]]:
+    """Return the values of a top-level list on lines whose selector names `only`, each with its line number."""
+    found: list[tuple[str, int]] = []
     is_inside = False
     for number, line in enumerate(text.splitlines(), start=1):
         if line and not line[0].isspace():
@@ -42,5 +42,5 @@ def _list(text: str, key: str, *, only: str) -> list[tuple[str, int, str]]:
             continue
         entry = _ENTRY.match(line) if is_inside else None
         if entry and entry[1] != "None" and only in (entry[2] or ""):
-            found.append((entry[1], number, entry[2] or ""))
+            found.append((entry[1], number))
     return found

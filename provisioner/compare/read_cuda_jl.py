@@ -1,4 +1,4 @@
-"""CUDA.jl's measured tables: `CUDACore/src/compatibility.jl` of JuliaGPU/CUDA.jl, read as text."""
+"""Read CUDA.jl's measured tables, `CUDACore/src/compatibility.jl` of JuliaGPU/CUDA.jl, as text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TABLES = {"ptxas_cap_db": "nvcc-target", "ptxas_ptx_db": "ptx-isa"}
 
 
 def claims(text: str) -> Iterator[Claim]:
-    """The toolkits that target a compute capability, and the first toolkit of each PTX version."""
+    """Yield the toolkits that target each compute capability, and the first toolkit of each PTX version."""
     question = ""
     for number, line in enumerate(text.splitlines(), start=1):
         if line.startswith(("const ", "function ", "end")):

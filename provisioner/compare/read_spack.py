@@ -1,16 +1,15 @@
-"""Spack's ranges: `build_systems/cuda.py` and the packages py-torch and cudnn of spack/spack-packages, parsed as Python.
+"""Read Spack's ranges from `build_systems/cuda.py` and the packages py-torch and cudnn of spack/spack-packages, as Python.
 
-Spack's `@a:b` is closed at both ends, and an end is a series: `@:12.3` holds 12.3.2.
+Spack's `@a:b` is closed at both ends, and an end is a series: `@:12.3` contains 12.3.2.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from provisioner.compare.claims import Claim
-from provisioner.compare.judgement import MAJORS, majors_text, numbers
+from provisioner.compare.claims import MAJORS, Claim, majors_text, numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,16 +21,25 @@ _ELSEWHERE = ("target=ppc64le", "target=aarch64", "platform=darwin")
 _NEWEST = 99999
 
 
+class _Refusal(NamedTuple):
+    """A conflict of a range of compiler versions with a range of toolkits."""
+
+    compiler: str
+    versions: str
+    toolkits: str
+    line: int
+
+
 def is_spack(text: str) -> bool:
-    """Whether this is one of the three packages."""
+    """Return whether a text is one of the three packages."""
     return "from spack" in text and any(mark in text for mark in ("cuda_arch=", "class PyTorch(", "class Cudnn("))
 
 
 def claims(text: str) -> Iterator[Claim]:
-    """Targets and host compilers of the CUDA mixin; Pythons and CUDA of py-torch; CUDA majors of cuDNN releases."""
+    """Yield the targets and host compilers of the CUDA mixin, the Pythons of py-torch, and the CUDA majors of cuDNN."""
     tree = ast.parse(text)
     is_torch = "class PyTorch(" in text
-    refused: list[tuple[str, str, str, int]] = []
+    refused: list[_Refusal] = []
     for call in _calls(tree):
         name, first, when = _spelled(call)
         architecture = _ARCHITECTURE.search(when)
@@ -41,7 +49,7 @@ def claims(text: str) -> Iterator[Claim]:
         elif name == "conflicts" and (found := _REFUSED.match(first)) and not any(part in when for part in _ELSEWHERE):
             toolkit = _CUDA.search(when)
             if toolkit:
-                refused.append((found[1], found[2], toolkit[1], call.lineno))
+                refused.append(_Refusal(found[1], found[2], toolkit[1], call.lineno))
         elif is_torch and name == "depends_on" and first.startswith("python@") and when.startswith("@"):
             subject, says = f"pytorch {_range(when[1:])}", _range(first[len("python@") :])
             yield Claim(question="pytorch-python", subject=subject, says=says, line=call.lineno)
@@ -50,20 +58,20 @@ def claims(text: str) -> Iterator[Claim]:
         yield from _cudnn(tree)
 
 
-def _compilers(refused: list[tuple[str, str, str, int]]) -> Iterator[Claim]:
-    """The majors left for each toolkit series at which some bound of the table ends or begins."""
+def _compilers(refused: list[_Refusal]) -> Iterator[Claim]:
+    """Yield the compiler majors that are not refused, for each toolkit series at which a bound of the table begins or ends."""
     for compiler in ("gcc", "clang"):
-        about = [row for row in refused if row[0] == compiler]
-        for toolkit in sorted({numbers(end) for _, _, text, _ in about for end in _ends(text) if end}):
-            rows = [row for row in about if _holds(row[2], toolkit)]
-            left = [major for major in MAJORS if not any(_covers(row[1], major) for row in rows)]
+        about = [row for row in refused if row.compiler == compiler]
+        for toolkit in sorted({numbers(end) for row in about for end in _ends(row.toolkits) if end}):
+            rows = [row for row in about if _contains(row.toolkits, toolkit)]
+            left = [major for major in MAJORS if not any(_covers(row.versions, major) for row in rows)]
             if rows and left:
                 subject = "cuda " + ".".join(map(str, toolkit))
-                yield Claim(question=compiler, subject=subject, says=majors_text(left), line=rows[0][3])
+                yield Claim(question=compiler, subject=subject, says=majors_text(left), line=rows[0].line)
 
 
 def _cudnn(tree: ast.AST) -> Iterator[Claim]:
-    """The keys of its table of downloads: `9.19.1.2-13` is that cuDNN for CUDA 13."""
+    """Yield the keys of the table of downloads: `9.19.1.2-13` is that cuDNN for CUDA 13."""
     seen: dict[str, tuple[set[str], int]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Dict):
@@ -81,7 +89,7 @@ def _calls(tree: ast.AST) -> list[ast.Call]:
 
 
 def _spelled(call: ast.Call) -> tuple[str, str, str]:
-    """The name of a directive, its first text, and its condition."""
+    """Return the name of a directive, its first text, and its condition."""
     first = call.args[0] if call.args else None
     when = next((word.value for word in call.keywords if word.arg == "when"), None)
     texts = [node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else "" for node in (first, when)]
@@ -94,13 +102,13 @@ def _ends(text: str) -> tuple[str, str]:
 
 
 def _range(text: str) -> str:
-    """`9.0:12.9` as `>=9.0,<=12.9`, whose upper end is a series too."""
+    """Return `9.0:12.9` as `>=9.0,<=12.9`, whose upper end is a series too."""
     low, high = _ends(text)
     return ",".join([*([f">={low}"] if low else []), *([f"<={high}"] if high else [])]) or "any version"
 
 
-def _holds(text: str, toolkit: tuple[int, ...]) -> bool:
-    """Whether the newest release of a series of toolkits lies in a Spack range: `:11.4.0` does not hold the newest 11.4."""
+def _contains(text: str, toolkit: tuple[int, ...]) -> bool:
+    """Return whether the newest release of a toolkit series lies in a Spack range: `:11.4.0` ends before the newest 11.4."""
     low, high = _ends(text)
     newest = (*toolkit, _NEWEST, _NEWEST, _NEWEST)
     below = not high or newest[: len(numbers(high))] <= numbers(high)
@@ -108,7 +116,7 @@ def _holds(text: str, toolkit: tuple[int, ...]) -> bool:
 
 
 def _covers(text: str, major: int) -> bool:
-    """Whether a compiler's range holds every minor of a major, so that the whole major is refused."""
+    """Return whether a compiler's range contains every minor of a major, so that the whole major is refused."""
     for part in text.split(","):
         low, high = _ends(part)
         starts = not low or major > numbers(low)[0] or numbers(low) == (major,)

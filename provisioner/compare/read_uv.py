@@ -1,4 +1,4 @@
-"""uv's tables of accelerators: `crates/uv-torch/src/backend.rs` of astral-sh/uv, read as text."""
+"""Read uv's tables of accelerators, `crates/uv-torch/src/backend.rs` of astral-sh/uv, as text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TARGET = re.compile(r"\(TorchBackend::Rocm(\d+), AmdGpuArchitecture::(Gfx[0-9a-
 
 
 def claims(text: str) -> Iterator[Claim]:
-    """Driver floors of the Linux table, and AMD targets by variant; the Windows table is about a platform not compared."""
+    """Yield the driver floors of the Linux table, and AMD targets by variant. The Windows table is not compared."""
     targets: dict[str, tuple[int, list[str]]] = {}
     table = ""
     for number, line in enumerate(text.splitlines(), start=1):
@@ -34,11 +34,11 @@ def claims(text: str) -> Iterator[Claim]:
 
 
 def _dotted(digits: str) -> str:
-    """`126` is 12.6, `92` is 9.2: the last digit is the minor release."""
+    """Return `126` as 12.6 and `92` as 9.2: the last digit is the minor release."""
     return f"{digits[:-1]}.{digits[-1]}"
 
 
 def _variant(digits: str) -> str:
-    """`72` is 7.2, `624` is 6.2.4, `403` is 4.0.3: a ROCm major has one digit here."""
+    """Return `72` as 7.2, `624` as 6.2.4 and `403` as 4.0.3: a ROCm major has one digit here."""
     found = ".".join(digits)
     return found if len(digits) > 1 else f"{found}.0"

@@ -1,9 +1,9 @@
-"""Published tables: recognised and read in their own formats, or read from the extracts that are shipped."""
+"""Read published tables in their own formats, or from the extracts that are shipped beside the matrix."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from provisioner.compare import read_cog, read_conda_forge, read_cuda_jl, read_spack, read_uv
 from provisioner.compare.claims import QUESTIONS, Claim, DisagreementFile, Table, TableFile
@@ -20,52 +20,60 @@ if TYPE_CHECKING:
 KIND = "published table"
 DISAGREEMENTS = "disagreements.yaml"
 LARGEST = 4 * 1024 * 1024
-"""Bytes. Tables of this kind have a few hundred lines; anything larger is something else."""
+"""The largest file in bytes that is read; these tables have a few hundred lines."""
 
 
 class UnknownTableError(ProvisionError):
-    """A file given to compare with is none of the tables that can be read."""
+    """A file is in none of the formats that can be compared."""
 
     code = "unknown-table"
     exit_code = 2
 
 
-_FORMATS: dict[str, tuple[str, Callable[[str], bool], Callable[[str], Iterator[Claim]]]] = {
-    "uv": ("uv's accelerator table (backend.rs)", lambda text: read_uv.MARK in text, read_uv.claims),
-    "cuda.jl": ("CUDA.jl's compatibility.jl", lambda text: read_cuda_jl.MARK in text, read_cuda_jl.claims),
-    "spack": ("Spack's cuda.py, py-torch or cudnn", read_spack.is_spack, read_spack.claims),
-    "cog": ("cog's *_compatibility.json", read_cog.is_cog, read_cog.claims),
-    "conda-forge": ("conda-forge's cuda-version or pinning", read_conda_forge.is_conda_forge, read_conda_forge.claims),
+class _Format(NamedTuple):
+    """A format of published tables: its title, the test that recognises a text in it, and its reader."""
+
+    title: str
+    recognises: Callable[[str], bool]
+    claims: Callable[[str], Iterator[Claim]]
+
+
+_FORMATS = {
+    "uv": _Format("uv's accelerator table (backend.rs)", lambda text: read_uv.MARK in text, read_uv.claims),
+    "cuda.jl": _Format("CUDA.jl's compatibility.jl", lambda text: read_cuda_jl.MARK in text, read_cuda_jl.claims),
+    "spack": _Format("Spack's cuda.py, py-torch or cudnn", read_spack.is_spack, read_spack.claims),
+    "cog": _Format("cog's *_compatibility.json", read_cog.is_cog, read_cog.claims),
+    "conda-forge": _Format("conda-forge's cuda-version or pinning", read_conda_forge.is_conda_forge, read_conda_forge.claims),
 }
-"""Format -> what it is, how its text is recognised, how it is read; the first that recognises a text reads it."""
+"""The first format that recognises a text reads it."""
 
 
 def read_table(path: Path) -> Table:
-    """Read somebody's table in its own format, or an extract of one.
+    """Read a published table in its own format, or an extract of one.
 
-    Raises `FileError` when it cannot be read, `UnknownTableError` when it is none of the known formats or holds no claim.
+    Raises `FileError` when the file cannot be read, `UnknownTableError` when it is in no known format or holds no claim.
     """
     if path.suffix in {".yaml", ".yml"} and (extract := _extract(path)) is not None:
         return extract
     text = _text(path)
-    for name, (title, is_this, claims) in _FORMATS.items():
-        if is_this(text):
-            found = _claims(path, name, claims, text)
+    for name, format_ in _FORMATS.items():
+        if format_.recognises(text):
+            found = _claims(path, name, format_.claims, text)
             if found:
-                return Table(name=name, title=title, claims=found, where=path.name)
-    known = ", ".join(title for title, _, _ in _FORMATS.values())
+                return Table(name=name, title=format_.title, claims=found, where=path.name)
+    known = ", ".join(format_.title for format_ in _FORMATS.values())
     raise UnknownTableError(f"`{path}` is none of the tables that can be compared", hints=(f"known are {known}",))
 
 
 def shipped_tables(directory: Path | None = None) -> tuple[Table, ...]:
-    """The extracts beside a matrix; raises `InvalidDocumentError` when one of them is malformed."""
+    """Return the extracts beside a matrix; raises `InvalidDocumentError` when one of them is malformed."""
     folder = (directory or default_directory()) / PUBLISHED
     paths = sorted(path for path in folder.glob("*.yaml") if path.name != DISAGREEMENTS)
     return tuple(_table(parse_model(load_document(path, kind=KIND), TableFile, kind=KIND)) for path in paths)
 
 
-def as_extract(table: Table) -> str:
-    """A table as the YAML of an extract; what the file cannot say of itself (url, date read) is left to fill in."""
+def extract_text(table: Table) -> str:
+    """Return the YAML of a table's extract; its URL and the day it was read are left to fill in."""
     lines = [f"table: {table.name}", f"title: {_quoted(table.title)}", f"where: {_quoted(table.where)}"]
     lines += [f"url: {_quoted(table.url)}", f"read: {_quoted(table.read)}", "claims:"]
     for question in QUESTIONS:
@@ -76,7 +84,7 @@ def as_extract(table: Table) -> str:
 
 
 def disagreements(directory: Path | None = None) -> tuple[Disagreement, ...]:
-    """The known disagreements beside a matrix; none where it has no such file."""
+    """Return the known disagreements beside a matrix; none where it has no such file."""
     path = (directory or default_directory()) / PUBLISHED / DISAGREEMENTS
     if not path.is_file():
         return ()
@@ -115,7 +123,7 @@ def _quoted(text: str) -> str:
 
 
 def _extract(path: Path) -> Table | None:
-    """An extract of ours, known by its first word; other YAML is somebody's own format."""
+    """Return the table of an extract, which has the key `table`; None for YAML in another format."""
     if not _text(path).lstrip("# \n").startswith("table:") and "\ntable:" not in _text(path):
         return None
     return _table(parse_model(load_document(path, kind=KIND), TableFile, kind=KIND))

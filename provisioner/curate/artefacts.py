@@ -13,8 +13,8 @@ from packaging.utils import canonicalize_name
 from provisioner.curate.index_reader import IndexReader
 from provisioner.index.find_links import FindLinks
 from provisioner.index.pages.filename import parse_filename
+from provisioner.measure import UnreadableArtefactError
 from provisioner.measure.artefact import VERSION, Measurement, measure
-from provisioner.measure.error import UnreadableArtefactError
 from provisioner.measure.wheel import RemoteWheel
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 Two programs read these texts, and they differ: `nvidia-container-cli` (libnvidia-container src/cli/dsl.c and configure.c),
 which checks on servers, and the CSV mode of the NVIDIA container runtime (nvidia-container-toolkit internal/requirements, read
 at d34b3046), which checks on Jetson. What both accept is accepted here and means the same. What only one of them accepts is an
-error here, but for properties neither knows: the toolkit skips them, and so do we, and whoever asks is told.
+error here, but for properties neither knows: they are skipped, as by the toolkit, and reported as skipped.
 
 - names of properties and brands are compared without regard to case, as `nvidia-container-cli` does;
 - a version is one to three numbers: the toolkit reads a semantic version, `nvidia-container-cli` digits and dots;
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 VERSIONED = ("cuda", "driver", "arch")
 PROPERTIES = (*VERSIONED, "brand")
-"""What the runtimes know of a host: the CUDA of its driver, the driver, and of each GPU its compute capability and brand."""
+"""The properties that runtimes read: the driver's CUDA, the driver, and of each GPU its compute capability and brand."""
 
 PREFIX = "NVIDIA_REQUIRE_"
 _JETPACK = "NVIDIA_REQUIRE_JETPACK"
@@ -33,7 +33,7 @@ _FACTOR = re.compile(r"([^<>=!]*)([<>=!]*)(.*)", re.DOTALL)
 _VERSION = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9}){0,2}")
 _LEGACY_VERSION = re.compile(r"v?([0-9]{1,9})(?:\.([0-9]{1,9}))?(?![0-9])")
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
-"""What Go's strconv.ParseBool, with which the toolkit reads NVIDIA_DISABLE_REQUIRE, takes for true."""
+"""True values of Go's strconv.ParseBool, with which the toolkit reads NVIDIA_DISABLE_REQUIRE."""
 
 Numbers = tuple[int, ...]
 
@@ -66,11 +66,11 @@ class Clause(Struct, frozen=True):
 
     @property
     def is_known(self) -> bool:
-        """Whether any runtime knows the property; a clause about another one is skipped."""
+        """Whether a runtime knows the property; a clause about another one is skipped."""
         return self.name in PROPERTIES
 
     def holds_for(self, fact: str | Numbers) -> bool:
-        """Whether the comparison holds for a brand in lower case, or for the numbers of a version."""
+        """Return whether the comparison holds for a brand in lower case, or for the numbers of a version."""
         wanted = self.value.lower() if self.name == "brand" else self.numbers
         if self.operator == "=":
             return fact == wanted
@@ -148,7 +148,7 @@ def _clause(factor: str, column: int, variable: str) -> Clause:
 
 
 def numbers_of(version: str) -> Numbers:
-    """The leading dotted numbers of a version, without trailing zeros, by which versions are compared; () when it has none."""
+    """Return the leading dotted numbers of a version without trailing zeros, by which versions compare; () for none."""
     match = re.match(r"[0-9]+(?:\.[0-9]+)*", version)
     numbers = [int(part) for part in match[0].split(".")] if match else []
     while len(numbers) > 1 and not numbers[-1]:
@@ -161,7 +161,7 @@ def _shortened(text: str) -> str:
 
 
 def requirements_of(environment: Mapping[str, str]) -> tuple[Expression, ...]:
-    """Everything an image's environment demands, by name of the variable; all of it must be met.
+    """Return the requirements in an image's environment, sorted by variable; a host must meet all of them.
 
     As the toolkit reads it (internal/config/image/cuda_image.go): NVIDIA_REQUIRE_JETPACK* demand nothing,
     NVIDIA_DISABLE_REQUIRE disables all, and an image with CUDA_VERSION but without NVIDIA_REQUIRE_CUDA demands that CUDA's

@@ -1,17 +1,18 @@
-"""Everything one wheel tells about itself, measured: needs of its libraries, GPU targets, versions, host compilers."""
+"""Measure one wheel: what its libraries need, their GPU targets, versions, and the host compilers its headers refuse."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003 - msgspec reads the annotation at run time
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from provisioner.index.metadata.core_metadata import parse_metadata
 from provisioner.measure import texts
 from provisioner.measure.elf import MAGIC, VersionScanner, newest, read_library
 from provisioner.measure.fatbin import FatBinaryReader, target_key
-from provisioner.measure.host_config import declares_rsqrt_noexcept, host_compilers
 from provisioner.measure.offload import OffloadReader
 
 if TYPE_CHECKING:
@@ -20,28 +21,30 @@ if TYPE_CHECKING:
     from provisioner.measure.wheel import RemoteWheel
 
 VERSION = 3
-"""Changes with what is measured: measurements kept under another number are taken again."""
+"""The version of measurements: a cached measurement of another version is made again."""
 
 MEBIBYTE = 1 << 20
 SMALL = 24 * MEBIBYTE
-"""A library whose packed size is up to this is always read to its end."""
+"""The packed size in bytes up to which a library is always read to its end."""
 
 FIRST = 24 * MEBIBYTE
-"""A sample of a larger one ends when so many packed bytes brought no target at all."""
+"""The packed bytes without any target after which the sample of a larger library ends."""
 
 QUIET = 10 * MEBIBYTE
-"""A sample ends when so many packed bytes after the last new target brought no other."""
+"""The packed bytes without a new target after which a sample ends."""
 
 IN_MEMORY = 64 * MEBIBYTE
-"""A library that inflates to more than this is read piece by piece: several wheels are measured side by side."""
+"""The size in bytes above which a library is read piece by piece, because several wheels are measured at once."""
 
 LARGEST_TEXT = 4 * MEBIBYTE
+"""The size in bytes up to which a text member is read."""
 
 
 class Library(Struct, frozen=True, kw_only=True):
-    """One shared library of a wheel. `is_whole`: it was read to its end, so that what is not named here is not in it.
+    """One shared library of a wheel. `is_whole`: it was read to its end, so that the counts are complete.
 
-    `sass` and `ptx` count the entries for each target (`sm_90` -> 476), `gfx` the bundles; `packed_bundles` could not be read.
+    `sass` and `ptx` count the entries for each target (`sm_90` -> 476), `gfx` the bundles; `packed_bundles` is the number of
+    bundles that could not be unpacked.
     """
 
     path: str
@@ -59,10 +62,10 @@ class Library(Struct, frozen=True, kw_only=True):
 
 
 class Measurement(Struct, frozen=True, kw_only=True):
-    """What one wheel holds. `is_whole`: every library was read to its end.
+    """The measurement of one wheel.
 
-    `versions` are those the wheel states itself (`cuda`, `cudnn`, `nccl`, `nccl_cuda`, `torch`), `arch_flags` the targets its
-    build was asked for, `compilers` the first major version of each host compiler its headers refuse.
+    `versions` are those in its own files (`cuda`, `cudnn`, `nccl`, `nccl_cuda`, `torch`), `arch_flags` the targets it was
+    compiled for, `compilers` the first major version of each host compiler that its headers refuse. `fetched` is in bytes.
     """
 
     filename: str
@@ -81,20 +84,20 @@ class Measurement(Struct, frozen=True, kw_only=True):
 
     @property
     def glibc(self) -> str:
-        """The newest glibc any library asks for, and so the floor of all of them."""
+        """The oldest glibc that all libraries run with."""
         return newest(library.glibc for library in self.libraries if library.glibc)
 
     @property
     def cxx11_abi(self) -> bool | None:
-        """The C++ ABI of the libraries that tell; None where none does, or they differ."""
+        """Whether the libraries have the C++11 ABI; None where none shows it, or they differ."""
         known = {library.cxx11_abi for library in self.libraries} - {None}
         return known.pop() if len(known) == 1 else None
 
 
 def measure(wheel: RemoteWheel, *, is_full: bool, progress: Callable[[str], None] = lambda _: None) -> Measurement:
-    """Measure a wheel; a sample reads large libraries only as far as they bring something new, `is_full` all of them.
+    """Measure a wheel: all of each library with `is_full`, else of large ones a sample that ends without new targets.
 
-    `progress` is told which member is read. Raises `UnavailableError` and `UnreadableArtefactError`.
+    `progress` is called with the name of each library. Raises `UnavailableError` and `UnreadableArtefactError`.
     """
     versions: dict[str, str] = {}
     flags: tuple[str, ...] = ()
@@ -104,24 +107,24 @@ def measure(wheel: RemoteWheel, *, is_full: bool, progress: Callable[[str], None
     libraries = []
     for path in wheel.names():
         name = path.rpartition("/")[2]
-        if _is_library(name):
+        if name.endswith(".so") or ".so." in name:
             progress(path)
-            library, stated, found = _library(wheel, path, is_full=is_full)
-            libraries += [library] if library is not None else []
-            versions |= stated
-            flags = flags or found
+            read = _read_library(wheel, path, is_full=is_full)
+            libraries += [read.library] if read.library is not None else []
+            versions |= read.versions
+            flags = flags or read.arch_flags
         elif wheel.size(path) <= LARGEST_TEXT:
             if path == "torch/version.py":
                 versions |= texts.torch_versions(_text(wheel, path))
             elif path == "tensorflow/python/platform/build_info.py":
-                stated, found = texts.tensorflow_build(_text(wheel, path))
-                versions, flags = versions | dict(stated), found or flags
+                found, targets = texts.tensorflow_build(_text(wheel, path))
+                versions, flags = versions | dict(found), targets or flags
             elif path.startswith("nvidia/") and name == "cudnn_version.h":
                 versions["cudnn"] = texts.cudnn_version(_text(wheel, path))
             elif path.startswith("nvidia/") and path.endswith("crt/host_config.h"):
-                compilers = _compilers(_text(wheel, path))
+                compilers = texts.refused_compilers(_text(wheel, path))
             elif path.startswith("nvidia/") and path.endswith("crt/math_functions.h"):
-                rsqrt = declares_rsqrt_noexcept(_text(wheel, path))
+                rsqrt = texts.declares_rsqrt_noexcept(_text(wheel, path))
             elif path.endswith(".dist-info/METADATA"):
                 requires = parse_metadata(wheel.read(path)).requires
     return Measurement(
@@ -136,31 +139,27 @@ def measure(wheel: RemoteWheel, *, is_full: bool, progress: Callable[[str], None
     )
 
 
-def _is_library(name: str) -> bool:
-    return name.endswith(".so") or ".so." in name
+class _ReadLibrary(NamedTuple):
+    """A library (None for a member that is no ELF file), the versions in its strings, and the targets of PyTorch's build."""
 
-
-def _flags(path: str, content: bytes) -> tuple[str, ...]:
-    return texts.arch_flags(content) if path.endswith("libtorch_python.so") else ()
+    library: Library | None = None
+    versions: Mapping[str, str] = MappingProxyType({})
+    arch_flags: tuple[str, ...] = ()
 
 
 def _text(wheel: RemoteWheel, path: str) -> str:
     return wheel.read(path).decode("utf-8", errors="replace")
 
 
-def _compilers(header: str) -> dict[str, int]:
-    found = host_compilers(header)
-    return {name: limit for name, limit in (("gcc", found.gcc), ("clang", found.clang)) if limit is not None}
-
-
-def _library(wheel: RemoteWheel, path: str, *, is_full: bool) -> tuple[Library | None, Mapping[str, str], tuple[str, ...]]:
-    """A library, the versions it states, and the targets its build was asked for; None for what is no ELF file."""
-    if wheel.packed_size(path) <= SMALL and wheel.size(path) <= IN_MEMORY:
-        content = wheel.read(path)
-        if not content.startswith(MAGIC):
-            return None, {}, ()
-        return _whole_library(content, path), texts.nccl_versions(content), _flags(path, content)
-    return _streamed_library(wheel, path, is_full=is_full)
+def _read_library(wheel: RemoteWheel, path: str, *, is_full: bool) -> _ReadLibrary:
+    """Read a member of a wheel as a library."""
+    if wheel.packed_size(path) > SMALL or wheel.size(path) > IN_MEMORY:
+        return _streamed_library(wheel, path, is_full=is_full)
+    content = wheel.read(path)
+    if not content.startswith(MAGIC):
+        return _ReadLibrary()
+    flags = texts.arch_flags(content) if path.endswith("libtorch_python.so") else ()
+    return _ReadLibrary(_whole_library(content, path), texts.nccl_versions(content), flags)
 
 
 def _whole_library(content: bytes, path: str) -> Library:
@@ -169,7 +168,7 @@ def _whole_library(content: bytes, path: str) -> Library:
     bundles.feed(content)
     bundles.finish()
     found = read_library(content, name=path)
-    return Library(
+    library = Library(
         path=path,
         glibc=found.glibc,
         glibcxx=found.glibcxx,
@@ -177,13 +176,12 @@ def _whole_library(content: bytes, path: str) -> Library:
         has_executable_stack=found.has_executable_stack,
         needed=found.needed,
         soname=found.soname,
-        **_targets(reader, bundles),
     )
+    return _with_targets(library, reader, bundles)
 
 
-def _streamed_library(
-    wheel: RemoteWheel, path: str, *, is_full: bool
-) -> tuple[Library | None, Mapping[str, str], tuple[str, ...]]:
+def _streamed_library(wheel: RemoteWheel, path: str, *, is_full: bool) -> _ReadLibrary:
+    """Read a large library piece by piece, and stop a sample when no new targets come."""
     reader, bundles, scanner = FatBinaryReader(), OffloadReader(), VersionScanner()
     last_new, known = wheel.fetched, 0
     versions: dict[str, str] = {}
@@ -192,7 +190,7 @@ def _streamed_library(
     rest = b""
     for piece in wheel.stream(path):
         if is_first and not piece.startswith(MAGIC):
-            return None, {}, ()
+            return _ReadLibrary()
         is_first = False
         for one in (reader, bundles, scanner):
             one.feed(piece)
@@ -200,26 +198,27 @@ def _streamed_library(
         rest = piece[-128:]
         if len(reader.targets) + len(bundles.targets) > known:
             known, last_new = len(reader.targets) + len(bundles.targets), wheel.fetched
-        patience = QUIET if known else FIRST
-        if may_stop and wheel.fetched - last_new >= patience and reader.position < wheel.size(path):
+        limit = QUIET if known else FIRST
+        if may_stop and wheel.fetched - last_new >= limit and reader.position < wheel.size(path):
             is_whole = False
             break
     bundles.finish()
-    library = Library(path=path, is_whole=is_whole, glibc=scanner.glibc, glibcxx=scanner.glibcxx, **_targets(reader, bundles))
-    return library, versions, ()
+    library = Library(path=path, is_whole=is_whole, glibc=scanner.glibc, glibcxx=scanner.glibcxx)
+    return _ReadLibrary(_with_targets(library, reader, bundles), versions)
 
 
-def _targets(reader: FatBinaryReader, bundles: OffloadReader) -> dict[str, Any]:
-    return {
-        "sass": {name: count for name, count in reader.targets.items() if name.startswith("sm_")},
-        "ptx": {name: count for name, count in reader.targets.items() if name.startswith("compute_")},
-        "gfx": dict(bundles.targets),
-        "packed_bundles": bundles.unread,
-    }
+def _with_targets(library: Library, reader: FatBinaryReader, bundles: OffloadReader) -> Library:
+    return replace(
+        library,
+        sass={name: count for name, count in reader.targets.items() if name.startswith("sm_")},
+        ptx={name: count for name, count in reader.targets.items() if name.startswith("compute_")},
+        gfx=dict(bundles.targets),
+        packed_bundles=bundles.unread,
+    )
 
 
 def all_targets(libraries: Iterable[Library], kind: str) -> Mapping[str, int]:
-    """The entries for each target, added up over libraries."""
+    """Return the number of entries for each target over all libraries, sorted by architecture."""
     found: dict[str, int] = {}
     for library in libraries:
         for name, count in getattr(library, kind).items():

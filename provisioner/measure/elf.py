@@ -1,4 +1,4 @@
-"""What a shared library needs of the system: glibc, other libraries, an executable stack, the C++ ABI."""
+"""Read what a shared library needs of the system: glibc, other libraries, an executable stack, the C++ ABI."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from elftools.common.exceptions import ELFError
-from elftools.elf.dynamic import DynamicSection, DynamicSegment
+from elftools.elf.dynamic import Dynamic, DynamicSection, DynamicSegment
 from elftools.elf.elffile import ELFFile
 from elftools.elf.gnuversions import GNUVerNeedSection
 from msgspec import Struct
 
-from provisioner.measure.error import UnreadableArtefactError
+from provisioner.measure import UnreadableArtefactError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from elftools.elf.sections import Section
 
 MAGIC = b"\x7fELF"
 
@@ -49,7 +51,7 @@ class SharedLibrary(Struct, frozen=True, kw_only=True):
 
 
 def read_library(content: bytes, *, name: str) -> SharedLibrary:
-    """Read a library that is at hand whole; raises `UnreadableArtefactError` where it is no ELF file, or damaged."""
+    """Read a whole library; raises `UnreadableArtefactError` where it is no ELF file, or damaged."""
     try:
         file = ELFFile(BytesIO(content))
         sections = list(file.iter_sections())
@@ -66,15 +68,15 @@ def read_library(content: bytes, *, name: str) -> SharedLibrary:
             cxx11_abi=_cxx11_abi(sections),
         )
     except (ELFError, ValueError, KeyError, IndexError, TypeError, AttributeError, AssertionError, OverflowError) as error:
-        # The library checks little of what it reads: damage shows as whatever fails first.
+        # pyelftools checks little of what it reads, so damage shows as any of these exceptions.
         raise UnreadableArtefactError(f"`{name}` is not a readable ELF file: {str(error) or type(error).__name__}") from None
 
 
 class VersionScanner:
-    """The glibc and libstdc++ versions named in a library that is too large to keep: read from its stream of bytes.
+    """Finds the glibc and libstdc++ versions that a library needs in its stream of bytes, for libraries too large to keep.
 
-    The linker puts each version a library needs into its table of strings as a name of its own (`GLIBC_2.28`), and a
-    library that is not the C library itself holds such names nowhere else.
+    The linker puts each version into the table of strings as a name of its own (`GLIBC_2.28`), and a library other than the C
+    library itself has such names nowhere else.
     """
 
     def __init__(self) -> None:
@@ -92,7 +94,7 @@ class VersionScanner:
         return newest(self._found["GLIBCXX"])
 
     def feed(self, piece: bytes) -> None:
-        """Read on."""
+        """Read the next bytes."""
         window = self._rest + piece
         # Looking for the rare word and then at what stands before it is ten times faster than looking for zeros.
         for match in _GLIBC_NAME.finditer(window):
@@ -103,11 +105,11 @@ class VersionScanner:
 
 
 def newest(versions: Iterable[str]) -> str:
-    """The newest of versions such as 2.28 and 2.4, "" for none."""
+    """Return the newest of versions such as 2.28 and 2.4, "" for none."""
     return max(versions, key=lambda text: tuple(int(part) for part in text.split(".")), default="")
 
 
-def _needed_versions(sections: list[Any]) -> Iterator[tuple[str, set[str]]]:
+def _needed_versions(sections: list[Section]) -> Iterator[tuple[str, set[str]]]:
     found: dict[str, set[str]] = {}
     for section in sections:
         if not isinstance(section, GNUVerNeedSection):
@@ -121,19 +123,19 @@ def _needed_versions(sections: list[Any]) -> Iterator[tuple[str, set[str]]]:
     yield from found.items()
 
 
-def _dynamic(file: ELFFile, sections: list[Any]) -> tuple[tuple[str, ...], str]:
-    places: list[Any] = [one for one in sections if isinstance(one, DynamicSection)]
+def _dynamic(file: ELFFile, sections: list[Section]) -> tuple[tuple[str, ...], str]:
+    places: list[Dynamic] = [one for one in sections if isinstance(one, DynamicSection)]
     places += [one for one in file.iter_segments() if isinstance(one, DynamicSegment)]
     if not places:
         return (), ""
-    tags = list(places[0].iter_tags())
+    tags: list[Any] = list(places[0].iter_tags())  # pyelftools adds `needed` and `soname` to tags at run time
     needed = tuple(str(tag.needed) for tag in tags if tag.entry.d_tag == "DT_NEEDED")
     soname = next((str(tag.soname) for tag in tags if tag.entry.d_tag == "DT_SONAME"), "")
     return needed, soname
 
 
-def _cxx11_abi(sections: list[Any]) -> bool | None:
-    """Which C++ ABI the dynamic symbols are of; None where there are none of either, or (libc10 of old) some of both."""
+def _cxx11_abi(sections: list[Section]) -> bool | None:
+    """Return whether the dynamic symbols are of the C++11 ABI; None where there are none, or (old libc10) of both ABIs."""
     names = next((bytes(section.data()) for section in sections if section.name == ".dynstr"), b"")
     is_new, is_old = CXX11_MARK in names, OLD_STRING.search(names) is not None
     return is_new if is_new != is_old else None

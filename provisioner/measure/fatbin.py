@@ -1,4 +1,4 @@
-"""Which NVIDIA GPUs a library holds code for: the headers of its fat binaries, read from a stream without unpacking any code.
+"""Count the NVIDIA targets of a library from the headers of its fat binaries, in a stream and without unpacking any code.
 
 NVIDIA documents no layout. This one was measured with `fatbinary` and `ptxas` of CUDA 13.5 (nvidia-cuda-nvcc 13.5.37): images
 of known kind and target were packed and their headers compared. It agrees with what `cuobjdump --list-elf` names.
@@ -37,7 +37,7 @@ _ARCHITECTURES = range(10, 1000)
 
 
 class _Container(Struct):
-    """A container that is being read: where it ends, and where its next entry begins, from the start of the stream."""
+    """A container that is being read: the offsets of its end and of its next entry, from the start of the stream."""
 
     end: int
     at: int
@@ -46,15 +46,15 @@ class _Container(Struct):
 class FatBinaryReader:
     """Counts the targets in a stream that is fed to it piece by piece, wherever pieces begin and end.
 
-    Damaged and random bytes are passed over: what does not look like an entry ends its container.
+    Damaged and random bytes are skipped: bytes that are no entry end their container.
     """
 
     def __init__(self) -> None:
         self._buffer = b""
         self._start = 0
-        """Where the buffer begins, from the start of the stream."""
+        """The offset of the buffer from the start of the stream."""
         self._at = 0
-        """Where reading goes on, in the buffer."""
+        """The offset of the next byte to read in the buffer."""
         self._container: _Container | None = None
         self._counts: Counter[str] = Counter()
         self.containers = 0
@@ -62,7 +62,7 @@ class FatBinaryReader:
 
     @property
     def position(self) -> int:
-        """How many bytes were fed."""
+        """The number of bytes fed so far."""
         return self._start + len(self._buffer)
 
     @property
@@ -71,7 +71,7 @@ class FatBinaryReader:
         return {name: self._counts[name] for name in sorted(self._counts, key=target_key)}
 
     def feed(self, piece: bytes) -> None:
-        """Read on."""
+        """Read the next bytes."""
         self._buffer = self._buffer[self._at :] + piece
         self._start, self._at = self._start + self._at, 0
         while self._scan() if self._container is None else self._entry(self._container):
@@ -106,7 +106,7 @@ class FatBinaryReader:
         kind, _, head, length, _, _, _, _, architecture, _, _, flags = _ENTRY.unpack_from(self._buffer, self._at)
         after = container.at + head + length
         if not ENTRY_HEAD <= head <= MOST_ENTRY_HEAD or after > container.end or architecture not in _ARCHITECTURES:
-            # A container may begin in these very bytes: what was taken for one was none.
+            # These bytes are no entry, so the container was none; another one may begin in them.
             self._container = None
             return True
         if kind in _KINDS:
@@ -120,7 +120,7 @@ def _suffix(flags: int) -> str:
 
 
 def target_key(name: str) -> tuple[str, int, str]:
-    """How targets are sorted: machine code and PTX apart, `sm_90` before `sm_90a` before `sm_100`."""
+    """Return a sort key: machine code and PTX apart, `sm_90` before `sm_90a` before `sm_100`."""
     kind, _, number = name.partition("_")
     digits = number.rstrip("af")
     return kind, int(digits) if digits.isdigit() else 0, number[len(digits) :]

@@ -1,4 +1,4 @@
-"""Which AMD GPUs a library holds code for: the offload bundles Clang puts into it, read from a stream.
+"""Count the AMD targets of a library from the offload bundles that Clang puts into it, in a stream.
 
 Source: LLVM, "Clang Offload Bundler", "Bundled Binary File Layout" and "Compressed Bundles"; `CompressedOffloadBundle`
 of llvm-project for the heads of versions 1 to 3.
@@ -22,7 +22,7 @@ ZLIB, ZSTD = 0, 1
 """Compression methods of a packed bundle (`llvm::compression::Format`)."""
 
 WINDOW = 64 * 1024
-"""Bytes kept from a magic on: the list of a bundle's targets stands at its front and is far shorter."""
+"""The bytes kept from a magic on: the list of targets at the front of a bundle is far shorter."""
 
 _PACKED_HEADS = {1: 20, 2: 24, 3: 32}
 _TARGET = re.compile(rb"hipv?4?-amdgcn-amd-amdhsa-{1,2}(gfx[0-9a-f]+(?:-[0-9a-z-]+)?)")
@@ -30,7 +30,7 @@ _MOST_ENTRIES = 256
 
 
 class OffloadReader:
-    """Counts the gfx targets of bundles in a stream that is fed piece by piece. Never fails on what is no bundle."""
+    """Counts the gfx targets of bundles in a stream that is fed piece by piece; bytes that are no bundle are skipped."""
 
     def __init__(self) -> None:
         self._buffer = b""
@@ -44,17 +44,17 @@ class OffloadReader:
         return {name: self._counts[name] for name in sorted(self._counts)}
 
     def feed(self, piece: bytes) -> None:
-        """Read on; what stands in the last `WINDOW` bytes is counted when more comes, or by `finish`."""
+        """Read the next bytes; bundles in the last `WINDOW` bytes are counted with the next bytes, or by `finish`."""
         self._buffer += piece
         if len(self._buffer) > WINDOW:
             self._count(len(self._buffer) - WINDOW)
 
     def finish(self) -> None:
-        """Count what stands in the last bytes of the stream."""
+        """Count the bundles in the last bytes of the stream."""
         self._count(len(self._buffer))
 
     def _count(self, stop: int) -> None:
-        """Count bundles that begin before `stop`, and forget everything before it."""
+        """Count the bundles that begin before `stop`, and drop the bytes before it."""
         for magic, read in ((PLAIN_MAGIC, self._plain), (PACKED_MAGIC, self._packed)):
             at = self._buffer.find(magic)
             while 0 <= at < stop:

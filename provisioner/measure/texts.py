@@ -1,4 +1,4 @@
-"""Versions and targets that small members of wheels state: version files, build records, headers, strings in libraries."""
+"""Read versions, targets and refused compilers in small members of wheels: version files, build records, headers, strings."""
 
 from __future__ import annotations
 
@@ -16,39 +16,44 @@ _ARCH_FLAGS = re.compile(rb"((?:sm|compute)_\d+[af]?(?: (?:sm|compute)_\d+[af]?)
 _RECORD = re.compile(
     r"build_info\s*=\s*(?:collections\.)?(?:OrderedDict|dict)?\(?(\{.*?\}|\[.*?\])\)?\s*$", re.DOTALL | re.MULTILINE
 )
+_GCC = re.compile(r"^#if\s+__GNUC__\s*>\s*(\d+)\s*$\s*^#error\b[^\n]*GNU", re.MULTILINE)
+_CLANG = re.compile(
+    r"^#if\s+defined\(__clang__\)[^\n]*$\s*^#if\s+\(__clang_major__\s*>=\s*(\d+)\)[^\n]*$\s*^#error\b", re.MULTILINE
+)
+_RSQRT = re.compile(r"rsqrt\s*\(\s*double[^;]*?\)\s*([^;]*);")
 
 TORCH_KEYS = {"__version__": "torch", "cuda": "cuda", "hip": "hip"}
 
 
 def torch_versions(text: str) -> Mapping[str, str]:
-    """What torch/version.py states: `torch`, and `cuda` or `hip` where the build has one."""
+    """Return the versions in torch/version.py: `torch`, and `cuda` or `hip` where the build has one."""
     found = dict(_ASSIGNED.findall(text))
     # Old files say `cuda = '9.0.176'`; the third number is the toolkit's build.
     return {name: found[key] for key, name in TORCH_KEYS.items() if key in found}
 
 
 def cudnn_version(header: str) -> str:
-    """The version in cudnn_version.h, "" where it states none."""
+    """Return the version in cudnn_version.h, "" for none."""
     found = dict(_DEFINED.findall(header))
     parts = [found.get(f"CUDNN_{part}", "") for part in ("MAJOR", "MINOR", "PATCHLEVEL")]
     return ".".join(parts) if all(parts) else ""
 
 
 def nccl_versions(content: bytes) -> Mapping[str, str]:
-    """The version libnccl announces when it starts, and the CUDA it was compiled with; nothing where it has no such text."""
+    """Return the version that libnccl prints when it starts, and the CUDA it was compiled with; {} without such a text."""
     found = _NCCL.search(content)
     return {"nccl": found[1].decode(), "nccl_cuda": found[2].decode()} if found else {}
 
 
 def arch_flags(content: bytes) -> tuple[str, ...]:
-    """The targets PyTorch was told to compile for, as torch.cuda.get_arch_list() returns them; none before 1.6."""
-    # A list need not begin a text of its own (2.8.0), and lone names occur, too: the list is the longest.
+    """Return the targets that PyTorch was compiled for, as torch.cuda.get_arch_list() returns them; () before 1.6."""
+    # The list may stand inside a longer text (2.8.0), and single names occur elsewhere: the longest match is the list.
     lists = [tuple(match[1].decode().split(" ")) for match in _ARCH_FLAGS.finditer(content)]
     return max(lists, key=len) if lists else ()
 
 
 def tensorflow_build(text: str) -> tuple[Mapping[str, str], tuple[str, ...]]:
-    """What tensorflow/python/platform/build_info.py records: `cuda` and `cudnn`, and the targets compiled for.
+    """Return the versions of CUDA and cuDNN in tensorflow/python/platform/build_info.py, and the targets compiled for.
 
     Source: tensorflow configure.py, "compute_xy" includes both virtual and binary GPU code, "sm_xy" only the binary code.
     """
@@ -62,3 +67,21 @@ def tensorflow_build(text: str) -> tuple[Mapping[str, str], tuple[str, ...]]:
     named = [str(target) for target in targets] if isinstance(targets, list | tuple) else []
     machine = [name.replace("compute_", "sm_") for name in named]
     return versions, tuple(dict.fromkeys([*machine, *(name for name in named if name.startswith("compute_"))]))
+
+
+def refused_compilers(header: str) -> dict[str, int]:
+    """Return the first major version of gcc and clang that crt/host_config.h refuses, for the compilers that it checks.
+
+    The conditions over its #error lines are read, not the messages: from CUDA 12.2 on the message about clang lags behind.
+    """
+    gcc, clang = _GCC.search(header), _CLANG.search(header)
+    return {**({"gcc": int(gcc[1]) + 1} if gcc else {}), **({"clang": int(clang[1])} if clang else {})}
+
+
+def declares_rsqrt_noexcept(header: str) -> bool | None:
+    """Return whether crt/math_functions.h declares `rsqrt(double)` with an exception specifier, as glibc 2.42 does.
+
+    Without one, every program that includes both fails to compile. None where the header does not declare it.
+    """
+    found = _RSQRT.search(header)
+    return None if found is None else bool(found[1].strip())

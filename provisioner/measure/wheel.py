@@ -1,4 +1,4 @@
-"""Members of a wheel read by byte ranges, from an index or from disk, without ever fetching the wheel.
+"""Read members of a wheel by byte ranges, from an index or from disk, without downloading the wheel.
 
 Source of the layout: PKWARE APPNOTE.TXT 6.3.10, 4.3.7 (local file header) and 4.4.5 (compression methods).
 """
@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Protocol, Self, cast
 
 from provisioner.errors import UnavailableError
 from provisioner.index.metadata.ranged import RangedFile
-from provisioner.measure.error import UnreadableArtefactError
+from provisioner.measure import UnreadableArtefactError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,8 +27,8 @@ CHUNK = 4 << 20
 _LOCAL_HEADER = struct.Struct("<4s22xHH")
 
 
-class _Place(Protocol):
-    """Where the bytes of a wheel lie."""
+class _File(Protocol):
+    """A file with the bytes of a wheel."""
 
     def seek(self, offset: int, whence: int = 0, /) -> int: ...
 
@@ -49,7 +49,7 @@ class RemoteWheel:
         self._remote: RangedFile | None = None
         self._read = 0
         self._is_closed = False
-        self._place = self._opened(file, transport)
+        self._file = self._opened(file, transport)
         try:
             self._members = {info.filename: info for info in self._directory() if not info.is_dir()}
         except BaseException:
@@ -63,12 +63,12 @@ class RemoteWheel:
         self.close()
 
     def close(self) -> None:
-        """Let go of the file, from any thread: a read under way in another is given up at its next request.
+        """Close the file, from any thread: a read in another thread ends at its next request with `UnavailableError`.
 
-        An index connection stays with its transport.
+        A connection to an index stays with its transport.
         """
         self._is_closed = True
-        self._place.close()
+        self._file.close()
 
     @property
     def fetched(self) -> int:
@@ -76,25 +76,25 @@ class RemoteWheel:
         return self._read + (self._remote.fetched if self._remote is not None else 0)
 
     def names(self) -> tuple[str, ...]:
-        """The members, in the order of the wheel."""
+        """Return the paths of the members, in the order of the wheel."""
         return tuple(self._members)
 
     def size(self, member: str) -> int:
-        """The size of a member once inflated, in bytes."""
+        """Return the unpacked size of a member in bytes."""
         return self._info(member).file_size
 
     def packed_size(self, member: str) -> int:
-        """The size of a member as it lies in the wheel, in bytes: what streaming all of it costs."""
+        """Return the packed size of a member in bytes."""
         return self._info(member).compress_size
 
     def read(self, member: str) -> bytes:
-        """A whole member, checked against its checksum; for small ones."""
+        """Return the content of a small member, checked against its checksum."""
         return b"".join(self.stream(member))
 
     def stream(self, member: str) -> Iterator[bytes]:
-        """A member piece by piece, inflated as it comes; a reader that has enough stops, and no more is fetched.
+        """Yield a member piece by piece, unpacked; when the caller stops, no more bytes are fetched.
 
-        The checksum is known, and checked, only when the member was read to its end.
+        The checksum is checked at the end of the member.
         """
         info = self._info(member)
         if info.flag_bits & 0x1 or info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
@@ -111,18 +111,18 @@ class RemoteWheel:
         if length != info.file_size or checksum != info.CRC:
             raise self._unreadable(f"its member `{member}` is damaged")
 
-    def _opened(self, file: IndexFile, transport: Transport) -> _Place:
+    def _opened(self, file: IndexFile, transport: Transport) -> _File:
         if not file.path:
             self._remote = RangedFile(transport, file.url, source=f"index `{file.index}`")
-            return cast("_Place", self._remote)
+            return cast("_File", self._remote)
         try:
-            return cast("_Place", Path(file.path).open("rb"))
+            return cast("_File", Path(file.path).open("rb"))
         except OSError as error:
             raise UnavailableError(f"`{file.path}` cannot be read: {error.strerror}") from None
 
     def _directory(self) -> list[zipfile.ZipInfo]:
         try:
-            with zipfile.ZipFile(cast("IO[bytes]", self._place)) as archive:
+            with zipfile.ZipFile(cast("IO[bytes]", self._file)) as archive:
                 return archive.infolist()
         except (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error, OverflowError, EOFError) as error:
             raise self._unreadable(f"it is not a wheel: {error}") from None
@@ -151,8 +151,8 @@ class RemoteWheel:
             content = self._remote.span(start, stop)
         else:
             try:
-                self._place.seek(start)
-                content = self._place.read(stop - start)
+                self._file.seek(start)
+                content = self._file.read(stop - start)
             except OSError as error:
                 raise UnavailableError(f"`{self.filename}` cannot be read: {error.strerror}") from None
             self._read += len(content)
@@ -165,7 +165,7 @@ class RemoteWheel:
 
 
 def _inflated(packed: Iterator[bytes], info: zipfile.ZipInfo) -> Iterator[bytes]:
-    """Pieces of at most `CHUNK` bytes, however well they are packed: a few kilobytes may hold gigabytes of zeros."""
+    """Yield unpacked pieces of at most `CHUNK` bytes: a few packed kilobytes may hold gigabytes of zeros."""
     if info.compress_type == zipfile.ZIP_STORED:
         yield from packed
         return

@@ -1,4 +1,4 @@
-"""A machine as a plan sees it: facts that can be changed, what follows from a change, and what it costs."""
+"""Machines of a plan: the facts they state, the components that may change, and those that change together."""
 
 from __future__ import annotations
 
@@ -18,40 +18,41 @@ if TYPE_CHECKING:
     from provisioner.request import TargetHost
 
 Facts = dict[str, str]
+"""Component -> the value that a machine has of it."""
 
 
 def _installed_with(component: str) -> tuple[str, ...]:
-    """What a component brings along, and what that brings along in turn; the most expensive first."""
+    """Return the components that are installed with a component, directly or through another one, most expensive first."""
     own = [row.name for row in reversed(COMPONENTS.values()) if row.installed_with == component]
     return (*own, *(name for one in own for name in _installed_with(one)))
 
 
-FOLLOWERS = _installed_with("driver")
-"""Installed with the driver, under its very number (rules `userspace-driver-is-of-the-kernel-module` and
+INSTALLED_WITH_DRIVER = _installed_with("driver")
+"""Components of the driver's own version (rules `userspace-driver-is-of-the-kernel-module` and
 `fabric-manager-is-of-the-driver` of the matrix)."""
 
-BROUGHT = _installed_with("os")
-"""What a release of a Linux distribution brings along."""
+INSTALLED_WITH_OS = _installed_with("os")
+"""Components that a release of a Linux distribution contains."""
 
-BESIDE = frozenset(row.name for row in COMPONENTS.values() if row.installed_with and row.move is None)
-"""What only ever changes along with something else."""
+NEVER_ALONE = frozenset(row.name for row in COMPONENTS.values() if row.installed_with and row.move is None)
+"""Components that change only together with another one."""
 
-REBUILT = frozenset(row.name for row in COMPONENTS.values() if row.reloads_modules)
-"""A change of one of these loads modules anew, so that they must be documented to go together; what runs already, runs."""
+MODULE_RELOADING = frozenset(row.name for row in COMPONENTS.values() if row.reloads_modules)
+"""Components whose change reloads kernel modules, so that the matrix must document driver and kernel to go together."""
 
-PREPARED = tuple(row.name for row in COMPONENTS.values() if row.is_prepared)
-"""Facts that stand in a change's way and can be put right beside it."""
+REMEDIABLE = tuple(row.name for row in COMPONENTS.values() if row.is_prepared)
+"""Facts that may prevent a change and have a remedy, such as Secure Boot without an enrolled key."""
 
 CHANGEABLE = tuple(
     row.name
     for row in reversed(COMPONENTS.values())
     if row.move is not None and not row.is_prepared and row.installed_with != row.move
 )
-"""What a plan may decide to change on a machine, the most expensive first."""
+"""Components that a plan may change on a machine, most expensive first."""
 
 
 class Machine(Struct, frozen=True, kw_only=True, eq=False):
-    """Identical hosts: one of them with the places of its facts, the names of all, and what they state."""
+    """Hosts that state the same: the first of them with the places of its facts, the names of all, and their facts."""
 
     target: TargetHost
     names: tuple[str, ...]
@@ -60,17 +61,17 @@ class Machine(Struct, frozen=True, kw_only=True, eq=False):
 
     @property
     def label(self) -> str:
-        """What the class is called: its first host."""
+        """The label of the first host."""
         return self.target.label
 
     @property
     def host(self) -> Host:
-        """The facts as the profile has them."""
+        """The profile of the hosts."""
         return self.target.host
 
 
 def machines_of(targets: Sequence[TargetHost], counts: Sequence[int]) -> tuple[Machine, ...]:
-    """Collapse hosts that state the same into one machine each, in the order in which they are listed."""
+    """Return one machine for all hosts that state the same, in the order in which they are listed."""
     found: dict[Host, list[int]] = {}
     for index, target in enumerate(targets):
         found.setdefault(target.host, []).append(index)
@@ -86,16 +87,18 @@ def machines_of(targets: Sequence[TargetHost], counts: Sequence[int]) -> tuple[M
 
 
 def facts_of(host: Host) -> Facts:
-    """What a host states of the components of a matrix."""
+    """Return the components that a host states, with their values."""
     found = ((name, stated(host, name)) for name in FACTS)
     return {name: value for name, value in found if value is not None}
 
 
-def movable(machine: Machine, accelerator: str, *, keep: frozenset[str], may_change: frozenset[str]) -> tuple[str, ...]:
-    """Which components may be changed on a machine for a stack of an accelerator, the most expensive first.
+def changeable_components(
+    machine: Machine, accelerator: str, *, keep: frozenset[str], may_change: frozenset[str]
+) -> tuple[str, ...]:
+    """Return the components that may change on a machine for a stack of an accelerator, most expensive first.
 
-    A Jetson's driver and kernel are parts of its Jetson Linux, and WSL's kernel is Microsoft's: neither is chosen here. A new
-    release of the operating system is a new machine, and is chosen only where `may_change` names it.
+    The driver and kernel of a Jetson come with Jetson Linux, the kernel of WSL with Windows: they do not change. The release of
+    the operating system changes only where `may_change` names it.
     """
     system = "macos" if (machine.host.platform or "").startswith("macos") else "linux"
     fixed = set(keep)
@@ -117,35 +120,39 @@ def movable(machine: Machine, accelerator: str, *, keep: frozenset[str], may_cha
 
 
 def open_host(machine: Machine, free: Sequence[str]) -> Host:
-    """The host without the facts of what may be changed, nor of what follows from it: the solver then chooses them."""
+    """Return a host without the facts of changeable components and of those installed with them: the resolver chooses them."""
     dropped = list(free)
-    if set(free) & (REBUILT - {"os"}):
-        dropped += PREPARED
+    if set(free) & (MODULE_RELOADING - {"os"}):
+        dropped += REMEDIABLE
     if "os" in free or "macos" in free:
         dropped.append("glibc")
-    return without(machine.host, dropped)
+    return without_facts(machine.host, dropped)
 
 
-def without(host: Host, components: Iterable[str]) -> Host:
-    """The host without what it states of some components."""
+def without_facts(host: Host, components: Iterable[str]) -> Host:
+    """Return a host without the facts of some components."""
     for name in components:
         host = with_fact(host, name, None)
     return host
 
 
-def followed(facts: Facts, machine: Machine) -> Facts:
-    """The facts after some of them were changed, with those that are installed together with what changed."""
+def with_installed_together(facts: Facts, machine: Machine) -> Facts:
+    """Return changed facts with the facts of the components that are installed together with a changed one."""
     found = dict(facts)
     before = machine.facts
     if found.get("driver") != before.get("driver"):
-        found.update({name: found["driver"] for name in FOLLOWERS if before.get(name, ABSENT) != ABSENT})
-    if any(found.get(name) != before.get(name) for name in REBUILT) and "kernel_headers" in before and "kernel" in found:
+        found.update({name: found["driver"] for name in INSTALLED_WITH_DRIVER if before.get(name, ABSENT) != ABSENT})
+    if (
+        any(found.get(name) != before.get(name) for name in MODULE_RELOADING)
+        and "kernel_headers" in before
+        and "kernel" in found
+    ):
         found["kernel_headers"] = found["kernel"]
     return found
 
 
 def changed_host(machine: Machine, facts: Mapping[str, str]) -> Host:
-    """The profile of a machine with these facts: what `inspect` would then find there."""
+    """Return the profile that `provision inspect` would print of a machine with these facts."""
     host = machine.host
     for name in FACTS:
         if facts.get(name) != machine.facts.get(name):

@@ -1,8 +1,8 @@
-"""The nouns of a plan: steps, the hosts they are for, and the hosts that fall out."""
+"""The types of a plan: its request, its steps, the hosts that the steps are for, and excluded hosts."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct, field
 
@@ -13,38 +13,47 @@ if TYPE_CHECKING:
     from provisioner.grounds.conflict import Conflict
     from provisioner.grounds.doubt import Doubt
     from provisioner.host.model import Host
-    from provisioner.plan.judge import Aim
+    from provisioner.plan.state import StackSpec
     from provisioner.request import TargetHost
     from provisioner.resolver.stack import Stack
 
 
-class Question(Struct, frozen=True, kw_only=True):
-    """What is asked: the hosts of one platform (each may stand for several), today's aim, the wanted one, and what may change.
+class PlanRequest(Struct, frozen=True, kw_only=True):
+    """A request to plan the way of hosts of one platform from the `current` stack to the `wanted` one.
 
-    `base` is the spec without what is newly wanted, for hosts that stay; `today` fixes what a lock has, nothing where there is
-    none. `keep` and `may_change` name components of hosts.
+    `counts` is the number of machines behind each host. `current` has the versions of today's lock, if there is one. `base` is
+    the spec without the newly wanted requirements, from which the last stacks of excluded hosts are chosen. `keep` are
+    components of hosts that must not change, `may_change` those that change only where they are named, such as `os`.
     """
 
     hosts: tuple[TargetHost, ...]
     counts: tuple[int, ...]
-    today: Aim
-    base: Aim
-    wanted: Aim
+    current: StackSpec
+    base: StackSpec
+    wanted: StackSpec
     keep: frozenset[str] = frozenset()
     may_change: frozenset[str] = frozenset()
 
 
 FIND_OUT = "find-out"
-"""The kind of a step that changes nothing: it finds a fact that the plan lacks."""
+"""The kind of a step that changes nothing and finds a fact that no profile states."""
+
+
+class ComponentChange(NamedTuple):
+    """A component with its values before and after a step, "" where there is none."""
+
+    component: str
+    before: str
+    after: str
 
 
 class Step(Struct, frozen=True, kw_only=True):
-    """One thing to do, after which the machine works again.
+    """One change of a machine, after which the machine works again.
 
-    `before` and `after` are the values of `component`, "" where there is none. `changes` lists everything that moves in this
-    step (the module flavour and the libraries with a driver), `details` say with what and how to look at the result,
-    `state` holds the facts of the machine afterwards. `is_together`: no order of the single changes keeps the machine
-    working, so that it must be drained first.
+    `before` and `after` are the values of `component`, "" where there is none. `changes` has every component that changes in
+    this step (with a driver its kernel modules and libraries) with its values before and after; `details` name the packages,
+    the check of the result and how to undo the step; `state` has the facts of the machine afterwards. `is_together`: several
+    components change at once, because no order of single changes keeps the machine working, so it must be drained first.
     """
 
     kind: str
@@ -54,16 +63,16 @@ class Step(Struct, frozen=True, kw_only=True):
     text: str
     why: tuple[StepReason, ...] = ()
     details: tuple[str, ...] = ()
-    changes: tuple[tuple[str, str, str], ...] = ()
+    changes: tuple[ComponentChange, ...] = ()
     is_reboot: bool = False
     is_together: bool = False
     state: Mapping[str, str] = field(default_factory=dict)
 
 
-class FallsOut(Struct, frozen=True, kw_only=True):
-    """Why hosts cannot follow, and the last stack that serves them: None where the spec has none for them at all.
+class Exclusion(Struct, frozen=True, kw_only=True):
+    """Why hosts cannot have the wanted stack, and the last stack they can have: None where no stack of the spec serves them.
 
-    `text` says what `last` means for the machines as they are; `until` when the driver of that stack ends, "" where unknown.
+    `text` names the changes that `last` needs on the hosts; `until` is the end of life of its driver branch, "" for unknown.
     """
 
     conflict: Conflict
@@ -73,25 +82,28 @@ class FallsOut(Struct, frozen=True, kw_only=True):
 
 
 class HostPlan(Struct, frozen=True, kw_only=True):
-    """What identical hosts have to do. `hosts` are their names, `count` how many machines they are, `profile` their facts."""
+    """The plan of hosts that state the same facts: their names, how many machines they are, the steps or the exclusion.
+
+    `profile` holds their facts.
+    """
 
     hosts: tuple[str, ...]
     count: int
     platform: str
     profile: Host | None = None
     steps: tuple[Step, ...] = ()
-    falls_out: FallsOut | None = None
+    exclusion: Exclusion | None = None
     doubts: tuple[Doubt, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
     def is_unknown(self) -> bool:
-        """Whether a fact is missing without which nobody can say that this plan is right."""
+        """Whether the plan depends on a fact that is not known."""
         return any(step.kind == FIND_OUT for step in self.steps)
 
 
 class Plan(Struct, frozen=True, kw_only=True):
-    """The plan of one platform: the one stack that is wanted, None where no host can have it, and what each class does."""
+    """The plan of one platform: the chosen stack, None where no host can have one, and the plan of each class of hosts."""
 
     platform: str
     wanted: Stack | None
@@ -100,13 +112,13 @@ class Plan(Struct, frozen=True, kw_only=True):
     @property
     def status(self) -> str:
         """`nothing-to-do`, `possible` (for some hosts at least) or `impossible`."""
-        if all(one.falls_out is not None for one in self.hosts):
+        if all(one.exclusion is not None for one in self.hosts):
             return "impossible"
-        return "possible" if any(one.falls_out is not None or one.steps for one in self.hosts) else "nothing-to-do"
+        return "possible" if any(one.exclusion is not None or one.steps for one in self.hosts) else "nothing-to-do"
 
     @property
     def verdict(self) -> str:
-        """`no` where a host falls out, `unverified` where a fact is missing, else `yes`."""
-        if any(one.falls_out is not None for one in self.hosts):
+        """`no` where a host is excluded, `unverified` where a fact is missing, else `yes`."""
+        if any(one.exclusion is not None for one in self.hosts):
             return "no"
         return "unverified" if any(one.is_unknown for one in self.hosts) else "yes"

@@ -1,199 +1,205 @@
-"""From a way through states to steps that say what to do and why."""
+"""Turn the path of a machine into steps with texts and reasons, and missing facts into steps that find them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provisioner.components import COMPONENTS, DRIVERS, LEADS
+from provisioner.components import COMPONENTS, DRIVERS, LEADS, Move
 from provisioner.grounds.choice import StepReason
-from provisioner.grounds.requirement import LockHas, RequiresComponent
-from provisioner.places import Place
-from provisioner.plan.machine import BESIDE
-from provisioner.plan.model import Step
-from provisioner.plan.route import MOVES, SOFTWARE
-from provisioner.plan.unknown import is_known_absent
-from provisioner.plan.words import Said, Words, knows_gpus
+from provisioner.grounds.requirement import LacksFact, LockHas, RequiresComponent
+from provisioner.host.facts import STATED, stated
+from provisioner.plan.machine import NEVER_ALONE
+from provisioner.plan.model import FIND_OUT, ComponentChange, Step
+from provisioner.plan.step_text import MoveWriter, knows_gpus
+from provisioner.plan.upgrade_path import MOVES, SOFTWARE
 from provisioner.resolver.requirement import PACKAGE, SLOTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import date
 
+    from provisioner.grounds.doubt import Doubt
     from provisioner.matrix.model import Matrix
-    from provisioner.plan.judge import Judge, Software
     from provisioner.plan.machine import Facts, Machine
-    from provisioner.plan.route import Leg, Router
+    from provisioner.plan.state import Software, StateChecker
+    from provisioner.plan.upgrade_path import PathFinder, Transition
     from provisioner.resolver.requirement import Requirement
 
 FIRST = (*LEADS, "cudnn", "nccl", "triton", "python", "image")
-"""What a step about the software names, in this order; the lock has the rest."""
+"""Components that the text of a software step names, in this order; the lock has the others."""
 
 REBOOTS = frozenset(move for move, parts in MOVES.items() if any(COMPONENTS[part].reboots for part in parts))
-"""Moves that a running kernel or driver does not take part in."""
+"""Moves that need a reboot."""
+
+BUILT_FOR_KERNELS = tuple(row.name for row in COMPONENTS.values() if row.move is Move.DRIVER and row.reloads_modules)
+"""Drivers that are installed for the running kernel."""
 
 
-class Steps:
-    """Writes the steps of one machine."""
+class StepBuilder:
+    """Builds the steps of one machine."""
 
-    def __init__(self, matrix: Matrix, judge: Judge, router: Router, machine: Machine, *, today: date | None) -> None:
-        self._judge = judge
-        self._router = router
+    def __init__(
+        self, matrix: Matrix, checker: StateChecker, finder: PathFinder, machine: Machine, *, today: date | None
+    ) -> None:
+        self._checker = checker
+        self._finder = finder
         self._machine = machine
-        self._words = Words(matrix, machine, today=today)
+        self._writer = MoveWriter(matrix, machine, today=today)
         self._is_wsl = machine.host.virtualization in {"wsl1", "wsl2"}
-        is_guess = "driver_module" not in machine.facts and not knows_gpus(matrix, machine)
-        self._guessed = frozenset({"driver_module"}) if is_guess else frozenset()
+        is_assumed = "driver_module" not in machine.facts and not knows_gpus(matrix, machine)
+        self._assumed = frozenset({"driver_module"}) if is_assumed else frozenset()
+        """Facts that were assumed to plan further and are left out of the steps."""
 
-    def of(self, legs: Sequence[Leg], target: Facts, *, old: Software, new: Software) -> tuple[Step, ...]:
-        """The steps of a way to the facts of `target`."""
+    def build(self, path: Sequence[Transition], target: Facts, *, old: Software, new: Software) -> tuple[Step, ...]:
+        """Return the steps of a path to the facts of `target`."""
         found = []
         now, is_new = dict(self._machine.facts), False
-        for index, leg in enumerate(legs):
-            later = [move for one in legs[index + 1 :] for move in one.moves]
+        for index, transition in enumerate(path):
+            later = [move for one in path[index + 1 :] for move in one.moves]
             why = (
-                *self._reasons(leg, now, target, new),
-                *self._order(now, is_new=is_new, leg=leg, later=later, target=target),
+                *self._reasons(transition, now, target, new),
+                *self._order(now, is_new=is_new, transition=transition, later=later, target=target),
             )
-            if leg.moves == (SOFTWARE,):
-                step = self._software(leg, old, new, why)
-            elif len(leg.moves) == 1:
-                step = self._single(leg, now, why)
+            if transition.moves == (SOFTWARE,):
+                step = self._software(transition, old, new, why)
+            elif len(transition.moves) == 1:
+                step = self._single(transition, now, why)
             else:
-                step = self._together(leg, now, why, old, new)
+                step = self._together(transition, now, why, old, new)
             found.append(step)
-            now, is_new = dict(leg.facts), leg.is_new
+            now, is_new = dict(transition.facts), transition.is_new
         return tuple(found)
 
-    def _single(self, leg: Leg, now: Mapping[str, str], why: tuple[StepReason, ...]) -> Step:
-        move = leg.moves[0]
-        said = self._words.said(move, now, leg.facts)
+    def _single(self, transition: Transition, now: Mapping[str, str], why: tuple[StepReason, ...]) -> Step:
+        move = transition.moves[0]
+        text = self._writer.write(move, now, transition.facts)
+        is_maybe_installed = text.component in DRIVERS and not text.before and not is_known_without_driver(self._machine)
+        caveat = ("not needed where the driver that is found meets this already",) if is_maybe_installed else ()
         return Step(
             kind=move,
-            component=said.component,
-            before=said.before,
-            after=said.after,
-            text=said.text,
+            component=text.component,
+            before=text.before,
+            after=text.after,
+            text=text.text,
             why=why,
-            details=(*self._perhaps(said), *said.details),
-            changes=_changes(now, self._known(leg.facts)),
-            is_reboot=self._reboots(leg.moves),
-            state=self._known(leg.facts),
+            details=(*caveat, *text.details, *((f"undo: {text.undo}",) if text.undo else ())),
+            changes=_changes(now, self._known(transition.facts)),
+            is_reboot=self._reboots(transition.moves),
+            state=self._known(transition.facts),
         )
 
-    def _perhaps(self, said: Said) -> tuple[str, ...]:
-        """A driver that nobody states may be there already."""
-        if said.component in DRIVERS and not said.before and not is_known_absent(self._machine):
-            return ("not needed where the driver that is found meets this already",)
-        return ()
-
-    def _software(self, leg: Leg, old: Software, new: Software, why: tuple[StepReason, ...]) -> Step:
+    def _software(self, transition: Transition, old: Software, new: Software, why: tuple[StepReason, ...]) -> Step:
         before, after = _labels(old), _labels(new)
-        changes = tuple((name, before.get(name, ""), value) for name, value in after.items() if value != before.get(name))
-        runs = new.aim.request((self._machine.target,)).runs
+        changes = tuple(
+            ComponentChange(name, before.get(name, ""), value) for name, value in after.items() if value != before.get(name)
+        )
+        runs = new.stack_spec.request((self._machine.target,)).runs
         component = "image" if runs == "container" else "packages"
-        do = "build the image from the new lock and roll it out" if runs == "container" else "install the new lock"
+        action = "build the image from the new lock and roll it out" if runs == "container" else "install the new lock"
         named = [f"{name} {one} -> {other}" if one else f"{name} {other}" for name, one, other in _shown(changes)]
-        text = f"{do}: {', '.join(named)}" if named else do
-        first = _shown(changes)[0] if _shown(changes) else ("", "", "")
+        text = f"{action}: {', '.join(named)}" if named else action
+        first = next(iter(_shown(changes)), ComponentChange("", "", ""))
         details = ["`provision solve` writes the lock, `provision validate` tries it before it is rolled out"]
-        if old.is_known and self._goes_back(leg, old):
+        if old.is_known and not self._checker.unmet(self._machine, transition.facts, old):
             details.append("undo: go back to today's lock, which still runs on the machine as it is then")
         return Step(
             kind=SOFTWARE,
             component=component,
-            before=first[1] and f"{first[0]} {first[1]}",
-            after=first[2] and f"{first[0]} {first[2]}",
+            before=first.before and f"{first.component} {first.before}",
+            after=first.after and f"{first.component} {first.after}",
             text=text,
             why=why,
             details=tuple(details),
             changes=changes,
-            state=self._known(leg.facts),
+            state=self._known(transition.facts),
         )
 
-    def _goes_back(self, leg: Leg, old: Software) -> bool:
-        return not self._judge.unmet(self._machine, leg.facts, old)
-
-    def _together(self, leg: Leg, now: Mapping[str, str], why: tuple[StepReason, ...], old: Software, new: Software) -> Step:
-        """Several moves at once: no order of them, and nothing in between that the matrix knows, keeps the machine working."""
-        said = [self._words.said(move, now, leg.facts) for move in leg.moves if move != SOFTWARE]
-        texts = [one.text for one in said]
-        if SOFTWARE in leg.moves:
-            texts.append(self._software(leg, old, new, ()).text)
+    def _together(
+        self, transition: Transition, now: Mapping[str, str], why: tuple[StepReason, ...], old: Software, new: Software
+    ) -> Step:
+        """Build the step of several moves at once, which no order of single moves can replace."""
+        moves = [self._writer.write(move, now, transition.facts) for move in transition.moves if move != SOFTWARE]
+        texts = [one.text for one in moves]
+        if SOFTWARE in transition.moves:
+            texts.append(self._software(transition, old, new, ()).text)
         return Step(
             kind="together",
-            component=said[0].component,
-            before=said[0].before,
-            after=said[0].after,
+            component=moves[0].component,
+            before=moves[0].before,
+            after=moves[0].after,
             text=f"drain the node, then do together: {'; '.join(texts)}",
             why=why,
-            details=tuple(dict.fromkeys(line for one in said for line in one.details if not line.startswith("undo:"))),
-            changes=_changes(now, self._known(leg.facts)),
-            is_reboot=self._reboots(leg.moves),
+            details=tuple(dict.fromkeys(line for one in moves for line in one.details)),
+            changes=_changes(now, self._known(transition.facts)),
+            is_reboot=self._reboots(transition.moves),
             is_together=True,
-            state=self._known(leg.facts),
+            state=self._known(transition.facts),
         )
 
     def _known(self, facts: Mapping[str, str]) -> dict[str, str]:
-        """The facts without what was only assumed to go on."""
-        found = {name: value for name, value in facts.items() if name not in self._guessed}
+        """Return the facts of a state without assumed ones."""
+        found = {name: value for name, value in facts.items() if name not in self._assumed}
         if self._is_wsl and facts.get("driver") != self._machine.facts.get("driver"):
             found["driver"] = facts["driver"].partition(".")[0]  # drivers of Windows have numbers of their own
         return found
 
     def _reboots(self, moves: Iterable[str]) -> bool:
-        """Whether a machine has to start again; WSL's driver is Windows' business."""
+        """Return whether moves need a reboot; in WSL the driver is that of Windows."""
         return bool(REBOOTS & set(moves)) and not self._is_wsl
 
-    def _reasons(self, leg: Leg, now: Mapping[str, str], target: Facts, new: Software) -> tuple[StepReason, ...]:
-        """What would not hold in the end, were this left as it is today; of a stop on the way, what it is for."""
-        if leg.moves == (SOFTWARE,):
+    def _reasons(self, transition: Transition, now: Mapping[str, str], target: Facts, new: Software) -> tuple[StepReason, ...]:
+        """Return the grounds that would not hold at the end without this transition.
+
+        For an intermediate value, return the ground that the direct move would break.
+        """
+        if transition.moves == (SOFTWARE,):
             return _requests(new)
-        if len(leg.moves) == 1 and leg.facts.get(leg.moves[0]) != target.get(leg.moves[0]):
-            straight = self._router.moved(dict(now), leg.moves[0], target)
-            broken = self._router.breaks(straight, is_new=leg.is_new)
+        if len(transition.moves) == 1 and transition.facts.get(transition.moves[0]) != target.get(transition.moves[0]):
+            straight = self._finder.moved(dict(now), transition.moves[0], target)
+            broken = self._finder.breaks(straight, is_new=transition.is_new)
             return tuple(StepReason(ground=one.ground, is_stop=True) for one in broken[:1])
         found: list[Requirement] = []
-        for move in leg.moves:
+        for move in transition.moves:
             parts = MOVES.get(move, (move,))
             undone = {name: value for name, value in target.items() if name not in parts}
             undone |= {name: self._machine.facts[name] for name in parts if name in self._machine.facts}
-            wrong = self._judge.unmet(self._machine, undone, new)
-            found += [one for one in wrong if one.ground.component not in BESIDE]
+            wrong = self._checker.unmet(self._machine, undone, new)
+            found += [one for one in wrong if one.ground.component not in NEVER_ALONE]
         return tuple(dict.fromkeys(StepReason(ground=one.ground) for one in found))
 
     def _order(
-        self, now: Mapping[str, str], *, is_new: bool, leg: Leg, later: Sequence[str], target: Facts
+        self, now: Mapping[str, str], *, is_new: bool, transition: Transition, later: Sequence[str], target: Facts
     ) -> Iterator[StepReason]:
-        """Why this comes before what people would do first: what that would break now."""
+        """Yield a reason for each usually earlier move that comes later here: the ground that it would break now."""
         order = [*MOVES, SOFTWARE]
-        own = min((order.index(move) for move in leg.moves if move in order), default=0)
+        own = min((order.index(move) for move in transition.moves if move in order), default=0)
         for move in later:
             if move not in order or order.index(move) > own or move == SOFTWARE:
                 continue
-            after = self._router.moved(dict(now), move, target)
-            if not self._router.works(after, is_new=is_new):
-                broken = self._router.breaks(after, is_new=is_new)[0]
+            after = self._finder.moved(dict(now), move, target)
+            if not self._finder.works(after, is_new=is_new):
+                broken = self._finder.breaks(after, is_new=is_new)[0]
                 yield StepReason(ground=broken.ground, changed_first=COMPONENTS[move].label)
 
 
 def _requests(software: Software) -> tuple[StepReason, ...]:
-    """What the wanted spec asks of the software: the requests on the components in it."""
-    spec, aim = software.aim.spec, software.aim
+    """Return the wanted spec's requests and the wanted lock's versions of components of the software."""
+    stack_spec = software.stack_spec
     names = [key.component for key in software.pins]
-    request = aim.request(())
+    request = stack_spec.request(())
     found = []
-    for name, text in spec.requires.items():
+    for name, text in stack_spec.spec.requires.items():
         if name in names or name == "pytorch_build":
             ground = RequiresComponent(name=name, range=text, place=request.place(f"requires.{name}"))
             found.append(StepReason(ground=ground))
-    locked = [name for name in FIRST if name in aim.fixed]
-    place = Place.parse(aim.fixed_by)
-    found.extend(StepReason(ground=LockHas(name=name, label=aim.fixed[name], place=place)) for name in locked)
+    locked = {name: stack_spec.locked[name] for name in FIRST if name in stack_spec.locked}
+    place = stack_spec.locked_in
+    found.extend(StepReason(ground=LockHas(name=name, label=label, place=place)) for name, label in locked.items())
     return tuple(found)
 
 
 def _labels(software: Software) -> dict[str, str]:
-    """The shared choices by component, of several runtimes the one the environment shares."""
+    """Return the versions of shared components; of several CUDA runtimes that of the whole environment."""
     found: dict[str, str] = {}
     for key, one in software.pins.items():
         if key.scope != PACKAGE and key.component not in {"accelerator", "platform", "gpu"} and key.slot not in SLOTS:
@@ -201,10 +207,55 @@ def _labels(software: Software) -> dict[str, str]:
     return found
 
 
-def _shown(changes: Sequence[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
-    return sorted((one for one in changes if one[0] in FIRST), key=lambda one: FIRST.index(one[0]))
+def _shown(changes: Sequence[ComponentChange]) -> list[ComponentChange]:
+    """Return the changes of the components in `FIRST`, in that order."""
+    return sorted((one for one in changes if one.component in FIRST), key=lambda one: FIRST.index(one.component))
 
 
-def _changes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[tuple[str, str, str], ...]:
-    names = dict.fromkeys((*before, *after))
-    return tuple((name, before.get(name, ""), after.get(name, "")) for name in names if before.get(name) != after.get(name))
+def _changes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[ComponentChange, ...]:
+    names = (name for name in dict.fromkeys((*before, *after)) if before.get(name) != after.get(name))
+    return tuple(ComponentChange(name, before.get(name, ""), after.get(name, "")) for name in names)
+
+
+def is_known_without_driver(machine: Machine) -> bool:
+    """Return whether a machine is known to have no GPU driver, because a module such as nouveau holds the GPU."""
+    has_driver = any(name in machine.facts for name in DRIVERS)
+    return not has_driver and machine.facts.get("loaded_modules", "free") != "free"
+
+
+def missing_facts(machine: Machine, facts: Mapping[str, str], doubts: Iterable[Doubt], *, has_gpus: bool) -> tuple[str, ...]:
+    """Return the facts of today that the plan needs and no profile states, in the order of the components.
+
+    `facts` and `doubts` are those of the end of the plan; `has_gpus` is whether every GPU is known.
+    """
+    known = machine.facts
+    found: dict[str, None] = {}
+    for name in DRIVERS:
+        if name in facts and name not in known and not is_known_without_driver(machine):
+            found[name] = None
+    if any(facts.get(name) != known.get(name) for name in BUILT_FOR_KERNELS) and "kernel" not in known:
+        found["kernel"] = None
+    named = {doubt.component for doubt in doubts}
+    for component in sorted(named):
+        if component in STATED and component not in facts and stated(machine.host, component) is None:
+            found[component] = None
+    if not has_gpus and "gpu" in named:
+        found["gpu"] = None
+    return tuple(name for name in COMPONENTS if name in found)
+
+
+def find_out_steps(machine: Machine, lacking: Sequence[str]) -> tuple[Step, ...]:
+    """Return one step for each missing fact; the machine stays as it is."""
+    return tuple(
+        Step(
+            kind=FIND_OUT,
+            component=name,
+            before="",
+            after="",
+            text=f"find out {COMPONENTS[name].how_to_find or f'{name} of this host'}: "
+            "the profile does not state it (`provision inspect` there)",
+            why=(StepReason(ground=LacksFact(name=name, host=machine.label)),),
+            state=dict(machine.facts),
+        )
+        for name in lacking
+    )

@@ -1,18 +1,65 @@
-"""Lock -> Dockerfile: the text of the recipe's stages under a header; same lock, same bytes."""
+"""Lock -> Dockerfile: base, builder and runtime stages under a header; rarely changed layers come first; same lock, same bytes.
+
+Platforms with one base image and equal variables share their stages; otherwise each platform has its own, chosen by the
+architecture that is built for.
+"""
 
 from __future__ import annotations
 
 import re
+import shlex
 from typing import TYPE_CHECKING
+from urllib.parse import quote as quote_path
 
+from msgspec import Struct
+
+from provisioner.accelerators import ACCELERATORS
 from provisioner.errors import UsageError
-from provisioner.render.header import header
-from provisioner.render.recipe import stages
+from provisioner.lock.format.file import lock_digest
+from provisioner.lock.format.platform import package_marker
+from provisioner.render.base_image import base_of
+from provisioner.render.entry_guard import entrypoint, has_guard, install_guard
+from provisioner.render.header import UnrenderableError, header
+from provisioner.render.instruction import Cmd, Comment, Copy, Env, From, Label, Mount, Run, User, Workdir
 
 if TYPE_CHECKING:
-    from provisioner.lock.format.model import Lock
+    from provisioner.lock.format.model import Lock, LockedPackage, LockedStack
+    from provisioner.render.base_image import Base
+    from provisioner.render.instruction import Instruction
+
+    Stage = tuple[Instruction, ...]
 
 _FILE_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
+
+ENVIRONMENT = "/opt/venv"
+"""Where the packages are, in the builder and in the image."""
+
+_INSTALLER = "/opt/installer"
+_CONTEXT = "/tmp/provision"  # noqa: S108 - a path inside the image, mounted for one step
+_CACHE = "/var/cache/provision"
+_USER_ID = 10001
+_HOME = "/home/provision"
+
+_SECRETS = (Mount("secret", (("id", "ca"),)), Mount("secret", (("id", "netrc"),)))
+_USE_SECRETS = (
+    "if [ -f /run/secrets/ca ]; then export PIP_CERT=/run/secrets/ca SSL_CERT_FILE=/run/secrets/ca; fi",
+    "if [ -f /run/secrets/netrc ]; then export NETRC=/run/secrets/netrc; fi",
+)
+"""Secrets are optional: a build that is given none does without them, and none stays in a layer."""
+
+_BUILD_VARIABLES = (
+    ("PIP_CACHE_DIR", f"{_CACHE}/pip"),
+    ("PIP_DISABLE_PIP_VERSION_CHECK", "1"),
+    ("PIP_ROOT_USER_ACTION", "ignore"),
+    ("UV_CACHE_DIR", f"{_CACHE}/uv"),
+    ("UV_COMPILE_BYTECODE", "1"),
+    ("UV_HTTP_TIMEOUT", "300"),
+    ("UV_LINK_MODE", "copy"),
+    ("UV_NO_CONFIG", "1"),
+    ("UV_PREVIEW_FEATURES", "pylock"),
+    ("UV_PYTHON_DOWNLOADS", "never"),
+)
+"""Copies instead of links, because the cache is not in the image; bytecode now, because the image's user may not write it."""
 
 
 def render(lock: Lock, lock_file_name: str) -> str:
@@ -25,5 +72,211 @@ def render(lock: Lock, lock_file_name: str) -> str:
             f"`{lock_file_name}` cannot be the name of a lock in a build",
             hints=("give the file's own name, of letters, digits, `.`, `-` and `_`",),
         )
-    parts = [(header(lock, lock_file_name),), *stages(lock, lock_file_name)]
+    parts = [(header(lock, lock_file_name),), *_all_stages(lock, lock_file_name)]
     return "\n".join("".join(f"{instruction}\n" for instruction in part) for part in parts)
+
+
+def _all_stages(lock: Lock, lock_file_name: str) -> tuple[Stage, ...]:
+    """Return the stages of the image, of which the last one is shipped.
+
+    Raises `UnrenderableError` when no platform of the lock runs in a container, or it lacks a base image or an installer.
+    """
+    stacks = tuple(stack for stack in lock.stacks if stack.platform.startswith("linux/") and stack.runs == "container")
+    if not stacks:
+        raise UnrenderableError(
+            f"lock `{lock.name}` runs on the host ({', '.join(lock.platforms)}), and a Dockerfile is for containers",
+            hints=("write `runs: container` and a linux platform in the specification and solve again",),
+        )
+    if len({(base_of(stack), _variables(stack)) for stack in stacks}) == 1:
+        return _stages(_Plan(lock, lock_file_name, stacks))
+    # No `ARG TARGETARCH` above: FROM knows it without, and BuildKit of a 20.10 engine would take the line for an empty value.
+    separate = [
+        stage
+        for stack in stacks
+        for stage in _stages(_Plan(lock, lock_file_name, (stack,)), suffix=f"-{stack.platform.removeprefix('linux/')}")
+    ]
+    return (*separate, (_hadolint_ignore("DL3006"), From("runtime-${TARGETARCH}", "runtime")))
+
+
+class _Plan(Struct, frozen=True):
+    """The input of one sequence of stages: a lock and those of its stacks that share base image and variables."""
+
+    lock: Lock
+    lock_file_name: str
+    stacks: tuple[LockedStack, ...]
+
+    @property
+    def base(self) -> Base:
+        return base_of(self.stacks[0])
+
+    @property
+    def packages(self) -> tuple[LockedPackage, ...]:
+        platforms = {stack.platform for stack in self.stacks}
+        return tuple(package for package in self.lock.packages if platforms & set(package.platforms))
+
+
+def _stages(plan: _Plan, suffix: str = "") -> tuple[Stage, ...]:
+    base = plan.base
+    return (
+        (From(base.reference, f"base{suffix}", base.digest), *_base(base)),
+        (From(f"base{suffix}", f"builder{suffix}"), *_builder(plan)),
+        (From(f"base{suffix}", f"runtime{suffix}"), *_runtime(plan, f"builder{suffix}")),
+    )
+
+
+def _base(base: Base) -> Stage:
+    """Start builder and runtime: the base image with the locked Python."""
+    install = _install_packages(base.packages) if base.packages else ()
+    return (_hadolint_ignore("DL3002", "DL3066"), User("root"), *install)
+
+
+def _builder(plan: _Plan) -> Stage:
+    """Download and install; only the environment of this stage reaches the image."""
+    base = plan.base
+    tools = _install_packages(base.builder_packages) if base.builder_packages else ()
+    check = _check_python(base, plan.lock_file_name)
+    if not plan.packages:
+        return (*tools, check, Run((f"{base.python} -m venv --without-pip {ENVIRONMENT}",)))
+    return (*tools, check, Env(_BUILD_VARIABLES), _install_installer(plan), _install_environment(plan))
+
+
+def _hadolint_ignore(*rules: str) -> Comment:
+    """Name the rules of hadolint that the next instruction breaks for a reason, so that a project may lint the whole file.
+
+    DL3002 and DL3066: stages that are not shipped are root's, which every image has; the last one ends as a number. DL3006: the
+    image is an earlier stage. DL3008: the archives of distributions keep no old versions.
+    """
+    return Comment(f"hadolint ignore={','.join(rules)}")
+
+
+def _install_packages(packages: tuple[str, ...]) -> Stage:
+    commands = (
+        "apt-get update",
+        f"DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends {' '.join(packages)}",
+        "rm -rf /var/lib/apt/lists/*",
+    )
+    return _hadolint_ignore("DL3008"), Run(commands)
+
+
+def _check_python(base: Base, lock_file_name: str) -> Run:
+    """Fail early, with a message, when the Python of the base image is not the locked one."""
+    program = f"import ensurepip, sys, venv; sys.exit(sys.version_info[:2] != {base.version})"
+    message = f"error: {lock_file_name} needs {base.python} with venv and ensurepip, and base image {base.reference} lacks it"
+    return Run((f"{base.python} -c {shlex.quote(program)} || {{ echo {shlex.quote(message)} >&2; exit 1; }}",))
+
+
+def _install_installer(plan: _Plan) -> Run:
+    """Install the installer into an environment of its own, from the one file that the lock names, without any index."""
+    lines = dict.fromkeys(_installer_requirement(plan, stack) for stack in plan.stacks)
+    has_local = any(stack.installer and stack.installer.file.path for stack in plan.stacks)
+    mounts = (_cache("pip"), *((_wheels(),) if has_local else ()), *_SECRETS)
+    commands = (
+        *_USE_SECRETS,
+        f"printf '%s\\n' {' '.join(shlex.quote(line) for line in lines)} > /tmp/installer.txt",
+        f"{plan.base.python} -m venv {_INSTALLER}",
+        f"{_INSTALLER}/bin/python -m pip install --require-hashes --no-deps --only-binary :all: -r /tmp/installer.txt",
+    )
+    return Run(commands, mounts)
+
+
+def _installer_requirement(plan: _Plan, stack: LockedStack) -> str:
+    """Return one requirement for pip, with a marker where another platform of the plan has a file of its own."""
+    if stack.installer is None:
+        raise UnrenderableError(
+            f"the lock names no installer for {stack.platform}, and an image needs one to install its packages",
+            hints=("solve again with this version of provision",),
+        )
+    file = stack.installer.file
+    url = f"file://{_CONTEXT}/{quote_path(file.path)}" if file.path else file.url
+    sharing = tuple(other.platform for other in plan.stacks if other.installer == stack.installer)
+    marker = package_marker(sharing, tuple(other.platform for other in plan.stacks))
+    condition = f" ; {marker}" if marker else ""
+    return f"{stack.installer.name} @ {url}{condition} --hash=sha256:{file.sha256}"
+
+
+def _install_environment(plan: _Plan) -> Run:
+    """Install the packages of the lock, each of which the installer checks against its hash."""
+    name = plan.lock_file_name
+    has_local = any(file.path for package in plan.packages for file in package.files)
+    has_sources = any(not file.filename.endswith(".whl") for package in plan.packages for file in package.files)
+    lock_mount = Mount("bind", (("source", name), ("target", f"{_CONTEXT}/{name}")))
+    mounts = (_cache("uv"), lock_mount, *((_wheels(),) if has_local else ()), *_SECRETS)
+    options = "" if has_sources else " --no-build"
+    commands = (
+        *_USE_SECRETS,
+        f"{plan.base.python} -m venv --without-pip {ENVIRONMENT}",
+        f"{_INSTALLER}/bin/uv pip install --python {ENVIRONMENT}/bin/python{options} --requirement {_CONTEXT}/{name}",
+    )
+    return Run(commands, mounts)
+
+
+def _cache(name: str) -> Mount:
+    return Mount("cache", (("target", f"{_CACHE}/{name}"),))
+
+
+def _wheels() -> Mount:
+    return Mount("bind", (("source", "wheels"), ("target", f"{_CONTEXT}/wheels")))
+
+
+def _runtime(plan: _Plan, builder: str) -> Stage:
+    """Make the stage that is shipped. Labels and variables, which change with every lock, come after the large layer."""
+    variables = _variables(plan.stacks[0])
+    is_guarded = has_guard(plan.stacks[0])
+    return (
+        _add_user(),
+        Copy(ENVIRONMENT, builder),
+        *(install_guard() if is_guarded else ()),
+        Env((("VIRTUAL_ENV", ENVIRONMENT), ("PATH", f"{ENVIRONMENT}/bin:$PATH")), expands=True),
+        *((Env(variables),) if variables else ()),
+        Label(_labels(plan)),
+        User(f"{_USER_ID}:{_USER_ID}"),
+        Workdir(_HOME),
+        *((entrypoint(ENVIRONMENT),) if is_guarded else ()),
+        Cmd(("python",)),
+    )
+
+
+def _variables(stack: LockedStack) -> tuple[tuple[str, str], ...]:
+    """Return the stack's variables and, of CUDA stacks, the devices, libraries and host that they need of the runtime."""
+    variables = dict(ACCELERATORS[stack.accelerator].container_variables)
+    if has_guard(stack):
+        variables["NVIDIA_REQUIRE_CUDA"] = stack.require_cuda
+    return tuple(sorted((variables | dict(stack.environment)).items()))
+
+
+def _labels(plan: _Plan) -> tuple[tuple[str, str], ...]:
+    """Return labels that describe the lock; of those about a stack, the ones that all platforms of the plan share."""
+    lock, base = plan.lock, plan.base
+    labels = {
+        "dev.provision.lock.digest": lock_digest(lock),
+        "dev.provision.matrix.digest": lock.matrix_digest,
+        "org.opencontainers.image.base.digest": base.digest,
+        "org.opencontainers.image.base.name": base.reference,
+        "org.opencontainers.image.title": lock.name,
+    }
+    shared = set.intersection(*(set(_stack_labels(stack).items()) for stack in plan.stacks))
+    return tuple(sorted((name, value) for name, value in {*labels.items(), *shared} if value))
+
+
+def _stack_labels(stack: LockedStack) -> dict[str, str]:
+    labels = {
+        "dev.provision.accelerator": stack.accelerator,
+        "dev.provision.basis": stack.basis,
+        "dev.provision.platform": stack.platform,
+        "dev.provision.verdict": "unverified" if stack.unverified else "yes",
+    }
+    labels |= {f"dev.provision.stack.{component}": version for component, version in stack.components.items()}
+    return labels | {f"dev.provision.requires.{fact}": wanted for fact, wanted in stack.host_requirements.items()}
+
+
+def _add_user() -> Run:
+    """Add a user with fixed numbers, by hand: not every base image has useradd."""
+    group = f"provision:x:{_USER_ID}:"
+    user = f"provision:x:{_USER_ID}:{_USER_ID}::{_HOME}:/bin/sh"
+    commands = (
+        f"{{ grep -q '^[^:]*:[^:]*:{_USER_ID}:' /etc/group || echo '{group}' >> /etc/group; }}",
+        f"{{ grep -q '^[^:]*:[^:]*:{_USER_ID}:' /etc/passwd || echo '{user}' >> /etc/passwd; }}",
+        f"mkdir -p {_HOME}",
+        f"chown {_USER_ID}:{_USER_ID} {_HOME}",
+    )
+    return Run(commands)

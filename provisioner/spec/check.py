@@ -1,32 +1,41 @@
-"""What the model of a spec cannot see: whether its values mean something, and whether they contradict each other.
+"""Find mistakes in the values of a spec that its types do not show: values without a meaning, and contradictions.
 
-Reads the plain data, not the model, so that these mistakes are reported together with the model's own.
+Everything but `check_components` reads the plain data, not the model, so that these mistakes are reported together with
+those of types. The lists of Python requirements have a module of their own, `check_requirements`.
 """
 
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.utils import canonicalize_name
 
 from provisioner.accelerators import ACCELERATORS, IMAGE_KINDS
 from provisioner.components import COMPONENTS
+from provisioner.errors import InvalidDocumentError
 from provisioner.gate.grammar import GateError
 from provisioner.gate.grammar import parse as parse_gate
+from provisioner.names import COMPONENT_OF_DISTRIBUTION, nearest
 from provisioner.outputs import OUTPUTS, output_advice
+from provisioner.spec.check_requirements import requirement_mistakes
 from provisioner.spec.interval import interval_of_range
-from provisioner.spec.policy import policy_mistakes
-from provisioner.spec.requests import request_mistakes
 from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from provisioner.document import Document, KeyPath
     from provisioner.errors import Mistake
+    from provisioner.spec.model import Spec
 
-NAMED_COMPONENTS = tuple(row.name for row in COMPONENTS.values() if row.is_named)
+KIND = "spec"
+
+NAMED_COMPONENTS = frozenset(row.name for row in COMPONENTS.values() if row.is_named)
 """Components whose values are names (`open`, `cu126`, `gfx942`, `ubuntu 24.04`), not ranges of versions."""
 
 _NAME = re.compile(r"[A-Za-z][\w./:-]*(?: [\w.]+)?")
@@ -34,18 +43,38 @@ _ARCHITECTURE = re.compile(rf"\d{{1,2}}\.\d[af]?(?:\+PTX)?|{ACCELERATORS['rocm']
 _PATTERN = re.compile(r"[A-Za-z0-9*?](?:[A-Za-z0-9._*?-]*[A-Za-z0-9*?])?")
 _PLACEHOLDER = re.compile(r"\{[^}]*\}?")
 
+_PREFERENCES = {"prefer": "preferred", "avoid": "avoided"}
+"""The tables of preferences in a policy, each with its participle for messages."""
+
+_GIVEN = frozenset({"accelerator", "arch_list", "gpu", "platform"})
+"""Components whose values the target or the spec states, so that the resolver does not choose them."""
+
+_DISTRIBUTION = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
+_EXACT = frozenset({"==", ">=", "<=", "<", "~="})
+"""Operators of clauses that allow every version of their interval."""
+
+_TYPO_SIMILARITY = 0.8
+"""The similarity to a component's name from which on a name is a typo: `cupy`, a distribution, is less like `cupti`."""
+
+
+class _Preference(NamedTuple):
+    """A range under `policy.prefer` or `policy.avoid`, and its key path."""
+
+    path: KeyPath
+    range: Range
+
 
 def spec_mistakes(document: Document) -> Iterator[Mistake]:
-    """Every mistake in a spec's values; values of a wrong type are left to the model."""
+    """Yield every mistake in a spec's values; values of a wrong type are left for the model to refuse."""
     if not isinstance(document.data, dict):
         return
     ranges: dict[str, Range] = {}
     yield from _requires(document, ranges)
-    yield from request_mistakes(document, ranges)
+    yield from requirement_mistakes(document, ranges)
     yield from _targets(document)
     yield from _indexes(document)
-    yield from _routes(document)
-    yield from policy_mistakes(document, NAMED_COMPONENTS)
+    yield from _index_packages(document)
+    yield from _policy(document)
     yield from _architectures(document)
     yield from _image(document)
     yield from _outputs(document)
@@ -61,7 +90,7 @@ def _at(document: Document, *path: str) -> Any:  # noqa: ANN401 - YAML holds any
 
 
 def _texts(document: Document, *path: str) -> Iterator[tuple[KeyPath, str]]:
-    """The strings of a list, with where they stand."""
+    """Yield the strings of a list with their key paths."""
     value = _at(document, *path)
     for index, item in enumerate(value if isinstance(value, tuple) else ()):
         if isinstance(item, str):
@@ -69,7 +98,7 @@ def _texts(document: Document, *path: str) -> Iterator[tuple[KeyPath, str]]:
 
 
 def _requires(document: Document, ranges: dict[str, Range]) -> Iterator[Mistake]:
-    """Check every range, and put those that can be compared with `packages` into `ranges`."""
+    """Check every range under `requires`, and put those that can be compared with `packages` into `ranges`."""
     requires = _at(document, "requires")
     for name, text in requires.items() if isinstance(requires, dict) else ():
         if not isinstance(text, str) or (name in NAMED_COMPONENTS and _NAME.fullmatch(text)):
@@ -84,7 +113,7 @@ def _requires(document: Document, ranges: dict[str, Range]) -> Iterator[Mistake]
 
 
 def _targets(document: Document) -> Iterator[Mistake]:
-    """`target`, or each of `targets`; a spec with both would say twice where the environment must run."""
+    """Check `target`, or each of `targets`, of which a spec has only one."""
     targets = _at(document, "targets")
     names = [name for name in targets if isinstance(name, str)] if isinstance(targets, dict) else []
     if isinstance(targets, dict) and "target" in document.data:
@@ -122,13 +151,13 @@ def _indexes(document: Document) -> Iterator[Mistake]:
                 yield document.mistake(path, f"index `{name}` is given twice; the first is on line {names[name]}")
             names.setdefault(name, document.position(path).line)
         if isinstance(url, str):
-            fault = _url_fault(url)
+            fault = _url_mistake(url)
             if fault:
                 yield document.mistake(("indexes", index, "url"), fault)
 
 
-def _routes(document: Document) -> Iterator[Mistake]:
-    """`indexes[].packages`: a name belongs to one index."""
+def _index_packages(document: Document) -> Iterator[Mistake]:
+    """Check `indexes[].packages`: no distribution is pinned to two indexes."""
     indexes = _at(document, "indexes")
     owners: dict[str, tuple[int, str]] = {}
     for place, item in enumerate(indexes if isinstance(indexes, tuple) else ()):
@@ -141,7 +170,8 @@ def _routes(document: Document) -> Iterator[Mistake]:
                 yield document.mistake(path, f"`{name}` is neither the name of a distribution nor a pattern such as nvidia-*")
                 continue
             normal = re.sub(r"[-_.]+", "-", name).lower()
-            # A name and a pattern meet where the pattern matches the name; two patterns are held against every name that comes.
+            # A name and a pattern overlap where the pattern matches the name. Whether two patterns overlap depends on the
+            # distributions that are found later.
             other = next((one for one in owners if fnmatchcase(normal, one) or fnmatchcase(one, normal)), None)
             if other is not None and owners[other][0] != place:
                 yield document.mistake(path, f"`{name}` belongs to an index already, at {owners[other][1]}; keep one")
@@ -150,21 +180,25 @@ def _routes(document: Document) -> Iterator[Mistake]:
             owners.setdefault(normal, (place, document.where(path)))
 
 
-_LOGIN = (
+_HAS_LOGIN = (
     "a URL must not carry a password, since this file is shared; put it into .netrc or the installer's keyring "
     "(an `@` in a path is written %40)"
 )
-"""Does not repeat the URL: that would carry the password into logs. One with a `/` in it reads as a port and a path."""
+"""The message for a URL with a password. It does not repeat the URL, which would carry the password into logs.
+
+A password with a `/` in it reads as a port and a path.
+"""
 
 
-def _url_fault(url: str) -> str | None:
+def _url_mistake(url: str) -> str | None:
     try:
         parts = urlsplit(_PLACEHOLDER.sub("x", url))
         host, password, _ = parts.hostname, parts.password, parts.port
     except ValueError as error:
-        return f"`{url}` is not a URL: {_lowered(str(error))}" if "@" not in url else _LOGIN
+        reason = str(error)
+        return f"`{url}` is not a URL: {reason[:1].lower()}{reason[1:]}" if "@" not in url else _HAS_LOGIN
     if password is not None or "@" in parts._replace(netloc="").geturl():
-        return _LOGIN
+        return _HAS_LOGIN
     if parts.scheme not in {"https", "http", "file"} or (parts.scheme != "file" and not host):
         return f"`{url}` is not an index URL; it starts with https://, http:// or file://"
     unknown = next((found for found in _PLACEHOLDER.findall(url) if found != "{variant}"), None)
@@ -189,7 +223,7 @@ def _image(document: Document) -> Iterator[Mistake]:
 
 
 def _gate(document: Document) -> Iterator[Mistake]:
-    """`image.require` is read by its grammar, and says something of a base that is named only."""
+    """Check that `image.require` can be read, and that `image.base` names the image it is about."""
     text, base = _at(document, "image", "require"), _at(document, "image", "base")
     if not isinstance(text, str):
         return
@@ -217,6 +251,143 @@ def _repeated(document: Document, path: tuple[str, ...]) -> Iterator[Mistake]:
         lines.setdefault(text, document.position(place).line)
 
 
-def _lowered(text: str) -> str:
-    """A library's sentence as the second half of ours."""
-    return text[:1].lower() + text[1:]
+def _policy(document: Document) -> Iterator[Mistake]:
+    """Find the mistakes in the policy that show without a matrix."""
+    policy = document.data.get("policy")
+    if not isinstance(policy, dict):
+        return
+    yield from _exclude_newer(document, policy.get("exclude-newer"))
+    yield from _allowed_and_forbidden(document, policy.get("allow"), policy.get("forbid"))
+    ranges: dict[str, dict[str, _Preference]] = {}
+    for table in _PREFERENCES:
+        yield from _preferences(document, table, policy.get(table), ranges.setdefault(table, {}))
+    yield from _preferred_and_avoided(document, ranges["prefer"], ranges["avoid"])
+
+
+def _exclude_newer(document: Document, text: object) -> Iterator[Mistake]:
+    if not isinstance(text, str):
+        return
+    try:
+        datetime.fromisoformat(text.strip())
+    except ValueError:
+        advice = "a date such as 2026-09-01 or a timestamp such as 2026-09-01T12:00:00Z"
+        yield document.mistake(("policy", "exclude-newer"), f"`{text}` is not {advice}")
+
+
+def _allowed_and_forbidden(document: Document, allow: object, forbid: object) -> Iterator[Mistake]:
+    allowed = allow if isinstance(allow, tuple) else ()
+    for index, word in enumerate(forbid if isinstance(forbid, tuple) else ()):
+        if isinstance(word, str) and word in allowed:
+            line = document.position(("policy", "allow", allowed.index(word))).line
+            yield document.mistake(
+                ("policy", "forbid", index), f"`{word}` is allowed on line {line} and forbidden here; keep one"
+            )
+
+
+def _preferences(document: Document, table: str, entries: object, found: dict[str, _Preference]) -> Iterator[Mistake]:
+    """Check `prefer` or `avoid`, and put the ranges that can be compared into `found`, by component or distribution."""
+    seen: dict[str, int] = {}
+    for name, text in entries.items() if isinstance(entries, dict) else ():
+        path: KeyPath = ("policy", table, name)
+        subject = _component_or_distribution(name)
+        if subject in seen:
+            yield document.mistake(path, f"`{name}` is named twice; the first is on line {seen[subject]}")
+        seen.setdefault(subject, document.position(path).line)
+        if name in _GIVEN:
+            yield document.mistake(path, f"`{name}` is given, not chosen, so that nothing can be {_PREFERENCES[table]}")
+        elif isinstance(text, str) and name not in NAMED_COMPONENTS:
+            fault = _range_mistake(text)
+            if fault:
+                yield document.mistake(path, fault)
+                continue
+            try:
+                found[subject] = _Preference(path, Range.parse(text))
+            except ValueError:
+                continue
+
+
+def _range_mistake(text: str) -> str | None:
+    """Return what is wrong with a range of a component or, as installers read it, of a distribution; None for nothing."""
+    try:
+        wanted = Range.parse(text)
+    except ValueError as error:
+        try:
+            SpecifierSet(text)
+        except InvalidSpecifier:
+            return str(error)
+        return None
+    if not wanted.clauses:
+        return f"`{text}` is every version, which puts none before another"
+    return f"`{text}` allows no version at all" if interval_of_range(wanted).is_empty else None
+
+
+def _preferred_and_avoided(
+    document: Document, prefer: dict[str, _Preference], avoid: dict[str, _Preference]
+) -> Iterator[Mistake]:
+    """Find preferences without an effect, because every version that they prefer is avoided."""
+    for name, preferred in prefer.items():
+        avoided = avoid.get(name)
+        if avoided is None or not all(clause.operator in _EXACT for clause in avoided.range.clauses):
+            continue
+        if interval_of_range(avoided.range).contains(interval_of_range(preferred.range)):
+            line = document.position(avoided.path).line
+            text = f"all of `{preferred.range}` is avoided on line {line}, so that nothing is preferred; keep one"
+            yield document.mistake(preferred.path, text)
+
+
+def check_components(document: Document, spec: Spec, known: Collection[str]) -> None:
+    """Check that a validated spec names components of the matrix under `requires` and in its policy.
+
+    Raises `InvalidDocumentError` with the nearest known name.
+    """
+    # `pytorch_build` chooses among the builds of a component and is not one itself.
+    names = {*known, "pytorch_build"} if "pytorch" in known else set(known)
+    unknown = [name for name in spec.requires if name not in names]
+    mistakes = tuple(document.mistake(("requires", name), _unknown_component(name, names)) for name in unknown)
+    mistakes += tuple(_unknown_preferences(document, spec, names))
+    if mistakes:
+        raise InvalidDocumentError(KIND, mistakes)
+
+
+def _unknown_component(name: str, known: Collection[str]) -> str:
+    component = COMPONENT_OF_DISTRIBUTION.get(name.lower())
+    near = component if component in known else nearest(name.lower(), known)
+    if near is not None:
+        return f"`{name}` is not a component of the matrix; did you mean `{near}`?"
+    advice = "an ordinary Python package belongs under `packages`"
+    return f"`{name}` is not a component of the matrix ({', '.join(sorted(known))}); {advice}"
+
+
+def _unknown_preferences(document: Document, spec: Spec, known: Collection[str]) -> Iterator[Mistake]:
+    """Find names in `prefer` and `avoid` that are typos of a component; any other name is that of a distribution.
+
+    A name that also stands under `packages` is a distribution, however much like a component's it is.
+    """
+    packages = {canonicalize_name(re.split(r"[^\w.-]", text.strip(), maxsplit=1)[0]) for text in spec.packages}
+    for table in _PREFERENCES:
+        for name in getattr(spec.policy, table):
+            path: KeyPath = ("policy", table, name)
+            if name in known or _component_or_distribution(name) in known or canonicalize_name(name) in packages:
+                continue
+            near = _intended_component(name, known)
+            if near is not None:
+                advice = "name a Python package of this name under `packages`, too"
+                yield document.mistake(path, f"`{name}` is not a component of the matrix; did you mean `{near}`? {advice}")
+            elif not _DISTRIBUTION.fullmatch(name):
+                yield document.mistake(path, f"`{name}` is neither a component of the matrix nor the name of a distribution")
+
+
+def _intended_component(name: str, known: Collection[str]) -> str | None:
+    """Return the component that a name is a typo of, None where it is none."""
+    from difflib import SequenceMatcher
+
+    near = nearest(name.lower(), known)
+    if near is None or abs(len(near) - len(name)) > 1:
+        return None
+    return near if SequenceMatcher(None, name.lower(), near).ratio() >= _TYPO_SIMILARITY else None
+
+
+def _component_or_distribution(name: str) -> str:
+    """Return the component of a name, which may be that of its distribution; the normalized name of any other distribution."""
+    canonical = canonicalize_name(name)
+    return COMPONENT_OF_DISTRIBUTION.get(canonical, canonical if "_" not in name else name)

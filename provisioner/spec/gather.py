@@ -1,7 +1,7 @@
-"""The files a spec names, read into it: their requirements join its own lists, and every line remembers its file.
+"""Read the requirement files and projects that a spec names, and join their requirements with the spec's own lists.
 
-What comes out is a document like the one that went in, so that everything that checks or cites a line does so wherever it
-stands.
+The result is a document like that of the spec itself: each joined line has the position of the file it was read from, so that
+checks and messages cite the right file and line.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
-from msgspec.structs import astuple, replace
+from msgspec.structs import replace
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
@@ -23,197 +23,218 @@ if TYPE_CHECKING:
 
     from provisioner.document import Document, KeyPath
     from provisioner.errors import Mistake
-    from provisioner.spec.other_sources import OtherSource
-    from provisioner.spec.project import ProjectLines
+    from provisioner.spec.pyproject import OtherSource, ProjectRequirements
 
 LISTS = ("packages", "constraints", "overrides")
-READ_INSTEAD = ("constraints", "overrides")
-"""Lists whose items may be paths."""
+PATH_LISTS = ("constraints", "overrides")
+"""Lists whose items may be paths of requirement files."""
 
-FROM, PYTHON, HASHES, FILES, ELSEWHERE = "packages-from", "requires-python", "hashes", "files", "elsewhere"
-"""The key of files to read, and the keys of places that a gathered document knows besides those of its own keys."""
+PACKAGES_FROM = "packages-from"
+"""The key that names requirement files and projects."""
 
 _PATH = re.compile(r"[^\s@;<>=!~\[]*(?:/[^\s@;<>=!~\[]*|\.(?:txt|in))")
 _TOML = ".toml"
 
 
 def is_path(text: str) -> bool:
-    """Whether an item of `constraints` or `overrides` is a path: it has a slash, or ends as requirement files do."""
+    """Return whether an item of `constraints` or `overrides` is a path: it has a slash, or ends in `.txt` or `.in`."""
     return _PATH.fullmatch(text.strip()) is not None
 
 
-class Gathered(Struct):
-    """A spec's document with the lines of the files it names, what only those say, and the mistakes in them.
+class Gathered(Struct, frozen=True):
+    """A spec's document joined with the lines of the files that it names, and the mistakes found in those files.
 
-    `hashes` are by distribution; `pythons` are ranges of Python versions, of which `document` knows the places under
-    `requires-python`, as it knows those of hashes under `hashes`.
+    `hashes` has the sha256 digests that requirement files allow for a distribution, `requires_python` the Python ranges of
+    projects. `document` has their positions under the keys of `Spec`: `("hashes", name)`, `("requires-python", index)`.
+    `files` are the files that were read, with links resolved; `other_sources` the sources that tables of uv, PDM and Poetry
+    name for distributions that the projects require.
     """
 
     document: Document
     hashes: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    pythons: tuple[str, ...] = ()
-    mistakes: list[Mistake] = field(default_factory=list)
+    requires_python: tuple[str, ...] = ()
+    files: tuple[Path, ...] = ()
+    other_sources: tuple[OtherSource, ...] = ()
+    mistakes: tuple[Mistake, ...] = ()
 
 
 def gather(document: Document, *, project: Document | None = None) -> Gathered:
-    """Read every file that a spec names; `project` is the project file around a spec that stands in one.
+    """Read every file that a spec names, and return the joined document.
 
-    A file that is missing or wrong is among the mistakes; values of a wrong type are left to the model.
+    `project` is the `pyproject.toml` around a spec that stands in one. A file that is missing or wrong is among the mistakes;
+    values of a wrong type are left for the model to refuse.
     """
     if not isinstance(document.data, dict):
         return Gathered(document)
-    return _Gathering(document).gathered(project)
+    return _Gatherer(document).gather(project)
 
 
-class _Gathering:
+class _Hashes(Struct):
+    """The digests that requirement files allow for one distribution, by environment marker, and the first line with any."""
+
+    position: Position
+    by_marker: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+class _Gatherer:
+    """Collects the lines of one spec's files."""
+
     def __init__(self, document: Document) -> None:
         self._document = document
         self._folder = Path(document.file).parent
-        self._lists: dict[str, list[tuple[object, Position]]] = {name: self._own(name) for name in LISTS}
-        self._pythons: dict[str, Position] = {}
-        self._hashes: dict[str, tuple[dict[str, tuple[str, ...]], Position]] = {}
+        self._lists: dict[str, list[tuple[object, Position]]] = {name: _positioned(document, name) for name in LISTS}
+        self._requires_python: dict[str, Position] = {}
+        self._hashes: dict[str, _Hashes] = {}
         self._mistakes: list[Mistake] = []
         self._files: list[Path] = []
-        self._elsewhere: list[OtherSource] = []
+        self._other_sources: list[OtherSource] = []
 
-    def gathered(self, project: Document | None) -> Gathered:
-        """Everything, in the order: the spec's own lines, its project, then file after file."""
+    def gather(self, project: Document | None) -> Gathered:
+        """Return the lines of the spec itself, then those of the project around it, then file after file."""
         if project is not None and isinstance(project.data.get("project"), dict):
-            from provisioner.spec.project import lines_of  # most specs name no file
+            from provisioner.spec.pyproject import project_requirements  # most specs name no file
 
-            self._join(lines_of(project, named_at=Position(1, 1, project.file), extras=(), groups=(), is_whole=True))
-        for index, item in enumerate(_items(self._document.data.get(FROM))):
-            self._source(item, (FROM, index))
-        for name in READ_INSTEAD:
+            named_at = Position(1, 1, project.file)
+            self._join(project_requirements(project, named_at=named_at, extras=(), groups=(), with_dependencies=True))
+        for index, item in enumerate(_items(self._document.data.get(PACKAGES_FROM))):
+            self._read_source(item, (PACKAGES_FROM, index))
+        for name in PATH_LISTS:
             for index, item in enumerate(_items(self._document.data.get(name))):
                 if isinstance(item, str) and is_path(item):
-                    self._file(item, (name, index), into=name)
-        self._mistakes = list(dict.fromkeys(self._mistakes))
-        return Gathered(self._merged(), self._digests(), tuple(self._pythons), self._mistakes)
+                    self._read_requirement_file(item, (name, index), into=name)
+        return Gathered(
+            self._joined_document(),
+            hashes={
+                name: tuple(dict.fromkeys(digest for digests in found.by_marker.values() for digest in digests))
+                for name, found in self._hashes.items()
+            },
+            requires_python=tuple(self._requires_python),
+            files=tuple(dict.fromkeys(self._files)),
+            other_sources=tuple(self._other_sources),
+            mistakes=tuple(dict.fromkeys(self._mistakes)),
+        )
 
-    def _own(self, name: str) -> list[tuple[object, Position]]:
-        items = enumerate(_items(self._document.data.get(name)))
-        return [(item, self._document.position((name, index))) for index, item in items]
-
-    def _source(self, item: object, path: KeyPath) -> None:
+    def _read_source(self, item: object, path: KeyPath) -> None:
+        """Read an item of `packages-from`: a path, or a table with a file and the extras and groups wanted of it."""
         if isinstance(item, str):
             if item.endswith(_TOML):
-                self._project(item, path, extras=(), groups=(), is_whole=True)
+                self._read_project(item, path, extras=(), groups=(), with_dependencies=True)
             else:
-                self._file(item, path, into="packages")
+                self._read_requirement_file(item, path, into="packages")
         elif isinstance(item, dict) and isinstance(item.get("file"), str):
             extras, groups = _texts(item.get("extras")), _texts(item.get("groups"))
             if item["file"].endswith(_TOML):
-                self._project(item["file"], path, extras=extras, groups=groups, is_whole=item.get("project") is not False)
+                with_dependencies = item.get("project") is not False
+                self._read_project(item["file"], path, extras=extras, groups=groups, with_dependencies=with_dependencies)
             elif extras or groups:
-                what = "extras" if extras else "groups"
-                self._mistakes.append(
-                    self._document.mistake((*path, what), f"`{item['file']}` is no pyproject.toml, so it has no {what}")
-                )
+                key = "extras" if extras else "groups"
+                text = f"`{item['file']}` is no pyproject.toml, so it has no {key}"
+                self._mistakes.append(self._document.mistake((*path, key), text))
             else:
-                self._file(item["file"], path, into="packages")
+                self._read_requirement_file(item["file"], path, into="packages")
 
-    def _project(self, name: str, path: KeyPath, *, extras: tuple[str, ...], groups: tuple[str, ...], is_whole: bool) -> None:
-        from provisioner.spec.project import project_lines
+    def _read_project(
+        self, name: str, path: KeyPath, *, extras: tuple[str, ...], groups: tuple[str, ...], with_dependencies: bool
+    ) -> None:
+        from provisioner.spec.pyproject import read_project_requirements
 
-        if self._is_nothing(name, path):
+        if not self._require_file_name(name, path):
             return
-        named_at = self._named_at(path)
-        self._files.append(Path(os.path.realpath(self._folder / name)))
-        self._join(project_lines(self._folder / name, named_at=named_at, extras=extras, groups=groups, is_whole=is_whole))
+        file = self._folder / name
+        self._files.append(Path(os.path.realpath(file)))
+        self._join(
+            read_project_requirements(
+                file, named_at=self._position(path), extras=extras, groups=groups, with_dependencies=with_dependencies
+            )
+        )
 
-    def _is_nothing(self, name: str, path: KeyPath) -> bool:
-        """Whether a text can be no path, which is a mistake."""
-        if "://" in name:
-            fault = f"`{name}` names an address; save what is there, and name the file"
-        elif not name.strip() or "\0" in name:
-            fault = "names no file"
-        else:
-            return False
-        self._mistakes.append(self._document.mistake(path, fault))
-        return True
-
-    def _file(self, name: str, path: KeyPath, *, into: str) -> None:
+    def _read_requirement_file(self, name: str, path: KeyPath, *, into: str) -> None:
         from provisioner.spec.requirement_file import read_requirement_file
 
-        if self._is_nothing(name, path):
+        if not self._require_file_name(name, path):
             return
-        reading = read_requirement_file(self._folder / name, named_at=self._named_at(path), is_constraint=into == "constraints")
-        self._mistakes.extend(reading.mistakes)
-        self._files.extend(file for file, _ in sorted(reading.done))
-        for line in reading.lines:
-            # What a constraints file requires with -r is required, as in pip.
-            joins = "constraints" if line.is_constraint else into if into != "constraints" else "packages"
-            self._lists[joins].append((self._moved(line.text, line.position), line.position))
+        named_at = self._position(path)
+        read = read_requirement_file(self._folder / name, named_at=named_at, is_constraint=into == "constraints")
+        self._mistakes.extend(read.mistakes)
+        self._files.extend(file for file, _ in sorted(read.done))
+        for line in read.lines:
+            # As in pip, `-r` inside a constraints file adds requirements, not constraints.
+            joined = "constraints" if line.is_constraint else into if into != "constraints" else "packages"
+            self._lists[joined].append((self._relative_to_spec(line.text, line.position), line.position))
             if line.hashes:
-                self._hashed(line.text, line.hashes, line.position)
+                self._add_hashes(line.text, line.hashes, line.position)
 
-    def _hashed(self, text: str, digests: tuple[str, ...], position: Position) -> None:
-        """Digests of one distribution: those that all of its lines allow, but lines of other environments allow others."""
+    def _require_file_name(self, name: str, path: KeyPath) -> bool:
+        """Return whether a text can be a path; add a mistake where it cannot."""
+        if "://" in name:
+            text = f"`{name}` names an address; save what is there, and name the file"
+        elif not name.strip() or "\0" in name:
+            text = "names no file"
+        else:
+            return True
+        self._mistakes.append(self._document.mistake(path, text))
+        return False
+
+    def _add_hashes(self, text: str, digests: tuple[str, ...], position: Position) -> None:
+        """Narrow the digests of a distribution to those that all lines with the same marker allow."""
         try:
             requirement = Requirement(text)
         except InvalidRequirement:
-            return  # told with the mistakes of all packages
-        name = canonicalize_name(requirement.name)
-        by_marker, _ = self._hashes.setdefault(name, ({}, position))
+            return  # reported with the mistakes of all packages
+        found = self._hashes.setdefault(canonicalize_name(requirement.name), _Hashes(position))
         marker = str(requirement.marker or "")
-        before = by_marker.get(marker, digests)
-        by_marker[marker] = tuple(one for one in before if one in digests)
+        found.by_marker[marker] = tuple(one for one in found.by_marker.get(marker, digests) if one in digests)
 
-    def _digests(self) -> dict[str, tuple[str, ...]]:
-        """The digests a file of each distribution may have."""
-        return {
-            name: tuple(dict.fromkeys(digest for some in by_marker.values() for digest in some))
-            for name, (by_marker, _) in self._hashes.items()
-        }
-
-    def _moved(self, text: str, position: Position) -> str:
-        """A requirement of a file beside another file than the spec, as it would be written in the spec."""
+    def _relative_to_spec(self, text: str, position: Position) -> str:
+        """Return a requirement with a path that starts from the folder of the spec instead of the file it was read from."""
         name, sign, place = text.partition("@ file:")
         folder = os.path.relpath(Path(position.file).parent, self._folder)
         if not sign or folder == "." or place.startswith("/"):
             return text
         return f"{name}@ file:{PurePosixPath(folder) / place}"
 
-    def _named_at(self, path: KeyPath) -> Position:
+    def _position(self, path: KeyPath) -> Position:
+        """Return the position of a key with the file it is in."""
         position = self._document.position(path)
         return Position(position.line, position.column, position.file or self._document.file)
 
-    def _join(self, found: ProjectLines) -> None:
+    def _join(self, found: ProjectRequirements) -> None:
         for text, position in found.requirements:
-            line = (self._moved(text, position), position)
+            line = (self._relative_to_spec(text, position), position)
             if line not in self._lists["packages"]:
                 self._lists["packages"].append(line)
-        for text, position in found.pythons:
-            self._pythons.setdefault(text, position)
-        self._elsewhere.extend(one for one in found.elsewhere if one not in self._elsewhere)
-        self._mistakes.extend(one for one in found.mistakes if one not in self._mistakes)
+        for text, position in found.requires_python:
+            self._requires_python.setdefault(text, position)
+        self._other_sources.extend(one for one in found.other_sources if one not in self._other_sources)
+        self._mistakes.extend(found.mistakes)
 
-    def _merged(self) -> Document:
-        """The document with the joined lists."""
-        found = self._document
+    def _joined_document(self) -> Document:
+        joined = self._document
         for name, lines in self._lists.items():
-            if len(lines) > len(_items(found.data.get(name))):
-                found = _with_list(found, name, lines)
-        keys = dict(found.keys)
-        keys.update({(PYTHON, index): position for index, position in enumerate(self._pythons.values())})
-        keys.update({(FILES, index): Position(1, 1, str(file)) for index, file in enumerate(dict.fromkeys(self._files))})
-        keys.update({(ELSEWHERE, *map(str, astuple(one)[:-1])): one.position for one in self._elsewhere})
-        keys.update({(HASHES, name): position for name, (_, position) in self._hashes.items()})
-        return replace(found, keys=keys)
+            if len(lines) > len(_items(joined.data.get(name))):
+                joined = _with_list(joined, name, lines)
+        keys = dict(joined.keys)
+        keys.update({("requires-python", index): place for index, place in enumerate(self._requires_python.values())})
+        keys.update({("hashes", name): found.position for name, found in self._hashes.items()})
+        return replace(joined, keys=keys)
 
 
 def without_paths(document: Document) -> Document:
-    """A gathered document whose lists hold requirements only, each under the place it has there."""
-    for name in READ_INSTEAD:
-        items = _items(document.data.get(name))
-        left = [(item, document.position((name, index))) for index, item in enumerate(items) if not _is_read(item)]
-        document = _with_list(document, name, left) if len(left) < len(items) else document
+    """Return a gathered document without the paths in `constraints` and `overrides`, which were read by then."""
+    for name in PATH_LISTS:
+        lines = _positioned(document, name)
+        left = [(item, position) for item, position in lines if not (isinstance(item, str) and is_path(item))]
+        document = _with_list(document, name, left) if len(left) < len(lines) else document
     return document
 
 
+def _positioned(document: Document, name: str) -> list[tuple[object, Position]]:
+    """Return the items of a list with their positions."""
+    return [(item, document.position((name, index))) for index, item in enumerate(_items(document.data.get(name)))]
+
+
 def _with_list(document: Document, name: str, lines: Sequence[tuple[object, Position]]) -> Document:
-    """A document with other items in a list of texts; one that is no list stays as it is, for the model to refuse."""
+    """Return a document with other items in a list; a value that is no list stays, for the model to refuse."""
     if not isinstance(document.data.get(name, ()), tuple):
         return document
     keys = {path: position for path, position in document.keys.items() if path[:1] != (name,) or len(path) == 1}
@@ -223,27 +244,6 @@ def _with_list(document: Document, name: str, lines: Sequence[tuple[object, Posi
         texts[name, index] = str(item)
     keys.setdefault((name,), lines[0][1] if lines else Position(1, 1))
     return replace(document, data={**document.data, name: tuple(item for item, _ in lines)}, keys=keys, texts=texts)
-
-
-def _is_read(item: object) -> bool:
-    return isinstance(item, str) and is_path(item)
-
-
-def files_of(document: Document) -> tuple[Path, ...]:
-    """The files that were read into a gathered document, in full."""
-    return tuple(Path(position.file) for path, position in document.keys.items() if path[:1] == (FILES,))
-
-
-def elsewhere_in(document: Document) -> tuple[OtherSource, ...]:
-    """The sources that other tools have for what the projects of a gathered document require."""
-    from provisioner.spec.other_sources import OtherSource
-
-    found = [(path[1:], position) for path, position in document.keys.items() if path[:1] == (ELSEWHERE,)]
-    sources = []
-    for parts, position in found:
-        name, table, kind, place, index = map(str, parts)
-        sources.append(OtherSource(name=name, table=table, kind=kind, place=place, index=index, position=position))
-    return tuple(sources)
 
 
 def _items(value: object) -> tuple[object, ...]:

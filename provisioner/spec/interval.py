@@ -1,4 +1,4 @@
-"""Bounds of version specifiers, to prove that two of them contradict each other before anything is solved."""
+"""Intervals of versions, to prove before solving that two version specifiers contradict each other."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ Numbers = tuple[int, ...]
 
 
 class Interval(Struct, frozen=True):
-    """From `lower` (included) to `upper`, by release numbers without trailing zeros; None is unbounded.
+    """The versions from `lower` (included) to `upper`, as release numbers without trailing zeros; None is unbounded.
 
-    Wider than what it stands for where that is simpler (`!=`, `>`, pre-releases): `is_empty` is a proof, its absence is not.
+    The interval of a specifier may be wider than the specifier (`!=`, `>`, pre-releases): an empty intersection proves a
+    contradiction, another one proves nothing.
     """
 
     lower: Numbers | None = None
@@ -28,14 +29,14 @@ class Interval(Struct, frozen=True):
     """Whether `upper` itself is included."""
 
     def intersect(self, other: Interval) -> Interval:
-        """The versions in both."""
+        """Return the versions in both intervals."""
         lowers = [bound for bound in (self.lower, other.lower) if bound is not None]
         uppers = [(item.upper, item.has_upper) for item in (self, other) if item.upper is not None]
         upper, has_upper = min(uppers, default=(None, True))
         return Interval(max(lowers, default=None), upper, has_upper)
 
-    def holds(self, other: Interval) -> bool:
-        """Whether every version of `other` is in here; a proof where this interval is exactly what it stands for."""
+    def contains(self, other: Interval) -> bool:
+        """Return whether this interval contains every version of another one."""
         starts = self.lower is None or (other.lower is not None and other.lower >= self.lower)
         if self.upper is None or other.upper is None:
             return starts and self.upper is None
@@ -44,14 +45,14 @@ class Interval(Struct, frozen=True):
 
     @property
     def is_empty(self) -> bool:
-        """Whether no version can be in it."""
+        """Whether the interval contains no version."""
         if self.lower is None or self.upper is None:
             return False
         return self.lower > self.upper or (self.lower == self.upper and not self.has_upper)
 
 
 def interval_of_range(wanted: Range) -> Interval:
-    """The bounds of a range of the matrix, where `==12.8` means the whole 12.8 series."""
+    """Return the bounds of a range of the matrix, in which `==12.8` means the whole 12.8 series."""
     found = Interval()
     for clause in wanted.clauses:
         found = found.intersect(_interval(clause.operator, clause.version.release, is_series=clause.is_prefix))
@@ -59,7 +60,7 @@ def interval_of_range(wanted: Range) -> Interval:
 
 
 def interval_of_specifier(wanted: SpecifierSet) -> Interval:
-    """The bounds of a PEP 440 specifier, where `==12.8` means 12.8.0 alone; epochs are left unbounded."""
+    """Return the bounds of a PEP 440 specifier, in which `==12.8` means 12.8.0 alone; epochs are left unbounded."""
     found = Interval()
     for clause in wanted:
         is_series = clause.version.endswith(".*")
@@ -95,5 +96,5 @@ def _trimmed(release: Numbers) -> Numbers:
 
 
 def _next(release: Numbers) -> Numbers:
-    """The first release after a series: 2.6 -> 2.7."""
+    """Return the first release after a series: 2.6 -> 2.7."""
     return (*release[:-1], release[-1] + 1)

@@ -1,49 +1,67 @@
-"""Reads `provision.yaml`, or the spec in a `pyproject.toml`, with every mistake in it reported at once."""
+"""Load `provision.yaml`, or the spec in a `pyproject.toml`: read, join, validate, and select one of several targets."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from provisioner.document import FileError, load_document, parse_model
-from provisioner.errors import InvalidDocumentError, Mistake
-from provisioner.names import COMPONENT_OF_DISTRIBUTION, nearest
-from provisioner.spec.check import spec_mistakes
-from provisioner.spec.gather import READ_INSTEAD, Gathered, gather, is_path, without_paths
+from provisioner.errors import InvalidDocumentError, Mistake, UsageError
+from provisioner.names import nearest
+from provisioner.spec.check import KIND, spec_mistakes
+from provisioner.spec.gather import PATH_LISTS, Gathered, gather, is_path, without_paths
 from provisioner.spec.model import Spec, SpecFile
-from provisioner.spec.policy import unknown_names
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
     from pathlib import Path
 
-    from provisioner.document import Document
+    from provisioner.document import Document, KeyPath
+    from provisioner.spec.pyproject import OtherSource
 
-KIND = "spec"
 AUTO = "auto"
-"""The host that means: the machine this program runs on."""
+"""The value of `target.host` for the machine that this program runs on."""
 
 _INIT = "`provision init` writes a commented one"
 _TABLE = "write the keys of a spec under [tool.provision], or name a provision.yaml"
 
 
-def load_spec(path: Path) -> tuple[Spec, Document]:
-    """Read a spec with the files it names, and the document that knows where every line stands.
+class LoadedSpec(Struct, frozen=True, kw_only=True):
+    """A validated spec, and the document with the position of each of its lines.
 
-    A `pyproject.toml` has it under `[tool.provision]`, with the same keys; its project's dependencies are packages.
-    Raises `FileError` when there is no such file, and `InvalidDocumentError` with every mistake at its line and column.
+    `files` are the files that the spec names and whose lines joined it, with links resolved; `other_sources` are the sources
+    that tables of uv, PDM and Poetry in these files name for required distributions.
+    """
+
+    spec: Spec
+    document: Document
+    files: tuple[Path, ...] = ()
+    other_sources: tuple[OtherSource, ...] = ()
+
+
+def load_spec(path: Path) -> LoadedSpec:
+    """Read a spec with the files it names.
+
+    In a `pyproject.toml` the spec is the table `[tool.provision]`, with the same keys, and the dependencies of the project are
+    packages. Raises `FileError` when there is no such file, and `InvalidDocumentError` with every mistake at its line and
+    column.
     """
     if not path.exists():
         raise FileError(f"{KIND} `{path}` does not exist", hints=(_INIT,))
-    gathered = _of_project(path) if path.suffix == ".toml" else gather(load_document(path, kind=KIND))
-    return parse_spec(gathered), without_paths(gathered.document)
+    gathered = _gather_project(path) if path.suffix == ".toml" else gather(load_document(path, kind=KIND))
+    return LoadedSpec(
+        spec=parse_spec(gathered),
+        document=without_paths(gathered.document),
+        files=gathered.files,
+        other_sources=gathered.other_sources,
+    )
 
 
-def _of_project(path: Path) -> Gathered:
-    """A spec that stands in a project file."""
-    from provisioner.spec.project import load_project
+def _gather_project(path: Path) -> Gathered:
+    """Read the spec in a project file."""
+    from provisioner.spec.pyproject import load_project
 
     project = load_project(path)
     tool = project.data.get("tool")
@@ -56,7 +74,7 @@ def _of_project(path: Path) -> Gathered:
 
 
 def _named(document: Document, project: Document) -> Document:
-    """A spec without a name has its project's, spelled as names of specs are."""
+    """Give a spec without a name that of its project, with other characters than those of spec names replaced by `-`."""
     table = project.data.get("project")
     name = table.get("name") if isinstance(table, dict) else None
     if not isinstance(document.data, dict) or "name" in document.data or not isinstance(name, str):
@@ -66,44 +84,68 @@ def _named(document: Document, project: Document) -> Document:
 
 
 def parse_spec(gathered: Gathered) -> Spec:
-    """Validate a spec that has been read, with what its files say; raises `InvalidDocumentError`."""
+    """Validate a gathered spec; raises `InvalidDocumentError` with every mistake in the spec and in the files it names."""
     document = gathered.document
     if document.data is None:
         raise InvalidDocumentError(KIND, (Mistake(document.file, 1, 1, "", "the file is empty"),), hints=(_INIT,))
     mistakes = (*gathered.mistakes, *spec_mistakes(document))
-    stated = parse_model(document, SpecFile, kind=KIND, besides=mistakes)
-    said = {name: getattr(stated, name) for name in SpecFile.__struct_fields__}
-    said |= {name: tuple(item for item in said[name] if not is_path(item)) for name in READ_INSTEAD}
-    return Spec(**said, hashes=gathered.hashes, requires_python=gathered.pythons)
-
-
-def check_components(document: Document, spec: Spec, known: Collection[str]) -> None:
-    """Check that `requires` and the policy name components of the matrix.
-
-    Raises `InvalidDocumentError` with the nearest known name.
-    """
-    # `pytorch_build` chooses among the builds of a component and is not one itself.
-    names = {*known, "pytorch_build"} if "pytorch" in known else set(known)
-    unknown = [name for name in spec.requires if name not in names]
-    mistakes = tuple(document.mistake(("requires", name), _unknown(name, names)) for name in unknown)
-    mistakes += tuple(unknown_names(document, spec, names))
-    if mistakes:
-        raise InvalidDocumentError(KIND, mistakes)
-
-
-def _unknown(name: str, known: Collection[str]) -> str:
-    component = COMPONENT_OF_DISTRIBUTION.get(name.lower())
-    near = component if component in known else nearest(name.lower(), known)
-    if near is not None:
-        return f"`{name}` is not a component of the matrix; did you mean `{near}`?"
-    advice = "an ordinary Python package belongs under `packages`"
-    return f"`{name}` is not a component of the matrix ({', '.join(sorted(known))}); {advice}"
+    file = parse_model(document, SpecFile, kind=KIND, besides=mistakes)
+    values = {name: getattr(file, name) for name in SpecFile.__struct_fields__}
+    values |= {name: tuple(item for item in values[name] if not is_path(item)) for name in PATH_LISTS}
+    return Spec(**values, hashes=gathered.hashes, requires_python=gathered.requires_python)
 
 
 def host_paths(spec: Spec, spec_path: Path) -> tuple[Path, ...]:
-    """The host profiles a spec names, relative to the spec's own folder; none for `auto`, an inline host or no host."""
+    """Return the paths of the host profiles a spec names; none for `auto`, an inline host or no host.
+
+    A relative path starts from the folder of the spec.
+    """
     host = spec.target.host
     if host is None or isinstance(host, dict) or host == AUTO:
         return ()
     named = (host,) if isinstance(host, str) else host
     return tuple(spec_path.parent / name for name in named)
+
+
+def select_target(spec: Spec, document: Document, target: str | None) -> tuple[Spec, Document]:
+    """Return a spec of several targets and its document as if the spec had this one target only.
+
+    Each target has a lock of its own, because no PEP 508 marker tells a V100 from a B200. A spec with the key `target` is
+    returned as it is; for such a spec `target` is None. Raises `UsageError` for a target the spec does not name, for None where
+    it names several, and for a name where it names none.
+    """
+    known = tuple(spec.targets)
+    if not known and target is None:
+        return spec, document
+    if not known:
+        raise UsageError(
+            f"{document.file} has no `targets`, so there is no target `{target}`",
+            hints=("name targets in the spec: targets: {v100: {host: hosts/v100.yaml}}",),
+        )
+    if target is None:
+        raise UsageError(
+            f"{document.file} is for several targets ({', '.join(known)}), and this needs one",
+            hints=("choose one with --target",),
+        )
+    if target not in known:
+        near = nearest(target, known)
+        raise UsageError(
+            f"{document.file} has no target `{target}`{f'; did you mean `{near}`?' if near else ''}",
+            hints=(f"it has {', '.join(known)}",),
+        )
+    return replace(spec, target=spec.targets[target], targets={}), _with_target(document, target)
+
+
+def _with_target(document: Document, target: str) -> Document:
+    """Return the document with one entry of `targets` as `target`; every line keeps its position."""
+    data = {key: value for key, value in document.data.items() if key != "targets"}
+
+    def moved(path: KeyPath) -> KeyPath:
+        return ("target", *path[2:]) if path[:2] == ("targets", target) else path
+
+    return replace(
+        document,
+        data={**data, "target": document.data["targets"][target]},
+        keys={moved(path): position for path, position in document.keys.items()},
+        texts={moved(path): text for path, text in document.texts.items()},
+    )

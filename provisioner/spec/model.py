@@ -1,4 +1,4 @@
-"""`provision.yaml`, as DESIGN section 3.2 lists its keys: what the user wants, validated and frozen."""
+"""The keys of `provision.yaml` with their types and defaults, which docs/spec.md describes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Allowance = Literal[
 
 
 class TargetSpec(StrictModel, frozen=True, kw_only=True):
-    """Where the environment must run. An inline host is validated where host profiles are, not here."""
+    """The platforms and hosts of the environment. An inline host is validated by `host.profile`, not here."""
 
     platform: PlatformName | tuple[PlatformName, ...] = DEFAULT_PLATFORM
     host: str | tuple[str, ...] | dict[str, object] | None = None
@@ -43,9 +43,9 @@ class IndexSpec(StrictModel, frozen=True, kw_only=True):
 
 
 class ProjectSource(StrictModel, frozen=True, kw_only=True):
-    """What a `pyproject.toml` requires: the dependencies of its project, and of some extras and dependency groups.
+    """A `pyproject.toml` whose dependencies join `packages`, with those of some extras and dependency groups.
 
-    With `project: false` the groups alone, as in `pip install --group`.
+    With `project: false` only the extras and groups join, as in `pip install --group`.
     """
 
     file: str
@@ -55,12 +55,11 @@ class ProjectSource(StrictModel, frozen=True, kw_only=True):
 
 
 class Policy(StrictModel, frozen=True, kw_only=True):
-    """What may be chosen, and what is preferred.
+    """Which candidates the resolver may choose, and which it prefers.
 
-    `allow` is the whole list of relaxations; `forbid` takes words away, and holds for what a host states or a request names
-    too. `sdist` takes source distributions whose metadata says itself what they require; `build` those that must be built, in
-    isolation, before anybody knows. `prefer` and `avoid` map components or distributions to ranges; they order what may be
-    chosen and rule nothing out.
+    `allow` lists every relaxation that may be used; `forbid` takes some away, also where a host or a request names one. `sdist`
+    takes source distributions with static metadata; `build` also those that must be built, in isolation, to learn their
+    requirements. `prefer` and `avoid` map components or distributions to ranges; they order candidates and exclude none.
     """
 
     strategy: Literal["newest", "oldest", "stable"] = "newest"
@@ -72,14 +71,14 @@ class Policy(StrictModel, frozen=True, kw_only=True):
 
 
 class BuildSpec(StrictModel, frozen=True, kw_only=True):
-    """Something is compiled: a CUDA extension, or PyTorch itself."""
+    """What is compiled in the environment: a CUDA extension, or PyTorch itself."""
 
     kind: Literal["extension", "pytorch"]
     arch_list: tuple[str, ...] = ()
 
 
 class ImageSpec(StrictModel, frozen=True, kw_only=True):
-    """The base image, and what is in it where the matrix does not know it."""
+    """The base image, and for an image that the matrix does not list its CUDA, cuda-compat and `NVIDIA_REQUIRE_*`."""
 
     base: str = "auto"
     cuda: str | None = None
@@ -88,12 +87,12 @@ class ImageSpec(StrictModel, frozen=True, kw_only=True):
 
 
 class SpecFile(StrictModel, frozen=True, kw_only=True):
-    """What the file may say. `requires` maps components of the matrix to ranges; `packages` are PEP 508 requirements.
+    """The keys of the file. `requires` maps components of the matrix to ranges; `packages` are PEP 508 requirements.
 
-    `constraints` bound the version of a distribution that something else requires; `overrides` stand in place of whatever is
-    required of a distribution, here or by the metadata of others. Both are PEP 508 requirements, or paths of requirement files.
+    `constraints` bound the version of a distribution that something else requires; `overrides` replace every requirement on a
+    distribution, here or in the metadata of others. Both are PEP 508 requirements, or paths of requirement files.
     `packages-from` are requirement files and projects that require packages. Paths start from the folder of the file.
-    `targets` stand in place of `target` where each is to have a lock of its own, in a folder of its name.
+    `targets` replaces `target` where each target has a lock of its own, in a folder of its name.
     """
 
     name: Annotated[str, spelled(r"^[A-Za-z0-9][A-Za-z0-9_-]*$")] = "environment"
@@ -114,10 +113,10 @@ class SpecFile(StrictModel, frozen=True, kw_only=True):
 
 
 class Spec(SpecFile, frozen=True, kw_only=True):
-    """A spec with what the files it names say: their lines have joined `packages`, `constraints` and `overrides`.
+    """A spec whose `packages`, `constraints` and `overrides` include the lines of the files that it names.
 
-    Two things are known from such files only. `hashes` has for a distribution the sha256 digests of which the chosen file must
-    have one; `requires_python` is what projects ask of their Python.
+    Only such files give `hashes`, the sha256 digests of a distribution of which the chosen file must have one, and
+    `requires_python`, the Python ranges of projects.
     """
 
     hashes: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -125,11 +124,11 @@ class Spec(SpecFile, frozen=True, kw_only=True):
 
 
 _LATER = ("targets", "constraints", "overrides", "hashes", "requires-python")
-"""Keys that specs did not always have: one that does not use them keeps the digest it always had."""
+"""Keys that were added later: a spec without them keeps its digest."""
 
 
 def canonical_text(spec: Spec) -> str:
-    """What a spec says, whatever its layout: the text its digest is made of. Files it named have joined the rest."""
+    """Return the content of a spec, whatever its layout, as the text that its digest is made of."""
     data = to_builtins(spec)
     del data["packages-from"]
     for key in _LATER:

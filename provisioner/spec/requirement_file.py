@@ -1,7 +1,7 @@
-"""Requirement files as pip reads them: requirements, constraints, hashes and the files that name each other.
+"""Read requirement files as pip does: requirements, constraints, hashes, and the files that name each other.
 
-Comments, continued lines, `-r`, `-c`, `--hash` and `${VARIABLES}` mean what they mean to pip. What would say where packages
-come from, or ask for something to be built, is refused with the key of the spec that says it instead.
+Comments, continued lines, `-r`, `-c`, `--hash` and `${VARIABLES}` mean the same as to pip. Options that name indexes or have
+something built are refused with the key of the spec to use instead.
 Source: pip documentation, "Requirements File Format" and "Secure installs", read 2026-11-21.
 """
 
@@ -30,9 +30,9 @@ _HASH = re.compile(r"sha256:[0-9a-f]{64}")
 _OPTION = re.compile(r"\s-(?:-[a-z]|[a-zA-Z]\b)")
 _VCS = re.compile(r"(?:^|@\s*)(?:git|hg|svn|bzr)(?:\+\w+)?:")
 _LONG = {"-r": "--requirement", "-c": "--constraint", "-e": "--editable", "-i": "--index-url", "-f": "--find-links"}
-_FOLLOWED = ("--requirement", "--constraint")
-_HARMLESS = {"--prefer-binary": (), "--only-binary": (":all:",)}
-"""What is done anyway, with the values it may have."""
+_FILE_OPTIONS = ("--requirement", "--constraint")
+_IGNORED = {"--prefer-binary": (), "--only-binary": (":all:",)}
+"""Options for what provision does anyway, with the values they may have."""
 
 _REFUSED = {
     "--index-url": "indexes are named in the spec, under `indexes:`",
@@ -49,11 +49,11 @@ _REFUSED = {
     "--global-option": "nothing is built with options; build a wheel",
     "--config-settings": "nothing is built with options; build a wheel",
 }
-"""Options that pip knows and this does not follow, each with what to do instead."""
+"""Options of pip that are refused, each with what to do instead."""
 
 
 class RequirementLine(Struct, frozen=True, kw_only=True):
-    """One requirement (PEP 508 text) with its place, the sha256 digests it allows, and whether it only bounds."""
+    """One requirement (PEP 508 text) with its position, the sha256 digests it allows, and whether it is a constraint."""
 
     text: str
     position: Position
@@ -62,7 +62,7 @@ class RequirementLine(Struct, frozen=True, kw_only=True):
 
 
 class Reading(Struct):
-    """What was read of some files, in order, and every mistake; `done` are those files, and whether they were constraints."""
+    """The lines of requirement files, every mistake, and in `done` each file with whether it was read as constraints."""
 
     lines: list[RequirementLine] = field(default_factory=list)
     mistakes: list[Mistake] = field(default_factory=list)
@@ -70,9 +70,9 @@ class Reading(Struct):
 
 
 def read_requirement_file(path: Path, *, named_at: Position, is_constraint: bool = False) -> Reading:
-    """Read a file and those it names; `named_at` is where the file itself is named.
+    """Read a file and the files it names.
 
-    A file that cannot be read is a mistake at the place that names it.
+    `named_at` is the position that names the file: that of the mistake where the file cannot be read.
     """
     reading = Reading()
     _read(path, named_at, reading, is_constraint=is_constraint, inside=())
@@ -100,7 +100,7 @@ def _read(path: Path, named_at: Position, reading: Reading, *, is_constraint: bo
 
 
 def _text_of(path: Path) -> str:
-    """UTF-8, or what a byte order mark says: PowerShell redirects into UTF-16."""
+    """Return the text of a file in UTF-8, or in the encoding of its byte order mark: PowerShell redirects into UTF-16."""
     try:
         with path.open("rb") as stream:
             start = stream.read(4)
@@ -116,7 +116,7 @@ def _text_of(path: Path) -> str:
 
 
 def _logical_lines(text: str, file: str) -> Iterator[tuple[str, Position]]:
-    """Lines with their continuations and without comments, each with where its first word stands.
+    """Yield lines joined with their continuations, without comments, each with the position of its first word.
 
     As in pip, a comment line ends a continued line, even where it ends in a backslash itself.
     """
@@ -153,8 +153,8 @@ def _read_line(
     hashes, faults = _hashes(line[cut.start() :]) if cut else ((), ())
     if needs_hashes and not hashes and not faults:
         faults = (f"`{text}` has no `--hash`, though the file says --require-hashes",)
-    text = _named_wheel(text)
-    source = _source_fault(text)
+    text = _with_wheel_name(text)
+    source = _source_mistake(text)
     faults = (*faults, source) if source else faults
     reading.mistakes.extend(_mistake(position, fault) for fault in faults)
     if not faults:
@@ -162,7 +162,7 @@ def _read_line(
 
 
 def _hashes(options: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The sha256 digests of the options behind a requirement, and what is wrong with the other options."""
+    """Return the sha256 digests in the options behind a requirement, and messages about the other options."""
     found, others, faults = [], [], []
     for name, value in _options(options):
         if name != "--hash":
@@ -180,7 +180,7 @@ def _hashes(options: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def _options(text: str) -> Iterator[tuple[str, str]]:
-    """The options of a line with their values, long names for short ones; a value may follow as a word of its own."""
+    """Yield the options of a line, under their long names, with their values, which may be words of their own."""
     try:
         words = shlex.split(text)
     except ValueError:
@@ -196,30 +196,30 @@ def _options(text: str) -> Iterator[tuple[str, str]]:
 
 def _read_option(line: str, position: Position, reading: Reading, *, inside: tuple[Path, ...]) -> None:
     for name, value in _options(line):
-        if name == "--require-hashes" or (name in _HARMLESS and (not value or value in _HARMLESS[name])):
+        if name == "--require-hashes" or (name in _IGNORED and (not value or value in _IGNORED[name])):
             continue
-        if name not in _FOLLOWED:
+        if name not in _FILE_OPTIONS:
             reading.mistakes.append(_mistake(position, _refusal(name, value)))
         elif not value or "\0" in value:
             reading.mistakes.append(_mistake(position, f"`{name}` names no file"))
         elif "://" in value:
             reading.mistakes.append(_mistake(position, f"`{value}` is not read over the network; save it beside this file"))
         else:
-            # As in pip: what a constraints file requires with -r is required, what anybody names with -c is a constraint.
+            # As in pip: `-r` inside a constraints file adds requirements, `-c` inside any file adds constraints.
             path = Path(position.file).parent / value
             _read(path, position, reading, is_constraint=name == "--constraint", inside=inside)
 
 
 def _refusal(name: str, value: str) -> str:
-    """Why an option is not followed; values are left out, for URLs may carry passwords."""
+    """Return why an option is refused. The value of a known option is left out, because URLs may carry passwords."""
     if name in _REFUSED:
         return f"`{name}` is not read from requirement files: {_REFUSED[name]}"
     word = name if name.startswith("-") else f"{name}{'=' if value else ''}{value}"
     return f"`{word}` is not an option of requirement files"
 
 
-def _named_wheel(text: str) -> str:
-    """A line that is nothing but the place of a wheel, with the name that the wheel's own name states before it."""
+def _with_wheel_name(text: str) -> str:
+    """Put the distribution's name before a line that is only the path or URL of a wheel; return other lines as they are."""
     place, semicolon, marker = text.partition(";")
     place = place.strip()
     filename = place.partition("#")[0].rpartition("/")[2]
@@ -230,8 +230,8 @@ def _named_wheel(text: str) -> str:
     return f"{name} @ {'file:' if is_local else ''}{place}{' ;' if semicolon else ''}{marker}"
 
 
-def _source_fault(text: str) -> str:
-    """What is wrong with a requirement that is no name and versions; "" where nothing is."""
+def _source_mistake(text: str) -> str:
+    """Return what is wrong with a requirement that names a repository or a file; "" for nothing."""
     if _VCS.search(text):
         return "a repository is not a file that can be locked: build a wheel of it, and write `name @ file:…` or `name @ https://…`"
     head = re.split(r"[;@\[<>=!~\s]", text, maxsplit=1)[0]

@@ -8,7 +8,7 @@ from textwrap import indent
 from provisioner.outputs import OUTPUTS
 
 _NOT_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
-"""Plain words that YAML 1.1 or 1.2 reads as something else."""
+"""Words that YAML 1.1 or 1.2 reads as a boolean or null."""
 
 _TEMPLATE = """\
 # What this environment needs. `provision solve` turns it into pylock.{name}.toml and the outputs at the end.
@@ -53,7 +53,7 @@ outputs: [dockerfile]            # also: {others}
 def spec_template(*, name: str, platform: str, subject: str, host: str) -> str:
     """Return the text of a new spec.
 
-    `subject` says in words whose facts `host` holds; `host` is a host profile as YAML text.
+    `host` is a host profile as YAML text, and `subject` names that host in the comment above.
     """
     is_word = name[:1].isalpha() and name.lower() not in _NOT_WORDS
     spelled = name if is_word else f'"{name}"'

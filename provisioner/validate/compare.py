@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provisioner.validate.compare_devices import compare_devices
+from provisioner.accelerators import ACCELERATORS
 from provisioner.validate.report import FieldReport
-from provisioner.versions import Range
+from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from provisioner.lock.format.model import Lock
-    from provisioner.validate.measurement import Measurement, Torch
+    from provisioner.validate.measurement import Device, Measurement, Torch
     from provisioner.validate.report import Verdict
 
 ALWAYS_ALLOWED = frozenset({"pip", "setuptools", "wheel"})
@@ -30,26 +30,31 @@ def compare(lock: Lock, measurement: Measurement, *, no_device: str = "") -> tup
     fields += compare_packages(lock, measurement.distributions)
     if measurement.level >= 1:
         fields += [_cpu_matmul(measurement)] if measurement.torch is not None else []
-        fields += compare_devices(lock, measurement, no_device=no_device)
+        fields += _devices(lock, measurement, no_device=no_device)
     return tuple(fields)
 
 
-def agreement(name: str, locked: str, measured: str, *, agrees: bool, note: str = "") -> FieldReport:
+def _agreement(name: str, locked: str, measured: str, *, agrees: bool, note: str = "") -> FieldReport:
     """Return a field of which both sides are known."""
     verdict: Verdict = "yes" if agrees else "no"
     return FieldReport(name=name, locked=locked, measured=measured, verdict=verdict, note=note)
 
 
+def _unverified(name: str, locked: str, note: str) -> FieldReport:
+    """Return a field that could not be measured."""
+    return FieldReport(name=name, locked=locked, measured="", verdict="unverified", note=note)
+
+
 def _python(lock: Lock, measurement: Measurement) -> FieldReport:
     locked = lock.stack.components.get("python", lock.requires_python)
-    return agreement("python", locked, measurement.python, agrees=_allows(locked, measurement.python))
+    return _agreement("python", locked, measurement.python, agrees=_allows(locked, measurement.python))
 
 
 def _glibc(lock: Lock, measurement: Measurement) -> Iterator[FieldReport]:
     locked = lock.stack.image.glibc if lock.stack.image is not None and lock.stack.runs == "container" else ""
     if locked:
         measured = measurement.glibc or ""
-        yield agreement("glibc", locked, measured, agrees=measured == locked)
+        yield _agreement("glibc", locked, measured, agrees=measured == locked)
 
 
 def _torch(lock: Lock, measurement: Measurement) -> Iterator[FieldReport]:
@@ -58,17 +63,17 @@ def _torch(lock: Lock, measurement: Measurement) -> Iterator[FieldReport]:
     torch = measurement.torch
     if torch is None:
         note = measurement.error("import torch", "torch") or "torch is not installed"
-        yield agreement("pytorch", locked, "", agrees=False, note=note)
+        yield _agreement("pytorch", locked, "", agrees=False, note=note)
         return
     public, _, local = torch.version.partition("+")
-    yield agreement("pytorch", locked, torch.version, agrees=public == locked.partition("+")[0])
+    yield _agreement("pytorch", locked, torch.version, agrees=public == locked.partition("+")[0])
     if build := lock.stack.components.get("pytorch_build", ""):
         measured = local or build_of(torch)
-        yield agreement("pytorch_build", build, measured, agrees=measured == build)
+        yield _agreement("pytorch_build", build, measured, agrees=measured == build)
     if cuda := lock.stack.components.get("cuda", ""):
-        yield agreement("cuda", cuda, torch.cuda or "", agrees=series(cuda) == series(torch.cuda or ""))
+        yield _agreement("cuda", cuda, torch.cuda or "", agrees=series(cuda) == series(torch.cuda or ""))
     if rocm := lock.stack.components.get("rocm", ""):
-        yield agreement("rocm", rocm, torch.hip or "", agrees=series(rocm) == series(torch.hip or ""))
+        yield _agreement("rocm", rocm, torch.hip or "", agrees=series(rocm) == series(torch.hip or ""))
     yield from _libraries(lock, measurement, torch)
 
 
@@ -77,26 +82,26 @@ def _libraries(lock: Lock, measurement: Measurement, torch: Torch) -> Iterator[F
         measured = library_version(torch.cudnn) if torch.cudnn is not None else ""
         agrees = bool(measured) and cudnn.split(".")[:3] == measured.split(".")
         note = "" if measured else measurement.error("cudnn") or "this build of PyTorch loads no cuDNN"
-        yield agreement("cudnn", cudnn, measured, agrees=agrees, note=note)
+        yield _agreement("cudnn", cudnn, measured, agrees=agrees, note=note)
     if nccl := lock.stack.components.get("nccl", ""):
         yield _nccl(nccl, measurement, torch)
     if lock.stack.arch_list:
         yield _arch_list(lock.stack.arch_list, measurement, torch)
     if torch.unresolved is None:
         note = measurement.error("unresolved") or "looked for on Linux only"
-        yield FieldReport(name="libraries", locked="all found", measured="", verdict="unverified", note=note)
+        yield _unverified("libraries", "all found", note)
     else:
         measured = ", ".join(torch.unresolved) or "all found"
-        yield agreement("libraries", "all found", measured, agrees=not torch.unresolved)
+        yield _agreement("libraries", "all found", measured, agrees=not torch.unresolved)
 
 
 def _nccl(locked: str, measurement: Measurement, torch: Torch) -> FieldReport:
     """Compare NCCL, whose version is unknown where it is linked statically: PyTorch's constant for it is no measurement."""
     if torch.nccl is None:
         note = measurement.error("nccl") or "libnccl.so is not loaded by this build, so its version cannot be read"
-        return FieldReport(name="nccl", locked=locked, measured="", verdict="unverified", note=note)
+        return _unverified("nccl", locked, note)
     measured = library_version(torch.nccl)
-    return agreement("nccl", locked, measured, agrees=locked.split("+", maxsplit=1)[0].split(".")[:3] == measured.split("."))
+    return _agreement("nccl", locked, measured, agrees=locked.split("+", maxsplit=1)[0].split(".")[:3] == measured.split("."))
 
 
 def _arch_list(locked: tuple[str, ...], measurement: Measurement, torch: Torch) -> FieldReport:
@@ -104,12 +109,12 @@ def _arch_list(locked: tuple[str, ...], measurement: Measurement, torch: Torch) 
     shown = " ".join(locked)
     if not torch.arch_flags:
         note = measurement.error("arch_flags") or "this build does not say what it was compiled for"
-        return FieldReport(name="arch_list", locked=shown, measured="", verdict="unverified", note=note)
+        return _unverified("arch_list", shown, note)
     compiled = {_without_suffix(flag) for flag in torch.arch_flags}
     wanted = {_without_suffix(target) for target in locked if not target.startswith("compute_")}
     missing = ", ".join(sorted(wanted - compiled))
     note = f"not compiled in: {missing}" if missing else ""
-    return agreement("arch_list", shown, " ".join(torch.arch_flags), agrees=not missing, note=note)
+    return _agreement("arch_list", shown, " ".join(torch.arch_flags), agrees=not missing, note=note)
 
 
 def _without_suffix(target: str) -> str:
@@ -122,17 +127,17 @@ def compare_packages(lock: Lock, installed: dict[str, str] | None) -> list[Field
     total = f"{len(locked)} packages"
     if installed is None:
         note = "the list of installed packages could not be read"
-        return [FieldReport(name="packages", locked=total, measured="", verdict="unverified", note=note)]
+        return [_unverified("packages", total, note)]
     extra = sorted(set(installed) - set(locked) - ALWAYS_ALLOWED)
     different = []
     for name, version in sorted(locked.items()):
         if not _same_version(version, installed.get(name, "")):
             note = "" if name in installed else "not installed"
-            different.append(agreement(f"package {name}", version, installed.get(name, ""), agrees=False, note=note))
-    different += [agreement(f"package {name}", "", installed[name], agrees=False, note="not in the lock") for name in extra]
+            different.append(_agreement(f"package {name}", version, installed.get(name, ""), agrees=False, note=note))
+    different += [_agreement(f"package {name}", "", installed[name], agrees=False, note="not in the lock") for name in extra]
     matching = len(locked) - sum(1 for field in different if field.locked)
     measured = f"{matching} as locked" + (f", {len(extra)} more" if extra else "")
-    return [agreement("packages", total, measured, agrees=not different), *different]
+    return [_agreement("packages", total, measured, agrees=not different), *different]
 
 
 def _same_version(locked: str, installed: str) -> bool:
@@ -147,7 +152,7 @@ def _same_version(locked: str, installed: str) -> bool:
 def _cpu_matmul(measurement: Measurement) -> FieldReport:
     measured = {True: "exact", False: "wrong", None: ""}[measurement.cpu_matmul]
     note = measurement.error("cpu_matmul")
-    return agreement("cpu compute", "exact", measured, agrees=bool(measurement.cpu_matmul), note=note)
+    return _agreement("cpu compute", "exact", measured, agrees=bool(measurement.cpu_matmul), note=note)
 
 
 def library_version(number: int) -> str:
@@ -178,3 +183,88 @@ def _allows(locked: str, measured: str) -> bool:
         return Range.parse(locked).allows(Version.parse(measured))
     except ValueError:
         return False
+
+
+def _devices(lock: Lock, measurement: Measurement, *, no_device: str) -> Iterator[FieldReport]:
+    """Yield the fields about driver, devices and computations of the measured level; none for a lock that needs no GPU.
+
+    Without a device these fields are unverified.
+    """
+    if not ACCELERATORS[lock.stack.accelerator].vendor:
+        return
+    yield from _driver(lock, measurement, no_device)
+    yield _visible_devices(lock, measurement, no_device)
+    has_torch = measurement.torch is not None or "torch" in {package.name for package in lock.packages}
+    no_torch = "the lock holds no PyTorch, and nothing else in it was asked to compute"
+    reason = "no device to run it on" if has_torch else no_torch
+    for name, level in (("compute", 2), ("convolution", 3), ("collective", 3), ("sustained load", 4)):
+        is_included = measurement.level >= level and (level == 2 or lock.stack.accelerator != "mps")
+        if is_included and not measurement.devices:
+            yield _unverified(name, "correct", reason)
+    for device in measurement.devices:
+        yield from _device(lock, measurement, device)
+    if measurement.level >= 3 and measurement.devices and lock.stack.accelerator != "mps":
+        yield _outcome("collective", measurement.all_reduce, measurement.error("all_reduce"))
+
+
+def _driver(lock: Lock, measurement: Measurement, no_device: str) -> Iterator[FieldReport]:
+    locked = lock.stack.host_requirements.get("driver", "")
+    if lock.stack.accelerator != "cuda" or not locked:
+        return
+    if measurement.nvml is None:
+        yield _unverified("driver", locked, no_device or measurement.error("nvml"))
+        return
+    found = measurement.nvml.driver
+    try:
+        is_met = Range.parse(locked).allows(Version.parse(found))
+    except ValueError as error:
+        yield FieldReport(name="driver", locked=locked, measured=found, verdict="unverified", note=str(error))
+        return
+    yield FieldReport(name="driver", locked=locked, measured=found, verdict="yes" if is_met else "no")
+
+
+def _visible_devices(lock: Lock, measurement: Measurement, no_device: str) -> FieldReport:
+    """Compare the devices. Where the framework sees none: unknown, but a no where the management library lists some."""
+    locked = lock.stack.host_requirements.get("gpu", "") or "one or more"
+    if measurement.devices:
+        found = ", ".join(_described(device) for device in measurement.devices)
+        return FieldReport(name="devices", locked=locked, measured=found, verdict="yes")
+    if measurement.torch is None and measurement.cuda_driver is not None and measurement.cuda_driver.count:
+        names = ", ".join(measurement.nvml.names) if measurement.nvml is not None else ""
+        found = names or f"{measurement.cuda_driver.count}"
+        return FieldReport(name="devices", locked=locked, measured=found, verdict="yes", note="as the driver counts them")
+    reason = measurement.error("devices", "cuda_driver", "accelerator")
+    if measurement.nvml is not None and measurement.nvml.names:
+        found = f"{', '.join(measurement.nvml.names)} (listed by NVML, not usable)"
+        return FieldReport(name="devices", locked=locked, measured=found, verdict="no", note=reason)
+    return _unverified("devices", locked, no_device or reason or "no device is visible")
+
+
+def _described(device: Device) -> str:
+    capability = device.compute_capability if not device.gfx else device.gfx
+    return f"{device.name} ({capability})" if capability else device.name
+
+
+def _device(lock: Lock, measurement: Measurement, device: Device) -> Iterator[FieldReport]:
+    name = device.device
+    if measurement.level >= 2:
+        yield _outcome(f"compute {name}", device.matmul, measurement.error(f"{name} matmul", f"{name} synchronize"))
+        yield _outcome(f"float16 {name}", device.float16, measurement.error(f"{name} float16"))
+        # Older devices have no bfloat16 units: the script skips them, and that is neither a yes nor a no.
+        if device.bfloat16 is not None or f"{name} bfloat16" in measurement.errors:
+            yield _outcome(f"bfloat16 {name}", device.bfloat16, measurement.error(f"{name} bfloat16"))
+    if lock.stack.accelerator == "mps":
+        return
+    if measurement.level >= 3:
+        yield _outcome(f"convolution {name}", device.convolution, measurement.error(f"{name} convolution"))
+    if measurement.level >= 4:
+        load = device.sustained
+        is_correct = None if load is None else load.stable and load.memory_held
+        yield _outcome(f"sustained load {name}", is_correct, measurement.error(f"{name} sustained"))
+
+
+def _outcome(name: str, is_correct: bool | None, error: str) -> FieldReport:  # noqa: FBT001 - a measured value, not a switch
+    """Return the field of a computation on a device that is there: a failure is a no, not an unknown."""
+    verdict: Verdict = "yes" if is_correct and not error else "no"
+    measured = "correct" if is_correct else "failed" if error or is_correct is None else "wrong"
+    return FieldReport(name=name, locked="correct", measured=measured, verdict=verdict, note=error)

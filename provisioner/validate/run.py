@@ -16,8 +16,8 @@ from provisioner.document import FileError
 from provisioner.errors import UsageError
 from provisioner.lock.format.file import lock_digest
 from provisioner.render import render
+from provisioner.render.dockerfile import ENVIRONMENT
 from provisioner.render.entry_guard import entrypoint, has_guard, refusal
-from provisioner.render.recipe import ENVIRONMENT
 from provisioner.validate.compare import compare
 from provisioner.validate.engine import (
     BuildFailedError,

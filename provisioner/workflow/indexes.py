@@ -18,13 +18,12 @@ from provisioner.index.direct_reference import DirectReferenceError, direct_refe
 from provisioner.index.routing import normalized_pattern
 from provisioner.index.settings import IndexLocation, settings_from_pip
 from provisioner.resolver.rules.policy import uploads_until
-from provisioner.spec.gather import elsewhere_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from provisioner.index.settings import IndexSettings
-    from provisioner.spec.other_sources import OtherSource
+    from provisioner.spec.pyproject import OtherSource
     from provisioner.workflow.inputs import Inputs
 
 _FILES = (".whl", ".tar.gz", ".zip")
@@ -100,7 +99,7 @@ def other_sources(inputs: Inputs, indexes: Sequence[IndexLocation]) -> tuple[tup
     wanted = [Requirement(text) for text in (*spec.packages, *spec.overrides)]
     settled = {canonicalize_name(one.name) for one in wanted if one.url}
     together: dict[tuple[str, ...], list[OtherSource]] = {}
-    for source in elsewhere_in(inputs.document):
+    for source in inputs.other_sources:
         is_pinned = any(index.pins(source.name) for index in indexes)
         if source.name not in settled and not is_pinned and not _is_asked(source, indexes):
             key = (source.table, source.kind, source.place, source.index)

@@ -17,10 +17,10 @@ from provisioner.host.model import Host
 from provisioner.host.profile import host_from_document
 from provisioner.matrix.cache import cached_matrix
 from provisioner.places import Place
-from provisioner.request import Request, TargetHost, alike
-from provisioner.spec.load import check_components, host_paths, load_spec
+from provisioner.request import Request, TargetHost, merge_equal_hosts
+from provisioner.spec.check import check_components
+from provisioner.spec.load import host_paths, load_spec, select_target
 from provisioner.spec.model import canonical_text
-from provisioner.spec.targets import of_target
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from provisioner.document import Document
     from provisioner.matrix.model import Matrix
     from provisioner.spec.model import Spec
+    from provisioner.spec.pyproject import OtherSource
 
 INLINE = "target.host"
 """The label of a host that stands in the spec itself."""
@@ -37,7 +38,9 @@ class Inputs(Struct, frozen=True, kw_only=True):
     """A validated spec, the document it came from, the hosts and the matrix.
 
     `target` is the name of the target, of a spec that names several, and `targets` are the names of all: `spec` and
-    `document` then speak of that one. `notices` say what an inspection of this machine did not find out.
+    `document` then speak of that one. `files` are those that the spec names and that were read into it, `other_sources` the
+    sources that other tools' tables name for required distributions. `notices` say what an inspection of this machine did not
+    find out.
     """
 
     spec: Spec
@@ -47,6 +50,8 @@ class Inputs(Struct, frozen=True, kw_only=True):
     matrix: Matrix
     target: str = ""
     targets: tuple[str, ...] = ()
+    files: tuple[Path, ...] = ()
+    other_sources: tuple[OtherSource, ...] = ()
     notices: tuple[str, ...] = ()
 
     @property
@@ -62,7 +67,7 @@ class Inputs(Struct, frozen=True, kw_only=True):
 
     def request(self, platform: str, *, preferred: Mapping[str, str] | None = None) -> Request:
         """Return the request for one platform: of its own hosts, of which those that state the same are one."""
-        hosts = alike([target for target in self.hosts if target.host.platform in {None, platform}])
+        hosts = merge_equal_hosts([target for target in self.hosts if target.host.platform in {None, platform}])
         places = {**_places(self.document, self.path), "": Place(relative_to_spec(self.document.file, self.path))}
         return Request(spec=self.spec, hosts=hosts, platform=platform, places=places, preferred=preferred or {})
 
@@ -142,12 +147,21 @@ def relative_to_spec(file: str, spec_path: Path) -> str:
 
 def _read(spec_path: Path, *, exclude_newer: str | None, matrix: Path | None) -> Inputs:
     """Read the spec with all its targets, and the matrix."""
-    spec, document = load_spec(spec_path)
+    loaded = load_spec(spec_path)
+    spec = loaded.spec
     if exclude_newer is not None:
         spec = replace(spec, policy=replace(spec.policy, exclude_newer=_day(exclude_newer)))
-    loaded = cached_matrix(matrix)
-    check_components(document, spec, [*loaded.components, "pytorch_build"])
-    return Inputs(spec=spec, document=document, path=spec_path, hosts=(), matrix=loaded)
+    found = cached_matrix(matrix)
+    check_components(loaded.document, spec, [*found.components, "pytorch_build"])
+    return Inputs(
+        spec=spec,
+        document=loaded.document,
+        path=spec_path,
+        hosts=(),
+        matrix=found,
+        files=loaded.files,
+        other_sources=loaded.other_sources,
+    )
 
 
 def _day(text: str) -> str:
@@ -161,8 +175,8 @@ def _day(text: str) -> str:
 
 
 def _only(found: Inputs, target: str | None) -> Inputs:
-    """Return the inputs of one target, None for those of a spec that has no other; raises as `of_target`."""
-    spec, document = of_target(found.spec, found.document, target)
+    """Return the inputs of one target, None for those of a spec that has no other; raises as `select_target`."""
+    spec, document = select_target(found.spec, found.document, target)
     return replace(found, spec=spec, document=document, target=target or "", targets=tuple(found.spec.targets))
 
 

@@ -12,7 +12,6 @@ from provisioner.grounds.notice import EndsHere, UnusedEarlierLock
 from provisioner.lock.format.file import lock_path, read_lock, was_ours
 from provisioner.outputs import OUTPUTS
 from provisioner.render.header import rendered_from
-from provisioner.spec.gather import files_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,7 +55,7 @@ def require_own_files(inputs: Inputs, folder: Path, earlier: Lock | None, *, is_
 
 def require_other_outputs(inputs: Inputs, folder: Path) -> None:
     """Raise `UsageError` for an output that would be written over a file the spec was read from."""
-    read = {inputs.path.resolve(), *files_of(inputs.document)}
+    read = {inputs.path.resolve(), *inputs.files}
     for index, output in enumerate(inputs.spec.outputs):
         file = folder / OUTPUTS[output].file_name
         if Path(os.path.realpath(file)) in read:  # `resolve` raises on a link that leads to itself

@@ -16,9 +16,10 @@ from msgspec.structs import replace
 from ruamel.yaml import YAML
 
 from provisioner.host.model import Host
-from provisioner.plan.judge import Aim
-from provisioner.plan.model import Question
-from provisioner.plan.plan import make_plan
+from provisioner.places import Place
+from provisioner.plan.model import PlanRequest
+from provisioner.plan.planner import make_plan
+from provisioner.plan.state import StackSpec
 from provisioner.request import Request, TargetHost
 from provisioner.spec.model import Spec
 from provisioner.words.choice import step_reason_words
@@ -44,7 +45,7 @@ def parsed(model: Any, data: object) -> Any:  # noqa: ANN401 - one of two models
     return decode(json.dumps(data, default=str), type=model)
 
 
-def question(plan: dict[str, Any]) -> Question:
+def question(plan: dict[str, Any]) -> PlanRequest:
     spec = parsed(Spec, plan["spec"])
     wanted = replace(spec, requires={**spec.requires, **plan.get("to", {})})
     hosts = tuple(
@@ -54,15 +55,15 @@ def question(plan: dict[str, Any]) -> Question:
     accelerator = Request(spec=wanted, hosts=hosts, platform=platform).accelerator
     bare = replace(spec, requires={})
 
-    def aim(of: Spec, **fixed: str) -> Aim:
-        return Aim(spec=of, platform=platform, accelerator=accelerator, fixed=fixed, fixed_by="the lock")
+    def stack_spec(of: Spec, **fixed: str) -> StackSpec:
+        return StackSpec(spec=of, platform=platform, accelerator=accelerator, locked=fixed, locked_in=Place("the lock"))
 
-    return Question(
+    return PlanRequest(
         hosts=hosts,
         counts=tuple(1 for _ in hosts),
-        today=aim(bare, **plan.get("today", {})),
-        base=aim(spec),
-        wanted=aim(wanted),
+        current=stack_spec(bare, **plan.get("today", {})),
+        base=stack_spec(spec),
+        wanted=stack_spec(wanted),
         keep=frozenset(plan.get("keep", ())),
         may_change=frozenset(plan.get("may_change", ())),
     )
@@ -93,15 +94,15 @@ def check_host(found: HostPlan, expected: dict[str, Any]) -> None:
         assert text in details, details
     if "notes" in expected:
         assert list(found.notes) == expected["notes"]
-    assert (found.falls_out is not None) == ("falls_out" in expected), found
-    if found.falls_out is not None:
-        members = {member.component for member in found.falls_out.conflict.members}
-        assert members == set(expected["falls_out"]), found.falls_out.conflict
-        last = found.falls_out.last
+    assert (found.exclusion is not None) == ("falls_out" in expected), found
+    if found.exclusion is not None:
+        members = {member.component for member in found.exclusion.conflict.members}
+        assert members == set(expected["falls_out"]), found.exclusion.conflict
+        last = found.exclusion.last
         for name, value in expected.get("last", {}).items():
             assert last is not None
             assert last.components[name] == value
-        assert found.falls_out.until == expected.get("until", found.falls_out.until)
+        assert found.exclusion.until == expected.get("until", found.exclusion.until)
 
 
 @pytest.mark.parametrize("path", PLANS, ids=lambda path: str(path.relative_to(HERE)))

@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 
 from provisioner.host.model import Driver, Host, HostGpu
 from provisioner.matrix.model import Release
-from provisioner.plan.judge import Aim
-from provisioner.plan.model import Question
-from provisioner.plan.plan import make_plan
+from provisioner.places import Place
+from provisioner.plan.model import PlanRequest
+from provisioner.plan.planner import make_plan
+from provisioner.plan.state import StackSpec
 from provisioner.request import TargetHost
 from provisioner.spec.model import Spec
 from provisioner.versions import Version
@@ -114,12 +115,14 @@ class World:
         kernels = {"kernel": f">={self.kernel[0]},<{self.kernel[1] + 1}"} if self.kernel != (1, self.series) else {}
         wanted = Spec(requires={"pytorch": f">={self.wanted}", **kernels})
         fixed = {} if self.today is None else {"pytorch": f"{self.today[0]}.0+any", "cuda": f"{self.today[1]}.0"}
-        aims = [
-            Aim(spec=spec, platform="linux/amd64", accelerator="cuda") for spec in (Spec(requires={"pytorch": "*"}), wanted)
+        stack_specs = [
+            StackSpec(spec=spec, platform="linux/amd64", accelerator="cuda")
+            for spec in (Spec(requires={"pytorch": "*"}), wanted)
         ]
-        today = Aim(spec=Spec(), platform="linux/amd64", accelerator="cuda", fixed=fixed, fixed_by="the lock")
+        today = StackSpec(spec=Spec(), platform="linux/amd64", accelerator="cuda", locked=fixed, locked_in=Place("the lock"))
         counts = tuple(1 for _ in targets)
-        return make_plan(self.matrix(), Question(hosts=targets, counts=counts, today=today, base=aims[0], wanted=aims[1]))
+        request = PlanRequest(hosts=targets, counts=counts, current=today, base=stack_specs[0], wanted=stack_specs[1])
+        return make_plan(self.matrix(), request)
 
     def runs(self, stack: Stack, driver: int) -> bool:
         """Whether a driver runs a stack."""
@@ -201,7 +204,7 @@ def test_a_host_falls_out_exactly_when_it_has_no_stack(world: World) -> None:
     (host,) = world.plan().hosts
     has_stack = any(any(world.goals(world.machines[0], stack)) for stack in world.stacks())
     case("stays" if has_stack else "falls_out")
-    assert (host.falls_out is None) == has_stack
+    assert (host.exclusion is None) == has_stack
 
 
 @examples(400)
@@ -210,7 +213,7 @@ def test_nothing_cheaper_would_do(world: World) -> None:
     """Kernels move before drivers, and drivers before the software, only where nothing else helps."""
     plan = world.plan()
     (host,) = plan.hosts
-    assume(host.falls_out is None)
+    assume(host.exclusion is None)
     machine = world.machines[0]
     new = stack_of(plan)
     last = states_of(world, host)[-1] if host.steps else (*machine, False)
@@ -228,7 +231,7 @@ def test_nothing_cheaper_would_do(world: World) -> None:
 def test_every_state_works_and_the_way_is_the_shortest(world: World) -> None:
     plan = world.plan()
     (host,) = plan.hosts
-    assume(host.falls_out is None and host.steps)
+    assume(host.exclusion is None and host.steps)
     machine, new = world.machines[0], stack_of(plan)
     states = states_of(world, host)
     assert all(world.works(machine, state, new) for state in states)
@@ -258,7 +261,7 @@ def costs_of(world: World, plan: Plan) -> list[tuple[int, int, int]]:
     costs: list[tuple[int, int, int]] = []
     for host in plan.hosts:
         machine = machines[host.hosts[0]]
-        if host.falls_out is not None:
+        if host.exclusion is not None:
             costs.append((1, 0, 0))
             continue
         last = states_of(world, host)[-1] if host.steps else (*machine, False)

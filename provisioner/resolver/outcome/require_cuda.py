@@ -155,7 +155,7 @@ class _Gate:
 
         anywhere = [self._runs(version, minimum, may_forward=False) for version, minimum in self._minimums]
         forward = [
-            self._runs(version, minimum, may_forward=self._request.carries_cuda_compat) for version, minimum in self._minimums
+            self._runs(version, minimum, may_forward=self._request.has_cuda_compat) for version, minimum in self._minimums
         ]
         bounds = self._bounds(demands)
         plain = _intervals(bounds, lambda driver: allows(driver, anywhere))

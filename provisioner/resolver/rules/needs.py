@@ -239,7 +239,7 @@ class Needs:
         for key in self._reach(candidate.key, "driver"):
             target = self._hosts.get(key.scope)
             is_eligible = target is not None and self.guards.is_data_centre(target) is not Verdict.NO
-            may_forward = self._request.carries_cuda_compat and is_eligible
+            may_forward = self._request.has_cuda_compat and is_eligible
             if may_forward not in tests:
                 allowed = self._request.allowed
                 tests[may_forward] = RunsCuda(self._matrix, candidate.version, minimum, allowed, may_forward=may_forward)

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provisioner.browse.axes import Device, newest_of_branches, request_for
-from provisioner.browse.grid import LETTERS, Code, Grid, chosen_beside, make_grid
+from provisioner.browse.grid import LETTERS, Code, Device, Grid, chosen_beside, make_grid, newest_of_branches, request_for
 from provisioner.grounds.requirement import AsksFor, Relation, Row
 from provisioner.platforms import LINUX_PLATFORMS
 from provisioner.resolver.problem import join

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from provisioner.browse.site import ASSETS, SCRIPTS, site_files
-from provisioner.browse.site_data import site_data
+from provisioner.browse.site import ASSETS, SCRIPTS, site_data, site_files
 from tests.unit.browse.test_stacks import small
 
 ROOT = Path(__file__).parents[3]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from provisioner.browse.question import read_question
+from provisioner.browse.query import read_query
 from provisioner.browse.stacks import Stacks, frameworks, which_stacks
 from provisioner.errors import UsageError
 from provisioner.matrix.model import Matrix, Rule
@@ -48,7 +48,7 @@ def small() -> Matrix:
 
 def ask(*words: str, allow: tuple[str, ...] = ("minor-version",)) -> Stacks:
     made = small()
-    return which_stacks(made, read_question(made, words).facts, allow)
+    return which_stacks(made, read_query(made, words).facts, allow)
 
 
 def test_the_newest_build_that_runs_of_every_release() -> None:
@@ -93,7 +93,7 @@ def test_the_facts_are_told_as_they_were_understood() -> None:
 def test_a_fact_no_profile_can_state() -> None:
     made = matrix(["pytorch", "clang"], {"clang": {"14.0": {}}}, virtual=("clang",))
     with pytest.raises(UsageError, match=r"`clang=14\.0` cannot be stated of a host"):
-        which_stacks(made, read_question(made, ["clang=14.0"]).facts)
+        which_stacks(made, read_query(made, ["clang=14.0"]).facts)
 
 
 def test_a_matrix_without_builds_has_no_frameworks() -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provisioner.compare.tables import UnknownTableError, as_extract, disagreements, read_table, shipped_tables
+from provisioner.compare.tables import UnknownTableError, disagreements, extract_text, read_table, shipped_tables
 from provisioner.document import FileError
 from provisioner.errors import InvalidDocumentError
 
@@ -204,7 +204,7 @@ def test_an_extract_reads_back_as_the_table_it_was_made_from(tmp_path: Path) -> 
     source, extract = tmp_path / "backend.rs", tmp_path / "uv.yaml"
     source.write_text(UV, encoding="utf-8")
     table = read_table(source)
-    extract.write_text(as_extract(table), encoding="utf-8")
+    extract.write_text(extract_text(table), encoding="utf-8")
     assert sorted(read_table(extract).claims, key=str) == sorted(table.claims, key=str)
 
 

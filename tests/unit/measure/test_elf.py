@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from provisioner.measure import UnreadableArtefactError
 from provisioner.measure.elf import VersionScanner, newest, read_library
-from provisioner.measure.error import UnreadableArtefactError
 from tests.built_artefacts import shared_library
 from tests.strategies import examples
 

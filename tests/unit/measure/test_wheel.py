@@ -14,7 +14,7 @@ from provisioner.errors import UnavailableError
 from provisioner.index.http.transport import Transport
 from provisioner.index.model import IndexFile
 from provisioner.index.settings import IndexSettings, settings_from_pip
-from provisioner.measure.error import UnreadableArtefactError
+from provisioner.measure import UnreadableArtefactError
 from provisioner.measure.wheel import CHUNK, RemoteWheel
 from tests.built_artefacts import zipped
 

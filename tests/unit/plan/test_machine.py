@@ -8,7 +8,15 @@ import pytest
 from msgspec import convert
 
 from provisioner.host.model import Host
-from provisioner.plan.machine import Machine, changed_host, facts_of, followed, machines_of, movable, open_host
+from provisioner.plan.machine import (
+    Machine,
+    changeable_components,
+    changed_host,
+    facts_of,
+    machines_of,
+    open_host,
+    with_installed_together,
+)
 from provisioner.request import TargetHost
 from provisioner.strict_model import plain_data
 
@@ -52,13 +60,13 @@ def test_hosts_that_state_the_same_are_one_machine() -> None:
     ],
 )
 def test_what_may_be_changed_most_expensive_first(facts: dict[str, Any], free: tuple[str, ...]) -> None:
-    assert movable(machine(**facts), "cuda", keep=frozenset(), may_change=frozenset()) == free
+    assert changeable_components(machine(**facts), "cuda", keep=frozenset(), may_change=frozenset()) == free
 
 
 def test_what_is_kept_does_not_move_and_the_system_only_when_it_is_named() -> None:
     keep, os = frozenset({"driver"}), frozenset({"os"})
-    assert movable(machine(), "cuda", keep=keep, may_change=frozenset()) == ("kernel", "container_toolkit")
-    assert movable(machine(), "cuda", keep=keep, may_change=os) == ("os", "kernel", "container_toolkit")
+    assert changeable_components(machine(), "cuda", keep=keep, may_change=frozenset()) == ("kernel", "container_toolkit")
+    assert changeable_components(machine(), "cuda", keep=keep, may_change=os) == ("os", "kernel", "container_toolkit")
 
 
 def test_an_open_host_states_nothing_that_may_change() -> None:
@@ -69,10 +77,10 @@ def test_an_open_host_states_nothing_that_may_change() -> None:
 
 def test_what_goes_with_a_driver_and_a_kernel_moves_with_them() -> None:
     before = machine()
-    assert followed({**before.facts, "driver": "580.95.05"}, before)["fabric_manager"] == "580.95.05"
-    assert "userspace_driver" not in followed({**before.facts, "driver": "580.95.05"}, before)
-    assert followed({**before.facts, "kernel": "6.8"}, before)["kernel_headers"] == "6.8"
-    assert followed(dict(before.facts), before) == before.facts
+    assert with_installed_together({**before.facts, "driver": "580.95.05"}, before)["fabric_manager"] == "580.95.05"
+    assert "userspace_driver" not in with_installed_together({**before.facts, "driver": "580.95.05"}, before)
+    assert with_installed_together({**before.facts, "kernel": "6.8"}, before)["kernel_headers"] == "6.8"
+    assert with_installed_together(dict(before.facts), before) == before.facts
 
 
 def test_the_profile_afterwards_states_the_facts_afterwards() -> None:

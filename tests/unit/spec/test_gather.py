@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from provisioner.document import Document
-    from provisioner.spec.model import Spec
+    from provisioner.spec.load import LoadedSpec
 
 ONE, TWO = "1" * 64, "2" * 64
 
@@ -26,7 +26,7 @@ def write(folder: Path, files: dict[str, str]) -> Path:
     return folder / next(iter(files))
 
 
-def read(folder: Path, files: dict[str, str]) -> tuple[Spec, Document]:
+def read(folder: Path, files: dict[str, str]) -> LoadedSpec:
     """The spec in the first of some files."""
     return load_spec(write(folder, files))
 
@@ -79,7 +79,8 @@ def test_lines_of_files_join_those_of_the_spec_and_keep_their_places(tmp_path: P
             '[dependency-groups]\ndev = ["pytest", "lib @ file:./lib-1-py3-none-any.whl"]\n'
         ),
     }
-    spec, document = read(tmp_path, files)
+    loaded = read(tmp_path, files)
+    spec, document = loaded.spec, loaded.document
     assert placed(document, tmp_path, "packages", spec.packages) == [
         "provision.yaml:1 numpy",
         "reqs/r.txt:1 pandas>=2",
@@ -137,7 +138,7 @@ def test_lines_for_different_environments_have_hashes_of_their_own(tmp_path: Pat
             f"idna==3; python_version < '3.10' --hash=sha256:{ONE}\nidna==4; python_version >= '3.10' --hash=sha256:{TWO}\n"
         ),
     }
-    assert read(tmp_path, files)[0].hashes == {"idna": (ONE, TWO)}
+    assert read(tmp_path, files).spec.hashes == {"idna": (ONE, TWO)}
 
 
 def test_every_mistake_of_every_file_is_told_at_once(tmp_path: Path) -> None:
@@ -195,7 +196,7 @@ def test_lines_that_contradict_each_other_from_file_to_file(tmp_path: Path) -> N
         "r.txt:2:1: `torch<2` contradicts `pytorch: >=2.6` at provision.yaml:1; they are the same component",
     ]
     files["provision.yaml"] += "overrides: ['numpy==2.1', 'torch==2.7']\n"
-    assert read(tmp_path, files)[0].overrides == ("numpy==2.1", "torch==2.7")
+    assert read(tmp_path, files).spec.overrides == ("numpy==2.1", "torch==2.7")
     files["provision.yaml"] = files["provision.yaml"].replace("'torch==2.7'", "'torch==2.1'")
     (mistake,) = mistakes(tmp_path, files)
     assert mistake == (
@@ -216,7 +217,8 @@ policy.exclude-newer = 2026-09-01
 
 
 def test_a_project_file_holds_a_spec(tmp_path: Path) -> None:
-    spec, document = read(tmp_path, {"pyproject.toml": PYPROJECT})
+    loaded = read(tmp_path, {"pyproject.toml": PYPROJECT})
+    spec, document = loaded.spec, loaded.document
     assert (spec.name, spec.packages, spec.requires) == ("My-App", ("numpy", "httpx"), {"python": "3.12"})
     assert spec.policy.exclude_newer == "2026-09-01"
     assert placed(document, tmp_path, "packages", spec.packages) == ["pyproject.toml:6 numpy", "pyproject.toml:3 httpx"]
@@ -224,7 +226,7 @@ def test_a_project_file_holds_a_spec(tmp_path: Path) -> None:
 
 
 def test_a_project_file_without_the_table_is_a_spec_of_defaults(tmp_path: Path) -> None:
-    spec, _ = read(tmp_path, {"pyproject.toml": PYPROJECT.partition("[tool")[0]})
+    spec = read(tmp_path, {"pyproject.toml": PYPROJECT.partition("[tool")[0]}).spec
     assert (spec.name, spec.packages, spec.target.platform) == ("My-App", ("httpx",), "linux/amd64")
 
 

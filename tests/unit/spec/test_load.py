@@ -10,8 +10,9 @@ import pytest
 from provisioner.document import FileError, parse_document
 from provisioner.errors import InvalidDocumentError
 from provisioner.outputs import OUTPUTS
+from provisioner.spec.check import check_components
 from provisioner.spec.gather import Gathered
-from provisioner.spec.load import check_components, host_paths, load_spec, parse_spec
+from provisioner.spec.load import host_paths, load_spec, parse_spec
 
 if TYPE_CHECKING:
     from provisioner.spec.model import Spec
@@ -64,7 +65,8 @@ def mistakes(text: str) -> list[str]:
 def test_every_key_is_read(tmp_path: Path) -> None:
     path = tmp_path / "provision.yaml"
     path.write_text(DESIGNED)
-    spec, document = load_spec(path)
+    loaded = load_spec(path)
+    spec, document = loaded.spec, loaded.document
     assert spec.name == "trainer"
     assert spec.policy.exclude_newer == "2026-09-01"
     assert spec.requires["driver_module"] == "open"

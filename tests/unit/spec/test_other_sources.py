@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from provisioner.spec.other_sources import OtherSource, other_sources
+from provisioner.spec.pyproject import OtherSource, other_sources
 from provisioner.toml_document import parse_toml
 
 

@@ -8,9 +8,10 @@ import pytest
 
 from provisioner.document import parse_document
 from provisioner.errors import InvalidDocumentError
+from provisioner.spec.check import check_components
 from provisioner.spec.gather import Gathered
 from provisioner.spec.interval import Interval, interval_of_range
-from provisioner.spec.load import check_components, parse_spec
+from provisioner.spec.load import parse_spec
 from provisioner.versions import Range
 
 if TYPE_CHECKING:
@@ -123,8 +124,8 @@ def test_what_is_preferred_and_partly_avoided_is_none(avoided: str) -> None:
     ],
 )
 def test_an_interval_holds_another(outer: str, inner: str, *, is_held: bool) -> None:
-    assert interval_of_range(Range.parse(outer)).holds(interval_of_range(Range.parse(inner))) is is_held
+    assert interval_of_range(Range.parse(outer)).contains(interval_of_range(Range.parse(inner))) is is_held
 
 
 def test_everything_holds_everything() -> None:
-    assert Interval().holds(Interval())
+    assert Interval().contains(Interval())

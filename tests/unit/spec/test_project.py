@@ -8,7 +8,7 @@ import pytest
 from packaging.dependency_groups import resolve_dependency_groups
 
 from provisioner.document import Position
-from provisioner.spec.project import ProjectLines, lines_of
+from provisioner.spec.pyproject import ProjectRequirements, project_requirements
 from provisioner.toml_document import parse_toml
 
 NAMED = Position(7, 3, "provision.yaml")
@@ -32,12 +32,12 @@ both = [{include-group = "dev"}, {include-group = "LINT"}]
 """
 
 
-def read(text: str, **wanted: Any) -> ProjectLines:  # noqa: ANN401 - any argument
+def read(text: str, **wanted: Any) -> ProjectRequirements:  # noqa: ANN401 - any argument
     document = parse_toml(text, file="pyproject.toml", kind="project file")
-    return lines_of(document, named_at=NAMED, **{"extras": (), "groups": (), "is_whole": True, **wanted})
+    return project_requirements(document, named_at=NAMED, **{"extras": (), "groups": (), "with_dependencies": True, **wanted})
 
 
-def told(found: ProjectLines) -> list[str]:
+def told(found: ProjectRequirements) -> list[str]:
     return [f"{position.line}:{position.column} {text}" for text, position in found.requirements]
 
 
@@ -48,22 +48,22 @@ def test_the_project_with_the_extras_its_own_dependencies_name() -> None:
         "7:8 idna",
         '8:14 h2; sys_platform == "linux" and python_version > "3"',
     ]
-    assert [(text, position.line) for text, position in found.pythons] == [(">=3.11", 3)]
+    assert [(text, position.line) for text, position in found.requires_python] == [(">=3.11", 3)]
     assert found.mistakes == []
 
 
 def test_extras_and_groups_by_any_spelling_of_their_names() -> None:
-    found = read(TEXT, extras=["GPU"], groups=["DEV", "lint"], is_whole=False)
+    found = read(TEXT, extras=["GPU"], groups=["DEV", "lint"], with_dependencies=False)
     assert told(found) == [
         "9:8 cupy @ https://x.test/cupy-1-py3-none-any.whl",
         "13:8 pytest",
         "14:9 ruff",
     ]
-    assert found.pythons == []
+    assert found.requires_python == []
 
 
 def test_the_marker_of_a_self_reference_guards_what_it_brings() -> None:
-    found = read(TEXT, extras=["everything"], is_whole=False)
+    found = read(TEXT, extras=["everything"], with_dependencies=False)
     assert told(found)[0] == '9:8 cupy @ https://x.test/cupy-1-py3-none-any.whl ; os_name == "posix"'
 
 
@@ -74,7 +74,7 @@ def test_groups_are_what_the_reference_implementation_resolves(group: str) -> No
         name: [dict(item) if isinstance(item, dict) else item for item in items]
         for name, items in document.data["dependency-groups"].items()
     }
-    found = read(TEXT.replace(', "my-app[gpu]"', ""), groups=[group], is_whole=False)
+    found = read(TEXT.replace(', "my-app[gpu]"', ""), groups=[group], with_dependencies=False)
     assert [text for text, _ in found.requirements] == list(dict.fromkeys(resolve_dependency_groups(listed, group)))
 
 
@@ -122,7 +122,7 @@ def test_every_mistake_has_its_place() -> None:
 
 def test_a_file_of_groups_alone_has_no_project() -> None:
     text = '[dependency-groups]\ndev = ["ruff"]\n'
-    assert told(read(text, groups=["dev"], is_whole=False)) == ["2:8 ruff"]
+    assert told(read(text, groups=["dev"], with_dependencies=False)) == ["2:8 ruff"]
     (mistake,) = read(text, groups=["dev"]).mistakes
     advice = "name `groups` and `project: false` to read its groups alone"
     assert str(mistake) == f"provision.yaml:7:3: `pyproject.toml` has no [project] table; {advice}"

@@ -1,8 +1,8 @@
-"""Whether a stack runs on a machine as it would be after some changes: every rule of the matrix, asked of one state."""
+"""Check whether software runs on a machine in a given state, that is with the facts it has after some changes."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -13,7 +13,7 @@ from provisioner.grounds.requirement import Entails, LockHas, Row
 from provisioner.grounds.source import Documents
 from provisioner.host.facts import with_fact
 from provisioner.places import Place
-from provisioner.plan.machine import PREPARED, REBUILT, Facts, Machine
+from provisioner.plan.machine import MODULE_RELOADING, REMEDIABLE, Facts, Machine
 from provisioner.request import Request, TargetHost
 from provisioner.resolver.problem import join
 from provisioner.resolver.requirement import Candidate, Key, Labelled, Requirement, Within
@@ -23,110 +23,115 @@ from provisioner.versions import Range, Version
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from provisioner.host.model import Host
     from provisioner.matrix.model import Matrix
     from provisioner.resolver.problem import Problem
     from provisioner.spec.model import Spec
 
 TOOLKIT = "container_toolkit"
 TOOLKIT_MISSING = "container-toolkit-missing"
-"""The failure of the matrix that containers meet on a machine without the toolkit."""
+"""The name of the matrix row on containers that do not start on a machine without the toolkit."""
 
 
-class Aim(Struct, frozen=True, kw_only=True, eq=False):
-    """One side of a plan: a spec and where its keys stand, and what a lock fixes of the components all hosts share.
+class StackSpec(Struct, frozen=True, kw_only=True, eq=False):
+    """What a plan requires of a stack, today's or the wanted one: a spec, and the versions of a lock, if any.
 
-    `accelerator` is the fleet's, whatever a single host would call for.
+    `accelerator` is that of all hosts, also for a host whose own GPUs are of another vendor. `places` has the line of each
+    key of the spec. `locked` has the locked version of each component that all hosts share, `locked_in` the lock.
     """
 
     spec: Spec
     platform: str
     accelerator: str
     places: Mapping[str, Place] = field(default_factory=dict)
-    fixed: Mapping[str, str] = field(default_factory=dict)
-    fixed_by: str = ""
+    locked: Mapping[str, str] = field(default_factory=dict)
+    locked_in: Place = Place("")
 
     def request(self, targets: Sequence[TargetHost]) -> Request:
-        """What is wanted of these hosts."""
+        """Return the request for a stack on these hosts."""
         request = Request(spec=self.spec, hosts=tuple(targets), platform=self.platform, places=self.places)
         if request.accelerator == self.accelerator:
             return request
         return replace(request, spec=replace(self.spec, accelerator=self.accelerator))
 
     def unlisted(self, matrix: Matrix) -> tuple[str, ...]:
-        """What the lock has and the matrix does not list for this spec, such as `pytorch 9.9.9+cu999`."""
-        domains = join(matrix, self.request(())).domains if self.fixed else {}
+        """Return the locked versions that the matrix does not list for this spec, such as `pytorch 9.9.9+cu999`."""
+        domains = join(matrix, self.request(())).domains if self.locked else {}
         return tuple(
             f"{component} {label}"
-            for component, label in sorted(self.fixed.items())
+            for component, label in sorted(self.locked.items())
             if component in matrix.components
             and not any(one.label == label for key in domains if key == Key(component) for one in domains[key])
         )
 
     def problem(self, matrix: Matrix, targets: Sequence[TargetHost]) -> Problem:
-        """The problem of these hosts, with what the lock fixes required from the start; what the matrix lacks is left out."""
+        """Return the problem of these hosts in which the locked versions are required, without those the matrix lacks."""
         problem = join(matrix, self.request(targets))
-        fixed = []
-        for component, label in sorted(self.fixed.items()):
+        locked = []
+        for component, label in sorted(self.locked.items()):
             key = Key(component)
             if key in problem.domains and any(one.label == label for one in problem.domains[key]):
-                ground = LockHas(name=component, label=label, place=Place.parse(self.fixed_by))
-                fixed.append(Requirement(key, Labelled(frozenset({label})), ground))
-        return problem.with_roots(*fixed) if fixed else problem
+                ground = LockHas(name=component, label=label, place=self.locked_in)
+                locked.append(Requirement(key, Labelled(frozenset({label})), ground))
+        return problem.with_roots(*locked) if locked else problem
 
 
 class Software(Struct, frozen=True, kw_only=True, eq=False):
-    """What all hosts share and an image or an installer brings: the aim it is for, and the choices made."""
+    """The part of a stack that all hosts share, as an image or an installer provides it: the chosen candidates."""
 
-    aim: Aim
+    stack_spec: StackSpec
     pins: Mapping[Key, Candidate] = field(default_factory=dict)
 
     @property
     def is_known(self) -> bool:
-        """Whether anything is known of it; today's is not where there is no lock."""
+        """Whether any candidate is known; today's software is unknown where there is no lock."""
         return bool(self.pins)
 
 
-class Judge:
-    """Answers for states of machines; what was joined for one state serves all of the same machine."""
+class Trial(NamedTuple):
+    """The facts with which software runs on a machine; None where it does not, with the components of unmet requirements."""
+
+    facts: Facts | None
+    blamed: frozenset[str] = frozenset()
+
+
+class StateChecker:
+    """Checks states of machines; states with the same modules and operating system share one joined problem."""
 
     def __init__(self, matrix: Matrix) -> None:
         self.matrix = matrix
         self._universes: dict[tuple[str, int, bool, str], Universe] = {}
-        self._kept: list[Aim] = []
+        self._stack_specs: list[StackSpec] = []
         self._toolkit = next((one for one in matrix.failures if one.name == TOOLKIT_MISSING), None)
 
-    def universe(self, machine: Machine, facts: Mapping[str, str], aim: Aim) -> Universe:
-        """The world of one machine: as it runs, or, once a module is to be loaded anew, with the driver still to install."""
-        is_rebuilt = any(facts.get(name) != machine.facts.get(name) for name in REBUILT)
+    def universe(self, machine: Machine, facts: Mapping[str, str], stack_spec: StackSpec) -> Universe:
+        """Return the problem of one machine. Where a change reloads kernel modules, the driver is still to be installed."""
+        reloads_modules = any(facts.get(name) != machine.facts.get(name) for name in MODULE_RELOADING)
         system = facts.get("os", "") if facts.get("os") != machine.facts.get("os") else ""
-        key = (machine.label, id(aim), is_rebuilt, system)
+        key = (machine.label, id(stack_spec), reloads_modules, system)
         found = self._universes.get(key)
         if found is None:
-            self._kept.append(aim)  # an id is an aim's own only as long as the aim lives
-            host = self._host(machine.host, is_rebuilt=is_rebuilt, system=system)
+            self._stack_specs.append(stack_spec)  # keeps it alive, so that no other one gets its id
+            host = machine.host
+            if reloads_modules and host.driver is not None and host.driver.kind != "webdriver":
+                host = replace(host, driver=None)
+            host = with_fact(host, "os", system) if system else host
             target = replace(machine.target, host=host)
-            found = self._universes[key] = Universe(aim.problem(self.matrix, (target,)))
+            found = self._universes[key] = Universe(stack_spec.problem(self.matrix, (target,)))
         return found
 
-    def _host(self, host: Host, *, is_rebuilt: bool, system: str) -> Host:
-        if is_rebuilt and host.driver is not None and host.driver.kind != "webdriver":
-            host = replace(host, driver=None)
-        return with_fact(host, "os", system) if system else host
-
     def pins(self, machine: Machine, facts: Mapping[str, str], software: Software) -> dict[Key, Candidate]:
-        """The choices of one state: the software's, and the facts of the machine as candidates."""
-        universe = self.universe(machine, facts, software.aim)
+        """Return the pins of one state: the software's, and the facts of the machine as candidates."""
+        universe = self.universe(machine, facts, software.stack_spec)
         found = dict(software.pins)
         for key in universe.problem.domains:
             if key.scope == machine.label:
-                candidate = self.fact(universe, key, facts)
+                candidate = self.host_candidate(universe, key, facts)
                 if candidate is not None:
                     found[key] = candidate
         return found
 
-    def fact(self, universe: Universe, key: Key, facts: Mapping[str, str]) -> Candidate | None:
-        """A fact of the machine as a candidate, listed in the matrix or not; None where nobody states it."""
+    def host_candidate(self, universe: Universe, key: Key, facts: Mapping[str, str]) -> Candidate | None:
+        """Return a fact of the machine as a candidate, which the matrix may not list; None for a fact that is not stated."""
         value = key.name.partition(":")[2] if key.component == "gpu" else facts.get(key.component)
         if value is None:
             return None
@@ -139,27 +144,28 @@ class Judge:
         return Candidate(key, Version.named(value) if is_named else Version.parse(value), value)
 
     def unmet(self, machine: Machine, facts: Mapping[str, str], software: Software) -> tuple[Requirement, ...]:
-        """Every requirement that does not hold in a state; one that nobody can judge, for want of a fact, is not among them."""
-        universe = self.universe(machine, facts, software.aim)
+        """Return every requirement that does not hold in a state, without those that depend on an unknown fact."""
+        universe = self.universe(machine, facts, software.stack_spec)
         pins = self.pins(machine, facts, software)
         return tuple(
             requirement
-            for requirement in self._wanted(universe, machine, facts, pins)
-            if not self._holds(machine, universe, requirement, pins, is_whole=software.is_known)
-        ) + tuple(self._without_toolkit(universe, machine, facts, software))
+            for requirement in self._requirements(universe, machine, facts, pins)
+            if not self._is_met(machine, universe, requirement, pins, is_whole=software.is_known)
+        ) + tuple(self._missing_toolkit(universe, machine, facts, software))
 
-    def is_documented(self, machine: Machine, aim: Aim) -> bool:
-        """Whether what is loaded on a machine could be installed on it anew."""
-        nothing = Software(aim=aim)
-        anew = self.universe(machine, {**machine.facts, "kernel": ""}, aim)
-        pins = {key: one for key in anew.problem.domains if (one := self.fact(anew, key, machine.facts)) is not None}
+    def is_documented(self, machine: Machine, stack_spec: StackSpec) -> bool:
+        """Return whether the matrix documents that the loaded modules of a machine can be installed on it anew."""
+        nothing = Software(stack_spec=stack_spec)
+        anew = self.universe(machine, {**machine.facts, "kernel": ""}, stack_spec)
+        pins = {key: one for key in anew.problem.domains if (one := self.host_candidate(anew, key, machine.facts)) is not None}
         known = {one.ground.group for one in self.unmet(machine, machine.facts, nothing)}
-        wanted = self._wanted(anew, machine, machine.facts, pins)
-        return all(self._holds(machine, anew, one, pins, is_whole=False) or one.ground.group in known for one in wanted)
+        requirements = self._requirements(anew, machine, machine.facts, pins)
+        return all(self._is_met(machine, anew, one, pins, is_whole=False) or one.ground.group in known for one in requirements)
 
-    def _wanted(
+    def _requirements(
         self, universe: Universe, machine: Machine, facts: Mapping[str, str], pins: Mapping[Key, Candidate]
     ) -> Iterator[Requirement]:
+        """Yield the requirements of a state, without the facts of today that have changed."""
         for root in universe.roots:
             component = root.key.component
             is_moved = root.ground.kind == "fact" and facts.get(component) != machine.facts.get(component)
@@ -168,10 +174,10 @@ class Judge:
         for candidate in pins.values():
             yield from universe.requirements(candidate)
 
-    def _holds(
+    def _is_met(
         self, machine: Machine, universe: Universe, requirement: Requirement, pins: Mapping[Key, Candidate], *, is_whole: bool
     ) -> bool:
-        """Whether a requirement holds, as far as the facts go; a driver nobody states has to be installed, or found."""
+        """Return whether a requirement holds. One on an unknown fact holds, but a driver that is not stated is not there."""
         pinned = pins.get(requirement.key)
         if pinned is None and requirement.key.component in DRIVERS:
             return machine.host.jetson is not None  # whose driver is a part of Jetson Linux
@@ -179,10 +185,13 @@ class Judge:
             return bool(requirement.key.scope) or not is_whole
         return universe.accepts(requirement, pinned)
 
-    def _without_toolkit(
+    def _missing_toolkit(
         self, universe: Universe, machine: Machine, facts: Mapping[str, str], software: Software
     ) -> Iterator[Requirement]:
-        """Containers reach no GPU on a machine known to have no toolkit, which no rule can say: rules speak of versions."""
+        """Yield a requirement on the container toolkit where containers need one and the machine is known to have none.
+
+        No rule of the matrix says so, because rules are about versions of what is installed.
+        """
         request = universe.problem.request
         if facts.get(TOOLKIT) != ABSENT or not software.is_known or self._toolkit is None:
             return
@@ -193,16 +202,16 @@ class Judge:
             ground = Entails(name=TOOLKIT, subject=None, predicate=NoToolkit(), relation=relation, cited=cited)
             yield Requirement(Key(TOOLKIT, machine.label), Within(Range.parse(">=1")), ground)
 
-    def prepared(self, machine: Machine, facts: Facts, software: Software) -> tuple[Facts | None, frozenset[str]]:
-        """The facts, with what stands in the way put right beside them.
+    def with_remedies(self, machine: Machine, facts: Facts, software: Software) -> Trial:
+        """Try the facts with remedies applied to everything that is in the way and has one, such as Secure Boot.
 
-        None where something else is in the way; then the components that what is unmet is about, on either side.
+        Where unmet requirements remain, the components on both of their sides are blamed.
         """
         found = dict(facts)
         unmet = self.unmet(machine, found, software)
-        for _ in PREPARED:
+        for _ in REMEDIABLE:
             wrong = dict.fromkeys(one.key for one in unmet)
-            if any(key.component not in PREPARED or key.scope != machine.label for key in wrong):
+            if any(key.component not in REMEDIABLE or key.scope != machine.label for key in wrong):
                 break
             remedies = {key.component: self._remedy(key, found, unmet) for key in wrong}
             moved = {name: value for name, value in remedies.items() if value is not None and value != found.get(name)}
@@ -211,21 +220,18 @@ class Judge:
             found.update(moved)
             unmet = self.unmet(machine, found, software)
         if not unmet:
-            return found, frozenset()
-        return None, frozenset(name for one in unmet for name in (one.key.component, one.ground.component))
+            return Trial(found)
+        return Trial(None, frozenset(name for one in unmet for name in (one.key.component, one.ground.component)))
 
     def _remedy(self, key: Key, facts: Facts, unmet: Sequence[Requirement]) -> str | None:
-        """Return the value that puts a fact right: the only one, that of what it is installed with, or the oldest that fits."""
+        """Return the value that remedies a fact: its only one, that of the component it comes with, or the oldest that fits."""
         row = COMPONENTS[key.component]
         if row.remedy:
             return row.remedy
         if row.installed_with:
             return facts.get(row.installed_with)
         tests = [one for one in unmet if one.key == key]
-        offered = self._offered(key.component)
+        component = self.matrix.components.get(key.component)
+        offered = [release.version for release in component.releases] if component is not None else []
         fitting = [one for one in offered if all(test.test.allows(Candidate(key, one, str(one))) for test in tests)]
         return str(min(fitting)) if fitting else None
-
-    def _offered(self, component: str) -> tuple[Version, ...]:
-        found = self.matrix.components.get(component)
-        return tuple(release.version for release in found.releases) if found is not None else ()

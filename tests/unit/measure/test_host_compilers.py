@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from provisioner.measure.host_config import HostCompilers, declares_rsqrt_noexcept, host_compilers
+from provisioner.measure.texts import declares_rsqrt_noexcept, refused_compilers
 
 HEADER = """\
 #if defined(__GRCO_CLANG_COMPILER__)
@@ -29,11 +29,11 @@ HEADER = """\
 
 
 def test_the_conditions_count() -> None:
-    assert host_compilers(HEADER) == HostCompilers(gcc=15, clang=20)
+    assert refused_compilers(HEADER) == {"gcc": 15, "clang": 20}
 
 
 def test_a_header_without_a_check_limits_nothing() -> None:
-    assert host_compilers("#define X 1\n") == HostCompilers()
+    assert refused_compilers("#define X 1\n") == {}
 
 
 def test_an_exception_specifier_of_rsqrt() -> None:

@@ -1,22 +1,79 @@
-"""Why a requirement is not met, in words: the exact clauses, and the facts they fail on."""
+"""Check whether a host meets the requirements of an image, with the clauses that fail or the facts that are unknown."""
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING
 
-from provisioner.gate.evaluate import completions, completions_of_gpu, gpus_of, holds, is_met
+from msgspec import Struct
+
+from provisioner.gate.evaluate import (
+    NO,
+    OF_GPU,
+    OF_HOST,
+    UNKNOWN,
+    completions,
+    completions_of_gpu,
+    gpus_of,
+    holds,
+    is_met,
+    verdict_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from provisioner.gate.evaluate import Facts, GateFacts, GateGpu
+    from provisioner.gate.evaluate import Fact, Facts, GateFacts, GateGpu
     from provisioner.gate.grammar import Clause, Expression
 
+
 _SHOWN = 3
-"""How many clauses on one fact are spelled out: an official requirement has a dozen brands for each driver branch."""
+"""The number of clauses on one fact that a message shows: NVIDIA's own images name a dozen brands for each driver branch."""
 
 
-def unmet(expressions: Sequence[Expression], facts: GateFacts) -> tuple[str, ...]:
+class GateResult(Struct, frozen=True):
+    """A verdict. `unmet` are messages about the clauses that fail, `unknown` the properties whose values decide the verdict.
+
+    `skipped` are the clauses about properties that no runtime knows.
+    """
+
+    verdict: str
+    unmet: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        if self.verdict == NO:
+            return "; ".join(self.unmet)
+        return f"unknown: {', '.join(self.unknown)}" if self.verdict == UNKNOWN else "met"
+
+
+def check_gate(expressions: Sequence[Expression], facts: GateFacts) -> GateResult:
+    """Return whether a host meets every expression on every one of its GPUs."""
+    verdict = verdict_of(expressions, facts)
+    skipped = tuple(dict.fromkeys(str(clause) for expression in expressions for clause in expression.skipped))
+    if verdict == NO:
+        return GateResult(NO, unmet=_unmet(expressions, facts), skipped=skipped)
+    unknown = tuple(_deciding(expressions, facts)) if verdict == UNKNOWN else ()
+    return GateResult(verdict, unknown=unknown, skipped=skipped)
+
+
+def _deciding(expressions: Sequence[Expression], facts: GateFacts) -> Iterator[str]:
+    """Yield the unknown properties of which two values lead to different verdicts, all other properties being equal."""
+    outcomes: dict[str, dict[tuple[tuple[str, Fact], ...], set[bool]]] = {name: {} for name in (*OF_HOST, *OF_GPU)}
+    for gpu in gpus_of(facts):
+        for of_host, of_gpu in product(completions(expressions, facts), list(completions_of_gpu(expressions, gpu))):
+            found = {**of_host, **of_gpu}
+            answer = all(is_met(expression, found) for expression in expressions)
+            for name, seen in outcomes.items():
+                others = tuple(item for item in found.items() if item[0] != name)
+                seen.setdefault(others, set()).add(answer)
+    for name, seen in outcomes.items():
+        if any(len(answers) > 1 for answers in seen.values()):
+            yield name
+
+
+def _unmet(expressions: Sequence[Expression], facts: GateFacts) -> tuple[str, ...]:
     """Return sentences such as `cuda>=13.1: the driver's CUDA is 13.0` about the first expression that some GPU does not meet.
 
     They are about the alternatives with the fewest failing clauses: a host that met one of the sentences would meet the

@@ -1,17 +1,23 @@
-"""Reads what a person asks of a matrix: facts such as `cuda==11.3`, `sm_61` and `driver=535`, or the name of one row."""
+"""Read queries to a matrix: facts such as `cuda==11.3`, `sm_61` and `driver=535`, or the name of one row.
+
+`interpret` divides facts into those of a host profile, which are stated, and those of a spec, which are required.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from provisioner.accelerators import ACCELERATORS, accelerator_of_target
 from provisioner.errors import UsageError
-from provisioner.host.facts import STATED
+from provisioner.host.facts import STATED, with_fact
+from provisioner.host.model import Host, HostGpu
 from provisioner.names import COMPONENT_OF_DISTRIBUTION, nearest
+from provisioner.strict_model import plain_data
 from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:
@@ -23,11 +29,11 @@ _FACT = re.compile(r"\s*([A-Za-z][A-Za-z0-9_-]*)\s*(===|==|!=|<=|>=|~=|=|<|>)\s*
 _TARGET = re.compile(r"(?:sm|compute)_(\d+)(\d)[af]?")
 _GFX = re.compile(ACCELERATORS["rocm"].target)
 PLAIN_FACTS = ("accelerator", "runs", *STATED)
-"""What can be asked of a host or a spec although the matrix may have no component of that name."""
+"""Facts of a host or a spec that a query may name although the matrix has no component of that name."""
 
 
 class Fact(Struct, frozen=True, kw_only=True):
-    """One fact of a question. `is_exact` tells `driver=535` (a value) from `driver>=535` (a range)."""
+    """One fact of a query. `is_exact` tells `driver=535` (a value) from `driver>=535` (a range)."""
 
     name: str
     text: str
@@ -36,7 +42,7 @@ class Fact(Struct, frozen=True, kw_only=True):
 
     @property
     def range(self) -> Range:
-        """The versions meant; raises `ValueError` for what is no range."""
+        """The range of versions; raises `ValueError` for a text that is none."""
         return Range.parse(self.text)
 
     @property
@@ -45,27 +51,27 @@ class Fact(Struct, frozen=True, kw_only=True):
         return self.text.lstrip("=").removesuffix(".*").strip()
 
 
-class Question(Struct, frozen=True, kw_only=True):
-    """Facts, or one `name` of a row where the words are none."""
+class Query(Struct, frozen=True, kw_only=True):
+    """Facts, or the `name` of a row."""
 
     facts: tuple[Fact, ...] = ()
     name: str = ""
 
 
-def read_question(matrix: Matrix, words: Sequence[str]) -> Question:
-    """Read the words of a command line; raises `UsageError` with the nearest name for one nobody knows."""
+def read_query(matrix: Matrix, words: Sequence[str]) -> Query:
+    """Read the words of a command line; raises `UsageError` with the nearest name for an unknown component."""
     facts = [_fact(matrix, word) for word in words]
     found = tuple(fact for fact in facts if fact is not None)
     if len(found) == len(words):
-        _once(found)
-        return Question(facts=found)
+        _require_distinct(found)
+        return Query(facts=found)
     if not found:
-        return Question(name=" ".join(words))
+        return Query(name=" ".join(words))
     odd = next(word for word, fact in zip(words, facts, strict=True) if fact is None)
     raise UsageError(f"`{odd}` is not a fact", hints=("write facts as cuda==11.3, gpu=6.1, sm_61 or driver=535",))
 
 
-def _once(facts: Sequence[Fact]) -> None:
+def _require_distinct(facts: Sequence[Fact]) -> None:
     seen: dict[str, Fact] = {}
     for fact in facts:
         if fact.name in seen and fact.is_exact:
@@ -89,11 +95,11 @@ def _fact(matrix: Matrix, word: str) -> Fact | None:
     operator, text = match[2], match[3]
     is_exact = operator in {"=", "=="}
     if component is not None and not component.named and name != "gpu":
-        _readable(f"{'==' if is_exact else operator}{text}", word)
+        _require_range(f"{'==' if is_exact else operator}{text}", word)
     return Fact(name=name, text=text if is_exact else f"{operator}{text}", is_exact=is_exact, spelled=word)
 
 
-def _readable(text: str, word: str) -> None:
+def _require_range(text: str, word: str) -> None:
     try:
         Range.parse(text)
     except ValueError as error:
@@ -118,7 +124,7 @@ def component_named(matrix: Matrix, name: str) -> Component:
 
 
 def matching(component: Component, fact: Fact) -> tuple[Release, ...]:
-    """The releases of a component that a fact is about, newest first; of a wanted build (`2.7.1+cu126`) only that is left."""
+    """Return the releases of a component that a fact is about, newest first; for `2.7.1+cu126` with that build alone."""
     if component.named:
         return tuple(release for release in component.releases if release.version.text.startswith(fact.value))
     public, _, build = fact.text.partition("+") if fact.is_exact else (fact.text, "", "")
@@ -133,9 +139,9 @@ def _of_build(release: Release, build: str) -> Release:
 
 
 def product(matrix: Matrix, text: str) -> Gpu | None:
-    """A GPU product by its name, or by a part of it when all products with that part are of one compute capability.
+    """Return a GPU product by its name, or by a part of it that only products of one compute capability have.
 
-    Raises `UsageError` when they are not, or when nobody knows the name and it is no capability either.
+    None for a target (`8.6`, `gfx942`). Raises `UsageError` for an ambiguous or unknown name.
     """
     exact = {gpu.name.casefold(): gpu for gpu in matrix.gpus}
     wanted = text.casefold()
@@ -158,15 +164,71 @@ def product(matrix: Matrix, text: str) -> Gpu | None:
 
 
 def is_target(text: str) -> bool:
-    """Whether this is a compute capability (`8.6`) or a gfx target, not the name of a product."""
+    """Return whether a text is a compute capability (`8.6`) or a gfx target."""
     return accelerator_of_target(text) is not None
 
 
 def newest_of_series(component: Component, text: str) -> str:
-    """`535` is the newest 535 release of the matrix; a value with a release of its own, or with none at all, is itself."""
+    """Return the newest release of a series, such as that of `535`; a release, or a series without any, as it is."""
     if component.named or any(str(release.version) == text for release in component.releases):
         return text
     found = [release.version for release in component.releases if Range.parse(text).allows(release.version)]
     if not found or len(Version.parse(text).release) >= len(max(found).release):
         return text
     return str(max(found))
+
+
+class InterpretedFacts(Struct):
+    """The facts of a query as a host and the requirements of a spec; `facts` shows how each fact was read.
+
+    The host is not validated yet.
+    """
+
+    host: Host = field(default_factory=Host)
+    requires: dict[str, str] = field(default_factory=dict)
+    settings: dict[str, str] = field(default_factory=dict)
+    facts: list[tuple[str, str]] = field(default_factory=list)
+
+    def profile_text(self) -> str:
+        """Return the host as a profile in YAML; JSON is YAML too."""
+        return json.dumps(plain_data(self.host))
+
+
+def interpret(matrix: Matrix, facts: Sequence[Fact]) -> InterpretedFacts:
+    """Divide facts into those of a host and of a spec; raises `UsageError` for a fact that no host can state."""
+    found = InterpretedFacts()
+    for fact in facts:
+        found.facts.append((fact.name, _add_fact(matrix, fact, found)))
+    return found
+
+
+def _add_fact(matrix: Matrix, fact: Fact, found: InterpretedFacts) -> str:
+    """Add a fact to the host or to the spec; return its value as it was read."""
+    name = fact.name
+    component = matrix.components.get(name)
+    if name in {"accelerator", "runs"}:
+        found.settings[name] = fact.value
+        return fact.value
+    if component is not None and not (component.virtual and fact.is_exact):
+        found.requires[name] = f"=={fact.value}" if fact.is_exact and not component.named else fact.text
+        return found.requires[name]
+    if name == "gpu":
+        return _add_gpu(matrix, fact.value, found)
+    if name not in STATED:
+        raise UsageError(
+            f"`{fact.spelled}` cannot be stated of a host", hints=(f"`provision matrix list {name}` shows what there is",)
+        )
+    value = fact.value if component is None else newest_of_series(component, fact.value)
+    found.host = with_fact(found.host, name, value)
+    if name == "macos":
+        # The matrix has GPUs of Intel Macs only; a query about another Mac names its platform behind `macos`.
+        found.host = replace(found.host, platform="macos/x86_64")
+    return value
+
+
+def _add_gpu(matrix: Matrix, value: str, found: InterpretedFacts) -> str:
+    known = product(matrix, value)
+    target = (known.compute_capability or known.gfx) if known is not None else value
+    name = known.name if known is not None else None
+    found.host = replace(found.host, gpus=(HostGpu.of_target(target, name=name),))
+    return f"{name} ({target})" if name else target

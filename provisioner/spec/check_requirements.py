@@ -1,6 +1,6 @@
-"""What a spec asks of distributions: whether its packages, constraints and overrides mean something, and go together.
+"""Find mistakes in the Python requirements of a spec (`packages`, `constraints`, `overrides`), and contradictions among them.
 
-Reads the plain data, not the model, so that these mistakes are reported together with the model's own.
+Reads the plain data, not the model, so that these mistakes are reported together with those of types.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from provisioner.names import DISTRIBUTION_OF_COMPONENT
-from provisioner.spec.gather import READ_INSTEAD, is_path
+from provisioner.spec.gather import PATH_LISTS, is_path
 from provisioner.spec.interval import interval_of_range, interval_of_specifier
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from provisioner.spec.interval import Interval
     from provisioner.versions import Range
 
-Stated = list[tuple["KeyPath", Requirement]]
-"""Requirements of one list that can be read, each with where it stands."""
+PlacedRequirements = list[tuple["KeyPath", Requirement]]
+"""The requirements of one list that can be read, each with its key path."""
 
 _LONGEST = 2000
 _NOT_PACKAGES = {
@@ -35,32 +35,32 @@ _NOT_PACKAGES = {
         if component != distribution
     },
 }
-"""Names whose namesakes on an index are empty shells that nobody means."""
+"""Components whose namesakes on an index are placeholders without content, each with advice."""
 
 
-def request_mistakes(document: Document, ranges: Mapping[str, Range]) -> Iterator[Mistake]:
-    """Every mistake in the three lists; `ranges` are the spec's own requests for components."""
-    overrides: Stated = []
+def requirement_mistakes(document: Document, ranges: Mapping[str, Range]) -> Iterator[Mistake]:
+    """Yield every mistake in the three lists; `ranges` are the spec's ranges of components."""
+    overrides: PlacedRequirements = []
     yield from _readable(document, "overrides", overrides)
     yield from _overrides(document, overrides)
     overridden = {canonicalize_name(one.name) for _, one in overrides}
-    packages: Stated = []
+    packages: PlacedRequirements = []
     yield from _readable(document, "packages", packages)
-    # What is overridden is not asked any longer, so that it cannot contradict anything.
+    # An override replaces the requirements on its distribution, so those contradict nothing.
     yield from _contradictions(document, [pair for pair in packages if canonicalize_name(pair[1].name) not in overridden])
     yield from _against_components(document, packages, ranges, without=overridden)
     yield from _against_components(document, overrides, ranges, without=())
-    constraints: Stated = []
+    constraints: PlacedRequirements = []
     yield from _readable(document, "constraints", constraints)
     yield from _constraints(document, constraints)
 
 
-def _readable(document: Document, key: str, found: Stated) -> Iterator[Mistake]:
-    """Put the requirements of a list that can be read into `found`, and say what is wrong with the others."""
+def _readable(document: Document, key: str, found: PlacedRequirements) -> Iterator[Mistake]:
+    """Put the requirements of a list that can be read into `found`, and yield the mistakes of the others."""
     items = document.data.get(key)
     for index, text in enumerate(items if isinstance(items, tuple) else ()):
         path: KeyPath = (key, index)
-        if not isinstance(text, str) or (key in READ_INSTEAD and is_path(text)):
+        if not isinstance(text, str) or (key in PATH_LISTS and is_path(text)):
             continue
         if len(text) > _LONGEST:
             yield document.mistake(path, f"`{text[:27]}…` is {len(text)} characters long; no requirement is")
@@ -88,15 +88,15 @@ def _readable(document: Document, key: str, found: Stated) -> Iterator[Mistake]:
             found.append((path, requirement))
 
 
-def _overrides(document: Document, found: Stated) -> Iterator[Mistake]:
+def _overrides(document: Document, found: PlacedRequirements) -> Iterator[Mistake]:
     for path, requirement in found:
         if requirement.url is not None:
             yield document.mistake(path, f"`{requirement}` names a file; an override names versions")
     yield from _contradictions(document, found)
 
 
-def _constraints(document: Document, found: Stated) -> Iterator[Mistake]:
-    """Source: pip documentation, "Constraints Files": a constraint has no extras, and says which version, not where from."""
+def _constraints(document: Document, found: PlacedRequirements) -> Iterator[Mistake]:
+    """Check that constraints have no extras and no URL, as pip documentation, "Constraints Files", has it."""
     for path, requirement in found:
         if requirement.extras:
             extras = ",".join(sorted(requirement.extras))
@@ -135,9 +135,9 @@ def _against_others(
 
 
 def _against_components(
-    document: Document, found: Stated, ranges: Mapping[str, Range], *, without: Collection[str]
+    document: Document, found: PlacedRequirements, ranges: Mapping[str, Range], *, without: Collection[str]
 ) -> Iterator[Mistake]:
-    """A distribution that is a component, against what is asked of the component under `requires`."""
+    """Compare requirements on distributions that are components with the ranges of these components under `requires`."""
     components = {DISTRIBUTION_OF_COMPONENT.get(name, name): name for name in ranges}
     for path, requirement in found:
         name = canonicalize_name(requirement.name)
@@ -153,6 +153,6 @@ def _against_components(
 
 
 def _place(document: Document, path: KeyPath, *, seen_from: KeyPath) -> str:
-    """`on line 5`, or where that line stands in another file than the one it is spoken of from."""
+    """Return `on line 5`, or file and line where the two key paths stand in different files."""
     position, own = document.position(path), document.position(seen_from)
     return f"on line {position.line}" if position.file == own.file else f"at {document.where(path)}"

@@ -11,10 +11,10 @@ from provisioner.grounds.doubt import FromSource, UndocumentedKernel, Unstated, 
 from provisioner.grounds.requirement import Subject
 from provisioner.host.model import Host
 from provisioner.places import Place
-from provisioner.plan.judge import Aim
+from provisioner.plan.exclusion import accelerator_conflict, own_accelerator
 from provisioner.plan.machine import Machine, machines_of
-from provisioner.plan.stranger import own_accelerator, stranger
-from provisioner.plan.unknown import find_out, is_known_absent, missing
+from provisioner.plan.state import StackSpec
+from provisioner.plan.steps import find_out_steps, is_known_without_driver, missing_facts
 from provisioner.request import TargetHost
 from provisioner.spec.model import Spec
 from provisioner.versions import Range
@@ -27,19 +27,19 @@ def machine(**facts: Any) -> Machine:  # noqa: ANN401 - any fact of a profile
     return found
 
 
-def aim(**spec: Any) -> Aim:  # noqa: ANN401 - any key of a spec
-    return Aim(spec=Spec(**spec), platform="linux/amd64", accelerator="cuda")
+def stack_spec(**spec: Any) -> StackSpec:  # noqa: ANN401 - any key of a spec
+    return StackSpec(spec=Spec(**spec), platform="linux/amd64", accelerator="cuda")
 
 
 def test_a_driver_that_nobody_states_is_asked_for_and_its_kernel_too() -> None:
-    assert missing(machine(), {"driver": "580.1"}, (), has_gpus=True) == ("driver", "kernel")
-    assert missing(machine(kernel="6.8"), {"driver": "580.1", "kernel": "6.8"}, (), has_gpus=True) == ("driver",)
+    assert missing_facts(machine(), {"driver": "580.1"}, (), has_gpus=True) == ("driver", "kernel")
+    assert missing_facts(machine(kernel="6.8"), {"driver": "580.1", "kernel": "6.8"}, (), has_gpus=True) == ("driver",)
 
 
 def test_where_nouveau_holds_the_gpu_there_is_nothing_to_ask() -> None:
     held = machine(kernel="6.8", loaded_modules=("nouveau",))
-    assert is_known_absent(held)
-    assert missing(held, {**held.facts, "driver": "580.1"}, (), has_gpus=True) == ()
+    assert is_known_without_driver(held)
+    assert missing_facts(held, {**held.facts, "driver": "580.1"}, (), has_gpus=True) == ()
 
 
 def test_what_the_end_rests_on_is_asked_for_and_nothing_else() -> None:
@@ -51,12 +51,12 @@ def test_what_the_end_rests_on_is_asked_for_and_nothing_else() -> None:
         Unstated(fact="virtualization", host="node"),
     )
     known = machine(kernel="6.14")
-    assert missing(known, known.facts, said, has_gpus=True) == ("container_toolkit", "virtualization")
-    assert missing(known, known.facts, said, has_gpus=False) == ("container_toolkit", "virtualization", "gpu")
+    assert missing_facts(known, known.facts, said, has_gpus=True) == ("container_toolkit", "virtualization")
+    assert missing_facts(known, known.facts, said, has_gpus=False) == ("container_toolkit", "virtualization", "gpu")
 
 
 def test_a_step_that_finds_out_changes_nothing() -> None:
-    (step,) = find_out(machine(kernel="6.8"), ("driver",))
+    (step,) = find_out_steps(machine(kernel="6.8"), ("driver",))
     assert (step.kind, step.before, step.after, step.is_reboot) == ("find-out", "", "", False)
     assert step.text == "find out which driver is loaded, if any: the profile does not state it (`provision inspect` there)"
     assert step.state == {"kernel": "6.8"}
@@ -70,8 +70,8 @@ def test_a_step_that_finds_out_changes_nothing() -> None:
         ({"driver": {"kind": "amdgpu"}}, "the host's GPU driver is amdgpu"),
     ],
 )
-def test_a_machine_of_another_kind(facts: dict[str, Any], text: str) -> None:
-    conflict = stranger(machine(**facts), aim())
+def test_a_machine_without_the_accelerator_is_excluded(facts: dict[str, Any], text: str) -> None:
+    conflict = accelerator_conflict(machine(**facts), stack_spec())
     assert conflict is not None
     assert [member_words(member) for member in conflict.members] == [
         "the other hosts' GPUs call for accelerator cuda, and the plan is for one stack",
@@ -79,13 +79,13 @@ def test_a_machine_of_another_kind(facts: dict[str, Any], text: str) -> None:
     ]
 
 
-def test_what_is_unknown_is_no_stranger() -> None:
-    assert stranger(machine(), aim()) is None
-    assert stranger(machine(gpus=({"name": "anything"},)), aim()) is None
+def test_a_machine_of_unknown_gpus_is_not_excluded() -> None:
+    assert accelerator_conflict(machine(), stack_spec()) is None
+    assert accelerator_conflict(machine(gpus=({"name": "anything"},)), stack_spec()) is None
 
 
 def test_who_asked_for_an_accelerator_is_told_so() -> None:
-    conflict = stranger(machine(gpus=()), aim(accelerator="cuda"))
+    conflict = accelerator_conflict(machine(gpus=()), stack_spec(accelerator="cuda"))
     assert conflict is not None
     assert [(member_words(member), sources_words(member.sources)) for member in conflict.members] == [
         ("you ask for accelerator cuda", "the spec"),
@@ -104,4 +104,4 @@ def test_who_asked_for_an_accelerator_is_told_so() -> None:
     ],
 )
 def test_the_accelerator_of_a_machine_alone(facts: dict[str, Any], accelerator: str) -> None:
-    assert own_accelerator(machine(**facts), aim()) == accelerator
+    assert own_accelerator(machine(**facts), stack_spec()) == accelerator

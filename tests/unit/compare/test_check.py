@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from provisioner.compare.check import check_claim
 from provisioner.compare.claims import QUESTIONS, Claim, Disagreement, Table
 from provisioner.compare.diff import compare
-from provisioner.compare.judge import judge
 from provisioner.matrix.model import Component, DriverMinimum, ImageFacts, Matrix, Release
 from provisioner.versions import Version
 from tests.small import SOURCE, build, needs
@@ -120,7 +120,7 @@ JUDGED = [
 
 @pytest.mark.parametrize(("question", "subject", "says", "verdict", "ours"), JUDGED)
 def test_a_claim_is_judged(question: str, subject: str, says: str, verdict: str, ours: str) -> None:
-    found = judge(MATRIX, Claim(question=question, subject=subject, says=says))
+    found = check_claim(MATRIX, Claim(question=question, subject=subject, says=says))
     assert (found.verdict, found.ours) == (verdict, ours)
     if verdict != "agrees":
         assert bool(found.evidence) == (verdict == "differs")
@@ -132,7 +132,7 @@ def test_every_question_has_a_judge() -> None:
 
 def test_the_scope_of_a_table_bounds_what_is_compared() -> None:
     claim = Claim(question="pytorch-python", subject="pytorch 2.4.1+cu121", says="3.10 3.11", scope=">=3.10")
-    assert judge(MATRIX, claim).verdict == "agrees"
+    assert check_claim(MATRIX, claim).verdict == "agrees"
 
 
 def table(*claims: tuple[str, str, str]) -> Table:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from provisioner.gate.check import GateResult, check_gate
 from provisioner.gate.evaluate import GateFacts, GateGpu
 from provisioner.gate.grammar import parse
-from provisioner.gate.judge import Judgement, judge
 from tests.shipped import shipped
 
 H100 = GateGpu(arch="9.0", brands=("nvidia",), label="gpu 9.0 (NVIDIA H100)")
 GEFORCE = GateGpu(arch="8.9", brands=("geforce", "geforcertx"), label="gpu 8.9 (NVIDIA GeForce RTX 4090)")
 
 
-def judged(text: str, *more: str, driver: str = "", cuda: str = "", gpus: tuple[GateGpu, ...] | None = None) -> Judgement:
-    return judge([parse(one) for one in (text, *more)], GateFacts(driver=driver, cuda=cuda, gpus=gpus))
+def judged(text: str, *more: str, driver: str = "", cuda: str = "", gpus: tuple[GateGpu, ...] | None = None) -> GateResult:
+    return check_gate([parse(one) for one in (text, *more)], GateFacts(driver=driver, cuda=cuda, gpus=gpus))
 
 
 @pytest.mark.parametrize(
@@ -44,21 +44,21 @@ def judged(text: str, *more: str, driver: str = "", cuda: str = "", gpus: tuple[
     ],
 )
 def test_a_host_that_states_everything_is_let_in_or_not(text: str, is_met: bool) -> None:  # noqa: FBT001
-    judgement = judged(text, driver="535.104.05", cuda="12.2", gpus=(H100,))
-    assert judgement.verdict == ("yes" if is_met else "no")
+    result = judged(text, driver="535.104.05", cuda="12.2", gpus=(H100,))
+    assert result.verdict == ("yes" if is_met else "no")
 
 
 def test_every_requirement_must_be_met() -> None:
     assert judged("cuda>=12", "driver>=535", driver="535.104.05", cuda="12.2").verdict == "yes"
-    judgement = judged("cuda>=12", "driver>=550", driver="535.104.05", cuda="12.2")
-    assert (judgement.verdict, judgement.unmet) == ("no", ("driver>=550: the driver is 535.104.05",))
+    result = judged("cuda>=12", "driver>=550", driver="535.104.05", cuda="12.2")
+    assert (result.verdict, result.unmet) == ("no", ("driver>=550: the driver is 535.104.05",))
 
 
 def test_every_gpu_must_pass_by_whichever_alternative() -> None:
     text = "arch=9.0 brand=geforce brand=geforcertx"
     assert judged(text, gpus=(H100, GEFORCE)).verdict == "yes"
-    judgement = judged("arch<9", gpus=(GEFORCE, H100))
-    assert str(judgement) == "arch<9: the compute capability of gpu 9.0 (NVIDIA H100) is 9.0"
+    result = judged("arch<9", gpus=(GEFORCE, H100))
+    assert str(result) == "arch<9: the compute capability of gpu 9.0 (NVIDIA H100) is 9.0"
 
 
 def test_without_a_gpu_what_is_asked_of_one_holds() -> None:
@@ -66,8 +66,8 @@ def test_without_a_gpu_what_is_asked_of_one_holds() -> None:
 
 
 def test_the_nearest_alternatives_are_named() -> None:
-    judgement = judged("cuda>=13.1 brand=tesla,driver>=580,driver<581", driver="580.95.05", cuda="13.0", gpus=(GEFORCE,))
-    assert judgement.unmet == (
+    result = judged("cuda>=13.1 brand=tesla,driver>=580,driver<581", driver="580.95.05", cuda="13.0", gpus=(GEFORCE,))
+    assert result.unmet == (
         "cuda>=13.1: the driver's CUDA is 13.0",
         "brand=tesla: the brand of gpu 8.9 (NVIDIA GeForce RTX 4090) is geforce or geforcertx",
     )
@@ -75,14 +75,14 @@ def test_the_nearest_alternatives_are_named() -> None:
 
 def test_clauses_on_one_fact_are_told_together_and_many_are_counted() -> None:
     text = " ".join(f"brand={brand},driver>=580" for brand in ("tesla", "grid", "quadro", "vws", "vpc"))
-    judgement = judged(text, driver="580.95.05", gpus=(GEFORCE,))
+    result = judged(text, driver="580.95.05", gpus=(GEFORCE,))
     found = "the brand of gpu 8.9 (NVIDIA GeForce RTX 4090) is geforce or geforcertx"
-    assert judgement.unmet == (f"brand=tesla or brand=grid or brand=quadro or 2 more: {found}",)
+    assert result.unmet == (f"brand=tesla or brand=grid or brand=quadro or 2 more: {found}",)
 
 
 def test_an_alternative_that_fails_twice_names_both() -> None:
-    judgement = judged("cuda>=13.1,arch>=10.0", driver="535.104.05", cuda="12.2", gpus=(H100,))
-    assert judgement.unmet == (
+    result = judged("cuda>=13.1,arch>=10.0", driver="535.104.05", cuda="12.2", gpus=(H100,))
+    assert result.unmet == (
         "cuda>=13.1,arch>=10.0: the driver's CUDA is 12.2 and the compute capability of gpu 9.0 (NVIDIA H100) is 9.0",
     )
 
@@ -100,8 +100,8 @@ def test_an_alternative_that_fails_twice_names_both() -> None:
     ],
 )
 def test_what_would_settle_it_is_named(text: str, facts: GateFacts, unknown: tuple[str, ...]) -> None:
-    judgement = judge([parse(text)], facts)
-    assert (judgement.verdict, judgement.unknown) == ("unknown", unknown)
+    result = check_gate([parse(text)], facts)
+    assert (result.verdict, result.unknown) == ("unknown", unknown)
 
 
 @pytest.mark.parametrize(
@@ -119,13 +119,13 @@ def test_what_would_settle_it_is_named(text: str, facts: GateFacts, unknown: tup
     ],
 )
 def test_an_unknown_fact_that_makes_no_difference_leaves_nothing_open(text: str, facts: GateFacts, verdict: str) -> None:
-    assert judge([parse(text)], facts).verdict == verdict
+    assert check_gate([parse(text)], facts).verdict == verdict
 
 
 def test_requirements_that_no_fact_meets_together_are_a_no() -> None:
-    judgement = judged("driver>=580", "driver<580", gpus=())
-    assert judgement.verdict == "no"
-    assert judgement.unmet == ("NVIDIA_REQUIRE_CUDA `driver>=580` cannot be met together with the others",)
+    result = judged("driver>=580", "driver<580", gpus=())
+    assert result.verdict == "no"
+    assert result.unmet == ("NVIDIA_REQUIRE_CUDA `driver>=580` cannot be met together with the others",)
     assert judged("driver>=580,driver<580").unmet == (
         "no value of its unknown facts meets NVIDIA_REQUIRE_CUDA `driver>=580,driver<580`",
     )

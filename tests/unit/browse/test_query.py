@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from provisioner.browse.question import component_named, matching, newest_of_series, product, read_question
+from provisioner.browse.query import component_named, matching, newest_of_series, product, read_query
 from provisioner.errors import UsageError
 from provisioner.matrix.model import Gpu, Matrix
 from tests.shipped import shipped
@@ -54,12 +54,12 @@ def small() -> Matrix:
     ],
 )
 def test_a_fact(word: str, name: str, text: str, is_exact: bool) -> None:  # noqa: FBT001 - a column of the table above
-    fact = read_question(small(), [word]).facts[0]
+    fact = read_query(small(), [word]).facts[0]
     assert (fact.name, fact.text, fact.is_exact, fact.spelled) == (name, text, is_exact, word)
 
 
 def test_words_that_are_no_facts_are_one_name() -> None:
-    assert read_question(small(), ["NVIDIA", "A100"]).name == "NVIDIA A100"
+    assert read_query(small(), ["NVIDIA", "A100"]).name == "NVIDIA A100"
 
 
 @pytest.mark.parametrize(
@@ -73,13 +73,13 @@ def test_words_that_are_no_facts_are_one_name() -> None:
 )
 def test_what_cannot_be_read_is_named(words: list[str], message: str, hint: str) -> None:
     with pytest.raises(UsageError) as refused:
-        read_question(small(), words)
+        read_query(small(), words)
     assert (refused.value.message, "".join(refused.value.hints)) == (message, hint)
 
 
 def test_releases_of_a_series_newest_first() -> None:
     made = small()
-    fact = read_question(made, ["cuda==12.6"]).facts[0]
+    fact = read_query(made, ["cuda==12.6"]).facts[0]
     assert [str(one.version) for one in matching(made.components["cuda"], fact)] == ["12.6.3", "12.6.0"]
 
 
@@ -133,6 +133,6 @@ def test_a_component_by_its_distribution_and_a_typo() -> None:
 
 def test_of_a_wanted_build_only_that_is_left() -> None:
     made = shipped()
-    (release,) = matching(made.components["pytorch"], read_question(made, ["pytorch==2.7.1+cu126"]).facts[0])
+    (release,) = matching(made.components["pytorch"], read_query(made, ["pytorch==2.7.1+cu126"]).facts[0])
     assert [build.name for build in release.builds] == ["cu126"]
-    assert matching(made.components["pytorch"], read_question(made, ["pytorch==2.7.1+cu999"]).facts[0]) == ()
+    assert matching(made.components["pytorch"], read_query(made, ["pytorch==2.7.1+cu999"]).facts[0]) == ()

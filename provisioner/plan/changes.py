@@ -1,4 +1,4 @@
-"""What a machine has to become for a stack: the cheapest set of changes, and the best values for them."""
+"""Find the cheapest changes of a machine with which software runs on it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from provisioner.accelerators import GPU_DRIVERS
 from provisioner.components import ABSENT
-from provisioner.plan.machine import BROUGHT, FOLLOWERS, PREPARED, followed
+from provisioner.plan.machine import INSTALLED_WITH_DRIVER, INSTALLED_WITH_OS, REMEDIABLE, with_installed_together
+from provisioner.plan.state import Trial
 from provisioner.resolver.requirement import Key, OneOf
 from provisioner.resolver.rules.standing import has_ended
 from provisioner.versions import Version
@@ -17,77 +18,75 @@ if TYPE_CHECKING:
     from datetime import date
 
     from provisioner.matrix.model import DriverBranch
-    from provisioner.plan.judge import Judge, Software
     from provisioner.plan.machine import Facts, Machine
+    from provisioner.plan.state import Software, StateChecker
     from provisioner.resolver.requirement import Candidate, Requirement
     from provisioner.resolver.search.universe import Universe
 
 FLAVOURS = ("open", "proprietary")
-"""NVIDIA's own order: the open modules wherever the GPU has a choice (Driver Installation Guide, Kernel Modules)."""
+"""Kernel modules in NVIDIA's own order: open ones where the GPU has a choice (Driver Installation Guide, Kernel Modules)."""
 
 SUPPORTED = ("Long Term Support Branch", "Production Branch")
+"""Designations of driver branches with long support, the longest first."""
 
 
-class Search:
-    """Looks for the cheapest facts of machines; `free` is what may be changed on each, the most expensive first."""
+class ChangeSearch:
+    """Searches for the cheapest changes of machines; software with the same requirements on a machine shares the answer."""
 
-    def __init__(self, judge: Judge, *, today: date | None) -> None:
-        self.judge = judge
-        self._branches = {branch.branch: branch for branch in judge.matrix.branches}
+    def __init__(self, checker: StateChecker, *, today: date | None) -> None:
+        self.checker = checker
+        self._branches = {branch.branch: branch for branch in checker.matrix.branches}
         self._today = today
-        self._found: dict[tuple[str, int, tuple[object, ...]], Facts | None] = {}
+        self._found: dict[tuple[str, int, tuple[tuple[str, str, str], ...]], Facts | None] = {}
 
     def cheapest(self, machine: Machine, software: Software, free: Sequence[str]) -> Facts | None:
-        """The facts after the cheapest changes that let the software run, today's where it runs already, None where none do.
+        """Return the facts after the cheapest changes with which the software runs, None where no changes suffice.
 
-        Sets of changes are tried in the lexicographic order of their cost: all that leave the most expensive thing alone come
-        before all that do not. Softwares that ask the same of the machine share the answer.
+        `free` are the components that may change, most expensive first. Sets of them are tried in the lexicographic order of
+        their cost: every set without the most expensive component comes before every set with it.
         """
-        question = (machine.label, id(software.aim), self._asked(machine, software))
-        if question not in self._found:
-            self._found[question] = self._cheapest(machine, software, free)
-        return self._found[question]
-
-    def _asked(self, machine: Machine, software: Software) -> tuple[object, ...]:
-        """What a software asks of a machine, whatever the releases in it are called."""
-        universe = self.judge.universe(machine, machine.facts, software.aim)
-        asked = (one for candidate in software.pins.values() for one in universe.requirements(candidate) if one.key.scope)
-        return tuple(sorted({(one.key.name, type(one.test).__name__, str(one.test)) for one in asked}))
+        universe = self.checker.universe(machine, machine.facts, software.stack_spec)
+        on_host = (one for candidate in software.pins.values() for one in universe.requirements(candidate) if one.key.scope)
+        signature = tuple(sorted({(one.key.name, type(one.test).__name__, str(one.test)) for one in on_host}))
+        key = (machine.label, id(software.stack_spec), signature)
+        if key not in self._found:
+            self._found[key] = self._cheapest(machine, software, free)
+        return self._found[key]
 
     def _cheapest(self, machine: Machine, software: Software, free: Sequence[str]) -> Facts | None:
-        still, blamed = self.judge.prepared(machine, dict(machine.facts), software)
-        if still is not None:
-            return still
+        unchanged = self.checker.with_remedies(machine, dict(machine.facts), software)
+        if unchanged.facts is not None:
+            return unchanged.facts
         for moving in subsets(free):
-            # What is unmet between things that all stay is unmet for good.
-            if _movers(blamed) & set(moving):
-                found, _ = self._walk(machine, software, self._choices(machine, software, moving), ())
-                if found is not None:
-                    return found
+            # A requirement that is unmet between components that do not change stays unmet.
+            if _components_to_move(unchanged.blamed) & set(moving):
+                trial = self._walk(machine, software, self._choices(machine, software, moving), ())
+                if trial.facts is not None:
+                    return trial.facts
         return None
 
     def _choices(self, machine: Machine, software: Software, moving: tuple[str, ...]) -> list[tuple[str, list[Candidate]]]:
-        """For each thing that is to move what it may become, best first: what the spec and the software allow."""
+        """Return the candidates of each changing component that the spec and the software allow, best first."""
         universe = self._universe(machine, software, moving)
-        asked: dict[Key, list[Requirement]] = {}
+        requirements: dict[Key, list[Requirement]] = {}
         sources = (one for candidate in software.pins.values() for one in universe.requirements(candidate))
         for one in (*universe.roots, *sources):
             if one.ground.kind != "fact":
-                asked.setdefault(one.key, []).append(one)
+                requirements.setdefault(one.key, []).append(one)
         found = []
         for name in moving:
             key = Key(name, machine.label)
-            offered = [one for one in universe.candidates(key) if all(test.allows(one) for test in asked.get(key, ()))]
+            tests = requirements.get(key, ())
+            offered = [one for one in universe.candidates(key) if all(test.allows(one) for test in tests)]
             fitting = [one for one in offered if self._fits(machine, universe, one, moving)]
-            # What is in the matrix under today's number, or is known to be absent, is no change.
-            same = {machine.facts.get(name), ABSENT}
-            found.append((name, [one for one in self.ranked(machine, name, fitting) if one.label not in same]))
+            unchanged = {machine.facts.get(name), ABSENT}
+            found.append((name, [one for one in self.ranked(machine, name, fitting) if one.label not in unchanged]))
         return found
 
     def _universe(self, machine: Machine, software: Software, moving: Sequence[str]) -> Universe:
-        """The world in which these things move; which value they take makes no difference to it."""
+        """Return the problem in which these components change, whatever their values become."""
         moved = {name: "" for name in moving if name != "container_toolkit"}
-        return self.judge.universe(machine, {**machine.facts, **moved}, software.aim)
+        return self.checker.universe(machine, {**machine.facts, **moved}, software.stack_spec)
 
     def _walk(
         self,
@@ -95,53 +94,57 @@ class Search:
         software: Software,
         choices: Sequence[tuple[str, list[Candidate]]],
         chosen: tuple[Candidate, ...],
-    ) -> tuple[Facts | None, frozenset[str]]:
-        """Try every combination, best first, and jump over those that differ only in what nothing unmet is about."""
+    ) -> Trial:
+        """Try every combination, best first, and return the first that works.
+
+        Combinations that differ only in components that are not blamed are skipped.
+        """
         if not choices:
-            return self._judged(machine, software, chosen)
+            return self._try(machine, software, chosen)
         name, offered = choices[0]
         blamed: frozenset[str] = frozenset()
         for candidate in offered:
-            found, why = self._walk(machine, software, choices[1:], (*chosen, candidate))
-            if found is not None or name not in _movers(why):
-                return found, why
-            blamed |= why
-        return None, blamed
+            trial = self._walk(machine, software, choices[1:], (*chosen, candidate))
+            if trial.facts is not None or name not in _components_to_move(trial.blamed):
+                return trial
+            blamed |= trial.blamed
+        return Trial(None, blamed)
 
-    def _judged(
-        self, machine: Machine, software: Software, chosen: tuple[Candidate, ...]
-    ) -> tuple[Facts | None, frozenset[str]]:
+    def _try(self, machine: Machine, software: Software, chosen: tuple[Candidate, ...]) -> Trial:
+        """Check one combination with each flavour of kernel modules."""
         moving = [one.key.component for one in chosen]
         universe = self._universe(machine, software, moving)
-        clash = _clash(universe, chosen)
-        if clash:
-            return None, clash
-        facts = followed({**_released(machine, universe, chosen), **{one.key.component: one.label for one in chosen}}, machine)
+        conflicting = _conflicting(universe, chosen)
+        if conflicting:
+            return Trial(None, conflicting)
+        facts = with_installed_together(
+            {**_facts_under_new_release(machine, universe, chosen), **{one.key.component: one.label for one in chosen}}, machine
+        )
         flavours = FLAVOURS if "driver" in moving else ()
-        # Today's flavour of modules where that will do, else the other; the open one where none is stated.
+        # Today's flavour of modules first; the open one where none is stated.
         states = [
             {**facts, "driver_module": one} for one in sorted(flavours, key=lambda one: one != facts.get("driver_module"))
         ]
         blamed: frozenset[str] = frozenset()
         for state in states or [facts]:
-            found, why = self.judge.prepared(machine, state, software)
-            if found is not None:
-                return found, frozenset()
-            blamed |= why
-        return None, blamed
+            trial = self.checker.with_remedies(machine, state, software)
+            if trial.facts is not None:
+                return trial
+            blamed |= trial.blamed
+        return Trial(None, blamed)
 
     def _fits(self, machine: Machine, universe: Universe, candidate: Candidate, moving: tuple[str, ...]) -> bool:
-        """Whether a candidate can stand beside what stays on the machine."""
-        loose = {*moving, "driver_module", *PREPARED, *(("glibc", "kernel") if "os" in moving else ())}
+        """Return whether a candidate goes together with the unchanged components of the machine."""
+        loose = {*moving, "driver_module", *REMEDIABLE, *(("glibc", "kernel") if "os" in moving else ())}
         for one in universe.requirements(candidate):
             if one.key.scope == machine.label and one.key.component not in loose:
-                pinned = self.judge.fact(universe, one.key, machine.facts)
+                pinned = self.checker.host_candidate(universe, one.key, machine.facts)
                 if pinned is not None and not universe.accepts(one, pinned):
                     return False
         return True
 
     def ranked(self, machine: Machine, component: str, offered: Sequence[Candidate]) -> list[Candidate]:
-        """Candidates in the order they are tried: near to today's where moving is dear, supported and new elsewhere."""
+        """Return candidates in the order they are tried: nearest to today's for kernels, supported and new for drivers."""
         before = machine.facts.get(component)
         if component == "driver":
             return sorted(offered, key=lambda one: self._driver_rank(one.version, before))
@@ -153,7 +156,7 @@ class Search:
         return list(offered)
 
     def _driver_rank(self, version: Version, before: str | None) -> tuple[bool, int, tuple[int, ...]]:
-        """The branch of today first, then branches that are supported for long, then others, then those that ended."""
+        """Return a sort key: today's branch first, then branches with long support, then others, then ended ones."""
         branch = str(version.release[0])
         is_other = before is None or branch != before.partition(".")[0]
         newest_first = tuple(-part for part in (*version.release, 0, 0, 0)[:4])
@@ -168,9 +171,9 @@ class Search:
 
 
 def subsets(free: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Every set of changes, cheapest first: what is dear is left alone as long as anything cheaper helps.
+    """Yield every set of components that may change, cheapest first.
 
-    Another driver is installed with a flavour of its own, so that the flavour alone is a change only of the driver that stays.
+    No set has both driver and modules: a new driver is installed with modules, so modules change alone only under the same one.
     """
     for chosen in product((False, True), repeat=len(free)):
         moving = tuple(name for name, is_moving in zip(free, chosen, strict=True) if is_moving)
@@ -179,20 +182,20 @@ def subsets(free: Sequence[str]) -> Iterator[tuple[str, ...]]:
         yield moving
 
 
-def _released(machine: Machine, universe: Universe, chosen: Sequence[Candidate]) -> Facts:
-    """Today's facts, less what another release of the operating system replaces: its C library is known, its kernel is not."""
+def _facts_under_new_release(machine: Machine, universe: Universe, chosen: Sequence[Candidate]) -> Facts:
+    """Return today's facts without those that a chosen release of the operating system replaces; its glibc is known."""
     release = next((one for one in chosen if one.key.component == "os"), None)
     if release is None:
         return dict(machine.facts)
-    found = {name: value for name, value in machine.facts.items() if name not in BROUGHT}
+    found = {name: value for name, value in machine.facts.items() if name not in INSTALLED_WITH_OS}
     for one in universe.requirements(release):
         if one.key == Key("glibc", machine.label) and isinstance(one.test, OneOf):
             found["glibc"] = str(one.test.versions[0])
     return found
 
 
-def _clash(universe: Universe, chosen: Sequence[Candidate]) -> frozenset[str]:
-    """The components of which one does not allow the other: a quick look before the whole state is judged."""
+def _conflicting(universe: Universe, chosen: Sequence[Candidate]) -> frozenset[str]:
+    """Return two chosen components of which one rules out the other, if any: a quick check before that of the whole state."""
     by_key = {one.key: one for one in chosen}
     for candidate in chosen:
         for one in universe.requirements(candidate):
@@ -201,18 +204,18 @@ def _clash(universe: Universe, chosen: Sequence[Candidate]) -> frozenset[str]:
     return frozenset()
 
 
-def _movers(blamed: frozenset[str]) -> set[str]:
-    """What has to move for components to change: some of them follow others."""
+def _components_to_move(blamed: frozenset[str]) -> set[str]:
+    """Return the components that must be changed for blamed ones to change: some are installed with others."""
     found = set(blamed)
-    if found & {"driver_module", *FOLLOWERS}:
+    if found & {"driver_module", *INSTALLED_WITH_DRIVER}:
         found |= {"driver", "driver_module"}
-    if found & set(PREPARED):
+    if found & set(REMEDIABLE):
         found |= {"kernel", "driver"}
     return found | ({"os"} if "glibc" in found else set())
 
 
 def _nearest(component: str, before: str, offered: Sequence[Candidate]) -> list[Candidate]:
-    """Nearest to today's first, the newer of two that are as near; of operating systems only releases of the same one."""
+    """Sort candidates by distance from today's value, newer ones first among equals; only releases of the same system."""
     if component == "os":
         name = before.partition(" ")[0]
         same = [one for one in offered if one.label.partition(" ")[0] == name and " " in one.label]
@@ -221,7 +224,7 @@ def _nearest(component: str, before: str, offered: Sequence[Candidate]) -> list[
 
 
 def _distance(label: str, before: str, offered: Sequence[Candidate]) -> tuple[int, bool]:
-    """How many offered releases lie between two, and whether it goes back."""
+    """Return the number of offered releases between two, and whether the change is a downgrade."""
     try:
         one, other = Version.parse(label), Version.parse(before)
     except ValueError:
@@ -233,7 +236,7 @@ def _distance(label: str, before: str, offered: Sequence[Candidate]) -> tuple[in
 
 
 def cost(machine: Machine, facts: Mapping[str, str] | None, order: Sequence[str]) -> tuple[int, ...]:
-    """What a plan costs, the most expensive kind first, in machines: those that fall out, then those where each thing moves."""
+    """Return the cost of a machine's plan in machines: excluded ones, then those on which each component of `order` changes."""
     if facts is None:
         return (machine.count, *(0 for _ in order))
     moved = {name for name in order if facts.get(name) != machine.facts.get(name)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from provisioner.browse.data import build_data, cited, driver_data, needs_data, release_data
+from provisioner.browse.rows import build_data, citations_of, driver_data, needs_data, release_data
 from provisioner.matrix.model import DriverMinimum
 from provisioner.versions import Version
 from tests.small import build, matrix, need, release
@@ -42,8 +42,8 @@ def test_the_three_minimums_are_kept_apart() -> None:
 def test_sources_of_nested_rows_are_found_once() -> None:
     made = matrix(["cuda"], {})
     rows = [{"sources": ("invented",), "builds": ({"sources": ("invented", "unknown")},)}]
-    assert list(cited(made, rows)) == ["invented"]
-    assert cited(made, rows)["invented"] == {
+    assert list(citations_of(made, rows)) == ["invented"]
+    assert citations_of(made, rows)["invented"] == {
         "title": "an invented table",
         "where": "row 1",
         "read": "2026-01-01",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from provisioner.browse.lookup import citing_index, row_named
+from provisioner.browse.rows import citing_index, row_named
 from provisioner.errors import UsageError
 from provisioner.matrix.model import Failure, Gpu, Matrix, Rule
 from tests.small import build, matrix, need, needs, release

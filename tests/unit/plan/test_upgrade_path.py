@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provisioner.host.model import Driver, Host, HostGpu
-from provisioner.plan.judge import Aim
-from provisioner.plan.model import Question
-from provisioner.plan.plan import make_plan
+from provisioner.places import Place
+from provisioner.plan.model import PlanRequest
+from provisioner.plan.planner import make_plan
+from provisioner.plan.state import StackSpec
 from provisioner.request import TargetHost
 from provisioner.spec.model import Spec
 from provisioner.words.choice import step_reason_words
@@ -42,20 +43,20 @@ def steps(found: Matrix, to: Mapping[str, str], *, keep: frozenset[str] = frozen
         container_toolkit="1.17.4",
     )
 
-    def aim(requires: Mapping[str, str], **fixed: str) -> Aim:
+    def stack_spec(requires: Mapping[str, str], **fixed: str) -> StackSpec:
         spec = Spec(requires=dict(requires))
-        return Aim(spec=spec, platform="linux/amd64", accelerator="cuda", fixed=fixed, fixed_by="the lock")
+        return StackSpec(spec=spec, platform="linux/amd64", accelerator="cuda", locked=fixed, locked_in=Place("the lock"))
 
-    question = Question(
+    question = PlanRequest(
         hosts=(TargetHost(label="node", host=host),),
         counts=(1,),
-        today=aim({}, cuda="1.0"),
-        base=aim({"cuda": "*"}),
-        wanted=aim({"cuda": "*", **to}),
+        current=stack_spec({}, cuda="1.0"),
+        base=stack_spec({"cuda": "*"}),
+        wanted=stack_spec({"cuda": "*", **to}),
         keep=keep,
     )
     (plan,) = make_plan(found, question).hosts
-    assert plan.falls_out is None
+    assert plan.exclusion is None
     return plan.steps
 
 

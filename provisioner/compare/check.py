@@ -1,0 +1,319 @@
+"""Check claims of published tables against the matrix: it agrees, differs with evidence, or has no row on the question."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+
+from provisioner.compare.claims import MAJORS, in_series, majors_text, numbers, series
+from provisioner.versions import Range, Version
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from provisioner.compare.claims import Claim
+    from provisioner.matrix.model import Build, Matrix, Release
+    from provisioner.matrix.need import Need
+
+Verdict = Literal["agrees", "differs", "silent"]
+_MOST_EVIDENCE = 3
+_MOST_CITATIONS = 2
+_PLATFORM = "linux/amd64"
+"""The platform that the compared tables are about."""
+
+_PYTHONS = tuple(f"{major}.{minor}" for major, last in ((2, 7), (3, 20)) for minor in range(last + 1))
+
+
+class ClaimResult(Struct, frozen=True, kw_only=True):
+    """The outcome of a claim: `ours` is the answer of the matrix, `evidence` the lines and citations behind it.
+
+    `silent`: the matrix has no row that could agree or differ, and `ours` says which one is missing.
+    """
+
+    verdict: Verdict
+    ours: str
+    evidence: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, agrees: bool, ours: str, found: tuple[str, ...]) -> ClaimResult:  # noqa: FBT001 - the verdict is its meaning
+        """Return the result of a claim on rows that exist."""
+        return cls(verdict="agrees" if agrees else "differs", ours=ours, evidence=found)
+
+    @classmethod
+    def silent(cls, why: str) -> ClaimResult:
+        """Return the result of a claim on which the matrix has no row."""
+        return cls(verdict="silent", ours=why)
+
+
+class _Span(Struct, frozen=True):
+    """A closed range of a published table whose ends are series: `<=12.9` contains 12.9.2."""
+
+    low: tuple[int, ...]
+    high: tuple[int, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> _Span:
+        ends = {part[:2]: numbers(part[2:]) for part in text.split(",") if part[:2] in {">=", "<="}}
+        return cls(ends.get(">=", ()), ends.get("<=", ()))
+
+    def contains(self, version: Version) -> bool:
+        found = version.release
+        return (not self.low or found >= self.low) and (not self.high or found[: len(self.high)] <= self.high)
+
+
+def check_claim(matrix: Matrix, claim: Claim) -> ClaimResult:
+    """Compare one claim with the matrix and return the result."""
+    return _CHECKS[claim.question](matrix, claim)
+
+
+def _releases(matrix: Matrix, component: str) -> Sequence[Release]:
+    found = matrix.components.get(component)
+    return found.releases if found else ()
+
+
+def _driver_floor(matrix: Matrix, claim: Claim) -> ClaimResult:
+    """Compare with the floor of minor-version compatibility where there is one, else with the toolkit's own driver."""
+    wanted = claim.subject.removeprefix("cuda ")
+    rows = [row for row in _releases(matrix, "cuda") if row.driver is not None and in_series(row.version, wanted)]
+    floors = {row.version: row.driver.minor_version or row.driver.toolkit for row in rows if row.driver is not None}
+    known = [floor for floor in floors.values() if floor is not None]
+    if not known:
+        return ClaimResult.silent(f"no driver is known for CUDA {wanted}")
+    ours, theirs = min(known), Version.parse(claim.says.removeprefix(">="))
+    # a bare branch (`580`) says no more than the branch
+    agrees = ours == theirs or (len(theirs.release) == 1 and ours.release[0] == theirs.release[0])
+    return ClaimResult.of(agrees, f">={ours}", evidence(matrix, "cuda", rows))
+
+
+def _driver_major(matrix: Matrix, claim: Claim) -> ClaimResult:
+    """Agree where every release of a CUDA major has minor-version compatibility; others need their own driver."""
+    del claim
+    without = [row for row in _releases(matrix, "cuda") if row.driver is not None and row.driver.minor_version is None]
+    agrees = not without
+    text = "every family has minor-version compatibility" if agrees else f"not for CUDA {_series_of(without)}"
+    return ClaimResult.of(agrees, text, evidence(matrix, "cuda", without[:1]))
+
+
+def _nvcc_target(matrix: Matrix, claim: Claim) -> ClaimResult:
+    rows = [(row, build) for row in _releases(matrix, "nvcc") for build in row.builds if build.sass is not None]
+    wanted = _Span.parse(claim.says)
+    if not rows:
+        return ClaimResult.silent("no compiler's targets are known")
+    ours = [row for row, build in rows if claim.subject in (build.sass or ())]
+    differing = [row for row, _ in rows if wanted.contains(row.version) != (row in ours)]
+    text = f"CUDA {_series_of(ours)}" if ours else "no compiler of this matrix"
+    return ClaimResult.of(not differing, text, evidence(matrix, "nvcc", differing))
+
+
+def _ptx_isa(matrix: Matrix, claim: Claim) -> ClaimResult:
+    """Compare with our first release of at least this PTX version; the matrix is silent on those before its first release."""
+    wanted = numbers(claim.subject.removeprefix("ptx "))
+    known = sorted((row for row in _releases(matrix, "cuda") if row.ptx_isa), key=lambda row: row.version)
+    able = [row for row in known if numbers(row.ptx_isa) >= wanted]
+    theirs = Version.parse(claim.says.removeprefix("cuda "))
+    if not able or able[0] is known[0]:
+        return ClaimResult.silent("older or newer than every release of this matrix")
+    return ClaimResult.of(
+        in_series(able[0].version, str(theirs)), f"cuda {series(able[0].version)}", evidence(matrix, "cuda", able[:1])
+    )
+
+
+def _compiler(matrix: Matrix, claim: Claim) -> ClaimResult:
+    """Compare with the compiler majors that nvcc of the claimed series accepts."""
+    wanted = claim.subject.removeprefix("cuda ")
+    rows = [row for row in _releases(matrix, "nvcc") if in_series(row.version, wanted)]
+    allowed = {row.version: majors for row in rows if (majors := _majors(matrix, row, claim.question)) is not None}
+    if not allowed:
+        return ClaimResult.silent(f"no {claim.question} limit is known for CUDA {wanted}")
+    # of a series the newest release decides: an update may learn a compiler
+    ours = allowed[max(allowed)]
+    shown = majors_text(ours)
+    agrees = shown == claim.says
+    if claim.says.startswith("accepts "):
+        agrees = int(claim.says.removeprefix("accepts ")) in ours
+    return ClaimResult.of(agrees, shown, evidence(matrix, "nvcc", rows))
+
+
+def _majors(matrix: Matrix, row: Release, compiler: str) -> set[int] | None:
+    """Return the host compiler majors that an nvcc release accepts by its needs and rules; None when nothing bounds them."""
+    needs = [
+        need
+        for need in (*row.requires, *(need for build in row.builds for need in build.requires))
+        if need.component == compiler
+    ]
+    needs += [
+        need
+        for rule in matrix.rules
+        if rule.when.component == "nvcc" and rule.when.allows(row.version) and not rule.on
+        for need in rule.require
+        if need.component == compiler
+    ]
+    if not needs:
+        return None
+    return {major for major in MAJORS if all(_accepts(need.range, major) for need in needs)}
+
+
+def _accepts(wanted: Range, major: int) -> bool:
+    """Return whether some release of a major is allowed."""
+    return any(wanted.allows(Version.parse(f"{major}.{minor}")) for minor in (*range(12), 99))
+
+
+def _cudnn_cuda(matrix: Matrix, claim: Claim) -> ClaimResult:
+    wanted = claim.subject.removeprefix("cudnn ")
+    rows = [row for row in _releases(matrix, "cudnn") if row.version == Version.parse(wanted)]
+    if not rows:
+        return ClaimResult.silent(f"cuDNN {wanted} is not in this matrix")
+    texts = claim.says.split()
+    differing = [text for text in texts if not any(_serves(row, text) for row in rows)]
+    names = sorted(build.name for row in rows for build in row.builds)
+    return ClaimResult.of(not differing, " ".join(names), evidence(matrix, "cudnn", rows))
+
+
+def _serves(row: Release, cuda: str) -> bool:
+    """Return whether some build of a cuDNN release is for a CUDA major or minor."""
+    needs = [need for build in row.builds for need in build.requires] + list(row.requires)
+    tried = [Version.parse(cuda if "." in cuda else f"{cuda}.{minor}") for minor in range(10)]
+    return any(need.component == "cuda" and any(need.allows(version) for version in tried) for need in needs)
+
+
+def _series_of(rows: Iterable[Release]) -> str:
+    found = sorted({row.version for row in rows})
+    return f"{series(found[0])} to {series(found[-1])}" if found else ""
+
+
+def _image(matrix: Matrix, claim: Claim) -> ClaimResult:
+    rows = [image for image in matrix.images if image.reference == claim.subject]
+    if not rows:
+        return ClaimResult.silent(f"`{claim.subject}` is not in this matrix")
+    image = rows[0]
+    theirs = dict(part.split(" ") for part in claim.says.split(", "))
+    is_cudnn = not image.cudnn or image.cudnn.split(".")[0] == theirs["cudnn"]
+    cited = "; ".join(str(matrix.citations[key]) for key in image.source)
+    ours = f"cuda {image.cuda}, cudnn {image.cudnn or 'not read'}"
+    return ClaimResult.of(image.cuda == theirs["cuda"] and is_cudnn, ours, (cited,))
+
+
+def _framework_cuda(matrix: Matrix, claim: Claim) -> ClaimResult:
+    """Agree where the build and its rules allow every part of the claim (`cuda 11.2`, `cudnn 8.1`)."""
+    component, rows = _rows(matrix, claim)
+    if not rows:
+        return ClaimResult.silent(f"{claim.subject} is not in this matrix")
+    needs = [need for row, build in rows for need in _needs(matrix, component, row, build)]
+    theirs = dict(part.split(" ") for part in claim.says.split(", "))
+    relevant = {name: [need for need in needs if need.component == name] for name in theirs}
+    if not any(relevant.values()):
+        return ClaimResult.silent(f"what {claim.subject} needs is not known")
+    agrees = all(all(_allows(need, text) for need in relevant[name]) for name, text in theirs.items())
+    ours = ", ".join(
+        f"{name} {' and '.join(sorted({str(need) for need in found}))}" for name, found in relevant.items() if found
+    )
+    return ClaimResult.of(agrees, ours, evidence(matrix, component, rows))
+
+
+def _framework_python(matrix: Matrix, claim: Claim) -> ClaimResult:
+    """Compare Pythons: a list must equal ours, a range of releases must contain ours."""
+    component, rows = _rows(matrix, claim)
+    scope = [version for version in _PYTHONS if not claim.scope or _inside(version, claim.scope)]
+    pythons = {text for _, build in rows for need in _python(build) for text in scope if need.allows(Version.parse(text))}
+    if not rows or not pythons:
+        return ClaimResult.silent(f"the Pythons of {claim.subject} are not in this matrix")
+    ordered = " ".join(sorted(pythons, key=numbers))
+    is_range = "=" in claim.says
+    agrees = all(_inside(version, claim.says) for version in pythons) if is_range else ordered == claim.says
+    return ClaimResult.of(agrees, ordered, evidence(matrix, component, rows))
+
+
+def _rocm_target(matrix: Matrix, claim: Claim) -> ClaimResult:
+    """Compare with the union over all releases, because the table has one list for a variant, whatever the release."""
+    component = matrix.components["pytorch"]
+    rows = [(row, build) for row in component.releases for build in row.builds if build.name == claim.subject and build.gfx]
+    if not rows:
+        return ClaimResult.silent(f"no targets are known for {claim.subject}")
+    ours = " ".join(sorted({target for _, build in rows for target in build.gfx or ()}))
+    return ClaimResult.of(ours == claim.says, ours, evidence(matrix, "pytorch", rows))
+
+
+def _rows(matrix: Matrix, claim: Claim) -> tuple[str, list[tuple[Release, Build]]]:
+    """Return the component and the builds that `pytorch 2.9.1+cu130` or `pytorch >=2.5,<=2.8` is about."""
+    component, _, text = claim.subject.partition(" ")
+    found = matrix.components.get(component)
+    version, _, name = text.partition("+")
+    rows = [
+        (row, build)
+        for row in (found.releases if found else ())
+        if (_inside(str(row.version), version) if "=" in version else row.version == Version.parse(version))
+        for build in row.builds
+        if (not build.platforms or _PLATFORM in build.platforms) and (not name or build.name == name)
+    ]
+    if not name:
+        # a claim without a build is about what the default index gives
+        rows = [pair for pair in rows if pair[1].default] or [pair for pair in rows if pair[1].accelerator == "cuda"] or rows
+    return component, rows
+
+
+def _needs(matrix: Matrix, component: str, row: Release, build: Build) -> Iterable[Need]:
+    if build.accelerator == "cpu":
+        return
+    yield from row.requires
+    yield from build.requires
+    for rule in matrix.rules:
+        if rule.when.component == component and rule.when.allows(row.version) and not rule.on:
+            yield from rule.require
+
+
+def _python(build: Build) -> list[Need]:
+    return [need for need in build.requires if need.component == "python"]
+
+
+def _allows(need: Need, text: str) -> bool:
+    """Return whether a need allows some release of a series."""
+    tried = [Version.parse(f"{text}.{minor}") for minor in range(10)]
+    pins = [clause.version for clause in need.range.clauses if clause.operator in {"==", "==="}]  # ==8.1.1.33 is one of 8.1
+    is_pinned = any(in_series(version, text) for version in (*(need.one_of or ()), *pins))
+    return is_pinned or any(need.allows(version) for version in [Version.parse(text), *tried])
+
+
+def _inside(text: str, span: str) -> bool:
+    """Return whether a version lies in `>=a,<=b`, whose ends are series."""
+    found = numbers(text.partition("+")[0].split("-")[0])
+    for part in span.split(","):
+        end = numbers(part[2:])
+        if part.startswith(">=") and found < end:
+            return False
+        if part.startswith("<=") and found[: len(end)] > end:
+            return False
+    return True
+
+
+def evidence(matrix: Matrix, component: str, rows: Iterable[Release | tuple[Release, Build]]) -> tuple[str, ...]:
+    """Return `file:line: citation` of the first few rows, each a release or one build of a release."""
+    found: dict[str, None] = {}
+    for row in rows:
+        release, build = row if isinstance(row, tuple) else (row, None)
+        sources = build.source if build else release.source or tuple(key for one in release.builds for key in one.source)
+        titles = dict.fromkeys(str(matrix.citations[key]) for key in sources if key in matrix.citations)
+        cited = "; ".join([*titles][:_MOST_CITATIONS]) + (" and more" if len(titles) > _MOST_CITATIONS else "")
+        key = f"{component}=={release.version}"
+        place = (matrix.positions.get(f"{key}+{build.name}") if build else None) or matrix.positions.get(key, "")
+        found.setdefault(f"{place}: {cited}" if place else cited)
+        if len(found) == _MOST_EVIDENCE:
+            break
+    return tuple(found)
+
+
+_CHECKS: Mapping[str, Callable[[Matrix, Claim], ClaimResult]] = {
+    "driver-floor": _driver_floor,
+    "driver-major": _driver_major,
+    "nvcc-target": _nvcc_target,
+    "ptx-isa": _ptx_isa,
+    "gcc": _compiler,
+    "clang": _compiler,
+    "cudnn-cuda": _cudnn_cuda,
+    "image": _image,
+    "pytorch-cuda": _framework_cuda,
+    "pytorch-python": _framework_python,
+    "tensorflow-cuda": _framework_cuda,
+    "tensorflow-python": _framework_python,
+    "rocm-target": _rocm_target,
+}

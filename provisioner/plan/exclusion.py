@@ -1,0 +1,177 @@
+"""Explain why hosts are excluded from a plan: the conflict, and the last stack that each of them can have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec.structs import replace
+
+from provisioner.accelerators import ACCELERATORS, GPU_ACCELERATORS
+from provisioner.components import COMPONENTS, DRIVERS, LEADS
+from provisioner.grounds.conflict import Conflict, member_of
+from provisioner.grounds.requirement import AsksAccelerator, HostGpu, NoGpu, OnePlanOneStack, OtherDriver
+from provisioner.plan.machine import CHANGEABLE, changeable_components, changed_host, open_host
+from provisioner.plan.model import Exclusion
+from provisioner.plan.stack_choice import StackChoice, lead_requirement, leads_of
+from provisioner.plan.step_text import support_text
+from provisioner.request import Request
+from provisioner.resolver.explain.conflict import explain_conflict
+from provisioner.resolver.outcome.answer import answer
+from provisioner.resolver.search.resolve import decide
+from provisioner.resolver.search.universe import Universe
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import date
+
+    from provisioner.grounds.requirement import Ground
+    from provisioner.host.model import Host
+    from provisioner.matrix.model import Matrix
+    from provisioner.plan.changes import ChangeSearch
+    from provisioner.plan.machine import Facts, Machine
+    from provisioner.plan.model import PlanRequest
+    from provisioner.plan.stack_choice import ChosenStack
+    from provisioner.plan.state import Software, StackSpec
+    from provisioner.resolver.stack import Stack
+
+ACCELERATOR_OF_DRIVER = {
+    COMPONENTS[driver].driver_kind: row.name for row in GPU_ACCELERATORS for driver in row.drivers if driver in DRIVERS
+}
+"""The accelerator for each kind of GPU driver that a host may state."""
+
+_NAMED_CHANGES = tuple(name for name in CHANGEABLE if name != "driver_module")
+"""Components whose change the text about a last stack names; kernel modules are changed with their driver."""
+
+
+def accelerator_conflict(machine: Machine, wanted: StackSpec) -> Conflict | None:
+    """Return the conflict of a machine with no GPU, or another vendor's, with the accelerator of the plan; None for neither."""
+    if ACCELERATORS[wanted.accelerator] not in GPU_ACCELERATORS:
+        return None
+    fact = _other_accelerator(machine, wanted.accelerator)
+    if fact is None:
+        return None
+    request: Ground = OnePlanOneStack(accelerator=wanted.accelerator)
+    if wanted.spec.accelerator is not None:
+        request = AsksAccelerator(accelerator=wanted.accelerator, place=wanted.request(()).place("accelerator"))
+    return Conflict(members=(member_of(request), member_of(fact)))
+
+
+def own_accelerator(machine: Machine, stack_spec: StackSpec) -> str:
+    """Return the accelerator of a machine's GPUs, or of its driver where it states no GPUs."""
+    request = Request(spec=stack_spec.spec, hosts=(machine.target,), platform=stack_spec.platform)
+    gpus, driver = machine.host.gpus, machine.host.driver
+    is_stated = gpus == () or any(gpu.target for gpu in gpus or ())
+    if stack_spec.spec.accelerator is None and not is_stated and driver is not None:
+        return ACCELERATOR_OF_DRIVER[driver.kind]
+    return request.accelerator
+
+
+def _other_accelerator(machine: Machine, accelerator: str) -> Ground | None:
+    """Return the fact of a machine that rules out an accelerator, None where no fact does."""
+    host, place, label = machine.host, machine.target.place, machine.label
+    if host.gpus == ():
+        return NoGpu(host="the host", place=place("gpus"))
+    for index, gpu in enumerate(host.gpus or ()):
+        if gpu.target and gpu.accelerator not in {None, accelerator}:
+            return HostGpu(device=gpu.target, product=gpu.name or "", host=label, place=place(f"gpus.{index}"))
+    kind = host.driver.kind if host.driver is not None else None
+    if kind is not None and ACCELERATOR_OF_DRIVER[kind] != accelerator:
+        component = next(row.name for row in COMPONENTS.values() if row.driver_kind == kind)
+        return OtherDriver(name=component, driver=kind, place=place("driver"))
+    return None
+
+
+class _LastStack(NamedTuple):
+    """The best stack that a machine can ever have, the facts it needs, and whether the spec has to be relaxed for it."""
+
+    stack: Stack
+    facts: Facts
+    is_beyond_spec: bool
+
+
+class ExclusionExplainer:
+    """Explains excluded machines; machines that state the same once changeable facts are left out share one conflict."""
+
+    def __init__(self, matrix: Matrix, search: ChangeSearch, request: PlanRequest, *, today: date | None) -> None:
+        self._matrix = matrix
+        self._search = search
+        self._request = request
+        self._today = today
+        self._conflicts: dict[Host, Conflict] = {}
+
+    def explain(self, machine: Machine, conflict: Conflict) -> Exclusion:
+        """Return the exclusion of a machine for a conflict, with the last stack that serves the machine."""
+        last = self._last_stack(machine)
+        if last is None:
+            return Exclusion(conflict=conflict, text="no stack of this spec serves it, whatever is changed on it")
+        text = self._text(machine, last.facts)
+        if last.is_beyond_spec:
+            text = f"beyond what the spec asks for: {text}"
+        branch = self._matrix.branch_of(last.facts.get("driver", ""))
+        until = branch.end_of_life if branch is not None else ""
+        return Exclusion(conflict=conflict, last=last.stack, text=text, until=until)
+
+    def conflict(self, machine: Machine, chosen: ChosenStack, free: Sequence[str]) -> Conflict:
+        """Return the minimal conflict of a machine on which all components in `free` may change."""
+        opened = open_host(machine, free)
+        found = self._conflicts.get(opened)
+        if found is None:
+            found = self._conflicts[opened] = self._minimal_conflict(machine, chosen.software, opened)
+            return found
+        # The facts are the same, but each machine states them at a place of its own.
+        members = tuple(
+            replace(one, sources=(machine.target.place(one.component),)) if one.kind == "fact" else one for one in found.members
+        )
+        return replace(found, members=members)
+
+    def _minimal_conflict(self, machine: Machine, software: Software | None, opened: Host) -> Conflict:
+        wanted = self._request.wanted
+        leads = leads_of(software) if software is not None else ()
+        for host in (opened, machine.host):
+            problem = wanted.problem(self._matrix, (replace(machine.target, host=host),))
+            if decide(Universe(problem)) is None:
+                return explain_conflict(Universe(problem))
+            led = Universe(problem.with_roots(*(lead_requirement(one) for one in leads)))
+            if decide(led) is None:
+                return explain_conflict(led)
+        assert software is not None, "a machine that has a stack is excluded only where another one was chosen"
+        unmet = self._search.checker.unmet(machine, machine.facts, software)
+        return Conflict(members=tuple(member_of(ground) for ground in dict.fromkeys(one.ground for one in unmet)))
+
+    def _last_stack(self, machine: Machine) -> _LastStack | None:
+        """Find the policy's best stack for the machine's own GPUs: of the spec, else of the relaxed spec."""
+        request = self._request
+        accelerator = own_accelerator(machine, request.base)
+        base = replace(request.base, accelerator=accelerator)
+        free = changeable_components(machine, accelerator, keep=request.keep, may_change=request.may_change)
+        for stack_spec in (base, *_relaxed(base)):
+            found = StackChoice(self._matrix, stack_spec, self._search, free={machine.label: free}).newest(machine)
+            facts = found.facts[machine.label]
+            if found.software is not None and facts is not None:
+                target = replace(machine.target, host=changed_host(machine, facts))
+                universe = Universe(stack_spec.problem(self._matrix, (target,)))
+                pins = decide(universe)
+                assert pins is not None, "a machine that was found to have a stack has one"
+                return _LastStack(answer(universe, pins), facts, is_beyond_spec=stack_spec is not base)
+        return None
+
+    def _text(self, machine: Machine, facts: Facts) -> str:
+        """Return the changes that the last stack needs on the machine, and until when its driver is supported."""
+        driver = facts.get("driver", "")
+        branch = self._matrix.branch_of(driver)
+        support = ""
+        if branch is not None and branch.end_of_life:
+            support = f", branch {branch.branch} {support_text(branch, self._today)}"
+        moved = [name for name in _NAMED_CHANGES if name in facts and facts[name] != machine.facts.get(name)]
+        if moved:
+            named = (f"{name} {facts[name]} in place of {machine.facts.get(name, 'what is there')}" for name in moved)
+            return f"with {' and '.join(named)}{support}"
+        return f"with driver {driver} as it is{support}" if driver else "as it is"
+
+
+def _relaxed(base: StackSpec) -> tuple[StackSpec, ...]:
+    """Return the spec with any release of its framework or runtime and without packages; () where it names neither."""
+    named = {name: "*" for name in LEADS if name in base.spec.requires}
+    if not named:
+        return ()
+    return (replace(base, spec=replace(base.spec, requires=named, packages=()), locked={}),)
