@@ -118,7 +118,7 @@ class Request(Struct, frozen=True, kw_only=True):
         return "cuda-devel" if base == "auto" and is_compiling else base
 
     @property
-    def carries_cuda_compat(self) -> bool:
+    def bundles_cuda_compat(self) -> bool:
         """Whether the image brings a forward-compatibility libcuda, without which an older driver branch helps nobody.
 
         NVIDIA's own images install cuda-compat in their base stage (NVIDIA container images, dist/*/base/Dockerfile); other

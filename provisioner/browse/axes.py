@@ -11,7 +11,7 @@ from provisioner.browse.stacks import LABEL
 from provisioner.host.model import Driver, Host, HostGpu
 from provisioner.request import Request, TargetHost
 from provisioner.resolver.rules.coverage import capability
-from provisioner.resolver.rules.kernels import KernelSupport
+from provisioner.resolver.rules.drivers import KernelSupport
 from provisioner.spec.model import ImageSpec, Policy, Spec, TargetSpec
 
 if TYPE_CHECKING:

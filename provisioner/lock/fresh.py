@@ -25,10 +25,10 @@ from provisioner.resolver.choices.frameworks import published_version
 from provisioner.resolver.joint import NoStackError, choose
 from provisioner.resolver.outcome.answer import answer
 from provisioner.resolver.outcome.require_cuda import require_cuda
-from provisioner.resolver.python.beside import needs_beside
+from provisioner.resolver.python.distributions import host_requirements_of
 from provisioner.resolver.requirement import PYTORCH, TORCH, Key, Labelled, ReleaseCandidate, Requirement
-from provisioner.resolver.rules.carriers import CARRIED
-from provisioner.resolver.search.carried import as_carried, with_carried
+from provisioner.resolver.rules.bundled import BUNDLED
+from provisioner.resolver.search.bundled import align_bundled, with_bundled_candidates
 from provisioner.words.conflict import conflict_lines, fix_line
 from provisioner.words.doubt import doubt_words
 from provisioner.words.ground import say_with_source
@@ -53,7 +53,7 @@ def stack_findings(lock: Lock, problem: Problem, *, where: str, has_other_hosts:
     hosts are not those of the spec: the lock is to hold on them, and not to say of them what it would if solved for them.
     """
     packages = chosen(lock.packages)
-    problem = with_carried(problem, packages)
+    problem = with_bundled_candidates(problem, packages)
     fixed = []
     for component, value in sorted(lock.stack.items()):
         key = Key(component)
@@ -72,8 +72,8 @@ def stack_findings(lock: Lock, problem: Problem, *, where: str, has_other_hosts:
         ground = LockHas(name=component, label=label, place=Place(where))
         fixed.append(Requirement(key, Labelled(frozenset({label})), ground))
     try:
-        universe, pins = choose(problem.with_roots(*fixed, *needs_beside(problem, packages)), None)
-        pins = as_carried(universe, pins, packages)
+        instance, pins = choose(problem.with_roots(*fixed, *host_requirements_of(problem, packages)), None)
+        pins = align_bundled(instance, pins, packages)
     except NoStackError as error:
         hints = tuple(map(fix_line, error.conflict.fixes))
         text = "the locked stack does not satisfy the spec, the matrix and the hosts"
@@ -81,8 +81,8 @@ def stack_findings(lock: Lock, problem: Problem, *, where: str, has_other_hosts:
             code="stale-stack", verdict="no", text=text, where=where, details=conflict_lines(error.conflict), hints=hints
         )
         return
-    yield from file_findings(lock, universe, pins, where=where)
-    again = answer(universe, pins, beside=packages)
+    yield from file_findings(lock, instance, pins, where=where)
+    again = answer(instance, pins, beside=packages)
     for doubt in again.doubts:
         yield Finding(code="unverified", verdict="unverified", text=doubt_words(doubt), where=where)
     if not has_other_hosts:
@@ -181,7 +181,7 @@ def _is_of_file(package: LockedPackage, reference: DirectReference) -> bool:
 
 def _contradictions(lock: Lock, locked: dict[str, LockedPackage], where: str) -> Iterator[Finding]:
     """The stack table and the package list describe one environment and must not disagree."""
-    for component, distributions in CARRIED.items():
+    for component, distributions in BUNDLED.items():
         wanted = lock.stack.get(component)
         carriers = [locked[name] for name in distributions if name in locked]
         # One may be for another CUDA than the framework's, which loads its own; files that both write are in the matrix.

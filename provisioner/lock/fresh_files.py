@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from provisioner.index.model import Environment
     from provisioner.lock.model import Lock
     from provisioner.resolver.requirement import Candidate, Key
-    from provisioner.resolver.search.universe import Universe
+    from provisioner.resolver.search.instance import ProblemInstance
 
 
-def file_findings(lock: Lock, universe: Universe, pins: Mapping[Key, Candidate], *, where: str) -> Iterator[Finding]:
+def file_findings(lock: Lock, instance: ProblemInstance, pins: Mapping[Key, Candidate], *, where: str) -> Iterator[Finding]:
     """The wheels of a lock of one platform that the hosts, or the image, do not take by their tags.
 
     `pins` is the locked system half as it was chosen again on these hosts.
@@ -28,7 +28,7 @@ def file_findings(lock: Lock, universe: Universe, pins: Mapping[Key, Candidate],
     python = lock.stack.get("python", "")
     if not python:
         return
-    attempt = Attempt(python=python, problem=universe.problem, system=dict(pins))
+    attempt = Attempt(python=python, problem=instance.problem, system=dict(pins))
     environment = environment_of(attempt)
     ranks = filename_ranks(environment)
     for package in lock.packages:
@@ -41,7 +41,7 @@ def file_findings(lock: Lock, universe: Universe, pins: Mapping[Key, Candidate],
             text = f"{subject} needs glibc {needed[0]}.{needed[1]}, and which one the target has is not known"
             yield Finding(code="unverified", verdict="unverified", text=text, where=where)
         else:
-            why = _glibc(here[0], environment, universe) or _tags(_tag(here[0]), environment)
+            why = _glibc(here[0], environment, instance) or _tags(_tag(here[0]), environment)
             yield Finding(code="stale-package", verdict="no", text=f"{subject} {why}", where=where)
 
 
@@ -49,13 +49,13 @@ def _tag(filename: str) -> str:
     return "-".join(filename.removesuffix(".whl").rsplit("-", maxsplit=3)[1:])
 
 
-def _glibc(filename: str, environment: Environment, universe: Universe) -> str:
+def _glibc(filename: str, environment: Environment, instance: ProblemInstance) -> str:
     """That a wheel needs a newer glibc, and who has the older one; "" where that is not the reason."""
     needed = glibc_needed(filename)
     if needed is None or environment.glibc is None or needed <= environment.glibc:
         return ""
     has = f"{environment.glibc[0]}.{environment.glibc[1]}"
-    facts = (root.ground for root in universe.roots if root.key.component == "glibc")
+    facts = (root.ground for root in instance.roots if root.key.component == "glibc")
     oldest = next((fact for fact in facts if isinstance(fact, HostFact) and fact.value == has), None)
     stated = say_with_source(oldest) if oldest is not None else f"the target has glibc {has}"
     return f"needs glibc {needed[0]}.{needed[1]}, and {stated}"

@@ -15,8 +15,8 @@ from provisioner.plan.wanted import Choice, lead_requirement, leads_of
 from provisioner.plan.words import life_of
 from provisioner.resolver.explain.conflict import explain_conflict
 from provisioner.resolver.outcome.answer import answer
+from provisioner.resolver.search.instance import ProblemInstance
 from provisioner.resolver.search.resolve import decide
-from provisioner.resolver.search.universe import Universe
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,9 +76,9 @@ class Fallen:
         leads = leads_of(software) if software is not None else ()
         for host in (opened, machine.host):
             problem = aim.problem(self._matrix, (replace(machine.target, host=host),))
-            if decide(Universe(problem)) is None:
-                return explain_conflict(Universe(problem))
-            led = Universe(problem.with_roots(*(lead_requirement(one) for one in leads)))
+            if decide(ProblemInstance(problem)) is None:
+                return explain_conflict(ProblemInstance(problem))
+            led = ProblemInstance(problem.with_roots(*(lead_requirement(one) for one in leads)))
             if decide(led) is None:
                 return explain_conflict(led)
         assert software is not None, "a machine that has a stack falls out only where another one was chosen"
@@ -96,10 +96,10 @@ class Fallen:
             facts = wanted.facts[machine.label]
             if wanted.software is not None and facts is not None:
                 target = replace(machine.target, host=changed_host(machine, facts))
-                universe = Universe(aim.problem(self._matrix, (target,)))
-                pins = decide(universe)
+                instance = ProblemInstance(aim.problem(self._matrix, (target,)))
+                pins = decide(instance)
                 assert pins is not None, "a machine that was found to have a stack has one"
-                return answer(universe, pins), facts, aim is not base
+                return answer(instance, pins), facts, aim is not base
         return None
 
     def _beyond(self, base: Aim) -> tuple[Aim, ...]:

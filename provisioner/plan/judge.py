@@ -17,7 +17,7 @@ from provisioner.plan.machine import PREPARED, REBUILT, Facts, Machine
 from provisioner.request import Request, TargetHost
 from provisioner.resolver.problem import join
 from provisioner.resolver.requirement import Candidate, Key, Labelled, Requirement, Within
-from provisioner.resolver.search.universe import Universe
+from provisioner.resolver.search.instance import ProblemInstance
 from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:
@@ -92,21 +92,21 @@ class Judge:
 
     def __init__(self, matrix: Matrix) -> None:
         self.matrix = matrix
-        self._universes: dict[tuple[str, int, bool, str], Universe] = {}
+        self._instances: dict[tuple[str, int, bool, str], ProblemInstance] = {}
         self._kept: list[Aim] = []
         self._toolkit = next((one for one in matrix.failures if one.name == TOOLKIT_MISSING), None)
 
-    def universe(self, machine: Machine, facts: Mapping[str, str], aim: Aim) -> Universe:
+    def instance(self, machine: Machine, facts: Mapping[str, str], aim: Aim) -> ProblemInstance:
         """The world of one machine: as it runs, or, once a module is to be loaded anew, with the driver still to install."""
         is_rebuilt = any(facts.get(name) != machine.facts.get(name) for name in REBUILT)
         system = facts.get("os", "") if facts.get("os") != machine.facts.get("os") else ""
         key = (machine.label, id(aim), is_rebuilt, system)
-        found = self._universes.get(key)
+        found = self._instances.get(key)
         if found is None:
             self._kept.append(aim)  # an id is an aim's own only as long as the aim lives
             host = self._host(machine.host, is_rebuilt=is_rebuilt, system=system)
             target = replace(machine.target, host=host)
-            found = self._universes[key] = Universe(aim.problem(self.matrix, (target,)))
+            found = self._instances[key] = ProblemInstance(aim.problem(self.matrix, (target,)))
         return found
 
     def _host(self, host: Host, *, is_rebuilt: bool, system: str) -> Host:
@@ -116,21 +116,21 @@ class Judge:
 
     def pins(self, machine: Machine, facts: Mapping[str, str], software: Software) -> dict[Key, Candidate]:
         """The choices of one state: the software's, and the facts of the machine as candidates."""
-        universe = self.universe(machine, facts, software.aim)
+        instance = self.instance(machine, facts, software.aim)
         found = dict(software.pins)
-        for key in universe.problem.domains:
+        for key in instance.problem.domains:
             if key.scope == machine.label:
-                candidate = self.fact(universe, key, facts)
+                candidate = self.fact(instance, key, facts)
                 if candidate is not None:
                     found[key] = candidate
         return found
 
-    def fact(self, universe: Universe, key: Key, facts: Mapping[str, str]) -> Candidate | None:
+    def fact(self, instance: ProblemInstance, key: Key, facts: Mapping[str, str]) -> Candidate | None:
         """A fact of the machine as a candidate, listed in the matrix or not; None where nobody states it."""
         value = key.name.partition(":")[2] if key.component == "gpu" else facts.get(key.component)
         if value is None:
             return None
-        offered = universe.candidates(key)
+        offered = instance.candidates(key)
         found = next((one for one in offered if one.label == value), None)
         if found is not None or (key.component == "macos" and "+" not in value):
             return found
@@ -140,36 +140,42 @@ class Judge:
 
     def unmet(self, machine: Machine, facts: Mapping[str, str], software: Software) -> tuple[Requirement, ...]:
         """Every requirement that does not hold in a state; one that nobody can judge, for want of a fact, is not among them."""
-        universe = self.universe(machine, facts, software.aim)
+        instance = self.instance(machine, facts, software.aim)
         pins = self.pins(machine, facts, software)
         return tuple(
             requirement
-            for requirement in self._wanted(universe, machine, facts, pins)
-            if not self._holds(machine, universe, requirement, pins, is_whole=software.is_known)
-        ) + tuple(self._without_toolkit(universe, machine, facts, software))
+            for requirement in self._wanted(instance, machine, facts, pins)
+            if not self._holds(machine, instance, requirement, pins, is_whole=software.is_known)
+        ) + tuple(self._without_toolkit(instance, machine, facts, software))
 
     def is_documented(self, machine: Machine, aim: Aim) -> bool:
         """Whether what is loaded on a machine could be installed on it anew."""
         nothing = Software(aim=aim)
-        anew = self.universe(machine, {**machine.facts, "kernel": ""}, aim)
+        anew = self.instance(machine, {**machine.facts, "kernel": ""}, aim)
         pins = {key: one for key in anew.problem.domains if (one := self.fact(anew, key, machine.facts)) is not None}
         known = {one.ground.group for one in self.unmet(machine, machine.facts, nothing)}
         wanted = self._wanted(anew, machine, machine.facts, pins)
         return all(self._holds(machine, anew, one, pins, is_whole=False) or one.ground.group in known for one in wanted)
 
     def _wanted(
-        self, universe: Universe, machine: Machine, facts: Mapping[str, str], pins: Mapping[Key, Candidate]
+        self, instance: ProblemInstance, machine: Machine, facts: Mapping[str, str], pins: Mapping[Key, Candidate]
     ) -> Iterator[Requirement]:
-        for root in universe.roots:
+        for root in instance.roots:
             component = root.key.component
             is_moved = root.ground.kind == "fact" and facts.get(component) != machine.facts.get(component)
             if not (is_moved and root.key.scope == machine.label):
                 yield root
         for candidate in pins.values():
-            yield from universe.requirements(candidate)
+            yield from instance.requirements(candidate)
 
     def _holds(
-        self, machine: Machine, universe: Universe, requirement: Requirement, pins: Mapping[Key, Candidate], *, is_whole: bool
+        self,
+        machine: Machine,
+        instance: ProblemInstance,
+        requirement: Requirement,
+        pins: Mapping[Key, Candidate],
+        *,
+        is_whole: bool,
     ) -> bool:
         """Whether a requirement holds, as far as the facts go; a driver nobody states has to be installed, or found."""
         pinned = pins.get(requirement.key)
@@ -177,13 +183,13 @@ class Judge:
             return machine.host.jetson is not None  # whose driver is a part of Jetson Linux
         if pinned is None:
             return bool(requirement.key.scope) or not is_whole
-        return universe.accepts(requirement, pinned)
+        return instance.accepts(requirement, pinned)
 
     def _without_toolkit(
-        self, universe: Universe, machine: Machine, facts: Mapping[str, str], software: Software
+        self, instance: ProblemInstance, machine: Machine, facts: Mapping[str, str], software: Software
     ) -> Iterator[Requirement]:
         """Containers reach no GPU on a machine known to have no toolkit, which no rule can say: rules speak of versions."""
-        request = universe.problem.request
+        request = instance.problem.request
         if facts.get(TOOLKIT) != ABSENT or not software.is_known or self._toolkit is None:
             return
         if request.runs == "container" and request.accelerator in COMPONENTS[TOOLKIT].accelerators:

@@ -23,9 +23,9 @@ from provisioner.plan.words import knows_gpus
 from provisioner.resolver.outcome.answer import answer
 from provisioner.resolver.requirement import Key, Labelled, Requirement
 from provisioner.resolver.rules.facts import FACTS
-from provisioner.resolver.rules.standing import has_ended, policy_day
+from provisioner.resolver.rules.lifecycle import has_ended, policy_day
+from provisioner.resolver.search.instance import ProblemInstance, violations
 from provisioner.resolver.search.resolve import decide
-from provisioner.resolver.search.universe import Universe, violations
 from provisioner.words.ground import say
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ class _Planner:
         for known in self._running:
             if not self._judge.unmet(machine, machine.facts, known):
                 return known
-        pins = decide(Universe(aim.problem(self._matrix, (machine.target,))))
+        pins = decide(ProblemInstance(aim.problem(self._matrix, (machine.target,))))
         if pins is None:
             return Software(aim=aim)
         found = Software(aim=aim, pins={key: one for key, one in pins.items() if not key.scope})
@@ -166,20 +166,20 @@ def confirm(judge: Judge, software: Software, machine: Machine, *, facts: Mappin
     """
     target = replace(machine.target, host=changed_host(machine, facts))
     problem = software.aim.problem(judge.matrix, (target,))
-    universe = Universe(problem)
+    instance = ProblemInstance(problem)
     chosen = dict(software.pins)
     for key in problem.domains:
-        found = judge.fact(universe, key, facts) if key.scope else None
+        found = judge.fact(instance, key, facts) if key.scope else None
         if found is not None:
             chosen[key] = found
-    if not violations(universe, chosen):
-        return answer(universe, chosen)
+    if not violations(instance, chosen):
+        return answer(instance, chosen)
     labels = ((key, one.label) for key, one in software.pins.items() if key in problem.domains)
     fixed = (Requirement(key, Labelled(frozenset({label})), PlanHas()) for key, label in labels)
-    universe = Universe(problem.with_roots(*fixed))
-    pins = decide(universe)
+    instance = ProblemInstance(problem.with_roots(*fixed))
+    pins = decide(instance)
     assert pins is not None, "the solver refuses the end of a plan"
-    return answer(universe, pins)
+    return answer(instance, pins)
 
 
 def _shared(stack: Stack | None) -> Stack | None:

@@ -205,13 +205,13 @@ class Router:
 
         Drivers of a branch only ever learn newer kernels, so that an older release of it opens no way the newest does not.
         """
-        universe = self._judge.universe(self._machine, {**target, "kernel": ""}, self._new.aim)
+        instance = self._judge.instance(self._machine, {**target, "kernel": ""}, self._new.aim)
         if move == "kernel":
-            for candidate in universe.candidates(Key("kernel", self._machine.label)):
+            for candidate in instance.candidates(Key("kernel", self._machine.label)):
                 yield {"kernel": candidate.label}
             return
         branches: set[int] = set()
-        for candidate in universe.candidates(Key("driver", self._machine.label)):
+        for candidate in instance.candidates(Key("driver", self._machine.label)):
             if candidate.version.release[0] not in branches:
                 branches.add(candidate.version.release[0])
                 for flavour in ("open", "proprietary"):

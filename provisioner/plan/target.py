@@ -9,7 +9,7 @@ from provisioner.accelerators import GPU_DRIVERS
 from provisioner.components import ABSENT
 from provisioner.plan.machine import BROUGHT, FOLLOWERS, PREPARED, followed
 from provisioner.resolver.requirement import Key, OneOf
-from provisioner.resolver.rules.standing import has_ended
+from provisioner.resolver.rules.lifecycle import has_ended
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from provisioner.plan.judge import Judge, Software
     from provisioner.plan.machine import Facts, Machine
     from provisioner.resolver.requirement import Candidate, Requirement
-    from provisioner.resolver.search.universe import Universe
+    from provisioner.resolver.search.instance import ProblemInstance
 
 FLAVOURS = ("open", "proprietary")
 """NVIDIA's own order: the open modules wherever the GPU has a choice (Driver Installation Guide, Kernel Modules)."""
@@ -50,8 +50,8 @@ class Search:
 
     def _asked(self, machine: Machine, software: Software) -> tuple[object, ...]:
         """What a software asks of a machine, whatever the releases in it are called."""
-        universe = self.judge.universe(machine, machine.facts, software.aim)
-        asked = (one for candidate in software.pins.values() for one in universe.requirements(candidate) if one.key.scope)
+        instance = self.judge.instance(machine, machine.facts, software.aim)
+        asked = (one for candidate in software.pins.values() for one in instance.requirements(candidate) if one.key.scope)
         return tuple(sorted({(one.key.name, type(one.test).__name__, str(one.test)) for one in asked}))
 
     def _cheapest(self, machine: Machine, software: Software, free: Sequence[str]) -> Facts | None:
@@ -68,26 +68,26 @@ class Search:
 
     def _choices(self, machine: Machine, software: Software, moving: tuple[str, ...]) -> list[tuple[str, list[Candidate]]]:
         """For each thing that is to move what it may become, best first: what the spec and the software allow."""
-        universe = self._universe(machine, software, moving)
+        instance = self._instance(machine, software, moving)
         asked: dict[Key, list[Requirement]] = {}
-        sources = (one for candidate in software.pins.values() for one in universe.requirements(candidate))
-        for one in (*universe.roots, *sources):
+        sources = (one for candidate in software.pins.values() for one in instance.requirements(candidate))
+        for one in (*instance.roots, *sources):
             if one.ground.kind != "fact":
                 asked.setdefault(one.key, []).append(one)
         found = []
         for name in moving:
             key = Key(name, machine.label)
-            offered = [one for one in universe.candidates(key) if all(test.allows(one) for test in asked.get(key, ()))]
-            fitting = [one for one in offered if self._fits(machine, universe, one, moving)]
+            offered = [one for one in instance.candidates(key) if all(test.allows(one) for test in asked.get(key, ()))]
+            fitting = [one for one in offered if self._fits(machine, instance, one, moving)]
             # What is in the matrix under today's number, or is known to be absent, is no change.
             same = {machine.facts.get(name), ABSENT}
             found.append((name, [one for one in self.ranked(machine, name, fitting) if one.label not in same]))
         return found
 
-    def _universe(self, machine: Machine, software: Software, moving: Sequence[str]) -> Universe:
+    def _instance(self, machine: Machine, software: Software, moving: Sequence[str]) -> ProblemInstance:
         """The world in which these things move; which value they take makes no difference to it."""
         moved = {name: "" for name in moving if name != "container_toolkit"}
-        return self.judge.universe(machine, {**machine.facts, **moved}, software.aim)
+        return self.judge.instance(machine, {**machine.facts, **moved}, software.aim)
 
     def _walk(
         self,
@@ -112,11 +112,11 @@ class Search:
         self, machine: Machine, software: Software, chosen: tuple[Candidate, ...]
     ) -> tuple[Facts | None, frozenset[str]]:
         moving = [one.key.component for one in chosen]
-        universe = self._universe(machine, software, moving)
-        clash = _clash(universe, chosen)
+        instance = self._instance(machine, software, moving)
+        clash = _clash(instance, chosen)
         if clash:
             return None, clash
-        facts = followed({**_released(machine, universe, chosen), **{one.key.component: one.label for one in chosen}}, machine)
+        facts = followed({**_released(machine, instance, chosen), **{one.key.component: one.label for one in chosen}}, machine)
         flavours = FLAVOURS if "driver" in moving else ()
         # Today's flavour of modules where that will do, else the other; the open one where none is stated.
         states = [
@@ -130,13 +130,13 @@ class Search:
             blamed |= why
         return None, blamed
 
-    def _fits(self, machine: Machine, universe: Universe, candidate: Candidate, moving: tuple[str, ...]) -> bool:
+    def _fits(self, machine: Machine, instance: ProblemInstance, candidate: Candidate, moving: tuple[str, ...]) -> bool:
         """Whether a candidate can stand beside what stays on the machine."""
         loose = {*moving, "driver_module", *PREPARED, *(("glibc", "kernel") if "os" in moving else ())}
-        for one in universe.requirements(candidate):
+        for one in instance.requirements(candidate):
             if one.key.scope == machine.label and one.key.component not in loose:
-                pinned = self.judge.fact(universe, one.key, machine.facts)
-                if pinned is not None and not universe.accepts(one, pinned):
+                pinned = self.judge.fact(instance, one.key, machine.facts)
+                if pinned is not None and not instance.accepts(one, pinned):
                     return False
         return True
 
@@ -179,24 +179,24 @@ def subsets(free: Sequence[str]) -> Iterator[tuple[str, ...]]:
         yield moving
 
 
-def _released(machine: Machine, universe: Universe, chosen: Sequence[Candidate]) -> Facts:
+def _released(machine: Machine, instance: ProblemInstance, chosen: Sequence[Candidate]) -> Facts:
     """Today's facts, less what another release of the operating system replaces: its C library is known, its kernel is not."""
     release = next((one for one in chosen if one.key.component == "os"), None)
     if release is None:
         return dict(machine.facts)
     found = {name: value for name, value in machine.facts.items() if name not in BROUGHT}
-    for one in universe.requirements(release):
+    for one in instance.requirements(release):
         if one.key == Key("glibc", machine.label) and isinstance(one.test, OneOf):
             found["glibc"] = str(one.test.versions[0])
     return found
 
 
-def _clash(universe: Universe, chosen: Sequence[Candidate]) -> frozenset[str]:
+def _clash(instance: ProblemInstance, chosen: Sequence[Candidate]) -> frozenset[str]:
     """The components of which one does not allow the other: a quick look before the whole state is judged."""
     by_key = {one.key: one for one in chosen}
     for candidate in chosen:
-        for one in universe.requirements(candidate):
-            if one.key in by_key and not universe.accepts(one, by_key[one.key]):
+        for one in instance.requirements(candidate):
+            if one.key in by_key and not instance.accepts(one, by_key[one.key]):
                 return frozenset((candidate.key.component, one.key.component))
     return frozenset()
 

@@ -15,8 +15,8 @@ from provisioner.plan.machine import PREPARED, open_host, without
 from provisioner.plan.target import cost, subsets
 from provisioner.resolver.requirement import Key, Labelled, Requirement
 from provisioner.resolver.search.complete import CompleteSearch
+from provisioner.resolver.search.instance import ProblemInstance
 from provisioner.resolver.search.resolve import decide
-from provisioner.resolver.search.universe import Universe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -84,7 +84,7 @@ class Choice:
 
     def _still(self, machines: Sequence[Machine]) -> Wanted | None:
         """The policy's best for all machines as they are, None where there is no such stack."""
-        pins = decide(Universe(self._aim.problem(self._matrix, [one.target for one in machines])))
+        pins = decide(ProblemInstance(self._aim.problem(self._matrix, [one.target for one in machines])))
         if pins is None:
             return None
         software = self._shared(pins)
@@ -109,7 +109,7 @@ class Choice:
         for machine in machines:
             for moving in subsets(self._free[machine.label]):
                 host = without(open_host(machine, moving), PREPARED)
-                search = CompleteSearch(Universe(self._aim.problem(self._matrix, (replace(machine.target, host=host),))))
+                search = CompleteSearch(ProblemInstance(self._aim.problem(self._matrix, (replace(machine.target, host=host),))))
                 try:
                     is_possible = search.find() is not None
                 finally:
@@ -179,9 +179,9 @@ class Choice:
         """The candidates of a key, each with every CUDA or ROCm, with which a target has any stack."""
         found: dict[Labels, Chance] = {}
         problem = self._aim.problem(self._matrix, (target,))
-        universe = Universe(problem)
-        asked = [one for one in universe.roots if one.key == lead]
-        search = CompleteSearch(universe)
+        instance = ProblemInstance(problem)
+        asked = [one for one in instance.roots if one.key == lead]
+        search = CompleteSearch(instance)
         try:
             for candidate in problem.domains[lead]:
                 if all(one.allows(candidate) for one in asked):
@@ -199,7 +199,7 @@ class Choice:
         """The policy's best stack for these targets together, built around `leads`; for fewer of them where there is none."""
         alike = {target.host: target for target in reversed(targets)}
         problem = self._aim.problem(self._matrix, [target for target in targets if alike[target.host] is target])
-        pins = decide(Universe(problem.with_roots(*(lead_requirement(one) for one in leads))))
+        pins = decide(ProblemInstance(problem.with_roots(*(lead_requirement(one) for one in leads))))
         if pins is not None:
             return self._shared(pins)
         return self._software(targets[:-1], leads) if len(targets) > 1 else None

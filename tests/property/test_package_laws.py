@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from provisioner.resolver.search.complete import CompleteSearch
 from provisioner.resolver.search.resolve import decide
-from tests.package_trials import Entry, Opinion, Trial, Wanted, random_trial, universe_of
+from tests.package_trials import Entry, Opinion, Trial, Wanted, instance_of, random_trial
 from tests.strategies import SEEDS, examples
 
 if TYPE_CHECKING:
@@ -55,13 +55,13 @@ def judge(trial: Trial, pins: Mapping[Key, Candidate] | None) -> None:
 @given(trials())
 def test_1_valid_and_2_complete(trial: Trial) -> None:
     """An answer is found exactly when there is one, and the opinion agrees that it is one."""
-    judge(trial, decide(universe_of(trial)))
+    judge(trial, decide(instance_of(trial)))
 
 
 @SETTINGS
 @given(trials())
 def test_1_valid_and_2_complete_of_the_complete_search_alone(trial: Trial) -> None:
-    complete = CompleteSearch(universe_of(trial))
+    complete = CompleteSearch(instance_of(trial))
     pins = complete.best()
     complete.close()
     judge(trial, pins)
@@ -70,7 +70,7 @@ def test_1_valid_and_2_complete_of_the_complete_search_alone(trial: Trial) -> No
 @examples(300)
 @given(long_trials())
 def test_1_valid_and_2_complete_with_dozens_of_versions(trial: Trial) -> None:
-    judge(trial, decide(universe_of(trial)))
+    judge(trial, decide(instance_of(trial)))
 
 
 @SETTINGS
@@ -78,7 +78,7 @@ def test_1_valid_and_2_complete_with_dozens_of_versions(trial: Trial) -> None:
 def test_3_nothing_could_be_newer_with_everything_else_as_it_is(trial: Trial) -> None:
     """The first answer that a search meets may hold a version that only a choice it took back asked for."""
     opinion = Opinion(trial)
-    pins = decide(universe_of(trial))
+    pins = decide(instance_of(trial))
     if pins is None:
         return
     answer = chosen(pins)
@@ -94,19 +94,19 @@ def test_3_nothing_could_be_newer_with_everything_else_as_it_is(trial: Trial) ->
 @given(trials())
 def test_5_fewer_rules_never_hurt(trial: Trial) -> None:
     """Without one of its limits, or one of its requests, a problem that has an answer still has one."""
-    if decide(universe_of(trial)) is None:
+    if decide(instance_of(trial)) is None:
         return
     for index in range(len(trial.limits)):
-        assert decide(universe_of(replace(trial, limits=(*trial.limits[:index], *trial.limits[index + 1 :])))) is not None
+        assert decide(instance_of(replace(trial, limits=(*trial.limits[:index], *trial.limits[index + 1 :])))) is not None
     for index in range(len(trial.constraints)):
         fewer = (*trial.constraints[:index], *trial.constraints[index + 1 :])
         # One that pins lets everybody have a yanked version (PEP 592): without it there may be none.
         if trial.constraints[index].operator != "==":
-            assert decide(universe_of(replace(trial, constraints=fewer))) is not None
+            assert decide(instance_of(replace(trial, constraints=fewer))) is not None
     for index in range(len(trial.shared)):
-        assert decide(universe_of(replace(trial, shared=(*trial.shared[:index], *trial.shared[index + 1 :])))) is not None
+        assert decide(instance_of(replace(trial, shared=(*trial.shared[:index], *trial.shared[index + 1 :])))) is not None
     if len(trial.roots) > 1:
-        assert decide(universe_of(replace(trial, roots=_unpinned(trial)))) is not None
+        assert decide(instance_of(replace(trial, roots=_unpinned(trial)))) is not None
 
 
 def _unpinned(trial: Trial) -> tuple[Wanted, ...]:
@@ -121,7 +121,7 @@ def test_7_sufficient_and_8_minimal(trial: Trial) -> None:
     opinion = Opinion(trial)
     if opinion.is_possible():
         return
-    complete = CompleteSearch(universe_of(trial))
+    complete = CompleteSearch(instance_of(trial))
     groups = set(complete.minimal())
     complete.close()
     assert not opinion.is_possible(kept={str(one) for one in groups}), f"{groups} can hold together"
@@ -145,7 +145,7 @@ def test_a_cycle_that_nothing_needs_any_longer_does_not_trap_the_engine() -> Non
         roots=(Wanted(name="alpha"),),
         pytorch=None,
     )
-    pins = decide(universe_of(trial))
+    pins = decide(instance_of(trial))
     assert pins is not None
     assert chosen(pins)["alpha"] == "1"
     assert Opinion(trial).is_valid(chosen(pins))
@@ -164,7 +164,7 @@ def test_a_yanked_version_is_for_who_pins_it() -> None:
             roots=roots,
             pytorch=None,
         )
-        pins = decide(universe_of(trial))
+        pins = decide(instance_of(trial))
         return chosen(pins)["alpha"] if pins is not None else None
 
     assert picked(Wanted(name="alpha")) == "1"
