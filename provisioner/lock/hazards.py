@@ -10,7 +10,7 @@ from packaging.version import Version as PackageVersion
 from provisioner.lock.finding import Finding
 from provisioner.resolver.python.distributions import has_abi
 from provisioner.resolver.requirement import PYTORCH, build_of
-from provisioner.resolver.rules.shared_files import FORBIDDEN, place_of
+from provisioner.resolver.rules.shared_files import FORBIDDEN
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def _shared(locked: Mapping[str, str], problem: Problem) -> Iterator[str]:
         names = [one.distribution for one in row.owners if _holds(one.versions, locked.get(one.distribution))]
         if len(names) > 1 and (row.refused or is_forbidden):
             both = " and ".join(f"{name} {locked[name]}" for name in names)
-            yield f"{both} write files such as {row.path}: {row.because}  ({place_of(row, matrix.positions)})"
+            yield f"{both} write files such as {row.path}: {row.because}  ({matrix.place_of(f'shared-file:{row.name}')})"
 
 
 def _implied(lock: Lock, locked: Mapping[str, str], problem: Problem) -> Iterator[str]:
@@ -48,7 +48,7 @@ def _implied(lock: Lock, locked: Mapping[str, str], problem: Problem) -> Iterato
             if row.served_by or not _holds(row.versions, locked.get(known.name)):
                 continue
             subject = f"{known.name} {locked[known.name]}"
-            place = matrix.positions.get(f"distribution:{known.name} {row.versions}", "the matrix")
+            place = matrix.place_of(f"distribution:{known.name} {row.versions}")
             yield from (f"{text}: {row.because}  ({place})" for text in _unmet(subject, row, lock, locked))
             yield from (f"{text}  ({place})" for text in _of_other_abi(subject, row, lock, problem))
 
@@ -81,7 +81,7 @@ def _limited(lock: Lock, locked: Mapping[str, str], matrix: Matrix) -> Iterator[
             continue
         version = locked.get(row.distribution)
         if version is not None and not _holds(row.specifier, version):
-            place = matrix.positions.get(f"limit:{row.name}", "the matrix")
+            place = matrix.place_of(f"limit:{row.name}")
             limited = f"{row.when.component} {framework} needs {row.distribution} {row.specifier}"
             yield f"{limited}, and {row.distribution} {version} is locked: {row.because}  ({place})"
 

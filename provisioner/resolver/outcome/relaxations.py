@@ -29,7 +29,6 @@ from provisioner.grounds.requirement import Subject
 from provisioner.grounds.source import Documents, Index, Metadata
 from provisioner.host.facts import stated
 from provisioner.index.direct_reference import shown_url
-from provisioner.places import Place
 from provisioner.resolver.outcome.image_gate import gate_relaxations
 from provisioner.resolver.python.bundled import mixed_cuda
 from provisioner.resolver.python.discovered import DirectUrlMutex
@@ -294,7 +293,7 @@ def cpu_only(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterat
             subject=Subject(row.name, chosen.label),
             gpu_twin=row.gpu_twin,
             needed_by=asking[0] if asking else "",
-            source=Place.parse(problem.matrix.positions.get(f"distribution:{row.name}", "the matrix")),
+            source=problem.matrix.place_of(f"distribution:{row.name}"),
         )
 
 

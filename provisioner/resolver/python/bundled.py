@@ -84,7 +84,7 @@ def mixed_cuda(matrix: Matrix, pins: Mapping[Key, Candidate]) -> Iterator[MixedC
             framework = key.slot or "the framework"
             majors.setdefault(str(one.version.release[0]), {})[framework] = Place(f"matrices/{CUDA}.yaml")
     for one, need in _bundling_cuda(matrix, pins):
-        place = Place.parse(matrix.positions.get(f"distribution:{one.key.name}", "the matrix"))
+        place = matrix.place_of(f"distribution:{one.key.name}")
         majors.setdefault(_major(need), {})[f"{one.key.name} {one.label}"] = place
     if len(majors) < 2:
         return

@@ -14,7 +14,6 @@ from provisioner.grounds.requirement import Entails, Relation, Row, Subject
 from provisioner.grounds.source import MatrixRow
 from provisioner.index.model import DIRECT_PATH, DIRECT_URL
 from provisioner.names import DISTRIBUTION_OF_COMPONENT
-from provisioner.places import Place
 from provisioner.resolver.python.bundled import CUDA, bundled_cuda_requirements, bundled_library_requirements
 from provisioner.resolver.requirement import (
     PACKAGE,
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
     from provisioner.index.model import PackageRelease
     from provisioner.matrix.model import Build, Distribution, DistributionLimit, ImpliedNeed, Matrix
     from provisioner.matrix.need import Need
+    from provisioner.places import Place
     from provisioner.resolver.problem import Problem
     from provisioner.resolver.requirement import Candidate
 
@@ -228,7 +228,7 @@ class DistributionFacts:
         return Requirement(PYTORCH, Labelled(labels), ground)
 
     def _place(self, position: str) -> Place:
-        return Place.parse(self._problem.matrix.positions.get(position, "the matrix"))
+        return self._problem.matrix.place_of(position)
 
 
 def _is_compiled(known: Distribution, release: PackageRelease) -> bool:
@@ -275,7 +275,7 @@ def _holds(problem: Problem, row: DistributionLimit) -> bool:
 
 
 def _limit(problem: Problem, row: DistributionLimit) -> _Limit:
-    place = Place.parse(problem.matrix.positions.get(f"limit:{row.name}", "the matrix"))
+    place = problem.matrix.place_of(f"limit:{row.name}")
     key = Key(f"limit {row.name}", PACKAGE)
     return _Limit(row, SpecifierSet(row.specifier), key, MatrixRow("limit", row.name, place))
 

@@ -153,8 +153,8 @@ class SupportStatus:
             )
         name = candidate.key.component
         release = self._release(candidate)
-        place = self._matrix.positions.get(f"{name}=={release.version}", "") if release is not None else ""
-        return Place.parse(place or f"matrices/{name}.yaml")
+        place = self._matrix.positions.get(f"{name}=={release.version}") if release is not None else None
+        return place or Place(f"matrices/{name}.yaml")
 
 
 def is_prerelease(release: Release) -> bool:

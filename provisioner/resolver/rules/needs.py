@@ -194,8 +194,7 @@ class Needs:
         return found
 
     def _required(self, candidate: Candidate, rule: Rule, need: Need, key: Key) -> Requirement:
-        position = self._matrix.positions.get(f"rule:{rule.name}", "")
-        place = Place.parse(position) if position else cited(self._matrix, rule.source)
+        place = self._matrix.positions.get(f"rule:{rule.name}") or cited(self._matrix, rule.source)
         predicate = NeedsComponent(need.component, (bound_of(need),), rule.because)
         ground = _entails(candidate, predicate, Row("rule", rule.name), MatrixRow("rule", rule.name, place))
         return Requirement(key, _test(need, candidate), ground)
@@ -308,7 +307,7 @@ def place_of(matrix: Matrix, candidate: Candidate) -> Place:
     name, version = candidate.key.component, str(candidate.version)
     positions = matrix.positions
     found = positions.get(f"{name}=={version}") or positions.get(f"{name}=={version.partition('+')[0]}")
-    return Place.parse(found or f"matrices/{name}.yaml")
+    return found or Place(f"matrices/{name}.yaml")
 
 
 def cited(matrix: Matrix, sources: tuple[str, ...]) -> Documents:

@@ -29,7 +29,7 @@ from provisioner.resolver.requirement import (
 )
 from provisioner.resolver.rules.facts import FACTS
 from provisioner.resolver.rules.lifecycle import WEEK, SupportStatus, day_of, is_prerelease
-from provisioner.resolver.rules.shared_files import place_of, shared_file_needs
+from provisioner.resolver.rules.shared_files import shared_file_needs
 from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:
@@ -116,7 +116,9 @@ class PolicyRequirements:
         if candidate.label != SEVERAL:
             return
         row = next(row for row in self._matrix.shared_files if candidate.key.name == f"{SHARED_FILE}:{row.name}")
-        yield self.lift(candidate, "shared-files", WrittenBySeveral(row.path), source=place_of(row, self._matrix.positions))
+        yield self.lift(
+            candidate, "shared-files", WrittenBySeveral(row.path), source=self._matrix.place_of(f"shared-file:{row.name}")
+        )
 
     def lift(self, candidate: Candidate, word: str, predicate: Predicate, *, source: Source | None) -> Requirement:
         """Return the requirement that a forbidden word is lifted, without which a candidate cannot be chosen."""

@@ -19,7 +19,6 @@ from provisioner.grounds.predicate import WritesFile
 from provisioner.grounds.relaxation import SharedFiles as WriteSharedFile
 from provisioner.grounds.requirement import Entails, Row, Subject
 from provisioner.grounds.source import Hazard
-from provisioner.places import Place
 from provisioner.resolver.requirement import PACKAGE, SEVERAL, SHARED_FILE, TORCH, Candidate, Key, Labelled, Requirement
 from provisioner.versions import Version
 
@@ -78,7 +77,7 @@ class SharedFiles:
     """The requirements of versions of distributions that write a shared file."""
 
     def __init__(self, matrix: Matrix, request: Request) -> None:
-        self._positions = matrix.positions
+        self._matrix = matrix
         self._known: dict[Candidate, tuple[Requirement, ...]] = {}
         self._rows: dict[str, list[tuple[SharedFile, SpecifierSet]]] = {}
         for row in _binding(matrix, request):
@@ -99,7 +98,7 @@ class SharedFiles:
         name = candidate.key.name
         for row, versions in rows:
             if versions.contains(candidate.pep440, prereleases=True):
-                yield _ownership(row, name, candidate.label, positions=self._positions)
+                yield _ownership(row, name, candidate.label, matrix=self._matrix)
 
     def named(self, name: str, ground: Ground) -> Iterator[Requirement]:
         """Yield the keys that a distribution of the spec, without extras, must own in every version."""
@@ -112,7 +111,7 @@ def shared_file_needs(matrix: Matrix, candidate: Candidate) -> Requirement | Non
     """Return the requirement of a key with `owner`: the owner of its row's file; None for the other keys."""
     _, row_name, owner = (*candidate.key.name.split(":"), "")[:3]
     row = next((row for row in matrix.shared_files if owner and row.name == row_name), None)
-    return None if row is None else _ownership(row, owner, "", positions=matrix.positions)
+    return None if row is None else _ownership(row, owner, "", matrix=matrix)
 
 
 def runtime_needs(matrix: Matrix, candidate: Candidate) -> Iterator[Requirement]:
@@ -129,12 +128,12 @@ def runtime_needs(matrix: Matrix, candidate: Candidate) -> Iterator[Requirement]
                 subject=Subject("cuda", candidate.label),
                 predicate=WritesFile(row.path, through=owner.distribution, framework=candidate.key.slot),
                 relation=Row("shared file", row.name),
-                cited=Hazard(place_of(row, matrix.positions), row.because),
+                cited=Hazard(matrix.place_of(f"shared-file:{row.name}"), row.because),
             )
             yield Requirement(key_of(row), Labelled(frozenset({owner.distribution})), ground)
 
 
-def _ownership(row: SharedFile, name: str, label: str, *, positions: Mapping[str, str]) -> Requirement:
+def _ownership(row: SharedFile, name: str, label: str, *, matrix: Matrix) -> Requirement:
     """Return the requirement that a distribution owns a file; `label` "" stands for all of its versions."""
     ground = Entails(
         name=name,
@@ -142,14 +141,9 @@ def _ownership(row: SharedFile, name: str, label: str, *, positions: Mapping[str
         predicate=WritesFile(row.path),
         relation=Row("shared file", row.name),
         # The reason is part of the source, so that a conflict has it once and not for each owner.
-        cited=Hazard(place_of(row, positions), row.because),
+        cited=Hazard(matrix.place_of(f"shared-file:{row.name}"), row.because),
     )
     return Requirement(key_of(row), Labelled(frozenset({name} if row.refused else {name, SEVERAL})), ground)
-
-
-def place_of(row: SharedFile, positions: Mapping[str, str]) -> Place:
-    """Return the place of a row in the matrix."""
-    return Place.parse(positions.get(f"shared-file:{row.name}", "the matrix"))
 
 
 def shared_file_relaxations(matrix: Matrix, pins: Mapping[Key, Candidate]) -> Iterator[Relaxation]:
@@ -169,5 +163,5 @@ def shared_file_relaxations(matrix: Matrix, pins: Mapping[Key, Candidate]) -> It
                 subjects=tuple(Subject(one.key.name, one.label) for one in chosen),
                 path=row.path,
                 because=row.because,
-                source=place_of(row, matrix.positions),
+                source=matrix.place_of(f"shared-file:{row.name}"),
             )
