@@ -268,7 +268,9 @@ def without_versions(problem: Problem, holding: Sequence[Requirement]) -> Proble
         return None
     changed = replace(
         spec,
-        packages=tuple(_open(text) if _name(text) in distributions else text for text in spec.packages),
+        packages=tuple(
+            _open(text) if canonicalize_name(Pep508(text).name) in distributions else text for text in spec.packages
+        ),
         constraints=tuple(_open(text) if index in constraints else text for index, text in enumerate(spec.constraints)),
         requires={name: ANY_VERSION if name in components else text for name, text in spec.requires.items()},
     )
@@ -298,10 +300,6 @@ def _open(text: str) -> str:
     requirement = Pep508(text)
     requirement.specifier = SpecifierSet()
     return str(requirement)
-
-
-def _name(text: str) -> str:
-    return canonicalize_name(Pep508(text).name)
 
 
 def moved(

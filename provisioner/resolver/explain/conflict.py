@@ -472,8 +472,12 @@ def _conclusion(instance: ProblemInstance, groups: Sequence[Sequence[Required]])
     if question is not None:
         return replace(whole, question=question)
     if requests:
+
+        def is_other(one: Requirement) -> bool:
+            return not one.key.is_package and one.key.component not in FRAMEWORKS
+
         # Frameworks and distributions come first: the environment is for them.
-        return replace(whole, asked=tuple(dict.fromkeys(one.ground for one in sorted(requests, key=_is_beside))))
+        return replace(whole, asked=tuple(dict.fromkeys(one.ground for one in sorted(requests, key=is_other))))
     wanted = next((one for one in roots if isinstance(one.test, Within) and not one.test.range.clauses), None)
     if wanted is not None:
         return replace(whole, name=wanted.key.component)
@@ -483,10 +487,6 @@ def _conclusion(instance: ProblemInstance, groups: Sequence[Sequence[Required]])
         (one for one in lines if isinstance(one, AsksAccelerator | AsksImage) or (isinstance(one, Forbids) and facts)), None
     )
     return replace(whole, refused=refused, facts=facts)
-
-
-def _is_beside(requirement: Requirement) -> bool:
-    return not requirement.key.is_package and requirement.key.component not in FRAMEWORKS
 
 
 def _for_whom(instance: ProblemInstance, roots: Sequence[Requirement]) -> Conclusion:

@@ -203,7 +203,7 @@ class _Search:
         known = {_groups(some) for some in queue}
         tried = 0
         while queue and tried < MOST and len(working) < SHOWN and self._rounds < MOST_ROUNDS:
-            queue.sort(key=_cost)
+            queue.sort(key=lambda some: rank([cost_of(one.name) for one in some]))
             some = queue.pop(0)
             dropped = _groups(some)
             if any(other <= dropped for other in done):
@@ -227,7 +227,7 @@ class _Search:
         groups = self._still_impossible(dropped) or self._in_the_way(some, dropped)
         also = relaxables(self._instance, self._search, groups)
         further = [(*some, one) for one in also if one.group not in dropped]
-        return [one for one in further if _count(one) <= AT_ONCE]
+        return [some for some in further if len({(one.name, one.is_fact) for one in some}) <= AT_ONCE]
 
     def _still_impossible(self, dropped: frozenset[Group]) -> tuple[Group, ...]:
         """Return the conflict that remains once some groups are dropped; () for none, or where an index is out of reach."""
@@ -365,12 +365,3 @@ class _Search:
 
 def _groups(some: Sequence[Relaxable]) -> frozenset[Group]:
     return frozenset(one.group for one in some)
-
-
-def _count(some: Sequence[Relaxable]) -> int:
-    """Return the number of requests and facts that a set changes; one fact on several hosts counts once."""
-    return len({(one.name, one.is_fact) for one in some})
-
-
-def _cost(some: Sequence[Relaxable]) -> tuple[int, int, list[Cost]]:
-    return rank([cost_of(one.name) for one in some])

@@ -74,11 +74,7 @@ def relaxations(
         *overridden(instance, pins),
         *_avoided(instance, pins),
     ]
-    return tuple(dict.fromkeys(sorted(found, key=_rank)))
-
-
-def _rank(one: Relaxation) -> tuple[int, str, str]:
-    return ORDER.index(one.name), one.component, repr(one)
+    return tuple(dict.fromkeys(sorted(found, key=lambda one: (ORDER.index(one.name), one.component, repr(one)))))
 
 
 def _driver_ways(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[DriverWay]:
@@ -287,15 +283,14 @@ def cpu_only(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterat
         chosen = pins.get(Key(row.name, PACKAGE)) if row.gpu_twin else None
         if chosen is None or row.name in named:
             continue
-        asking = sorted({one.key.distribution for one in pins.values() if _requires(instance, one, chosen)})
+        others = (one for one in pins.values() if one is not chosen)
+        requiring = {
+            one.key.distribution for one in others if any(need.key == chosen.key for need in instance.requirements(one))
+        }
         yield CpuOnly(
             component=row.name,
             subject=Subject(row.name, chosen.label),
             gpu_twin=row.gpu_twin,
-            needed_by=asking[0] if asking else "",
+            needed_by=min(requiring, default=""),
             source=problem.matrix.place_of(f"distribution:{row.name}"),
         )
-
-
-def _requires(instance: ProblemInstance, one: Candidate, other: Candidate) -> bool:
-    return one is not other and any(needed.key == other.key for needed in instance.requirements(one))

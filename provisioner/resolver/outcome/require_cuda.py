@@ -29,7 +29,7 @@ from provisioner.versions import Version
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from provisioner.matrix.model import Build, DriverMinimum
+    from provisioner.matrix.model import DriverMinimum
     from provisioner.matrix.need import Need
     from provisioner.resolver.problem import Problem
     from provisioner.resolver.requirement import Candidate, Key
@@ -72,7 +72,11 @@ class _Gate:
         self._parts.extend((*bundled_runtimes(problem.matrix, pins), *bundled_libraries(problem, pins)))
         self._needs = list(self._host_needs())
         self._minimums = [(one.version, one.release.driver) for one in self._parts if one.release.driver]
-        self._builds = [build for one in self._parts if one.key.component in FRAMEWORKS and (build := _cuda_build(one))]
+        self._builds = [
+            build
+            for one in self._parts
+            if one.key.component in FRAMEWORKS and (build := one.build) and build.accelerator == "cuda"
+        ]
 
     def text(self) -> str:
         """Return the expression, in ascending order; "" when every host is admitted."""
@@ -149,7 +153,11 @@ class _Gate:
             return (
                 all(test.basis(driver) for test in tests)
                 and all(native.runs(driver) for native in natives)
-                and all(one.need.allows(driver) for one in needs if all(_holds(guard, driver) for guard in one.guards))
+                and all(
+                    one.need.allows(driver)
+                    for one in needs
+                    if all(guard.component != "driver" or guard.allows(driver) for guard in one.guards)
+                )
             )
 
         anywhere = [self._runs(version, minimum, may_forward=False) for version, minimum in self._minimums]
@@ -184,17 +192,8 @@ def _targets(texts: tuple[str, ...]) -> tuple[Target, ...]:
     return tuple(Target.parse(text) for text in texts)
 
 
-def _cuda_build(candidate: ReleaseCandidate) -> Build | None:
-    build = candidate.build
-    return build if build is not None and build.accelerator == "cuda" else None
-
-
 def _on_gpu(one: _HostNeed, device: str) -> bool:
     return all(guard.allows(Version.parse(device)) for guard in one.guards if guard.component == "gpu")
-
-
-def _holds(guard: Need, driver: Version) -> bool:
-    return guard.component != "driver" or guard.allows(driver)
 
 
 def _intervals(bounds: Sequence[Version], allows: Callable[[Version], bool]) -> tuple[Interval, ...]:

@@ -34,17 +34,16 @@ def image_candidates(matrix: Matrix, request: Request, key: Key) -> tuple[tuple[
         # A reference of the spec keeps its digest, with the facts of its tag. The spec's NVIDIA_REQUIRE_CUDA comes before that
         # of the tag, for it was read from that very image.
         require = request.spec.image.require
-        named = known if kind is not None else [_named(image, base, require) for image in known]
-        return tuple(_candidate(image, key) for image in named), ()
+        if kind is None:
+            known = [
+                replace(one, reference=base, require_cuda=one.require_cuda if require is None else require) for one in known
+            ]
+        return tuple(_candidate(image, key) for image in known), ()
     if kind is not None:
         return (), ()
     given = request.spec.image
     foreign = ImageFacts(reference=base, kind="", glibc="", cuda=given.cuda or "", require_cuda=given.require or "")
     return (_candidate(foreign, key),), (UnknownImage(reference=base),)
-
-
-def _named(image: ImageFacts, reference: str, require: str | None) -> ImageFacts:
-    return replace(image, reference=reference, require_cuda=image.require_cuda if require is None else require)
 
 
 def _serves(image: ImageFacts, platform: str) -> bool:

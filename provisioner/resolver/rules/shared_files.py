@@ -55,7 +55,7 @@ def shared_file_domains(matrix: Matrix, request: Request) -> Iterator[tuple[Key,
         yield key_of(row), partial(_owners, row)
         for owner in row.owners:
             if owner.distribution in named and not owner.versions:
-                yield key_of(row, owner.distribution), partial(_named, row, owner.distribution)
+                yield key_of(row, owner.distribution), partial(_owner, row, owner.distribution)
 
 
 def _binding(matrix: Matrix, request: Request) -> Iterator[SharedFile]:
@@ -69,7 +69,7 @@ def _owners(row: SharedFile) -> tuple[Candidate, ...]:
     return tuple(Candidate(key_of(row), Version.named(label), label) for label in labels)
 
 
-def _named(row: SharedFile, owner: str) -> tuple[Candidate, ...]:
+def _owner(row: SharedFile, owner: str) -> tuple[Candidate, ...]:
     return (Candidate(key_of(row, owner), Version.named(owner), owner),)
 
 

@@ -139,11 +139,8 @@ class CompleteSearch:
     def _start(self, without: Collection[Group]) -> tuple[Group, ...]:
         """Return groups that cannot hold together, to be made minimal: no request, if facts and rules clash by themselves."""
         first = self.core(without=without)
-        given = [group for group in self._groups if group not in without and not self._is_request(group)]
+        given = [group for group in self._groups if group not in without and not self._members[group][0][1].ground.is_request]
         return self.core(without=without) if self._is_refuted(given) else first
-
-    def _is_request(self, group: Group) -> bool:
-        return self._members[group][0][1].ground.is_request
 
     def _is_refuted(self, kept: Collection[Group]) -> bool:
         try:
