@@ -76,7 +76,8 @@ def test_the_examples_are_valid_and_named_after_their_folders(path: Path) -> Non
 
 
 def test_the_example_of_a_project_is_a_spec_with_its_extras_groups_and_constraints() -> None:
-    spec, document = load_spec(ROOT / "examples/pyproject/pyproject.toml")
+    loaded = load_spec(ROOT / "examples/pyproject/pyproject.toml")
+    spec, document = loaded.spec, loaded.document
     assert (spec.name, spec.requires, spec.requires_python) == ("finetune", {"pytorch": ">=2.6"}, (">=3.11",))
     assert spec.packages == (
         *("transformers>=4.50", "accelerate", "numpy", "tensorboard", "fastapi", "uvicorn[standard]; sys_platform == 'linux'"),

@@ -37,12 +37,12 @@ def matrix_diff(
     """
     from provisioner.cli.display import data, json_data
     from provisioner.compare.diff import compare
-    from provisioner.compare.tables import as_extract, disagreements, read_table, shipped_tables
+    from provisioner.compare.tables import extract_text, disagreements, read_table, shipped_tables
     from provisioner.matrix.cache import cached_matrix
 
     tables = tuple(read_table(path) for path in against) if against else shipped_tables(matrix)
     if extract:
-        data("---\n".join(as_extract(table) for table in tables))
+        data("---\n".join(extract_text(table) for table in tables))
         return
     comparison = compare(cached_matrix(matrix), tables, disagreements(matrix))
     idle = () if against else comparison.idle
@@ -63,7 +63,7 @@ def _print(tables: Sequence[Table], comparison: Comparison, *, show_all: bool) -
         if one.outcome in {"explained", "unexplained"}:
             data("\n".join([*_difference(one, QUESTIONS[one.claim.question]), ""]) + "\n")
         elif show_all:
-            note = "agrees" if one.outcome == "agrees" else f"not judged: {one.judgement.ours}"
+            note = "agrees" if one.outcome == "agrees" else f"not judged: {one.result.ours}"
             data(f"{one.table}: {one.claim.subject}, {one.claim.question}: {one.claim.says} ({note})")
     rows = []
     for name in dict.fromkeys(found.name for found in tables):
@@ -79,8 +79,8 @@ def _difference(one: Compared, question: str) -> list[str]:
     return [
         f"{one.table}{line}: {one.claim.subject}: {question}",
         f"  theirs: {one.claim.says}",
-        f"  ours:   {one.judgement.ours}",
-        *(f"  {found}" for found in one.judgement.evidence),
+        f"  ours:   {one.result.ours}",
+        *(f"  {found}" for found in one.result.evidence),
         f"  reason: {one.reason}" if one.reason else "  reason: none was written; this is a disagreement to settle",
     ]
 
@@ -108,9 +108,9 @@ def _report(tables: Sequence[Table], comparison: Comparison, *, show_all: bool, 
                 "subject": one.claim.subject,
                 "line": one.claim.line,
                 "theirs": one.claim.says,
-                "ours": one.judgement.ours,
+                "ours": one.result.ours,
                 "outcome": one.outcome,
-                "evidence": list(one.judgement.evidence),
+                "evidence": list(one.result.evidence),
                 "reason": one.reason,
             }
             for one in shown

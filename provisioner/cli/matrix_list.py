@@ -34,7 +34,7 @@ def matrix_list(
     if component is None:
         _components(loaded, format)
         return 0
-    from provisioner.browse.question import component_named
+    from provisioner.browse.query import component_named
 
     _releases(loaded, component_named(loaded, component), format)
     return 0
@@ -83,14 +83,14 @@ def _components(matrix: Matrix, output_format: OutputFormat) -> None:
 
 
 def _releases(matrix: Matrix, component: Component, output_format: OutputFormat) -> None:
-    from provisioner.browse.data import cited, release_data
+    from provisioner.browse.rows import citations_of, release_data
     from provisioner.browse.summary import newest_first
     from provisioner.cli.display import json_data, table, talk
 
     releases = newest_first(component)
     if output_format is OutputFormat.JSON:
         rows = [release_data(matrix, component, release) for release in releases]
-        json_data({"component": component.name, "title": component.title, "releases": rows, "citations": cited(matrix, rows)})
+        json_data({"component": component.name, "title": component.title, "releases": rows, "citations": citations_of(matrix, rows)})
         return
     if not releases:
         talk(f"{component.name} has no releases of its own in the matrix")

@@ -24,7 +24,7 @@ import typer
 from provisioner.cli.options import FormatOption, MatrixOption, OutputFormat
 
 if TYPE_CHECKING:
-    from provisioner.browse.question import Question
+    from provisioner.browse.query import Query
     from provisioner.matrix.model import Matrix
 
 QuestionArgument = Annotated[
@@ -54,13 +54,13 @@ def matrix_show(
     format: FormatOption = OutputFormat.TEXT,  # noqa: A002 - the option is called --format
 ) -> int:
     """Show what goes with a release, which stacks run on a host, or one row with its sources."""
-    from provisioner.browse.question import read_question
+    from provisioner.browse.query import read_query
     from provisioner.cli.display import json_data
     from provisioner.matrix.cache import cached_matrix
 
     ways = _ways(allow or [])
     loaded = cached_matrix(matrix)
-    read = read_question(loaded, question)
+    read = read_query(loaded, question)
     if read.name in loaded.components:
         from provisioner.cli.matrix_list import matrix_list
 
@@ -84,17 +84,17 @@ def _ways(allow: list[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(("minor-version", *allow)))
 
 
-def _answer(matrix: Matrix, question: Question, ways: tuple[str, ...]) -> tuple[dict[str, Any], int]:
+def _answer(matrix: Matrix, question: Query, ways: tuple[str, ...]) -> tuple[dict[str, Any], int]:
     """The answer as data, and the exit code: 1 where nothing runs."""
     from provisioner.browse import show
 
     if question.name:
-        from provisioner.browse.data import cited
-        from provisioner.browse.lookup import row_named
+        from provisioner.browse.rows import citations_of
+        from provisioner.browse.rows import row_named
 
         row = row_named(matrix, question.name)
         shown = {"question": question.name, "kind": "row", "row": row.kind, "name": row.name, "says": row.data}
-        return {**shown, "citations": cited(matrix, row.data)}, 0
+        return {**shown, "citations": citations_of(matrix, row.data)}, 0
     first, *others = question.facts
     component = matrix.components.get(first.name)
     is_of_host = component is None or component.virtual

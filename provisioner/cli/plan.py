@@ -64,7 +64,7 @@ def plan(
     from provisioner.cli.plan_inputs import package_changes, questions, read_going, read_hosts, read_today, with_changes
     from provisioner.cli.plan_report import plan_data, verdict_of
     from provisioner.errors import UsageError
-    from provisioner.plan.plan import make_plan
+    from provisioner.plan.planner import make_plan
     from provisioner.workflow.inputs import read_inputs
 
     if host and hosts:

@@ -1,4 +1,4 @@
-"""What `provision plan` is asked, from the words of its command line: today's aim, the wanted one, and the hosts."""
+"""What `provision plan` is asked, from the words of its command line: today's stack, the wanted one, and the hosts."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from provisioner.lock.model import Lock
-    from provisioner.plan.judge import Aim
-    from provisioner.plan.model import Question
+    from provisioner.plan.state import StackSpec
+    from provisioner.plan.model import PlanRequest
     from provisioner.request import TargetHost
     from provisioner.spec.model import Spec
     from provisioner.workflow.inputs import Inputs
@@ -186,9 +186,9 @@ def read_hosts(inputs: Inputs, paths: Sequence[Path] | None) -> tuple[tuple[Targ
 
 def questions(
     today: Inputs, going: Going, *, lock: tuple[Lock | None, Path], hosts: tuple[tuple[TargetHost, ...], tuple[int, ...]]
-) -> list[Question]:
+) -> list[PlanRequest]:
     """One question for each platform that has hosts; hosts that state no platform are of the spec's first."""
-    from provisioner.plan.model import Question
+    from provisioner.plan.model import PlanRequest
     from provisioner.request import Request
 
     found = []
@@ -206,58 +206,58 @@ def questions(
             continue
         accelerator = Request(spec=going.inputs.spec, hosts=targets, platform=platform).accelerator
         found.append(
-            Question(
+            PlanRequest(
                 hosts=targets,
                 counts=tuple(hosts[1][index] for index in chosen),
-                today=_today(today, lock, platform, accelerator),
-                base=_aim(today, today.spec, platform, accelerator),
+                current=_today(today, lock, platform, accelerator),
+                base=_stack_spec(today, today.spec, platform, accelerator),
                 wanted=_wanted(going, platform, accelerator),
             )
         )
     return found
 
 
-def _aim(inputs: Inputs, spec: Spec, platform: str, accelerator: str) -> Aim:
-    from provisioner.plan.judge import Aim
+def _stack_spec(inputs: Inputs, spec: Spec, platform: str, accelerator: str) -> StackSpec:
+    from provisioner.plan.state import StackSpec
 
     request = inputs.request(platform)
-    return Aim(spec=spec, platform=platform, accelerator=accelerator, places=request.places)
+    return StackSpec(spec=spec, platform=platform, accelerator=accelerator, places=request.places)
 
 
-def _today(inputs: Inputs, lock: tuple[Lock | None, Path], platform: str, accelerator: str) -> Aim:
+def _today(inputs: Inputs, lock: tuple[Lock | None, Path], platform: str, accelerator: str) -> StackSpec:
     """What runs today needs what the matrix says of it, and nothing of what the spec may ask by now."""
     spec = replace(inputs.spec, requires={}, packages=())
     found, path = lock
     if found is None or platform not in found.platforms:
-        return _aim(inputs, spec, platform, accelerator)
-    return _fixed(_aim(inputs, spec, platform, found.on(platform).accelerator), found.on(platform), path)
+        return _stack_spec(inputs, spec, platform, accelerator)
+    return _fixed(_stack_spec(inputs, spec, platform, found.on(platform).accelerator), found.on(platform), path)
 
 
-def _wanted(going: Going, platform: str, accelerator: str) -> Aim:
+def _wanted(going: Going, platform: str, accelerator: str) -> StackSpec:
     inputs = going.inputs
-    aim = _aim(inputs, inputs.spec, platform, accelerator)
-    aim = replace(aim, places={**aim.places, **going.places})
+    stack_spec = _stack_spec(inputs, inputs.spec, platform, accelerator)
+    stack_spec = replace(stack_spec, places={**stack_spec.places, **going.places})
     if going.lock is None or going.lock_path is None:
-        return aim
+        return stack_spec
     lock = going.lock.on(platform)
     names = {"pytorch_build", *lock.stack}
     requires = {name: text for name, text in inputs.spec.requires.items() if name not in names}
     spec = replace(inputs.spec, requires=requires, packages=())
-    return _fixed(replace(aim, spec=spec, accelerator=lock.accelerator), lock, going.lock_path)
+    return _fixed(replace(stack_spec, spec=spec, accelerator=lock.accelerator), lock, going.lock_path)
 
 
-def _fixed(aim: Aim, lock: Lock, path: Path) -> Aim:
-    """An aim with everything a lock of one platform chose required from the start."""
+def _fixed(stack_spec: StackSpec, lock: Lock, path: Path) -> StackSpec:
+    """Return a stack spec with everything a lock of one platform chose required from the start."""
     labels = {name: value for name, value in lock.stack.items() if name not in {"pytorch_build", "platform"}}
     if "pytorch" in labels:
         labels["pytorch"] = f"{labels['pytorch']}+{lock.stack['pytorch_build']}"
     update: dict[str, object] = {"runs": lock.runs}
     if lock.image is not None:
-        update["image"] = replace(aim.spec.image, base=lock.image.reference)
-    return replace(aim, spec=replace(aim.spec, **update), fixed=labels, fixed_by=path.name)
+        update["image"] = replace(stack_spec.spec.image, base=lock.image.reference)
+    return replace(stack_spec, spec=replace(stack_spec.spec, **update), locked=labels, locked_in=Place(path.name))
 
 
-def with_changes(question: Question, *, keep: Sequence[str] | None, may_change: Sequence[str] | None) -> Question:
+def with_changes(question: PlanRequest, *, keep: Sequence[str] | None, may_change: Sequence[str] | None) -> PlanRequest:
     """The question with what must stay and what may change; raises `UsageError` for a word that is no such component."""
     for option, words, known in (("--keep", keep, KEPT), ("--may-change", may_change, CHANGED)):
         unknown = [word for word in words or () if word not in known]

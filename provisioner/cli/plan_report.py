@@ -15,7 +15,7 @@ from provisioner.words.notation import source_words
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from provisioner.plan.model import FallsOut, HostPlan, Plan, Step
+    from provisioner.plan.model import Exclusion, HostPlan, Plan, Step
     from provisioner.resolver.stack import Stack
 
 MOST_NAMES = 3
@@ -63,20 +63,20 @@ def _shared(stack: Stack) -> dict[str, object]:
 def _host(plan: HostPlan) -> dict[str, object]:
     found: dict[str, object] = {"hosts": list(plan.hosts), "count": plan.count, "platform": plan.platform}
     found["steps"] = [_step(one) for one in plan.steps]
-    if plan.falls_out is not None:
-        found["falls_out"] = _fallen(plan.falls_out)
+    if plan.exclusion is not None:
+        found["falls_out"] = _exclusion(plan.exclusion)
     found["unverified"] = [doubt_words(doubt) for doubt in plan.doubts]
     found["notes"] = list(plan.notes)
     return found
 
 
-def _fallen(fallen: FallsOut) -> dict[str, object]:
-    found: dict[str, object] = {"conflict": no_stack(fallen.conflict)["conflict"]}
-    if fallen.last is not None:
-        found["last"] = _stack(fallen.last)
-    found["text"] = fallen.text
-    if fallen.until:
-        found["until"] = fallen.until
+def _exclusion(exclusion: Exclusion) -> dict[str, object]:
+    found: dict[str, object] = {"conflict": no_stack(exclusion.conflict)["conflict"]}
+    if exclusion.last is not None:
+        found["last"] = _stack(exclusion.last)
+    found["text"] = exclusion.text
+    if exclusion.until:
+        found["until"] = exclusion.until
     return found
 
 
@@ -120,10 +120,10 @@ def _class_lines(plan: HostPlan) -> Iterator[str]:
     yield f"{names_of(plan)}: {_headline(plan)}"
     for index, step in enumerate(plan.steps, start=1):
         yield from _step_lines(index, step)
-    if plan.falls_out is not None:
-        yield from (f"  {line}" for line in conflict_lines(plan.falls_out.conflict))
-        yield from (f"  hint: {fix_line(fix)}" for fix in plan.falls_out.conflict.fixes)
-        yield from _last_lines(plan.falls_out)
+    if plan.exclusion is not None:
+        yield from (f"  {line}" for line in conflict_lines(plan.exclusion.conflict))
+        yield from (f"  hint: {fix_line(fix)}" for fix in plan.exclusion.conflict.fixes)
+        yield from _last_lines(plan.exclusion)
     yield from (f"  note: {text}" for text in plan.notes)
     yield from (f"  unverified: {doubt_words(doubt)}" for doubt in plan.doubts)
 
@@ -137,7 +137,7 @@ def names_of(plan: HostPlan) -> str:
 
 
 def _headline(plan: HostPlan) -> str:
-    if plan.falls_out is not None:
+    if plan.exclusion is not None:
         return "falls out, because these cannot hold together:"
     if not plan.steps:
         return "nothing to do"
@@ -145,13 +145,13 @@ def _headline(plan: HostPlan) -> str:
     return f"{count} step{'' if count == 1 else 's'}"
 
 
-def _last_lines(fallen: FallsOut) -> Iterator[str]:
-    if fallen.last is None:
-        yield f"  {fallen.text}"
+def _last_lines(exclusion: Exclusion) -> Iterator[str]:
+    if exclusion.last is None:
+        yield f"  {exclusion.text}"
         return
-    until = f"; its driver branch ends {fallen.until}" if fallen.until and fallen.until not in fallen.text else ""
-    yield f"  the last stack for it: {summary(fallen.last)}"
-    yield f"    {fallen.text}{until}"
+    until = f"; its driver branch ends {exclusion.until}" if exclusion.until and exclusion.until not in exclusion.text else ""
+    yield f"  the last stack for it: {summary(exclusion.last)}"
+    yield f"    {exclusion.text}{until}"
 
 
 def _step_lines(index: int, step: Step) -> Iterator[str]:
@@ -173,9 +173,9 @@ def summary_rows(plans: Sequence[Plan]) -> list[tuple[str, str, str, str, str]]:
     for plan in plans:
         for one in plan.hosts:
             reboots = sum(step.is_reboot for step in one.steps)
-            outcome = "falls out" if one.falls_out is not None else "follows" if one.steps else "nothing to do"
-            outcome = "cannot tell" if one.falls_out is None and one.is_unknown else outcome
+            outcome = "falls out" if one.exclusion is not None else "follows" if one.steps else "nothing to do"
+            outcome = "cannot tell" if one.exclusion is None and one.is_unknown else outcome
             rows.append((names_of(one).partition(" (")[0], str(one.count), str(len(one.steps)), str(reboots), outcome))
     total = sum(one.count for plan in plans for one in plan.hosts)
-    out = sum(one.count for plan in plans for one in plan.hosts if one.falls_out is not None)
+    out = sum(one.count for plan in plans for one in plan.hosts if one.exclusion is not None)
     return [*rows, ("all", str(total), "", "", f"{out} of {total} fall out" if out else "none falls out")]

@@ -14,7 +14,7 @@ from provisioner.curate.index_reader import IndexReader
 from provisioner.index.find_links import FindLinks
 from provisioner.index.pages.filename import parse_filename
 from provisioner.measure.artefact import VERSION, Measurement, measure
-from provisioner.measure.error import UnreadableArtefactError
+from provisioner.measure import UnreadableArtefactError
 from provisioner.measure.wheel import RemoteWheel
 
 if TYPE_CHECKING:

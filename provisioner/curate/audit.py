@@ -22,7 +22,7 @@ from provisioner.curate.audit_verdict import Audited, Row, confirmed, refuted, u
 from provisioner.curate.shared_files import SHARED_FILES, shared_file_findings, shared_file_rows
 from provisioner.errors import UnavailableError
 from provisioner.index.metadata.core_metadata import UnusableMetadataError
-from provisioner.measure.error import UnreadableArtefactError
+from provisioner.measure import UnreadableArtefactError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from provisioner.browse.question import Fact
+from provisioner.browse.query import Fact
 from provisioner.browse.stacks import which_stacks
 
 if TYPE_CHECKING:

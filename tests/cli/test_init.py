@@ -33,7 +33,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("name", profile_names())
 def test_a_spec_for_a_profile_holds_that_machine(name: str, folder: Path) -> None:
     assert leave("init", "--profile", name) == 0
-    spec, document = load_spec(folder / "provision.yaml")
+    loaded = load_spec(folder / "provision.yaml")
+    spec, document = loaded.spec, loaded.document
     assert spec.name == "trainer"
     host = host_from_document(document.below(("target", "host")))
     assert host == load_profile(name).host
@@ -42,7 +43,8 @@ def test_a_spec_for_a_profile_holds_that_machine(name: str, folder: Path) -> Non
 
 def test_a_spec_for_this_machine_is_valid(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert leave("init", "--out", "specs/mine.yaml") == 0
-    spec, document = load_spec(folder / "specs/mine.yaml")
+    loaded = load_spec(folder / "specs/mine.yaml")
+    spec, document = loaded.spec, loaded.document
     assert spec.name == "specs"
     assert host_from_document(document.below(("target", "host"))).platform == spec.target.platform
     printed = capsys.readouterr()
@@ -67,7 +69,7 @@ def test_a_file_that_is_there_is_kept(folder: Path, capsys: pytest.CaptureFixtur
 def test_force_overwrites(folder: Path) -> None:
     (folder / "provision.yaml").write_text("name: mine\n")
     assert leave("init", "--profile", "cpu", "--force") == 0
-    assert load_spec(folder / "provision.yaml")[0].name == "trainer"
+    assert load_spec(folder / "provision.yaml").spec.name == "trainer"
 
 
 def test_a_link_to_nothing_is_not_written_through(folder: Path) -> None:

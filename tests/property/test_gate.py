@@ -19,7 +19,7 @@ import pytest
 import provisioner.render
 from provisioner.gate.evaluate import GateFacts, GateGpu
 from provisioner.gate.grammar import GateError, parse
-from provisioner.gate.judge import judge
+from provisioner.gate.check import check_gate
 from tests.shipped import shipped
 
 if TYPE_CHECKING:
@@ -137,11 +137,11 @@ def cases(count: int, *, share_unknown: float) -> Iterator[tuple[list[str], Gate
 def test_a_second_evaluation_agrees(count: int, share_unknown: float) -> None:
     seen = dict.fromkeys(("yes", "no", "unknown"), 0)
     for texts, facts, known, mentioned in cases(count, share_unknown=share_unknown):
-        judgement = judge([parse(text) for text in texts], facts)
-        assert judgement.verdict == second_verdict(texts, known, mentioned), (texts, facts)
-        assert bool(judgement.unmet) == (judgement.verdict == "no"), (texts, facts)
-        assert bool(judgement.unknown) == (judgement.verdict == "unknown"), (texts, facts)
-        seen[judgement.verdict] += 1
+        result = check_gate([parse(text) for text in texts], facts)
+        assert result.verdict == second_verdict(texts, known, mentioned), (texts, facts)
+        assert bool(result.unmet) == (result.verdict == "no"), (texts, facts)
+        assert bool(result.unknown) == (result.verdict == "unknown"), (texts, facts)
+        seen[result.verdict] += 1
     expected = ("yes", "no", "unknown") if share_unknown else ("yes", "no")
     assert all(seen[verdict] > count // 20 for verdict in expected), seen
 
@@ -166,7 +166,7 @@ def test_the_script_in_the_images_agrees_and_guesses_nothing() -> None:
                 own = {"driver": facts.driver, "cuda": facts.cuda, "arch": gpu.arch, "brand": "".join(gpu.brands).lower()}
                 for text in texts:
                     answer, failing = script.judge(text, {name: value for name, value in own.items() if value})
-                    verdict = judge([parse(text)], GateFacts(driver=facts.driver, cuda=facts.cuda, gpus=(gpu,))).verdict
+                    verdict = check_gate([parse(text)], GateFacts(driver=facts.driver, cuda=facts.cuda, gpus=(gpu,))).verdict
                     assert words[answer] in {verdict, "unknown"}, (text, own)
                     assert share or words[answer] == verdict, (text, own)
                     assert bool(failing) == (answer is False)
@@ -189,7 +189,7 @@ def test_official_requirements_read_alike_by_all_three() -> None:
         for host in hosts:
             complete = {name: size(value) if name != "brand" else value for name, value in host.items()}
             gpu = GateGpu(arch=host["arch"], brands=(host["brand"],))
-            verdict = judge([read], GateFacts(driver=host["driver"], cuda=host["cuda"], gpus=(gpu,))).verdict
+            verdict = check_gate([read], GateFacts(driver=host["driver"], cuda=host["cuda"], gpus=(gpu,))).verdict
             assert (verdict == "yes") == means(complete) == script.judge(text, host)[0], (text, host)
 
 

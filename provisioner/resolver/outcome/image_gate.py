@@ -30,15 +30,15 @@ def gate_doubts(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Ite
     gate, image = _gate_of(instance), _image(pins)
     if image is None or not gate.is_binding:
         return
-    for target, judgement in gate.judgements(image, _drivers(pins)):
-        for clause in judgement.skipped:
+    for target, result in gate.results(image, _drivers(pins)):
+        for clause in result.skipped:
             yield SkippedClause(clause=clause, reference=image.reference)
-        if judgement.verdict == UNKNOWN:
-            is_nameless = "brand" in judgement.unknown and any(gpu.name is None for gpu in target.host.gpus or ())
+        if result.verdict == UNKNOWN:
+            is_nameless = "brand" in result.unknown and any(gpu.name is None for gpu in target.host.gpus or ())
             yield UndecidedGate(
                 reference=image.reference,
                 host=target.label,
-                properties=judgement.unknown,
+                properties=result.unknown,
                 profile_key="gpus[].name" if is_nameless else "",
             )
 
@@ -49,13 +49,13 @@ def gate_relaxations(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -
     request = instance.problem.request
     if image is None or gate.is_binding or request.accelerator != "cuda" or request.system != "linux":
         return
-    for target, judgement in gate.judgements(image, _drivers(pins)):
-        if judgement.verdict == NO:
+    for target, result in gate.results(image, _drivers(pins)):
+        if result.verdict == NO:
             yield GateReplaced(
                 component="image",
                 reference=image.reference,
                 host=target.label,
-                refusals=judgement.unmet,
+                refusals=result.unmet,
                 source=gate.place(image),
             )
 

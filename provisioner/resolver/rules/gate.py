@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from provisioner.gate.evaluate import NO, GateFacts, GateGpu, verdict_of
 from provisioner.gate.grammar import parse
-from provisioner.gate.judge import judge
+from provisioner.gate.check import check_gate
 from provisioner.grounds.predicate import AdmitsHosts
 from provisioner.grounds.requirement import Entails, Relation
 from provisioner.grounds.source import Documents
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from provisioner.gate.grammar import Expression
-    from provisioner.gate.judge import Judgement
+    from provisioner.gate.check import GateResult
     from provisioner.grounds.source import Source
     from provisioner.host.model import Host
     from provisioner.matrix.model import ImageFacts, Matrix
@@ -94,8 +94,8 @@ class ImageGate:
             for key in self._keys.get("driver", ()):
                 if key.scope == target.label:
                     test = Admits(self._matrix, self._guards, expression, host=host)
-                    judgement = self._stated(expression, target, host)
-                    yield Requirement(key, test, _admits(image, expression, judgement, of="driver", cited=where))
+                    result = self._stated(expression, target, host)
+                    yield Requirement(key, test, _admits(image, expression, result, of="driver", cited=where))
 
     @property
     def is_binding(self) -> bool:
@@ -111,12 +111,12 @@ class ImageGate:
         cited = tuple(str(self._matrix.citations[source]) for source in image.source if source in self._matrix.citations)
         return Documents(cited) if cited else Place("matrices/images.yaml")
 
-    def judgements(self, image: ImageFacts, drivers: Mapping[str, str]) -> Iterator[tuple[TargetHost, Judgement]]:
-        """Yield the judgement of a base's gate on every host; `drivers` are by label of the host."""
+    def results(self, image: ImageFacts, drivers: Mapping[str, str]) -> Iterator[tuple[TargetHost, GateResult]]:
+        """Yield the result of a base's gate on every host; `drivers` are by label of the host."""
         expression = parse(image.require_cuda)
         for target in self._request.hosts:
             facts = facts_of(self._matrix, self._guards, target.host, driver=drivers.get(target.label, ""))
-            yield target, judge([expression], facts)
+            yield target, check_gate([expression], facts)
 
     def _on_gpus(self, expression: Expression, target: TargetHost, image: ImageFacts, where: Source) -> list[Requirement]:
         """Return the requirements on a host's GPUs: the capabilities with which some driver passes the gate."""
@@ -137,14 +137,14 @@ class ImageGate:
                 if verdict_of([expression], facts_of(self._matrix, self._guards, host)) != NO:
                     passing.append(text)
             alone = replace(target.host, gpus=(gpu,))
-            judgement = judge([expression], facts_of(self._matrix, self._guards, alone))
-            ground = _admits(image, expression, judgement, of="gpu", cited=where)
+            result = check_gate([expression], facts_of(self._matrix, self._guards, alone))
+            ground = _admits(image, expression, result, of="gpu", cited=where)
             found.append(Requirement(key, Labelled(frozenset(passing)), ground))
         return found
 
-    def _stated(self, expression: Expression, target: TargetHost, host: Host) -> Judgement:
+    def _stated(self, expression: Expression, target: TargetHost, host: Host) -> GateResult:
         driver = target.host.driver.version if target.host.driver is not None else None
-        return judge([expression], facts_of(self._matrix, self._guards, host, driver=driver or ""))
+        return check_gate([expression], facts_of(self._matrix, self._guards, host, driver=driver or ""))
 
 
 def _itself(key: Key) -> Candidate:
@@ -153,8 +153,8 @@ def _itself(key: Key) -> Candidate:
     return Candidate(key, Version.parse(text), text)
 
 
-def _admits(image: ImageFacts, expression: Expression, judgement: Judgement, *, of: str, cited: Source) -> Entails:
-    refusals = judgement.unmet if judgement.verdict == NO else ()
+def _admits(image: ImageFacts, expression: Expression, result: GateResult, *, of: str, cited: Source) -> Entails:
+    refusals = result.unmet if result.verdict == NO else ()
     predicate = AdmitsHosts(image.reference, expression.text, refusals)
     return Entails(name="image", subject=None, predicate=predicate, relation=Relation("image", of), cited=cited)
 

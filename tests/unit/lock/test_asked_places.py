@@ -32,7 +32,8 @@ def test_every_key_of_a_lock_has_its_line(tmp_path: Path) -> None:
     spec_file.write_text(SPEC, encoding="utf-8")
     (tmp_path / "more.txt").write_text("# more\nclick\n", encoding="utf-8")
     (tmp_path / "limits.txt").write_text("numpy<2.4\n", encoding="utf-8")
-    spec, document = load_spec(spec_file)
+    loaded = load_spec(spec_file)
+    spec, document = loaded.spec, loaded.document
     places = {key: place.replace(f"{tmp_path}/", "") for key, place in asked_places(spec, document).items()}
     assert {key: places.get(key) for key in asked(spec)} == {
         "constraints.jinja2": "provision.yaml:7",

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from provisioner.matrix.model import Rule
-from provisioner.request import alike
+from provisioner.request import merge_equal_hosts
 from provisioner.resolver.joint import NoStackError, solve_system
 from provisioner.resolver.problem import join
 from provisioner.words.conflict import fix_words, member_words
@@ -102,7 +102,7 @@ def test_a_target_of_which_nothing_would_be_left_is_not_made_smaller() -> None:
 def test_hosts_that_state_the_same_are_one_in_words_and_many_in_changes() -> None:
     asked = small.request({"alpha": ">=2.0"}, *[host("470.10")] * 20, host("535.10"))
     with pytest.raises(NoStackError) as caught:
-        solve_system(join(floors(), replace(asked, hosts=alike(asked.hosts))))
+        solve_system(join(floors(), replace(asked, hosts=merge_equal_hosts(asked.hosts))))
     _, driver, fewer = caught.value.conflict.fixes
     assert fix_words(driver) == "driver >=525.10 on host0 (and 19 hosts like it) would do"
     assert changes(driver) == (("driver", ">=525.10"),) * 20
