@@ -17,8 +17,8 @@ from provisioner.host.model import Host
 from provisioner.request import Request, TargetHost
 from provisioner.resolver.problem import join
 from provisioner.resolver.requirement import Labelled, Requirement
+from provisioner.resolver.search.instance import ProblemInstance
 from provisioner.resolver.search.resolve import decide
-from provisioner.resolver.search.universe import Universe
 from provisioner.spec.model import Spec
 
 if TYPE_CHECKING:
@@ -225,7 +225,7 @@ def survives(matrix: Matrix, request: Request, pins: Mapping[Key, Candidate]) ->
             roots.append(Requirement(key, Labelled(frozenset({candidate.label})), Supposes()))
         elif not key.scope:
             return False
-    return decide(Universe(problem.with_roots(*roots))) is not None
+    return decide(ProblemInstance(problem.with_roots(*roots))) is not None
 
 
 def can_be(matrix: Matrix, case: Case, hosts: Sequence[Profile], pins: Mapping[Key, Candidate]) -> bool:
@@ -234,10 +234,10 @@ def can_be(matrix: Matrix, case: Case, hosts: Sequence[Profile], pins: Mapping[K
     Facts that exclude each other by themselves are no host's, nor is a fact that excludes what was chosen: a libcuda is of the
     driver that is installed. What the choice needs of the facts is another matter.
     """
-    universe = Universe(join(matrix, case.bare().request(hosts=hosts)))
-    if decide(universe) is None:
+    instance = ProblemInstance(join(matrix, case.bare().request(hosts=hosts)))
+    if decide(instance) is None:
         return False
-    facts = [root for root in universe.roots if root.ground.kind == "fact" and root.key.scope and root.key not in pins]
-    known = [one for root in facts for one in universe.allowed(root)]
-    wanted = [one for candidate in known for one in universe.requirements(candidate) if one.key.scope and one.key in pins]
+    facts = [root for root in instance.roots if root.ground.kind == "fact" and root.key.scope and root.key not in pins]
+    known = [one for root in facts for one in instance.allowed(root)]
+    wanted = [one for candidate in known for one in instance.requirements(candidate) if one.key.scope and one.key in pins]
     return all(one.allows(pins[one.key]) for one in wanted)

@@ -10,9 +10,9 @@ from packaging.utils import NormalizedName, canonicalize_name
 from provisioner.index.model import Environment, IndexFile, PackageRelease
 from provisioner.index.pages.selection import Selection
 from provisioner.resolver.problem import join
-from provisioner.resolver.python.packages import PackageWorld
+from provisioner.resolver.python.finder import PackageFinder
+from provisioner.resolver.search.instance import ProblemInstance
 from provisioner.resolver.search.resolve import decide
-from provisioner.resolver.search.universe import Universe
 from tests import small
 from tests.extras_named import applicable, extras_named
 
@@ -89,7 +89,7 @@ def solved(
     )
     problem = join(matrix, request)
     shelf = FileShelf(files, metadata or {}, environment, prereleases)
-    pins = decide(Universe(problem, PackageWorld(problem, shelf, environment)))
+    pins = decide(ProblemInstance(problem, PackageFinder(problem, shelf, environment)))
     if pins is None:
         return None
     return {key.name: one.label for key, one in sorted(pins.items()) if key.is_package and "[" not in key.name}

@@ -18,8 +18,8 @@ from packaging.version import Version as PackageVersion
 from provisioner.index.model import Environment, IndexFile, PackageRelease
 from provisioner.matrix.model import DistributionLimit, FileOwner, Release, SharedFile
 from provisioner.resolver.problem import join
-from provisioner.resolver.python.packages import PackageWorld
-from provisioner.resolver.search.universe import Universe
+from provisioner.resolver.python.finder import PackageFinder
+from provisioner.resolver.search.instance import ProblemInstance
 from provisioner.versions import Version
 from tests import small
 from tests.extras_named import applicable, extras_named
@@ -222,7 +222,7 @@ def _release(name: NormalizedName, version: str, entry: Entry, index: str) -> Pa
     return PackageRelease(name=name, version=PackageVersion(version), file=kept, why_not=why, blocked_by=blocked)
 
 
-def universe_of(trial: Trial) -> Universe:
+def instance_of(trial: Trial) -> ProblemInstance:
     """The trial as the solver sees it, with Python fixed as for one attempt."""
     requires = {"python": f"=={PYTHON}"}
     if trial.pytorch is not None:
@@ -231,7 +231,7 @@ def universe_of(trial: Trial) -> Universe:
     packages, constraints = ([str(one) for one in some] for some in (trial.roots, trial.constraints))
     request = small.request(requires, host, packages=packages, constraints=constraints, accelerator="cuda")
     problem = join(_matrix(trial), request)
-    return Universe(problem, PackageWorld(problem, Shelf(trial), Environment(platform="linux/amd64", python=PYTHON)))
+    return ProblemInstance(problem, PackageFinder(problem, Shelf(trial), Environment(platform="linux/amd64", python=PYTHON)))
 
 
 def _matrix(trial: Trial) -> Any:  # noqa: ANN401 - what small.matrix returns

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from provisioner.matrix.need import Need
 from provisioner.resolver.problem import join
 from provisioner.resolver.requirement import build_of, release_of
-from provisioner.resolver.search.universe import Universe
+from provisioner.resolver.search.instance import ProblemInstance
 from provisioner.versions import Range
 from tests import small
 from tests.oracle import Choice, Oracle, Place, Question
@@ -153,10 +153,10 @@ class System(Struct, frozen=True, kw_only=True):
         lines = [*releases, *rules, f"requires {dict(self.requires)}", *map(str, self.profiles), str(dict(self.spec))]
         return "System\n  " + "\n  ".join(lines)
 
-    def universe(self, *, preferred: Mapping[str, str] | None = None) -> Universe:
+    def instance(self, *, preferred: Mapping[str, str] | None = None) -> ProblemInstance:
         """The problem as the solver sees it, which may know what an earlier lock chose."""
         request = small.request(self.requires, *self.profiles, accelerator="cuda", **self.spec)
-        return Universe(join(self.matrix, replace(request, preferred=preferred or {})))
+        return ProblemInstance(join(self.matrix, replace(request, preferred=preferred or {})))
 
     def question(self) -> Question:
         """The problem as the oracle sees it."""

@@ -22,10 +22,9 @@ from provisioner.resolver.choices.candidates import preference
 from provisioner.resolver.problem import join
 from provisioner.resolver.requirement import Candidate, Key, ReleaseCandidate
 from provisioner.resolver.rules.coverage import capability, coverage
-from provisioner.resolver.rules.drivers import RunsCuda
-from provisioner.resolver.rules.kernels import KernelSupport
+from provisioner.resolver.rules.drivers import KernelSupport, RunsCuda
 from provisioner.resolver.search.complete import CompleteSearch
-from provisioner.resolver.search.universe import Universe
+from provisioner.resolver.search.instance import ProblemInstance
 from provisioner.spec.model import ImageSpec, Policy, Spec, TargetSpec
 from provisioner.versions import Version
 
@@ -221,7 +220,7 @@ def chosen_beside(matrix: Matrix, name: str, *, release: Release, build: Build) 
     problem = join(matrix, open_request(build.accelerator, platform, Host(platform=platform)))  # type: ignore[arg-type]  # a matrix has no others
     key = Key(name)
     given = _of(problem.domains.get(key, ()), release, build)
-    search = CompleteSearch(Universe(problem))
+    search = CompleteSearch(ProblemInstance(problem))
     try:
         pins = search.best(given=given, present=[key], without=(*INSTALLED, Relation(name, "gpu"))) if given else None
     finally:
@@ -273,8 +272,8 @@ class _Column:
         self._device = device
         self._platform = platform
         self._problem = join(matrix, request_for(device, platform))
-        self._universe = Universe(self._problem)
-        self._search = CompleteSearch(self._universe)
+        self._instance = ProblemInstance(self._problem)
+        self._search = CompleteSearch(self._instance)
         drivers = {one.version: one for one in self._problem.domains.get(Key("driver", LABEL), ())}
         self._drivers = [] if device.is_amd else [drivers[version] for version in grid.drivers]
         self._known: dict[frozenset[Group], tuple[Group, ...]] = {}
@@ -307,7 +306,7 @@ class _Column:
 
     def _signature(self, candidate: Candidate, first: Code) -> _Signature:
         """Return the part of a build on which its verdict under a driver depends: equal builds have the same row."""
-        wanted = self._universe.requirements(candidate)
+        wanted = self._instance.requirements(candidate)
         bound = ((one.key, str(one.test)) for one in wanted if one.key.component not in self._leaves)
         return _Signature(candidate.key.component, first, tuple(sorted(bound)))
 
@@ -344,14 +343,14 @@ class _Column:
 
     def _taken(self, framework: Candidate, key: Key) -> list[Candidate]:
         """Return the CUDA releases that a build's own requirements allow."""
-        wanted = [one for one in self._universe.requirements(framework) if one.key == key]
-        return [one for one in self._universe.candidates(key) if all(one in self._universe.allowed(need) for need in wanted)]
+        wanted = [one for one in self._instance.requirements(framework) if one.key == key]
+        return [one for one in self._instance.candidates(key) if all(one in self._instance.allowed(need) for need in wanted)]
 
     def _runs(self, cuda: Candidate, driver: Candidate) -> str:
         """Return how a driver runs a CUDA release, "" where it does not."""
         known = self._bases.get((cuda, driver))
         if known is None:
-            tests = (one.test for one in self._universe.requirements(cuda) if one.key == driver.key)
+            tests = (one.test for one in self._instance.requirements(cuda) if one.key == driver.key)
             runs = next((test for test in tests if isinstance(test, RunsCuda)), None)
             known = self._bases[cuda, driver] = "native" if runs is None else runs.basis(driver.version)
         return known

@@ -88,7 +88,7 @@ def release_data(matrix: Matrix, component: Component, release: Release) -> Data
             "patched": tuple({"kernel": str(one.kernel), "by": one.by, "sources": one.source} for one in release.patched),
             "builds": tuple(build_data(build) for build in release.builds),
             "sources": release.source,
-            "place": matrix.positions.get(name, ""),
+            "place": str(matrix.positions.get(name, "")),
         }
     )
 
@@ -103,7 +103,7 @@ def rule_data(matrix: Matrix, rule: Rule) -> Data:
             "require": needs_data(rule.require),
             "because": rule.because,
             "sources": rule.source,
-            "place": matrix.positions.get(f"rule:{rule.name}", ""),
+            "place": str(matrix.positions.get(f"rule:{rule.name}", "")),
         }
     )
 

@@ -18,7 +18,7 @@ from provisioner.resolver.outcome.answer import answer
 from provisioner.resolver.problem import join
 from provisioner.resolver.requirement import Key, ReleaseCandidate, Requirement
 from provisioner.resolver.search.complete import CompleteSearch
-from provisioner.resolver.search.universe import Universe
+from provisioner.resolver.search.instance import ProblemInstance
 from provisioner.spec.model import Spec
 
 if TYPE_CHECKING:
@@ -126,8 +126,8 @@ def _framework(problem: Problem, name: str) -> tuple[list[Running], list[Refused
             continue  # the query does not ask for this release
         releases.setdefault(candidate.release.version.text, []).append(candidate)
     running, refused = [], []
-    universe = Universe(problem)
-    search = CompleteSearch(universe)
+    instance = ProblemInstance(problem)
+    search = CompleteSearch(instance)
     try:
         for text, candidates in sorted(releases.items(), key=lambda item: item[1][0].release.version, reverse=True):
             works = (one for one in candidates if search.find(given=[one], present=[key]) is not None)
@@ -138,7 +138,7 @@ def _framework(problem: Problem, name: str) -> tuple[list[Running], list[Refused
             pins = search.best(given=[chosen], present=[key])
             assert pins is not None, "what was found once is found again"
             build = chosen.build
-            stack = answer(universe, pins)
+            stack = answer(instance, pins)
             running.append(Running(component=name, release=text, build=build.name if build else "", stack=stack))
     finally:
         search.close()
@@ -147,12 +147,12 @@ def _framework(problem: Problem, name: str) -> tuple[list[Running], list[Refused
 
 def _refusal(problem: Problem, key: Key, text: str, version: Version) -> Refused:
     ground = AsksFor(name=key.component, release=text)
-    universe = Universe(problem.with_roots(Requirement(key, OfRelease(version), ground)))
-    search = CompleteSearch(universe)
+    instance = ProblemInstance(problem.with_roots(Requirement(key, OfRelease(version), ground)))
+    search = CompleteSearch(instance)
     try:
         assert search.find() is None, "a release none of whose builds is possible has no stack"
         groups = search.minimal()
-        members = described(universe, search, groups).members
+        members = described(instance, search, groups).members
     finally:
         search.close()
     rules = tuple(group.name for group in groups if isinstance(group, Row) and group.table == "rule")

@@ -11,8 +11,7 @@ from provisioner.words.choice import passed_over_words
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from provisioner.resolver.explain.freed import Freed, Moved
-    from provisioner.resolver.why import Why
+    from provisioner.resolver.why import Counterfactual, Moved, Why
 
 FEW = 6
 """How many reasons are told before the rest is counted; those that hold a newer release back are always told."""
@@ -53,7 +52,7 @@ def _lines(why: Why, where: str) -> Iterator[Line]:
         )
     else:
         yield from _what_holds(why)
-        is_preferred = why.freed is not None and why.freed.order is not None
+        is_preferred = why.counterfactual is not None and why.counterfactual.order is not None
         found = [fix_line(fix) for fix in why.conflict.fixes] or [*_further(why)] or ([] if is_preferred else [NO_WAY])
         yield from (Line(text, "hint:", Paint.NEXT) for text in found)
 
@@ -66,23 +65,27 @@ def _what_holds(why: Why) -> Iterator[Line]:
     from provisioner.words.notation import source_words
 
     assert why.conflict is not None, "something holds it"
-    if why.freed is None:
+    if why.counterfactual is None:
         yield Line(f"not {why.component} {why.newer}: {exclusion_words(why.conflict)}", text_paint=Paint.STRONG)
         yield from (Line(line, indent=2) for line in conflict_lines(why.conflict))
         return
-    lines = " and ".join(f"`{asked_words(one)}`  ({source_words(one.source)})" for one in why.freed.lines)
-    asked, verb = f"{why.component} {why.newer}", "holds" if len(why.freed.lines) == 1 else "hold"
-    them = "it" if len(why.freed.lines) == 1 else "them"
-    if why.freed.conflict is not None:
-        excluded = exclusion_words(why.freed.conflict)
+    lines = " and ".join(f"`{asked_words(one)}`  ({source_words(one.source)})" for one in why.counterfactual.lines)
+    asked, verb = f"{why.component} {why.newer}", "holds" if len(why.counterfactual.lines) == 1 else "hold"
+    them = "it" if len(why.counterfactual.lines) == 1 else "them"
+    if why.counterfactual.conflict is not None:
+        excluded = exclusion_words(why.counterfactual.conflict)
         yield Line(f"not {asked}: {lines} {verb} it back; without {them}, {excluded}", text_paint=Paint.STRONG)
-        yield from (Line(line, indent=2) for line in conflict_lines(why.freed.conflict))
+        yield from (Line(line, indent=2) for line in conflict_lines(why.counterfactual.conflict))
     else:
         then = f"only {lines} {verb} it back"
-        if why.freed.order is not None:
-            then = f"{lines} {verb} it back; without {them}, {passed_over_words(why.freed.order)}"
+        if why.counterfactual.order is not None:
+            then = f"{lines} {verb} it back; without {them}, {passed_over_words(why.counterfactual.order)}"
         yield Line(f"not {asked}: {then}", text_paint=Paint.STRONG)
-        changes = f"{asked} would come with {_moves(why.freed)}" if why.freed.moved else "nothing else would change with it"
+        changes = (
+            f"{asked} would come with {_moves(why.counterfactual)}"
+            if why.counterfactual.moved
+            else "nothing else would change with it"
+        )
         yield Line(changes, indent=2)
 
 
@@ -91,12 +94,12 @@ def _further(why: Why) -> Iterator[str]:
     from provisioner.words.conflict import fix_line
     from provisioner.words.ground import asked_words
 
-    if why.freed is not None and why.freed.conflict is not None:
-        lines = " and ".join(f"`{asked_words(one)}`" for one in why.freed.lines)
-        yield from (f"with {lines} gone, {fix_line(fix)}" for fix in why.freed.conflict.fixes)
+    if why.counterfactual is not None and why.counterfactual.conflict is not None:
+        lines = " and ".join(f"`{asked_words(one)}`" for one in why.counterfactual.lines)
+        yield from (f"with {lines} gone, {fix_line(fix)}" for fix in why.counterfactual.conflict.fixes)
 
 
-def _moves(freed: Freed) -> str:
+def _moves(freed: Counterfactual) -> str:
     told = [_move(one) for one in freed.moved[:FEW]]
     more = len(freed.moved) - len(told)
     return "; ".join([*told, *([f"and {more} more changes, listed under --format json"] if more > 0 else [])])
@@ -134,12 +137,12 @@ def _data(why: Why) -> dict[str, object]:
         found["order"] = passed_over_words(why.order)
     if why.conflict is not None:
         found["conflict"] = no_stack(why.conflict)["conflict"]
-    if why.freed is not None:
-        found["without"] = _without(why.freed)
+    if why.counterfactual is not None:
+        found["without"] = _without(why.counterfactual)
     return found
 
 
-def _without(freed: Freed) -> dict[str, object]:
+def _without(freed: Counterfactual) -> dict[str, object]:
     """What the newest would need without the spec's own lines about it."""
     found: dict[str, object] = {"lines": [ground_data(line) for line in freed.lines]}
     if freed.conflict is not None:

@@ -295,7 +295,7 @@ def evidence(matrix: Matrix, component: str, rows: Iterable[Release | tuple[Rele
         titles = dict.fromkeys(str(matrix.citations[key]) for key in sources if key in matrix.citations)
         cited = "; ".join([*titles][:_MOST_CITATIONS]) + (" and more" if len(titles) > _MOST_CITATIONS else "")
         key = f"{component}=={release.version}"
-        place = (matrix.positions.get(f"{key}+{build.name}") if build else None) or matrix.positions.get(key, "")
+        place = (matrix.positions.get(f"{key}+{build.name}") if build else None) or matrix.positions.get(key)
         found.setdefault(f"{place}: {cited}" if place else cited)
         if len(found) == _MOST_EVIDENCE:
             break

@@ -48,7 +48,7 @@ def rows(matrix: Matrix, *, component: str = "", version: str = "") -> tuple[Row
             component=matrix.components[name],
             release=release,
             build=build,
-            place=matrix.positions.get(f"{name}=={release.version}+{build.name}", ""),
+            place=str(matrix.positions.get(f"{name}=={release.version}+{build.name}", "")),
         )
         for name in matrix.order
         if name in matrix.components and component in {"", name}

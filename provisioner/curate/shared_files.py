@@ -33,7 +33,7 @@ def shared_file_rows(matrix: Matrix, name: str = "") -> Iterator[Row]:
                 component=component,
                 release=Release(version=Version.named(shared.name)),
                 build=Build(name=owner.distribution, artefact=owner.artefact, sha256=owner.sha256),
-                place=matrix.positions.get(f"shared-file:{shared.name}", ""),
+                place=str(matrix.positions.get(f"shared-file:{shared.name}", "")),
             )
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from provisioner.fleet.cover import Coverage
-    from provisioner.resolver.search.sets import Members
+    from provisioner.resolver.search.sat import Members
 
 TRIED = 4
 """How many covers are worked out in full, of those that look best by their maximal signatures."""

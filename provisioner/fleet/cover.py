@@ -2,7 +2,7 @@
 
 Classes of hosts with equal constraints have one *signature*. A stack that serves a signature serves every signature whose
 constraints are a subset, so only the *maximal* ones, which are a subset of no other, decide how many stacks there must be: a
-set cover. Every maximal set of them that one stack can serve is listed (`resolver/search/sets.py`), and the fewest of these
+set cover. Every maximal set of them that one stack can serve is listed (`resolver/search/sat.py`), and the fewest of these
 sets that hold every maximal signature are the answer, which is then exact. Where there are too many sets to list, those that
 were listed are covered, and a lower bound is proved: signatures of which no two share a stack.
 """
@@ -25,7 +25,7 @@ from provisioner.fleet.local import (
     Refuses,
     Unservable,
 )
-from provisioner.resolver.search.sets import Clauses, Members, apart, covers, fewest
+from provisioner.resolver.search.sat import Clauses, Members, covers, fewest, independent
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -207,7 +207,7 @@ class Coverage:
                 if self.can_share((signature, other)):
                     together[signature].add(other)
                     together[other].add(signature)
-        return apart(self.maximal, {signature: frozenset(some) for signature, some in together.items()})
+        return independent(self.maximal, {signature: frozenset(some) for signature, some in together.items()})
 
     def _choice(self, choice: Choice) -> int:
         if choice not in self._choices:

@@ -1,9 +1,9 @@
 """What a class of hosts asks of a stack, exactly: the candidates it refuses, and the few choices left on the host itself.
 
 A stack serves several hosts exactly when it serves each, so each class becomes a set of *constraints* on the part all hosts
-share. Constraints come from the very requirements the solver uses (`Universe`); nothing of the matrix is judged here a second
-time. Where the parts are not independent after all (one environment variable for all AMD GPUs), solving the hosts together has
-the last word: see `cover`.
+share. Constraints come from the very requirements the solver uses (`ProblemInstance`); nothing of the matrix is judged here a
+second time. Where the parts are not independent after all (one environment variable for all AMD GPUs), solving the hosts
+together has the last word: see `cover`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from provisioner.fleet.local import Choice, Constraint, Local, Unservable, Want
 from provisioner.grounds.requirement import Row
 from provisioner.request import TargetHost
 from provisioner.resolver.problem import join
-from provisioner.resolver.search.universe import Universe
+from provisioner.resolver.search.instance import ProblemInstance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -89,7 +89,7 @@ class _Block:
     def __init__(self, matrix: Matrix, pool: Pool, classes: Sequence[HostClass], *, shared: Shared) -> None:
         self._targets = {marked(index): TargetHost(label=marked(index), host=one.host) for index, one in enumerate(classes)}
         self._problem = join(matrix, pool.request_for(self._targets.values()))
-        self._universe = Universe(self._problem)
+        self._instance = ProblemInstance(self._problem)
         self._shared = shared
         self._places: dict[Key, dict[Candidate, int]] = {}
         self._stated: dict[Key, Candidate | None] = {}
@@ -110,7 +110,7 @@ class _Block:
                 continue
             seen.add(key)
             for candidate in self._offered(key):
-                for requirement in self._universe.requirements(candidate):
+                for requirement in self._instance.requirements(candidate):
                     waiting.append(requirement.key)
                     self._read(candidate, requirement)
         for label in self._targets:
@@ -118,7 +118,7 @@ class _Block:
 
     def _offered(self, key: Key) -> tuple[Candidate, ...]:
         """The candidates in question: of a fact that a host states the stated one, of a shared key those no root refuses."""
-        candidates = self._universe.candidates(key)
+        candidates = self._instance.candidates(key)
         if key.scope:
             self._domain(key)
         else:
@@ -132,7 +132,7 @@ class _Block:
 
     def _domain(self, key: Key) -> None:
         roots = self._roots.get(key, ())
-        allowed = [one for one in self._universe.candidates(key) if all(root.allows(one) for root in roots)]
+        allowed = [one for one in self._instance.candidates(key) if all(root.allows(one) for root in roots)]
         self._locals[key.scope].domain(key.name, [self._place(one) for one in allowed], is_required=bool(roots))
         self._stated[key] = allowed[0] if roots and len(allowed) == 1 else None
 
@@ -140,7 +140,7 @@ class _Block:
         for root in self._problem.roots:
             if root.key.scope:
                 continue
-            allowed = frozenset(self._place(one) for one in self._universe.candidates(root.key) if root.allows(one))
+            allowed = frozenset(self._place(one) for one in self._instance.candidates(root.key) if root.allows(one))
             if self._is_of_some(root):
                 for label, target in self._targets.items():
                     if root.key.name.partition(":")[2] in self._devices(target):
@@ -175,7 +175,7 @@ class _Block:
                 local.wanted((candidate.key.name, place), Want(target.name, allowed))
             return
         place = self._place(candidate)
-        allowed = frozenset(self._place(one) for one in self._universe.allowed(requirement))
+        allowed = frozenset(self._place(one) for one in self._instance.allowed(requirement))
         if world:
             offered = frozenset(self._place(one) for one in self._offered(target))
             if not offered <= allowed:
@@ -192,13 +192,13 @@ class _Block:
     def _allowed_here(self, local: Local, requirement: Requirement) -> frozenset[int]:
         """The places of a host's domain that a requirement allows: mostly one fact is asked about."""
         places = local.places(requirement.key.name)
-        candidates = self._universe.candidates(requirement.key)
+        candidates = self._instance.candidates(requirement.key)
         return frozenset(place for place in places if requirement.allows(candidates[place]))
 
     def _place(self, candidate: Candidate) -> int:
         places = self._places.get(candidate.key)
         if places is None:
-            candidates = self._universe.candidates(candidate.key)
+            candidates = self._instance.candidates(candidate.key)
             places = self._places[candidate.key] = {one: place for place, one in enumerate(candidates)}
         return places[candidate]
 

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from provisioner.fleet.arrangement import Arranging
 from provisioner.resolver.problem import join
+from provisioner.resolver.search.instance import ProblemInstance
 from provisioner.resolver.search.resolve import decide
-from provisioner.resolver.search.universe import Universe
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -77,15 +77,15 @@ class Grouping:
     def _decided(self, signatures: Collection[int]) -> Group | None:
         maximal = self._coverage.outermost(signatures)
         targets = [self._first[signature].target for signature in maximal]
-        universe = Universe(join(self._matrix, self._pool.request_for(targets)))
-        pins = decide(universe)
+        instance = ProblemInstance(join(self._matrix, self._pool.request_for(targets)))
+        pins = decide(instance)
         if pins is None:
             return None
         chosen: list[tuple[int, str, int]] = []
         for key, candidate in pins.items():
             if not key.scope:
-                place = _place(universe.candidates(key), candidate)
-                order = universe.problem.order.get(key, -1)
+                place = _place(instance.candidates(key), candidate)
+                order = instance.problem.order.get(key, -1)
                 chosen.append((_FIRST if key.name == self._coverage.lead else order, key.name, place))
         choices = frozenset((name, place) for _, name, place in chosen)
         return Group(signatures=frozenset(signatures), maximal=frozenset(maximal), choices=choices, rank=tuple(sorted(chosen)))

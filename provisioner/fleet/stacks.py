@@ -16,8 +16,8 @@ from provisioner.request import TargetHost
 from provisioner.resolver.outcome.answer import BASES, answer
 from provisioner.resolver.problem import join
 from provisioner.resolver.requirement import Key
+from provisioner.resolver.search.instance import ProblemInstance, violations
 from provisioner.resolver.search.resolve import decide
-from provisioner.resolver.search.universe import Universe, violations
 from provisioner.versions import Version
 from provisioner.words.doubt import doubt_words
 from provisioner.words.ground import say
@@ -121,11 +121,11 @@ class _Block:
         self._pool = pool
         self._group = group
         self._hosts = {marked(start + index): (start + index, one) for index, one in enumerate(classes)}
-        self._universe = self._universe_of(self._hosts)
+        self._instance = self._instance_of(self._hosts)
 
-    def _universe_of(self, labels: Iterable[str]) -> Universe:
+    def _instance_of(self, labels: Iterable[str]) -> ProblemInstance:
         targets = [TargetHost(label=label, host=self._hosts[label][1].host) for label in labels]
-        return Universe(join(self._matrix, self._pool.request_for(targets)))
+        return ProblemInstance(join(self._matrix, self._pool.request_for(targets)))
 
     def index(self, doubt: Doubt) -> int | None:
         """Return the place of the class that a doubt is about; None for one about the stack."""
@@ -135,12 +135,12 @@ class _Block:
     def verified(self) -> tuple[Stack, Mapping[Key, Candidate]]:
         """The answer on these classes, every requirement of which was checked on the real hosts."""
         pins = self._pinned()
-        broken = violations(self._universe, pins)
+        broken = violations(self._instance, pins)
         if broken:
             self._repair(pins, {requirement.key.scope for requirement in broken})
-            broken = violations(self._universe, pins)
+            broken = violations(self._instance, pins)
         assert not broken, f"a stack was given to hosts it does not serve: {say(broken[0].ground)}"
-        return answer(self._universe, pins), pins
+        return answer(self._instance, pins), pins
 
     def installed(self, pins: Mapping[Key, Candidate]) -> Iterator[tuple[int, str]]:
         """What was chosen on a host because the host does not state it, and can be installed; a driver with its modules."""
@@ -153,39 +153,39 @@ class _Block:
 
     def _pinned(self) -> dict[Key, Candidate]:
         """The group's choices, and on each host down the order the most wanted that everything above it allows."""
-        universe, order = self._universe, self._universe.problem.order
+        instance, order = self._instance, self._instance.problem.order
         pins: dict[Key, Candidate] = {}
         wanted: dict[Key, list[Requirement]] = {}
-        for requirement in universe.roots:
+        for requirement in instance.roots:
             wanted.setdefault(requirement.key, []).append(requirement)
         for _, name, place in self._group.rank:
             key = Key(name)
-            pins[key] = universe.candidates(key)[place]
-            for requirement in universe.requirements(pins[key]):
+            pins[key] = instance.candidates(key)[place]
+            for requirement in instance.requirements(pins[key]):
                 wanted.setdefault(requirement.key, []).append(requirement)
         failed: set[Key] = set()
         while waiting := [key for key in wanted if key.scope and key not in pins and key not in failed]:
             key = min(waiting, key=lambda one: (order.get(one, -1), one))
-            allowed = (one for one in universe.candidates(key) if all(test.allows(one) for test in wanted[key]))
+            allowed = (one for one in instance.candidates(key) if all(test.allows(one) for test in wanted[key]))
             found = next(allowed, None)
             if found is None:
                 failed.add(key)
                 continue
             pins[key] = found
-            for requirement in universe.requirements(found):
+            for requirement in instance.requirements(found):
                 wanted.setdefault(requirement.key, []).append(requirement)
         return pins
 
     def _repair(self, pins: dict[Key, Candidate], labels: Iterable[str]) -> None:
         """Search for what going down the order did not find, on each host alone: what it leaves open is its own business."""
         for label in sorted(set(labels) & self._hosts.keys()):
-            universe = self._universe_of([label])
-            given = [universe.candidates(Key(name))[place] for _, name, place in self._group.rank]
-            found = decide(universe.relaxed(given=given))
+            instance = self._instance_of([label])
+            given = [instance.candidates(Key(name))[place] for _, name, place in self._group.rank]
+            found = decide(instance.relaxed(given=given))
             if found is None:
                 raise UnavailableError(f"the stack of host `{self._hosts[label][1].name}` could not be verified")
             for key, candidate in found.items():
                 if key.scope:
                     # Other hosts of the problem may add candidates, such as a beta driver that one of them runs.
-                    alike = (one for one in self._universe.candidates(key) if one.label == candidate.label)
+                    alike = (one for one in self._instance.candidates(key) if one.label == candidate.label)
                     pins[key] = next(alike, candidate)

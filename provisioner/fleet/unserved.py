@@ -17,7 +17,7 @@ from provisioner.resolver.explain.conflict import described, explain_conflict
 from provisioner.resolver.joint import NoStackError, solve_system
 from provisioner.resolver.problem import join
 from provisioner.resolver.search.complete import CompleteSearch
-from provisioner.resolver.search.universe import Universe
+from provisioner.resolver.search.instance import ProblemInstance
 from provisioner.words.ground import say
 
 if TYPE_CHECKING:
@@ -61,11 +61,11 @@ class Explaining:
 
     def _conflict(self, request: Request) -> tuple[Reasons, tuple[Member, ...]]:
         """A minimal conflict: its groups without the host's name, and its members."""
-        universe = Universe(join(self._matrix, request))
-        search = CompleteSearch(universe)
+        instance = ProblemInstance(join(self._matrix, request))
+        search = CompleteSearch(instance)
         try:
             groups = search.minimal()
-            members = described(universe, search, groups).members
+            members = described(instance, search, groups).members
             reasons = tuple(sorted(_unnamed(search.members(group)[0][1].ground) for group in groups))
         finally:
             search.close()
@@ -73,7 +73,7 @@ class Explaining:
 
     def _told(self, request: Request, proved: Sequence[tuple[HostClass, tuple[Member, ...]]]) -> Unserved:
         first = proved[0][0]
-        conflict = explain_conflict(Universe(join(self._matrix, replace(request, hosts=(first.target,)))))
+        conflict = explain_conflict(ProblemInstance(join(self._matrix, replace(request, hosts=(first.target,)))))
         own = {say(fact) for fact in _facts_in(conflict.members)}
         others = {say(fact): fact for _, members in proved for fact in _facts_in(members)}
         also = tuple(others[text] for text in sorted(others) if text not in own)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-FILE = "index-6.sqlite3"
+FILE = "index-7.sqlite3"
 """The number changes with the table and with the shape of its entries; what an older program keeps is left to it."""
 
 PAGES = "pages-1"

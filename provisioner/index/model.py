@@ -66,7 +66,8 @@ class PackageRelease(Struct, frozen=True, kw_only=True, array_like=True, gc=Fals
     python >=3.10,<3.13; yanked. A yanked release keeps its `file` beside its reason, for PEP 592 lets an exact pin select it,
     and so does one that is `is_explicit_only`; in every other case one of the two is empty. `blocked_by` is the part of the
     environment that rules the release out: `python`, `glibc`, `platform`, or "" when the file itself does (yanked, a source
-    distribution). `is_explicit_only`: a pre-release of a project that has final versions, for requirements that name one.
+    distribution). `allowance` is the word of `policy.allow` that would take a file, "" for none. `is_explicit_only`: a
+    pre-release of a project that has final versions, for requirements that name one.
     """
 
     name: NormalizedName
@@ -76,6 +77,7 @@ class PackageRelease(Struct, frozen=True, kw_only=True, array_like=True, gc=Fals
     blocked_by: str = ""
     requires_python: str = ""
     is_explicit_only: bool = False
+    allowance: str = ""
 
     @property
     def is_usable(self) -> bool:

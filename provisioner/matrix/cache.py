@@ -19,7 +19,7 @@ from provisioner.matrix.model import Matrix
 if TYPE_CHECKING:
     from pathlib import Path
 
-FORMAT = 10
+FORMAT = 11
 """Changes with how values are packed. A new field needs no other number: YAML that has it was never packed before."""
 
 SHIPPED = "matrix.msgpack"

@@ -102,12 +102,12 @@ class _Linter:
             return
         last: dict[str, object] = {}
         for release in component.releases:
-            place = self.matrix.positions.get(f"{component.name}=={release.version}", "")
-            file = place.rpartition(":")[0]
+            place = self.matrix.place_of(f"{component.name}=={release.version}")
+            file = place.file
             before = last.get(file)
             if before is not None and release.version > before:  # type: ignore[operator]
                 text = f"`{component.name}` {release.version} stands below {before}; newest comes first"
-                yield Finding(kind="order", where=place, text=text)
+                yield Finding(kind="order", where=str(place), text=text)
             last[file] = release.version
 
     def _uncited(self) -> Iterator[Finding]:
@@ -131,7 +131,9 @@ class _Linter:
                 yield Finding(kind="unreachable-row", where=gpu.name, text=text)
 
     def _of(self, rule: Rule, kind: str, text: str) -> Finding:
-        return Finding(kind=kind, where=self.matrix.positions.get(f"rule:{rule.name}", ""), text=f"rule `{rule.name}`: {text}")
+        return Finding(
+            kind=kind, where=str(self.matrix.positions.get(f"rule:{rule.name}", "")), text=f"rule `{rule.name}`: {text}"
+        )
 
 
 def _below(version: Version) -> Version:

@@ -11,13 +11,15 @@ from provisioner.matrix.check import check
 from provisioner.matrix.files import KIND, read_files
 from provisioner.matrix.location import content_digest, default_directory
 from provisioner.matrix.model import Component, Matrix, Release
+from provisioner.places import Place
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from provisioner.matrix.files import MatrixFiles, Place
+    from provisioner.matrix.files import MatrixFiles
+    from provisioner.matrix.files import Place as FilePlace
 
 
 def load_matrix(directory: Path | None = None) -> Matrix:
@@ -66,15 +68,16 @@ def _component(files: MatrixFiles, name: str) -> Component:
     return Component(name=name, title=entry.title, releases=tuple(releases.values()), virtual=entry.virtual, named=entry.named)
 
 
-def _positions(files: MatrixFiles) -> dict[str, str]:
-    """Return where the rows stand that `Matrix.positions` lists; of several rows under one name, the first."""
-    found: dict[str, str] = {}
-    for name, place in _named_rows(files):
-        found.setdefault(name, str(place))
+def _positions(files: MatrixFiles) -> dict[str, Place]:
+    """Return the places of the rows that `Matrix.positions` lists; of several rows under one name, the first."""
+    found: dict[str, Place] = {}
+    for name, at in _named_rows(files):
+        if name not in found:
+            found[name] = Place(f"{at.file.directory.name}/{at.file.name}", at.line)
     return found
 
 
-def _named_rows(files: MatrixFiles) -> Iterator[tuple[str, Place]]:
+def _named_rows(files: MatrixFiles) -> Iterator[tuple[str, FilePlace]]:
     for component, parts in files.components.items():
         for at, release in (row for part in parts for row in part.at().each("releases", part.content.releases)):
             yield f"{component}=={release.version}", at

@@ -13,6 +13,7 @@ from msgspec import Struct, field
 
 from provisioner.accelerators import AcceleratorName
 from provisioner.matrix.need import GpuKind, WrittenNeed, WrittenNeeds, WrittenRange, WrittenVersion
+from provisioner.places import Place
 from provisioner.platforms import PlatformName
 from provisioner.strict_model import SpelledModel, Spelling
 
@@ -348,10 +349,14 @@ class Component(Struct, frozen=True, kw_only=True):
     named: bool = False
 
 
+WHOLE = Place("the matrix")
+"""The place of rows whose line is not known."""
+
+
 class Matrix(Struct, frozen=True, kw_only=True):
     """All components, rules, driver branches, GPUs, base images and distributions of one set of files; validated and frozen.
 
-    `digest` is the hash of the files. `positions` is `file:line` of every rule (`rule:NAME`), release (`pytorch==2.7.1`), build
+    `digest` is the hash of the files. `positions` are the places of every rule (`rule:NAME`), release (`pytorch==2.7.1`), build
     (`pytorch==2.7.1+cu126`), limit (`limit:NAME`), shared file (`shared-file:NAME`), row of variables (`variables:NAME`),
     failure (`failure:NAME`) and distribution (`distribution:NAME`, `distribution:NAME VERSIONS` for what some versions imply).
     """
@@ -364,7 +369,7 @@ class Matrix(Struct, frozen=True, kw_only=True):
     images: tuple[ImageFacts, ...]
     citations: dict[str, Citation]
     digest: str
-    positions: dict[str, str] = field(default_factory=dict)
+    positions: dict[str, Place] = field(default_factory=dict)
     distributions: tuple[Distribution, ...] = ()
     limits: tuple[DistributionLimit, ...] = ()
     shared_files: tuple[SharedFile, ...] = ()
@@ -372,6 +377,10 @@ class Matrix(Struct, frozen=True, kw_only=True):
     variables: tuple[Variables, ...] = ()
     failures: tuple[Failure, ...] = ()
     driver_packages: tuple[DriverPackage, ...] = ()
+
+    def place_of(self, name: str) -> Place:
+        """Return the place of a row of `positions`; that of the whole matrix where it has no such row."""
+        return self.positions.get(name, WHOLE)
 
     def native_cuda(self, driver: Version) -> Version | None:
         """The newest CUDA a driver runs natively; None when its branch is not in the matrix."""

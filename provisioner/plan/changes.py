@@ -10,7 +10,7 @@ from provisioner.components import ABSENT
 from provisioner.plan.machine import INSTALLED_WITH_DRIVER, INSTALLED_WITH_OS, REMEDIABLE, with_installed_together
 from provisioner.plan.state import Trial
 from provisioner.resolver.requirement import Key, OneOf
-from provisioner.resolver.rules.standing import has_ended
+from provisioner.resolver.rules.lifecycle import has_ended
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from provisioner.plan.machine import Facts, Machine
     from provisioner.plan.state import Software, StateChecker
     from provisioner.resolver.requirement import Candidate, Requirement
-    from provisioner.resolver.search.universe import Universe
+    from provisioner.resolver.search.instance import ProblemInstance
 
 FLAVOURS = ("open", "proprietary")
 """Kernel modules in NVIDIA's own order: open ones where the GPU has a choice (Driver Installation Guide, Kernel Modules)."""
@@ -45,8 +45,8 @@ class ChangeSearch:
         `free` are the components that may change, most expensive first. Sets of them are tried in the lexicographic order of
         their cost: every set without the most expensive component comes before every set with it.
         """
-        universe = self.checker.universe(machine, machine.facts, software.stack_spec)
-        on_host = (one for candidate in software.pins.values() for one in universe.requirements(candidate) if one.key.scope)
+        instance = self.checker.instance(machine, machine.facts, software.stack_spec)
+        on_host = (one for candidate in software.pins.values() for one in instance.requirements(candidate) if one.key.scope)
         signature = tuple(sorted({(one.key.name, type(one.test).__name__, str(one.test)) for one in on_host}))
         key = (machine.label, id(software.stack_spec), signature)
         if key not in self._found:
@@ -67,26 +67,26 @@ class ChangeSearch:
 
     def _choices(self, machine: Machine, software: Software, moving: tuple[str, ...]) -> list[tuple[str, list[Candidate]]]:
         """Return the candidates of each changing component that the spec and the software allow, best first."""
-        universe = self._universe(machine, software, moving)
+        instance = self._instance(machine, software, moving)
         requirements: dict[Key, list[Requirement]] = {}
-        sources = (one for candidate in software.pins.values() for one in universe.requirements(candidate))
-        for one in (*universe.roots, *sources):
+        sources = (one for candidate in software.pins.values() for one in instance.requirements(candidate))
+        for one in (*instance.roots, *sources):
             if one.ground.kind != "fact":
                 requirements.setdefault(one.key, []).append(one)
         found = []
         for name in moving:
             key = Key(name, machine.label)
             tests = requirements.get(key, ())
-            offered = [one for one in universe.candidates(key) if all(test.allows(one) for test in tests)]
-            fitting = [one for one in offered if self._fits(machine, universe, one, moving)]
+            offered = [one for one in instance.candidates(key) if all(test.allows(one) for test in tests)]
+            fitting = [one for one in offered if self._fits(machine, instance, one, moving)]
             unchanged = {machine.facts.get(name), ABSENT}
             found.append((name, [one for one in self.ranked(machine, name, fitting) if one.label not in unchanged]))
         return found
 
-    def _universe(self, machine: Machine, software: Software, moving: Sequence[str]) -> Universe:
+    def _instance(self, machine: Machine, software: Software, moving: Sequence[str]) -> ProblemInstance:
         """Return the problem in which these components change, whatever their values become."""
         moved = {name: "" for name in moving if name != "container_toolkit"}
-        return self.checker.universe(machine, {**machine.facts, **moved}, software.stack_spec)
+        return self.checker.instance(machine, {**machine.facts, **moved}, software.stack_spec)
 
     def _walk(
         self,
@@ -113,12 +113,12 @@ class ChangeSearch:
     def _try(self, machine: Machine, software: Software, chosen: tuple[Candidate, ...]) -> Trial:
         """Check one combination with each flavour of kernel modules."""
         moving = [one.key.component for one in chosen]
-        universe = self._universe(machine, software, moving)
-        conflicting = _conflicting(universe, chosen)
+        instance = self._instance(machine, software, moving)
+        conflicting = _conflicting(instance, chosen)
         if conflicting:
             return Trial(None, conflicting)
         facts = with_installed_together(
-            {**_facts_under_new_release(machine, universe, chosen), **{one.key.component: one.label for one in chosen}}, machine
+            {**_facts_under_new_release(machine, instance, chosen), **{one.key.component: one.label for one in chosen}}, machine
         )
         flavours = FLAVOURS if "driver" in moving else ()
         # Today's flavour of modules first; the open one where none is stated.
@@ -133,13 +133,13 @@ class ChangeSearch:
             blamed |= trial.blamed
         return Trial(None, blamed)
 
-    def _fits(self, machine: Machine, universe: Universe, candidate: Candidate, moving: tuple[str, ...]) -> bool:
+    def _fits(self, machine: Machine, instance: ProblemInstance, candidate: Candidate, moving: tuple[str, ...]) -> bool:
         """Return whether a candidate goes together with the unchanged components of the machine."""
         loose = {*moving, "driver_module", *REMEDIABLE, *(("glibc", "kernel") if "os" in moving else ())}
-        for one in universe.requirements(candidate):
+        for one in instance.requirements(candidate):
             if one.key.scope == machine.label and one.key.component not in loose:
-                pinned = self.checker.host_candidate(universe, one.key, machine.facts)
-                if pinned is not None and not universe.accepts(one, pinned):
+                pinned = self.checker.host_candidate(instance, one.key, machine.facts)
+                if pinned is not None and not instance.accepts(one, pinned):
                     return False
         return True
 
@@ -182,24 +182,24 @@ def subsets(free: Sequence[str]) -> Iterator[tuple[str, ...]]:
         yield moving
 
 
-def _facts_under_new_release(machine: Machine, universe: Universe, chosen: Sequence[Candidate]) -> Facts:
+def _facts_under_new_release(machine: Machine, instance: ProblemInstance, chosen: Sequence[Candidate]) -> Facts:
     """Return today's facts without those that a chosen release of the operating system replaces; its glibc is known."""
     release = next((one for one in chosen if one.key.component == "os"), None)
     if release is None:
         return dict(machine.facts)
     found = {name: value for name, value in machine.facts.items() if name not in INSTALLED_WITH_OS}
-    for one in universe.requirements(release):
+    for one in instance.requirements(release):
         if one.key == Key("glibc", machine.label) and isinstance(one.test, OneOf):
             found["glibc"] = str(one.test.versions[0])
     return found
 
 
-def _conflicting(universe: Universe, chosen: Sequence[Candidate]) -> frozenset[str]:
+def _conflicting(instance: ProblemInstance, chosen: Sequence[Candidate]) -> frozenset[str]:
     """Return two chosen components of which one rules out the other, if any: a quick check before that of the whole state."""
     by_key = {one.key: one for one in chosen}
     for candidate in chosen:
-        for one in universe.requirements(candidate):
-            if one.key in by_key and not universe.accepts(one, by_key[one.key]):
+        for one in instance.requirements(candidate):
+            if one.key in by_key and not instance.accepts(one, by_key[one.key]):
                 return frozenset((candidate.key.component, one.key.component))
     return frozenset()
 

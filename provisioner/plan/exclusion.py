@@ -17,8 +17,8 @@ from provisioner.plan.step_text import support_text
 from provisioner.request import Request
 from provisioner.resolver.explain.conflict import explain_conflict
 from provisioner.resolver.outcome.answer import answer
+from provisioner.resolver.search.instance import ProblemInstance
 from provisioner.resolver.search.resolve import decide
-from provisioner.resolver.search.universe import Universe
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -129,9 +129,9 @@ class ExclusionExplainer:
         leads = leads_of(software) if software is not None else ()
         for host in (opened, machine.host):
             problem = wanted.problem(self._matrix, (replace(machine.target, host=host),))
-            if decide(Universe(problem)) is None:
-                return explain_conflict(Universe(problem))
-            led = Universe(problem.with_roots(*(lead_requirement(one) for one in leads)))
+            if decide(ProblemInstance(problem)) is None:
+                return explain_conflict(ProblemInstance(problem))
+            led = ProblemInstance(problem.with_roots(*(lead_requirement(one) for one in leads)))
             if decide(led) is None:
                 return explain_conflict(led)
         assert software is not None, "a machine that has a stack is excluded only where another one was chosen"
@@ -149,10 +149,10 @@ class ExclusionExplainer:
             facts = found.facts[machine.label]
             if found.software is not None and facts is not None:
                 target = replace(machine.target, host=changed_host(machine, facts))
-                universe = Universe(stack_spec.problem(self._matrix, (target,)))
-                pins = decide(universe)
+                instance = ProblemInstance(stack_spec.problem(self._matrix, (target,)))
+                pins = decide(instance)
                 assert pins is not None, "a machine that was found to have a stack has one"
-                return _LastStack(answer(universe, pins), facts, is_beyond_spec=stack_spec is not base)
+                return _LastStack(answer(instance, pins), facts, is_beyond_spec=stack_spec is not base)
         return None
 
     def _text(self, machine: Machine, facts: Facts) -> str:

@@ -21,9 +21,9 @@ from provisioner.plan.upgrade_path import PathFinder
 from provisioner.resolver.outcome.answer import answer
 from provisioner.resolver.requirement import Key, Labelled, Requirement
 from provisioner.resolver.rules.facts import FACTS
-from provisioner.resolver.rules.standing import has_ended, policy_day
+from provisioner.resolver.rules.lifecycle import has_ended, policy_day
+from provisioner.resolver.search.instance import ProblemInstance, violations
 from provisioner.resolver.search.resolve import decide
-from provisioner.resolver.search.universe import Universe, violations
 from provisioner.words.ground import say
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ class _Planner:
         for known in self._running:
             if not self._checker.unmet(machine, machine.facts, known):
                 return known
-        pins = decide(Universe(current.problem(self._matrix, (machine.target,))))
+        pins = decide(ProblemInstance(current.problem(self._matrix, (machine.target,))))
         if pins is None:
             return Software(stack_spec=current)
         found = Software(stack_spec=current, pins={key: one for key, one in pins.items() if not key.scope})
@@ -169,20 +169,20 @@ def confirm(checker: StateChecker, software: Software, machine: Machine, *, fact
     """
     target = replace(machine.target, host=changed_host(machine, facts))
     problem = software.stack_spec.problem(checker.matrix, (target,))
-    universe = Universe(problem)
+    instance = ProblemInstance(problem)
     chosen = dict(software.pins)
     for key in problem.domains:
-        found = checker.host_candidate(universe, key, facts) if key.scope else None
+        found = checker.host_candidate(instance, key, facts) if key.scope else None
         if found is not None:
             chosen[key] = found
-    if not violations(universe, chosen):
-        return answer(universe, chosen)
+    if not violations(instance, chosen):
+        return answer(instance, chosen)
     labels = ((key, one.label) for key, one in software.pins.items() if key in problem.domains)
     fixed = (Requirement(key, Labelled(frozenset({label})), PlanHas()) for key, label in labels)
-    universe = Universe(problem.with_roots(*fixed))
-    pins = decide(universe)
+    instance = ProblemInstance(problem.with_roots(*fixed))
+    pins = decide(instance)
     assert pins is not None, "the solver refuses the end of a plan"
-    return answer(universe, pins)
+    return answer(instance, pins)
 
 
 def _shared(stack: Stack | None) -> Stack | None:

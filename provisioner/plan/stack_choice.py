@@ -18,8 +18,8 @@ from provisioner.plan.machine import REMEDIABLE, open_host, without_facts
 from provisioner.plan.state import Software
 from provisioner.resolver.requirement import Key, Labelled, Requirement
 from provisioner.resolver.search.complete import CompleteSearch
+from provisioner.resolver.search.instance import ProblemInstance
 from provisioner.resolver.search.resolve import decide
-from provisioner.resolver.search.universe import Universe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -105,7 +105,7 @@ class StackChoice:
 
     def _without_changes(self, machines: Sequence[Machine]) -> ChosenStack | None:
         """Return the policy's best stack for all machines as they are, None where there is none."""
-        pins = decide(Universe(self._stack_spec.problem(self._matrix, [one.target for one in machines])))
+        pins = decide(ProblemInstance(self._stack_spec.problem(self._matrix, [one.target for one in machines])))
         if pins is None:
             return None
         software = self._shared(pins)
@@ -130,7 +130,9 @@ class StackChoice:
         for machine in machines:
             for moving in subsets(self._free[machine.label]):
                 host = without_facts(open_host(machine, moving), REMEDIABLE)
-                search = CompleteSearch(Universe(self._stack_spec.problem(self._matrix, (replace(machine.target, host=host),))))
+                search = CompleteSearch(
+                    ProblemInstance(self._stack_spec.problem(self._matrix, (replace(machine.target, host=host),)))
+                )
                 try:
                     is_possible = search.find() is not None
                 finally:
@@ -203,9 +205,9 @@ class StackChoice:
         """Return the leads, each candidate of a key with every CUDA or ROCm, with which a target has any stack."""
         found: dict[Labels, _Option] = {}
         problem = self._stack_spec.problem(self._matrix, (target,))
-        universe = Universe(problem)
-        roots = [one for one in universe.roots if one.key == lead]
-        search = CompleteSearch(universe)
+        instance = ProblemInstance(problem)
+        roots = [one for one in instance.roots if one.key == lead]
+        search = CompleteSearch(instance)
         try:
             for candidate in problem.domains[lead]:
                 if all(one.allows(candidate) for one in roots):
@@ -223,7 +225,7 @@ class StackChoice:
         """Return the policy's best stack with these leads for all targets; where there is none, without the last targets."""
         alike = {target.host: target for target in reversed(targets)}
         problem = self._stack_spec.problem(self._matrix, [target for target in targets if alike[target.host] is target])
-        pins = decide(Universe(problem.with_roots(*(lead_requirement(one) for one in leads))))
+        pins = decide(ProblemInstance(problem.with_roots(*(lead_requirement(one) for one in leads))))
         if pins is not None:
             return self._shared(pins)
         return self._software(targets[:-1], leads) if len(targets) > 1 else None

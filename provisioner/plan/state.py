@@ -17,7 +17,7 @@ from provisioner.plan.machine import MODULE_RELOADING, REMEDIABLE, Facts, Machin
 from provisioner.request import Request, TargetHost
 from provisioner.resolver.problem import join
 from provisioner.resolver.requirement import Candidate, Key, Labelled, Requirement, Within
-from provisioner.resolver.search.universe import Universe
+from provisioner.resolver.search.instance import ProblemInstance
 from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:
@@ -99,16 +99,16 @@ class StateChecker:
 
     def __init__(self, matrix: Matrix) -> None:
         self.matrix = matrix
-        self._universes: dict[tuple[str, int, bool, str], Universe] = {}
+        self._instances: dict[tuple[str, int, bool, str], ProblemInstance] = {}
         self._stack_specs: list[StackSpec] = []
         self._toolkit = next((one for one in matrix.failures if one.name == TOOLKIT_MISSING), None)
 
-    def universe(self, machine: Machine, facts: Mapping[str, str], stack_spec: StackSpec) -> Universe:
+    def instance(self, machine: Machine, facts: Mapping[str, str], stack_spec: StackSpec) -> ProblemInstance:
         """Return the problem of one machine. Where a change reloads kernel modules, the driver is still to be installed."""
         reloads_modules = any(facts.get(name) != machine.facts.get(name) for name in MODULE_RELOADING)
         system = facts.get("os", "") if facts.get("os") != machine.facts.get("os") else ""
         key = (machine.label, id(stack_spec), reloads_modules, system)
-        found = self._universes.get(key)
+        found = self._instances.get(key)
         if found is None:
             self._stack_specs.append(stack_spec)  # keeps it alive, so that no other one gets its id
             host = machine.host
@@ -116,26 +116,26 @@ class StateChecker:
                 host = replace(host, driver=None)
             host = with_fact(host, "os", system) if system else host
             target = replace(machine.target, host=host)
-            found = self._universes[key] = Universe(stack_spec.problem(self.matrix, (target,)))
+            found = self._instances[key] = ProblemInstance(stack_spec.problem(self.matrix, (target,)))
         return found
 
     def pins(self, machine: Machine, facts: Mapping[str, str], software: Software) -> dict[Key, Candidate]:
         """Return the pins of one state: the software's, and the facts of the machine as candidates."""
-        universe = self.universe(machine, facts, software.stack_spec)
+        instance = self.instance(machine, facts, software.stack_spec)
         found = dict(software.pins)
-        for key in universe.problem.domains:
+        for key in instance.problem.domains:
             if key.scope == machine.label:
-                candidate = self.host_candidate(universe, key, facts)
+                candidate = self.host_candidate(instance, key, facts)
                 if candidate is not None:
                     found[key] = candidate
         return found
 
-    def host_candidate(self, universe: Universe, key: Key, facts: Mapping[str, str]) -> Candidate | None:
+    def host_candidate(self, instance: ProblemInstance, key: Key, facts: Mapping[str, str]) -> Candidate | None:
         """Return a fact of the machine as a candidate, which the matrix may not list; None for a fact that is not stated."""
         value = key.name.partition(":")[2] if key.component == "gpu" else facts.get(key.component)
         if value is None:
             return None
-        offered = universe.candidates(key)
+        offered = instance.candidates(key)
         found = next((one for one in offered if one.label == value), None)
         if found is not None or (key.component == "macos" and "+" not in value):
             return found
@@ -145,37 +145,43 @@ class StateChecker:
 
     def unmet(self, machine: Machine, facts: Mapping[str, str], software: Software) -> tuple[Requirement, ...]:
         """Return every requirement that does not hold in a state, without those that depend on an unknown fact."""
-        universe = self.universe(machine, facts, software.stack_spec)
+        instance = self.instance(machine, facts, software.stack_spec)
         pins = self.pins(machine, facts, software)
         return tuple(
             requirement
-            for requirement in self._requirements(universe, machine, facts, pins)
-            if not self._is_met(machine, universe, requirement, pins, is_whole=software.is_known)
-        ) + tuple(self._missing_toolkit(universe, machine, facts, software))
+            for requirement in self._requirements(instance, machine, facts, pins)
+            if not self._is_met(machine, instance, requirement, pins, is_whole=software.is_known)
+        ) + tuple(self._missing_toolkit(instance, machine, facts, software))
 
     def is_documented(self, machine: Machine, stack_spec: StackSpec) -> bool:
         """Return whether the matrix documents that the loaded modules of a machine can be installed on it anew."""
         nothing = Software(stack_spec=stack_spec)
-        anew = self.universe(machine, {**machine.facts, "kernel": ""}, stack_spec)
+        anew = self.instance(machine, {**machine.facts, "kernel": ""}, stack_spec)
         pins = {key: one for key in anew.problem.domains if (one := self.host_candidate(anew, key, machine.facts)) is not None}
         known = {one.ground.group for one in self.unmet(machine, machine.facts, nothing)}
         requirements = self._requirements(anew, machine, machine.facts, pins)
         return all(self._is_met(machine, anew, one, pins, is_whole=False) or one.ground.group in known for one in requirements)
 
     def _requirements(
-        self, universe: Universe, machine: Machine, facts: Mapping[str, str], pins: Mapping[Key, Candidate]
+        self, instance: ProblemInstance, machine: Machine, facts: Mapping[str, str], pins: Mapping[Key, Candidate]
     ) -> Iterator[Requirement]:
         """Yield the requirements of a state, without the facts of today that have changed."""
-        for root in universe.roots:
+        for root in instance.roots:
             component = root.key.component
             is_moved = root.ground.kind == "fact" and facts.get(component) != machine.facts.get(component)
             if not (is_moved and root.key.scope == machine.label):
                 yield root
         for candidate in pins.values():
-            yield from universe.requirements(candidate)
+            yield from instance.requirements(candidate)
 
     def _is_met(
-        self, machine: Machine, universe: Universe, requirement: Requirement, pins: Mapping[Key, Candidate], *, is_whole: bool
+        self,
+        machine: Machine,
+        instance: ProblemInstance,
+        requirement: Requirement,
+        pins: Mapping[Key, Candidate],
+        *,
+        is_whole: bool,
     ) -> bool:
         """Return whether a requirement holds. One on an unknown fact holds, but a driver that is not stated is not there."""
         pinned = pins.get(requirement.key)
@@ -183,16 +189,16 @@ class StateChecker:
             return machine.host.jetson is not None  # whose driver is a part of Jetson Linux
         if pinned is None:
             return bool(requirement.key.scope) or not is_whole
-        return universe.accepts(requirement, pinned)
+        return instance.accepts(requirement, pinned)
 
     def _missing_toolkit(
-        self, universe: Universe, machine: Machine, facts: Mapping[str, str], software: Software
+        self, instance: ProblemInstance, machine: Machine, facts: Mapping[str, str], software: Software
     ) -> Iterator[Requirement]:
         """Yield a requirement on the container toolkit where containers need one and the machine is known to have none.
 
         No rule of the matrix says so, because rules are about versions of what is installed.
         """
-        request = universe.problem.request
+        request = instance.problem.request
         if facts.get(TOOLKIT) != ABSENT or not software.is_known or self._toolkit is None:
             return
         if request.runs == "container" and request.accelerator in COMPONENTS[TOOLKIT].accelerators:

@@ -10,7 +10,7 @@ from provisioner.components import ABSENT, COMPONENTS
 from provisioner.plan.machine import INSTALLED_WITH_DRIVER
 from provisioner.plan.upgrade_path import MOVES, SOFTWARE
 from provisioner.resolver.requirement import is_of_system
-from provisioner.resolver.rules.standing import has_ended
+from provisioner.resolver.rules.lifecycle import has_ended
 from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:

@@ -207,13 +207,13 @@ class PathFinder:
 
         An older release of a branch opens no path that the newest one does not, because later releases only add kernels.
         """
-        universe = self._checker.universe(self._machine, {**target, "kernel": ""}, self._new.stack_spec)
+        instance = self._checker.instance(self._machine, {**target, "kernel": ""}, self._new.stack_spec)
         if move == "kernel":
-            for candidate in universe.candidates(Key("kernel", self._machine.label)):
+            for candidate in instance.candidates(Key("kernel", self._machine.label)):
                 yield {"kernel": candidate.label}
             return
         branches: set[int] = set()
-        for candidate in universe.candidates(Key("driver", self._machine.label)):
+        for candidate in instance.candidates(Key("driver", self._machine.label)):
             if candidate.version.release[0] not in branches:
                 branches.add(candidate.version.release[0])
                 for flavour in ("open", "proprietary"):

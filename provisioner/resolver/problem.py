@@ -1,8 +1,9 @@
-"""Matrix, target and spec joined into one problem: what can be chosen, in order of preference, and what is given."""
+"""Matrix, target and spec joined into one problem: the candidates of every key in order of preference, and the requirements."""
 
 from __future__ import annotations
 
 from collections import ChainMap
+from collections.abc import Callable, Iterator, MutableMapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -28,12 +29,10 @@ from provisioner.index.direct_reference import shown_url
 from provisioner.index.markers import holds_for
 from provisioner.names import COMPONENT_OF_DISTRIBUTION
 from provisioner.platforms import PLATFORMS
-from provisioner.resolver.choices.bounds import ForPython, constraints_of
 from provisioner.resolver.choices.candidates import candidates_of
-from provisioner.resolver.choices.domains import Domains
+from provisioner.resolver.choices.constraints import ForPython, Overrides, constraints_of
 from provisioner.resolver.choices.frameworks import builds_of_file, components_of, slot_domains, slots_of
-from provisioner.resolver.choices.hosts import HostSide, UnknownGpuError, is_shared
-from provisioner.resolver.choices.overrides import Overrides
+from provisioner.resolver.choices.hosts import HostRequirements, UnknownGpuError, is_shared
 from provisioner.resolver.requirement import (
     PACKAGE,
     Candidate,
@@ -53,7 +52,7 @@ from provisioner.resolver.rules.images import image_candidates
 from provisioner.resolver.rules.needs import Needs
 from provisioner.resolver.rules.policy import arranged
 from provisioner.resolver.rules.shared_files import shared_file_domains
-from provisioner.resolver.rules.toolchain import build_side
+from provisioner.resolver.rules.toolchain import toolchain_requirements
 from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:
@@ -64,22 +63,58 @@ if TYPE_CHECKING:
     from provisioner.matrix.model import Matrix
     from provisioner.request import Request
 
+
 __all__ = ["Problem", "UnknownGpuError", "join", "package_key"]
 
 PYTHON = Key("python")
 LAST = 1_000_000
-"""A rank behind all others."""
+"""The rank of keys that are decided last."""
+
+
+Candidates = tuple[Candidate, ...]
+
+
+class Domains(MutableMapping[Key, Candidates]):
+    """Candidates by key, most wanted first; listed on first access, for most problems touch a tenth of the matrix."""
+
+    def __init__(self) -> None:
+        self._known: dict[Key, Candidates | Callable[[], Candidates]] = {}
+
+    def defer(self, key: Key, listing: Callable[[], Candidates]) -> None:
+        """Add a key whose candidates `listing` returns; it is called once, on first access."""
+        self._known[key] = listing
+
+    def __getitem__(self, key: Key) -> Candidates:
+        found = self._known[key]
+        if not isinstance(found, tuple):
+            found = self._known[key] = found()
+        return found
+
+    def __setitem__(self, key: Key, candidates: Candidates) -> None:
+        self._known[key] = candidates
+
+    def __delitem__(self, key: Key) -> None:
+        del self._known[key]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._known
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)
 
 
 class Problem(Struct, frozen=True, kw_only=True):
-    """Everything the search needs.
+    """The input of the searches.
 
-    `domains` lists the candidates of every key that is not a package, most wanted first; `roots` is what is required from
-    the start; `order` ranks keys; `packages` are the spec's own requirements on distributions, after its `overrides`, which
-    stand in the place of others' as well; `constraints` bound what somebody requires; `pythons` are those that the spec leaves;
-    `components` are the frameworks that are
-    components here rather than distributions; `doubts` are the facts that were missing; `extra` is what was required
-    beyond the inputs, a question or what a lock has, which no way out of a conflict gives up.
+    `domains` lists the candidates of every key that is not a distribution, most wanted first; `roots` are the root
+    requirements; `order` ranks keys; `packages` are the spec's requirements on distributions after its `overrides`, which
+    also replace requirements of metadata; `constraints` bound the versions of distributions that something requires;
+    `pythons` are the Pythons that the spec allows; `components` are the frameworks that are components here rather than
+    distributions; `doubts` are the missing facts; `extra` are root requirements beyond the inputs (a question, or the content
+    of a lock), which no fix of a conflict drops.
     """
 
     matrix: Matrix
@@ -97,39 +132,39 @@ class Problem(Struct, frozen=True, kw_only=True):
     extra: tuple[Requirement, ...] = ()
 
     def with_roots(self, *extra: Requirement) -> Problem:
-        """The same problem with more required from the start."""
+        """Return the problem with more root requirements."""
         return replace(self, roots=(*self.roots, *extra), extra=(*self.extra, *extra))
 
     def without(self, names: Collection[str]) -> Problem:
-        """A part of the same problem: nobody requires some distributions, or the components that they are.
+        """Return the problem without requirements on some distributions, or on the components that they are.
 
-        It allows whatever the whole problem allows, so what is impossible in it is impossible in the whole.
+        It allows every answer of the whole problem: if it is impossible, so is the whole.
         """
         components = {self.component_of(name) for name in names} - {""}
         return replace(
             self,
             roots=tuple(root for root in self.roots if root.key.component not in components),
-            packages=tuple(asked for asked in self.packages if canonicalize_name(asked[0].name) not in names),
+            packages=tuple(pair for pair in self.packages if canonicalize_name(pair[0].name) not in names),
             overrides=self.overrides.dropping(names),
         )
 
     def with_candidate(self, key: Key, candidate: Candidate) -> Problem:
-        """The same problem with one candidate more of a key, wanted less than all others."""
+        """Return the problem with one more candidate of a key, wanted least."""
         return replace(self, domains=ChainMap({key: (*self.domains.get(key, ()), candidate)}, self.domains))  # type: ignore[arg-type]
 
     def is_virtual(self, name: str) -> bool:
-        """Whether the host provides a component, or it is no component at all."""
+        """Whether hosts provide a component, or the matrix has none of that name."""
         component = self.matrix.components.get(name)
         return component is None or component.virtual
 
     def component_of(self, distribution: str) -> str:
-        """The component a distribution is in this problem, "" for an ordinary one."""
+        """Return the component that a distribution is in this problem; "" for an ordinary distribution."""
         component = COMPONENT_OF_DISTRIBUTION.get(distribution, "")
         return component if component in self.components else ""
 
 
 def join(matrix: Matrix, request: Request) -> Problem:
-    """Join the inputs of one platform; raises `UnknownGpuError` for a GPU nobody knows."""
+    """Join the inputs of one platform; raises `UnknownGpuError` for a GPU that neither profile nor matrix describes."""
     return _Joiner(matrix, request).problem()
 
 
@@ -146,13 +181,15 @@ class _Joiner:
 
     def problem(self) -> Problem:
         self._shared()
-        hosts = HostSide(self.matrix, self.request)
+        hosts = HostRequirements(self.matrix, self.request)
         for target in self.request.hosts:
             hosts.add(target)
         self.domains.update(hosts.domains)
         self.roots.extend(hosts.roots)
         self.doubts.extend(hosts.doubts)
-        self.roots.extend(build_side(self.matrix, self.request, Guards(self.matrix, self.request), domains=self.domains))
+        self.roots.extend(
+            toolchain_requirements(self.matrix, self.request, Guards(self.matrix, self.request), domains=self.domains)
+        )
         keys: dict[str, tuple[Key, ...]] = {}
         for key in self.domains:
             keys[key.component] = (*keys.get(key.component, ()), key)
@@ -164,7 +201,7 @@ class _Joiner:
         self.roots.extend(needs.policy.roots)
         rank = {name: index for index, name in enumerate(self.matrix.order)}
         order = {key: rank.get(key.component, -1) for key in self.domains}
-        # What is upgraded by name is decided after everything that is locked, which then need not give way to it.
+        # Distributions upgraded by name are decided last, so that locked ones need not give way to them.
         order.update({Key(name, PACKAGE): LAST for name in self.request.upgraded if Key(name) not in self.domains})
         return Problem(
             matrix=self.matrix,
@@ -210,9 +247,8 @@ class _Joiner:
         candidates = arranged(candidates, self.request, "image")
         self.domains[key] = candidates
         self.doubts.extend(unknown)
-        base = self.request.image_base
-        named = base if self.request.spec.image.base != "auto" else ""
-        ground = AsksImage(base=named, place=self.request.place("image.base"))
+        base = self.request.image_base if self.request.spec.image.base != "auto" else ""
+        ground = AsksImage(base=base, place=self.request.place("image.base"))
         self.roots.append(Requirement(key, Labelled(frozenset(candidate.label for candidate in candidates)), ground))
 
     def _requests(self, keys: dict[str, tuple[Key, ...]]) -> tuple[tuple[Pep508, Ground], ...]:
@@ -221,35 +257,33 @@ class _Joiner:
         self.pythons = self._pythons()
         packages: list[tuple[Pep508, Ground]] = []
         for index, text in enumerate(self.request.spec.packages):
-            stated = Pep508(text)
-            distribution = canonicalize_name(stated.name)
+            declared = Pep508(text)
+            distribution = canonicalize_name(declared.name)
             component = COMPONENT_OF_DISTRIBUTION.get(distribution, "")
             place = self.request.place(f"packages.{index}")
-            asked = RequiresDistribution(
+            requires = RequiresDistribution(
                 name=component or distribution, distribution=distribution, requirement=text, place=place
             )
-            for requirement, ground in self.overrides.instead(stated, asked):
+            for requirement, ground in self.overrides.applied(declared, requires):
                 if component in self.components:
                     self._framework(component, requirement, ground)
                 packages.append((requirement, ground))
         for index, text in enumerate(self.request.spec.requires_python):
             place = self.request.place(f"requires-python.{index}")
-            requires = RequiresPython(range=text, place=place)
-            self.roots.append(Requirement(PYTHON, ForPython(SpecifierSet(text)), requires))
+            self.roots.append(Requirement(PYTHON, ForPython(SpecifierSet(text)), RequiresPython(range=text, place=place)))
         if self.request.spec.packages and "python" not in self.request.spec.requires:
             needs_python = PackagesNeedPython(place=self.request.place("packages"))
             self.roots.append(Requirement(PYTHON, Within(Range()), needs_python))
         return tuple(packages)
 
     def _pythons(self) -> tuple[str, ...]:
-        """Return the Pythons that the spec leaves, whatever else they do not go with."""
-        stated = self.request.spec.requires_python
-        tests: list[Test] = [ForPython(SpecifierSet(text)) for text in stated]
+        """Return the Pythons that the spec's own lines allow."""
+        tests: list[Test] = [ForPython(SpecifierSet(text)) for text in self.request.spec.requires_python]
         tests.extend(root.test for root in self.roots if root.key == PYTHON)
         return tuple(one.label for one in self.domains.get(PYTHON, ()) if all(test.allows(one) for test in tests))
 
     def _framework(self, component: str, requirement: Pep508, ground: Ground) -> None:
-        """Require a distribution that is a component as one, where its marker holds with each Python that the spec leaves."""
+        """Require the component that a distribution is, where the marker holds with each Python that the spec allows."""
         marker = requirement.marker
         if marker is not None and not holds_for(marker, self.request.platform, self.pythons):
             return
@@ -282,18 +316,18 @@ class _Joiner:
         self.roots.extend(Requirement(key, test, ground) for key in keys.get(name, ()))
 
     def _with_extras(self, component: str, requirement: Pep508) -> Test:
-        """`jax[cuda12]` asks for the builds that are installed with this extra, where the matrix has any."""
+        """Return the test of the builds that are installed with an extra, as by `jax[cuda12]`; else that of the version."""
         builds = {build for one in self.domains[Key(component)] if (build := build_of(one)) is not None}
         chosen = {build.name for build in builds if build.install and requirement.extras <= Pep508(build.install).extras}
         return OfBuild(frozenset(chosen)) if chosen else Matching(requirement.specifier)
 
 
 _NAMES = ("platform", "accelerator")
-"""Keys that are no components of a matrix."""
+"""Keys that are not components of the matrix."""
 
 
 def package_key(requirement: Pep508) -> Key:
-    """The key of a requirement on a distribution, extras included, in their normalized spelling."""
+    """Return the key of a requirement on a distribution, with its extras in normalized spelling."""
     name = canonicalize_name(requirement.name)
     extras = ",".join(sorted(canonicalize_name(extra) for extra in requirement.extras))
     return Key(f"{name}[{extras}]" if extras else name, PACKAGE)

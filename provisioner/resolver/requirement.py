@@ -25,18 +25,18 @@ _pep440 = lru_cache(maxsize=4096)(PackageVersion)
 _PEP440 = attrgetter("pep440")
 
 PACKAGE = "package"
-"""The scope of Python distributions; other scopes are "" (shared by all hosts) or the label of one host."""
+"""The scope of Python distributions; other scopes are "" (shared by all hosts) and the label of one host."""
 
 SLOTS = ("tensorflow", "jax")
-"""Frameworks whose wheels bring a CUDA runtime of their own, so that two of them may be in one environment."""
+"""Frameworks whose wheels have a CUDA runtime of their own, so that two of them may be in one environment."""
 
 
 class Key(NamedTuple):
-    """The identifier of what is chosen once: a component (of one host, when a host provides it) or a Python distribution.
+    """The identifier of one choice: a component (of one host, when a host provides it) or a Python distribution.
 
-    A distribution with extras (`uvicorn[standard]`) is a key of its own, which requires the distribution at the same version.
-    The part after a colon tells keys of one component apart: devices (`gpu:9.0`), targets (`arch_list:9.0`), slots
-    (`cuda:jax`).
+    A distribution with extras (`uvicorn[standard]`) is a key of its own, which requires the distribution at the same version,
+    as in pip. A suffix after a colon distinguishes keys of one component: devices (`gpu:9.0`), targets (`arch_list:9.0`),
+    slots (`cuda:jax`).
     """
 
     name: str
@@ -49,7 +49,7 @@ class Key(NamedTuple):
 
     @property
     def is_mutex(self) -> bool:
-        """Whether this is no distribution but a place that only one of several can take; a distribution's name has no space."""
+        """Whether this is a mutex, which only one of several candidates can hold; a distribution's name has no space."""
         return self.is_package and " " in self.name
 
     @property
@@ -59,26 +59,26 @@ class Key(NamedTuple):
 
     @property
     def component(self) -> str:
-        """The name users know it by: `gpu`, whichever host and device it belongs to."""
+        """The name of the component, without device, target or slot: `gpu`."""
         return self.name.partition(":")[0]
 
     @property
     def slot(self) -> str:
-        """The framework whose own CUDA runtime this belongs to, "" for what the environment shares."""
+        """The framework whose own CUDA runtime the key belongs to; "" for a component that the environment shares."""
         part = self.name.partition(":")[2]
         return part if part in SLOTS else ""
 
 
 SHARED_FILE = "shared-file"
-"""The component of keys that are no component: a file that several distributions write (`shared-file:nccl`)."""
+"""The prefix of keys that stand for a file that several distributions write (`shared-file:nccl`)."""
 
 SEVERAL = "several"
-"""The candidate of such a key that lets several owners in: of rows that only a policy refuses."""
+"""The candidate of a shared file that allows several owners; only rows that merely a policy forbids have it."""
 
 PYTORCH = Key("pytorch")
 TORCH = Key("torch", PACKAGE)
-"""The wheel of the chosen PyTorch build. It is a key of its own so that an index is asked for a build's metadata only after
-the matrix has nothing against the build; requirements on `torch` are requirements on PYTORCH."""
+"""The wheel of the chosen PyTorch build. It is a key of its own so that a build's metadata is read of an index only after the
+matrix has allowed the build; requirements on `torch` are requirements on PYTORCH."""
 
 
 class Test(Protocol):
@@ -130,13 +130,13 @@ class OfBuild(Struct, frozen=True):
 
 
 class Unless(Struct, frozen=True):
-    """What a rule asks of the very component its guard is about, where that is still to be chosen."""
+    """A rule's test of the component that its guard is about, where that component is still to be chosen."""
 
     guard: Need
     test: Test
 
     def allows(self, candidate: Candidate) -> bool:
-        """Whether the guard does not hold for the candidate, or what the rule needs does."""
+        """Whether the guard does not hold for the candidate, or the rule's test passes."""
         return not self.guard.allows(candidate.version) or self.test.allows(candidate)
 
     def __str__(self) -> str:
@@ -144,13 +144,13 @@ class Unless(Struct, frozen=True):
 
 
 class SameAs(Struct, frozen=True):
-    """The candidate is of the very version of another one: the same spelling, or the same numbers where both are plain."""
+    """The candidate has the version of another one: the same spelling, or the same numbers where both are plain numbers."""
 
     label: str
     version: Version
 
     def allows(self, candidate: Candidate) -> bool:
-        """Whether the candidate's version is the other's; `6.8.0-45-generic` is no `6.8.0-47-generic`."""
+        """Whether the candidate's version is the other's; `6.8.0-45-generic` is not `6.8.0-47-generic`."""
         is_plain = all(re.fullmatch(r"[\d.]+", text) for text in (self.label, candidate.label))
         return candidate.version == self.version if is_plain else candidate.label == self.label
 
@@ -164,7 +164,7 @@ class OfSystem(Struct, frozen=True):
     names: tuple[str, ...]
 
     def allows(self, candidate: Candidate) -> bool:
-        """Whether the candidate is of a named system."""
+        """Whether the candidate is one of the named systems."""
         return is_of_system(candidate.label, self.names)
 
     def __str__(self) -> str:
@@ -186,7 +186,7 @@ class Matching(Struct, frozen=True, gc=False):
         return self.specifier.contains(candidate.pep440, prereleases=True)
 
     def among(self, candidates: Iterable[Candidate]) -> Iterator[Candidate]:
-        """Those of many candidates that `allows` accepts; several times faster than asking for each."""
+        """Yield the candidates that `allows` accepts; several times faster than a call for each."""
         return self.specifier.filter(candidates, prereleases=True, key=_PEP440)
 
     def __str__(self) -> str:
@@ -218,14 +218,14 @@ class Requirement(Struct, frozen=True, eq=False, gc=False):
         return self.test.allows(candidate)
 
     def among(self, candidates: Iterable[Candidate]) -> Iterator[Candidate]:
-        """Yield those of many candidates that satisfy this requirement."""
+        """Yield those of some candidates that satisfy this requirement."""
         return self.test.among(candidates) if isinstance(self.test, Matching) else filter(self.test.allows, candidates)
 
 
 class Candidate(Struct, frozen=True, eq=False, gc=False):
-    """A thing that can be chosen: plain, a host fact or a name; the subclasses say what else is behind it.
+    """A version that can be chosen for a key; a plain one is a host fact or a name.
 
-    `label` is how it is shown (`2.7.1+cu126`). `version` orders components; packages are ordered by `pep440`.
+    `label` is its text in messages (`2.7.1+cu126`). `version` orders components; distributions are ordered by `pep440`.
     """
 
     key: Key
@@ -239,7 +239,7 @@ class Candidate(Struct, frozen=True, eq=False, gc=False):
 
     @property
     def is_withheld(self) -> bool:
-        """Whether only who names this version can have it: it is yanked (PEP 592), or a pre-release beside final versions."""
+        """Whether only requirements that name this version may have it: it is yanked (PEP 592), or a pre-release."""
         return False
 
     @property
@@ -252,7 +252,7 @@ class Candidate(Struct, frozen=True, eq=False, gc=False):
 
 
 class ReleaseCandidate(Candidate, frozen=True, eq=False, gc=False):
-    """A release of the matrix, and one build of it where it has builds."""
+    """A release of the matrix, with one of its builds where it has builds."""
 
     release: Release
     build: Build | None = None
@@ -265,13 +265,13 @@ class ImageCandidate(ReleaseCandidate, frozen=True, eq=False, gc=False, kw_only=
 
 
 class FileCandidate(Candidate, frozen=True, eq=False, gc=False):
-    """One version of a distribution, with the file that the index has of it for the target.
+    """One version of a distribution, with the file that an installer would pick for the target.
 
-    `is_named`: a requirement names this very file by URL or path; it is for those who name it, and for nobody else.
+    `is_direct`: a requirement names this file by URL or path (PEP 440, "Direct references"); only such requirements allow it.
     """
 
     release: PackageRelease
-    is_named: bool = False
+    is_direct: bool = False
 
     @property
     def pep440(self) -> PackageVersion:
@@ -293,7 +293,7 @@ class WheelCandidate(Candidate, frozen=True, eq=False, gc=False):
 
 
 class HolderCandidate(Candidate, frozen=True, eq=False, gc=False):
-    """A candidate without a file of its own, chosen together with its holder: a mutex, or an extra of the framework's wheel."""
+    """A candidate without a file, chosen together with its holder: of a mutex, or an extra of the framework's wheel."""
 
     holder: Candidate
 
@@ -303,17 +303,17 @@ class HolderCandidate(Candidate, frozen=True, eq=False, gc=False):
 
 
 def release_of(candidate: Candidate) -> Release | None:
-    """Return the release of the matrix behind a candidate; None for a fact, a name or a distribution."""
+    """Return the matrix's release of a candidate; None for a fact, a name or a distribution."""
     return candidate.release if isinstance(candidate, ReleaseCandidate) else None
 
 
 def build_of(candidate: Candidate | None) -> Build | None:
-    """Return the build behind a candidate; None where it has none."""
+    """Return the build of a candidate; None where it has none."""
     return candidate.build if isinstance(candidate, ReleaseCandidate) else None
 
 
 def with_key(candidate: Candidate, key: Key) -> Candidate:
-    """Return the same choice for another key: of another host, or of another slot."""
+    """Return a candidate for another key: of another host, or of another slot."""
     if isinstance(candidate, ReleaseCandidate):
         return ReleaseCandidate(key, candidate.version, candidate.label, candidate.release, candidate.build)
     return Candidate(key, candidate.version, candidate.label)

@@ -1,4 +1,4 @@
-"""The answer: one release and build per component, the packages beside them, and what is still unverified."""
+"""The answer: one release and build for each component, the packages, and the doubts that remain."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Pin(Struct, frozen=True, kw_only=True):
-    """The choice for one component and why.
+    """The choice for one component and its reasons.
 
     `build` is "" where the release has no builds; `host` is the label of the host it belongs to, "" where all share it.
     """
@@ -41,7 +41,7 @@ class PackagePin(Struct, frozen=True, kw_only=True):
 
 
 class BaseImage(Struct, frozen=True, kw_only=True):
-    """The base image of a container: reference (tag as given), digest when a registry was asked, and what it holds."""
+    """The base image of a container: reference (tag as given), digest (of the reference or a registry), and its contents."""
 
     reference: str
     digest: str = ""
@@ -54,12 +54,13 @@ class BaseImage(Struct, frozen=True, kw_only=True):
 class Stack(Struct, frozen=True, kw_only=True):
     """Everything decided for one platform.
 
-    `components` maps component names to what is printed for them (host facts included, `pytorch_build` too); `basis` is how
+    `components` maps component names to their text in reports (host facts and `pytorch_build` included); `basis` is how
     the driver requirement is met ("" when no CUDA); `host_requirements` are the ranges a host must meet (`driver`:
     `>=525.60.13`, `gpu`: `7.5, 8.0, 9.0`, `kernel`, `glibc`); `require_cuda` is the NVIDIA_REQUIRE_CUDA equal to them;
     `arch_list` the compiled targets of the framework build; `environment` the variables the stack needs at run time;
-    `doubts` are what remains unverified. `warnings` say what of the request had no effect and what was not looked at, `moves`
-    what an upgrade by name did, `held_back` which component a package keeps from a newer release; none of them is locked.
+    `doubts` are the unverified facts. `warnings` are requests without effect and indexes out of reach, `moves` the version
+    changes of an upgrade by name, `held_back` the frameworks that a package keeps from a newer release; none of them is
+    locked.
     """
 
     platform: str

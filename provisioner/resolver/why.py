@@ -1,4 +1,4 @@
-"""Why a component or a distribution is at its version: what bound it, and what holds back the newest one."""
+"""Why a component or a distribution is at its version: the requirements on it, and what excludes the newest version."""
 
 from __future__ import annotations
 
@@ -7,43 +7,73 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
+from packaging.requirements import Requirement as Pep508
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from provisioner.errors import UnavailableError, UsageError
-from provisioner.grounds.choice import BundledVersion, CannotTell
+from provisioner.grounds.choice import (
+    BundledVersion,
+    CannotTell,
+    ComesFirst,
+    LockKeeps,
+    NotFirst,
+    PolicyPrefers,
+    StrategyIsOldest,
+)
 from provisioner.grounds.conflict import Conclusion, Conflict, member_of
-from provisioner.grounds.edit import LEFT_OUT
-from provisioner.grounds.requirement import PYTHON_ATTEMPT, AsksWhyNot
+from provisioner.grounds.edit import LEFT_OUT, DropBound, SetComponent, SetDistribution
+from provisioner.grounds.requirement import PYTHON_ATTEMPT, AsksWhyNot, Constrains, RequiresComponent, RequiresDistribution
 from provisioner.names import COMPONENT_OF_DISTRIBUTION, nearest
-from provisioner.resolver.explain.fixes import fix_of, gives
-from provisioner.resolver.explain.freed import Freed, edits_of, freed, moved
+from provisioner.resolver.explain.fixes import fix_of, gives, rejoined
 from provisioner.resolver.joint import NoStackError, choose
-from provisioner.resolver.requirement import PACKAGE, PYTORCH, TORCH, Key, Labelled, Requirement
-from provisioner.resolver.search.carried import carrier_of
-from provisioner.resolver.search.order import passed_over
+from provisioner.resolver.requirement import PACKAGE, PYTORCH, TORCH, FileCandidate, Key, Labelled, Requirement
+from provisioner.resolver.search.bundled import bundling_distribution
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from provisioner.grounds.choice import PassedOver
+    from provisioner.grounds.edit import Edit
     from provisioner.grounds.requirement import Ground
     from provisioner.resolver.joint import Chosen, SourceFor
     from provisioner.resolver.problem import Problem
     from provisioner.resolver.requirement import Candidate
-    from provisioner.resolver.search.universe import Universe
+    from provisioner.resolver.search.instance import ProblemInstance
+
 
 HIDDEN = frozenset({"accelerator", "platform", "policy", "shared-file"})
 KINDS = ("fact", "request", "rule")
+ANY_VERSION = "*"
+
+
+class Moved(Struct, frozen=True, kw_only=True):
+    """A component or distribution with its version in two answers; "" where an answer lacks it."""
+
+    name: str
+    old: str
+    new: str
+
+
+class Counterfactual(Struct, frozen=True, kw_only=True):
+    """The newest version without some `lines` of the spec: the versions that change with it, or the conflict that remains.
+
+    `order` is the reason why another version would be chosen even so; None where it would not.
+    """
+
+    lines: tuple[Ground, ...]
+    moved: tuple[Moved, ...] = ()
+    order: PassedOver | None = None
+    conflict: Conflict | None = None
 
 
 class Why(Struct, frozen=True, kw_only=True):
-    """The chosen release, the requirements on it, and the newest release that was passed over with what stands in its way.
+    """The chosen release, the requirements on it, and why the newest release was not chosen.
 
-    `slot` names the framework that has this component for itself.
-    `held_by` are those of the requirements that the newest release breaks by itself; `order` says why a newer release that
-    would work was not taken; `conflict` what cannot hold together with it; `freed`, where the spec's own lines hold it, what it
-    would need without them; `is_fact`: the host states it, nothing was chosen; `is_unknown`: an index that the newest needs is
-    out of reach.
+    `slot` is the framework that has this component for itself. `held_by` are the grounds that exclude the newest release by
+    themselves; `order` is why a newer release that would work was not taken; `conflict` is what cannot hold together with it;
+    `counterfactual`, where lines of the spec exclude it, is the answer without them. `is_fact`: the host states it, nothing
+    was chosen; `is_unknown`: an index that the newest release needs is out of reach.
     """
 
     component: str
@@ -56,14 +86,14 @@ class Why(Struct, frozen=True, kw_only=True):
     held_by: tuple[Ground, ...] = ()
     order: PassedOver | None = None
     conflict: Conflict | None = None
-    freed: Freed | None = None
+    counterfactual: Counterfactual | None = None
     is_fact: bool = False
     is_unknown: bool = False
     is_package: bool = False
 
 
 def why(problem: Problem, component: str, source_for: SourceFor | None = None) -> tuple[Why, ...]:
-    """Explain one component, once for each host or slot that has one; `source_for` is for specs with packages.
+    """Explain one component or distribution, once for each host or slot; `source_for` is for specs with packages.
 
     Raises `NoStackError` when there is no answer to explain, `UsageError` when the component is not part of it.
     """
@@ -73,8 +103,8 @@ def why(problem: Problem, component: str, source_for: SourceFor | None = None) -
 
 
 def _why(problem: Problem, chosen: Chosen, key: Key, source_for: SourceFor | None) -> Why:
-    universe, pins = chosen
-    wanted = [one for one in _wanted(universe, pins) if _is_about(one, key) and one.ground.group != PYTHON_ATTEMPT]
+    instance, pins = chosen
+    wanted = [one for one in _wanted(instance, pins) if _is_about(one, key) and one.ground.group != PYTHON_ATTEMPT]
     found = Why(
         component=key.name if key.is_package else key.component,
         chosen=pins[key].label,
@@ -85,7 +115,7 @@ def _why(problem: Problem, chosen: Chosen, key: Key, source_for: SourceFor | Non
         reasons=_reasons(wanted),
         is_fact=any(one.ground.kind == "fact" and len(_labels(one)) == 1 for one in wanted),
     )
-    newer = [] if found.is_fact else _newer(universe, pins[key])
+    newer = [] if found.is_fact else _newer(instance, pins[key])
     if not newer:
         return found
     best = _release(newer[0])
@@ -94,16 +124,16 @@ def _why(problem: Problem, chosen: Chosen, key: Key, source_for: SourceFor | Non
     held_by = _reasons(holding)
     found = replace(found, newer=best, held_by=held_by)
     question = _question(key, found.component, some)
-    carrier = carrier_of(problem, key, chosen[1])
-    if carrier is not None and str(carrier.pep440) == found.chosen:
-        return replace(found, order=BundledVersion(distribution=carrier.key.name, version=found.chosen))
+    bundling = bundling_distribution(problem, key, chosen[1])
+    if bundling is not None and str(bundling.pep440) == found.chosen:
+        return replace(found, order=BundledVersion(distribution=bundling.key.name, version=found.chosen))
     try:
-        return _why_not(found, problem, chosen, question, holding=holding, source_for=source_for)
+        return _with_obstacle(found, problem, chosen, question, holding=holding, source_for=source_for)
     except UnavailableError as error:
         return replace(found, order=CannotTell(problem=error.message), is_unknown=True)
 
 
-def _why_not(
+def _with_obstacle(
     found: Why,
     problem: Problem,
     chosen: Chosen,
@@ -112,10 +142,10 @@ def _why_not(
     holding: Sequence[Requirement],
     source_for: SourceFor | None,
 ) -> Why:
-    """What stands in the way of the newest, or that nothing does; raises `UnavailableError`."""
-    opened = freed(problem, holding)
+    """Add the conflict with the newest release, or why an answer with it is wanted less; raises `UnavailableError`."""
+    opened = without_versions(problem, holding)
     if opened is not None:
-        found = _without(found, chosen, opened, question=question, holding=holding, source_for=source_for)
+        found = _with_counterfactual(found, chosen, opened, question=question, holding=holding, source_for=source_for)
         if found.conflict is not None:
             return found
     try:
@@ -125,7 +155,7 @@ def _why_not(
     return replace(found, order=passed_over(problem, question.key, chosen=chosen, other=other))
 
 
-def _without(
+def _with_counterfactual(
     found: Why,
     chosen: Chosen,
     opened: Problem,
@@ -134,31 +164,31 @@ def _without(
     holding: Sequence[Requirement],
     source_for: SourceFor | None,
 ) -> Why:
-    """What the newest would need without the lines of the spec that hold it; where that can be had, they are the conflict."""
+    """Add the answer without the spec's lines that exclude the newest release; where there is one, they are the conflict."""
     try:
-        (universe, pins), order = _newest(opened, question, source_for)
+        (instance, pins), order = _newest(opened, question, source_for)
     except NoStackError as error:
-        return replace(found, freed=Freed(lines=found.held_by, conflict=error.conflict))
+        return replace(found, counterfactual=Counterfactual(lines=found.held_by, conflict=error.conflict))
     shown = frozenset(name for name in opened.matrix.components if not opened.is_virtual(name))
     edits = edits_of(holding, pins[question.key])
-    # Who leaves out a constraint asks for no version: what comes first in the order of preference stays.
-    is_way = order is None or all(edit.change != LEFT_OUT for edit in edits)
+    # Dropping a constraint requires no version: the answer would still be the first in the order of preference.
+    is_fix = order is None or all(edit.change != LEFT_OUT for edit in edits)
     conflict = Conflict(
         members=(member_of(question.ground), member_of(found.held_by[0])),
-        fixes=(fix_of(edits, gives(universe, pins), {}, asked=frozenset()),) if is_way else (),
+        fixes=(fix_of(edits, gives(instance, pins), {}, asked=frozenset()),) if is_fix else (),
         conclusion=Conclusion(question=question.ground),
     )
     moves = moved(question.key, chosen[1], pins, shown=shown)
-    return replace(found, conflict=conflict, freed=Freed(lines=found.held_by, moved=moves, order=order))
+    return replace(found, conflict=conflict, counterfactual=Counterfactual(lines=found.held_by, moved=moves, order=order))
 
 
 def _newest(opened: Problem, question: Requirement, source_for: SourceFor | None) -> tuple[Chosen, PassedOver | None]:
-    """Return an answer with the newest, and why another would be chosen by itself, None where it would not.
+    """Return an answer with the newest release, and why the solver would choose another one; None where it would not.
 
     Raises `NoStackError`.
     """
     key, first = question.key, None
-    with suppress(NoStackError):  # without a version that names it, a pre-release is not to be had
+    with suppress(NoStackError):  # a pre-release is allowed only where a requirement names it
         first = choose(opened, source_for)
     if first is not None and key in first[1] and question.allows(first[1][key]):
         return first, None
@@ -166,14 +196,14 @@ def _newest(opened: Problem, question: Requirement, source_for: SourceFor | None
     return other, passed_over(opened, key, chosen=first, other=other) if first is not None else None
 
 
-def _wanted(universe: Universe, pins: dict[Key, Candidate]) -> list[Requirement]:
-    """Every requirement of the answer; those of what the user named first."""
-    bounds = (one for candidate in pins.values() for one in universe.bounds.about(candidate))
-    return [*universe.roots, *bounds, *(one for candidate in pins.values() for one in universe.requirements(candidate))]
+def _wanted(instance: ProblemInstance, pins: dict[Key, Candidate]) -> list[Requirement]:
+    """Return every requirement of the answer, root requirements first."""
+    bounds = (one for candidate in pins.values() for one in instance.bounds.about(candidate))
+    return [*instance.roots, *bounds, *(one for candidate in pins.values() for one in instance.requirements(candidate))]
 
 
 def _is_about(one: Requirement, key: Key) -> bool:
-    """Whether a requirement binds what is explained: of a distribution those of its extras too, but not what extras are."""
+    """Whether a requirement is on the explained key; for a distribution also on its extras, but not of its extras."""
     if one.key != key:
         return key.is_package and one.key.is_package and one.key.distribution == key.name
     return not (one.ground.kind == "rule" and one.ground.component == key.name and key.is_package)
@@ -188,13 +218,13 @@ def _labels(requirement: Requirement) -> frozenset[str]:
     return requirement.test.labels if isinstance(requirement.test, Labelled) else frozenset()
 
 
-def _newer(universe: Universe, chosen: Candidate) -> list[Candidate]:
-    """What is newer than the chosen one, the very newest first: an answer about a release nobody would take helps nobody."""
-    found = [one for one in universe.candidates(chosen.key) if not one.is_withheld and _age(one) > _age(chosen)]
+def _newer(instance: ProblemInstance, chosen: Candidate) -> list[Candidate]:
+    """Return the candidates newer than the chosen one, newest first, without yanked versions and pre-releases."""
+    found = [one for one in instance.candidates(chosen.key) if not one.is_withheld and _age(one) > _age(chosen)]
     return sorted(found, key=_age, reverse=True)
 
 
-def _age(candidate: Candidate) -> Any:  # noqa: ANN401 - the versions of one key compare, whichever kind they are
+def _age(candidate: Candidate) -> Any:  # noqa: ANN401 - a PEP 440 version or one of the matrix, which order the candidates of one key
     return candidate.pep440 if candidate.key.is_package else candidate.version
 
 
@@ -208,15 +238,128 @@ def _question(key: Key, name: str, some: Sequence[Candidate]) -> Requirement:
 
 
 def _keys(chosen: Chosen, name: str) -> list[Key]:
-    universe, pins = chosen
+    instance, pins = chosen
     package = canonicalize_name(name)
     found = [one for one in pins if not one.is_package and one.component == name]
     found = found or [one for one in pins if one.is_package and one.name == package]
     if found:
         return sorted(found)
     known = sorted({one.component for one in pins if one != TORCH} - HIDDEN | {"pytorch" for one in pins if one == PYTORCH})
-    near = nearest(name, known) if name not in universe.problem.matrix.components else None
+    near = nearest(name, known) if name not in instance.problem.matrix.components else None
     has = ", ".join(one for one in known if Key(one, PACKAGE) not in pins)
     raise UsageError(
         f"`{name}` is not part of the stack of this spec", hints=(f"did you mean `{near}`?" if near else f"it has {has}",)
     )
+
+
+def without_versions(problem: Problem, holding: Sequence[Requirement]) -> Problem | None:
+    """Return the problem with the spec's lines behind some requirements freed of their versions; None for other grounds.
+
+    Overrides are not freed: without its version an override would require something else in the place of others.
+    """
+    grounds = {one.ground for one in holding}
+    if not grounds or not all(isinstance(one, RequiresComponent | RequiresDistribution | Constrains) for one in grounds):
+        return None
+    spec = problem.request.spec
+    components = {one.name for one in grounds if isinstance(one, RequiresComponent)}
+    distributions = {one.distribution for one in grounds if isinstance(one, RequiresDistribution)}
+    constraints = {one.index for one in grounds if isinstance(one, Constrains)}
+    if not components <= {*problem.matrix.components}:
+        return None
+    changed = replace(
+        spec,
+        packages=tuple(
+            _open(text) if canonicalize_name(Pep508(text).name) in distributions else text for text in spec.packages
+        ),
+        constraints=tuple(_open(text) if index in constraints else text for index, text in enumerate(spec.constraints)),
+        requires={name: ANY_VERSION if name in components else text for name, text in spec.requires.items()},
+    )
+    return rejoined(problem, replace(problem.request, spec=changed))
+
+
+def edits_of(holding: Sequence[Requirement], candidate: Candidate) -> tuple[Edit, ...]:
+    """Return the edits by which the spec's lines behind some requirements allow a candidate; each line once."""
+    by_line: dict[object, list[Ground]] = {}
+    for one in holding:
+        by_line.setdefault(one.ground.group, []).append(one.ground)
+    edits: list[Edit] = []
+    for some in by_line.values():
+        ground, lines = some[0], tuple(dict.fromkeys(some))
+        match ground:
+            case Constrains(distribution=distribution, requirement=requirement):
+                edits.append(DropBound(key="constraints", distribution=distribution, requirement=requirement))
+            case RequiresDistribution(name=name, distribution=distribution):
+                edits.append(SetDistribution(name=name, distribution=distribution, value=candidate.label, asked=lines))
+            case _:
+                edits.append(SetComponent(name=ground.component, value=candidate.label, asked=lines))
+    return tuple(edits)
+
+
+def _open(text: str) -> str:
+    """Return a requirement without its versions."""
+    requirement = Pep508(text)
+    requirement.specifier = SpecifierSet()
+    return str(requirement)
+
+
+def moved(
+    key: Key, before: Mapping[Key, Candidate], after: Mapping[Key, Candidate], *, shown: frozenset[str]
+) -> tuple[Moved, ...]:
+    """Return the versions that differ between two answers, without `key`: the components in `shown`, then distributions."""
+    old, new = dict(_versions(before, shown)), dict(_versions(after, shown))
+    names = [*old, *(name for name in new if name not in old)]
+    own = _of(key)
+    changes = (Moved(name=name[1], old=old.get(name, ""), new=new.get(name, "")) for name in sorted(names) if name != own)
+    return tuple(one for one in changes if one.old != one.new)
+
+
+def _versions(pins: Mapping[Key, Candidate], shown: frozenset[str]) -> Iterator[tuple[tuple[bool, str], str]]:
+    for key, candidate in pins.items():
+        if isinstance(candidate, FileCandidate) or (not key.scope and key.component in shown):
+            yield _of(key), candidate.label
+
+
+def _of(key: Key) -> tuple[bool, str]:
+    return key.is_package, key.distribution
+
+
+def passed_over(problem: Problem, key: Key, *, chosen: Chosen, other: Chosen) -> PassedOver:
+    """Return why the order of preference takes `chosen` before `other`, which has a newer release of `key`."""
+    instance, pins = chosen
+    request = problem.request
+    name = key.name if key.is_package else key.component
+    if key in pins and request.preferred.get(name) == pins[key].label:
+        return LockKeeps(name=name, label=pins[key].label)
+    table = next((table for table in ("prefer", "avoid") if name in getattr(request.spec.policy, table)), "")
+    if table:
+        wanted = getattr(request.spec.policy, table)[name]
+        return PolicyPrefers(table=table, name=name, range=wanted, place=request.place(f"policy.{table}.{name}"))
+    if request.spec.policy.strategy == "oldest":
+        return StrategyIsOldest(place=request.place("policy.strategy"))
+    first = _first_difference(instance, key, pins, other[1])
+    if first is None:
+        return NotFirst()
+    before, after = pins.get(first), other[1].get(first)
+    return ComesFirst(
+        name=first.name if first.is_package else first.component,
+        before=before.label if before is not None else "",
+        after=after.label if after is not None else "",
+    )
+
+
+def _first_difference(
+    instance: ProblemInstance, key: Key, pins: Mapping[Key, Candidate], others: Mapping[Key, Candidate]
+) -> Key | None:
+    """Return the first key, in the order in which keys are decided, of which two answers have different candidates."""
+    direct = instance.finder.order if instance.finder else {}
+    order = instance.problem.order
+
+    def rank(one: Key) -> tuple[bool, int, bool, int, Key]:
+        return one not in direct, direct.get(one, 0), one.is_package, order.get(one, 0), one
+
+    different = [one for one in {**pins, **others} if one != key and _label(pins, one) != _label(others, one)]
+    return min(different, key=rank, default=None)
+
+
+def _label(pins: Mapping[Key, Candidate], key: Key) -> str:
+    return pins[key].label if key in pins else ""

@@ -186,14 +186,14 @@ def resolve(job: Job, session: Session) -> list[Resolved]:
     for platform in job.inputs.platforms:
         problem = problem_of(job, platform)
         try:
-            universe, pins = choose(problem, session.open)
+            instance, pins = choose(problem, session.open)
         except NoStackError:
             session.tell(*map(Told, _told_of_other_sources(job)))  # with an answer they are among its warnings
             for error in session.passed_over:
                 raise error from None  # what it has might have been the answer
             raise
-        assert universe.packages is not None, "a problem that was solved with indexes has packages"
-        found.append(Resolved(stack=answer(universe, pins), environment=universe.packages.environment))
+        assert instance.finder is not None, "a problem that was solved with indexes has packages"
+        found.append(Resolved(stack=answer(instance, pins), environment=instance.finder.environment))
     return found
 
 

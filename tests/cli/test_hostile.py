@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from provisioner.resolver.python import named_files
+from provisioner.resolver.python import discovered
 from tests.project import LOCK
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def test_words_of_an_index_reach_no_terminal_as_commands(project: Project) -> No
 
 def test_a_file_of_pypi_names_no_file_elsewhere(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     host = urlsplit(project.index.root)
-    monkeypatch.setattr(named_files, "PYPI_HOSTS", frozenset({host.netloc}))
+    monkeypatch.setattr(discovered, "PYPI_HOSTS", frozenset({host.netloc}))
     filename = project.index.add_wheel("inner", "9.0", index="hidden")
     elsewhere = f"http://localhost:{host.port}/files/hidden/{filename}"
     project.index.add_wheel("asker", "1.0", requires=["inner"])

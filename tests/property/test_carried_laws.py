@@ -26,7 +26,7 @@ from tests import small
 from tests.lock_examples import MATRIX_DIGEST, SPEC_DIGEST
 from tests.strategies import case, dice, examples
 from tests.told import unverified
-from tests.unit.resolver.test_packages import Shelf
+from tests.unit.resolver.test_finder import Shelf
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

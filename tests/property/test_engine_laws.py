@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from resolvelib.resolvers import ResolutionImpossible, ResolutionTooDeep, Resolver
 
 from provisioner.resolver.requirement import FileCandidate
-from provisioner.resolver.search.provider import PACKAGE_ROUNDS, Course, UniverseProvider, search
-from tests.package_trials import Trial, random_trial, universe_of
+from provisioner.resolver.search.provider import PACKAGE_ROUNDS, Provider, SearchReporter, search
+from tests.package_trials import Trial, instance_of, random_trial
 from tests.property.test_package_laws import judge
 from tests.strategies import case, dice, examples
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
     from provisioner.resolver.requirement import Candidate, Key, Requirement
-    from provisioner.resolver.search.universe import Universe
+    from provisioner.resolver.search.instance import ProblemInstance
 
 pytestmark = pytest.mark.property
 
 
-class EagerProvider(UniverseProvider):
+class EagerProvider(Provider):
     """Every candidate is judged by every requirement, each time anew."""
 
-    def __init__(self, universe: Universe) -> None:
-        super().__init__(universe)
-        self._world = universe
+    def __init__(self, instance: ProblemInstance) -> None:
+        super().__init__(instance)
+        self._world = instance
 
     def find_matches(  # type: ignore[override]
         self,
@@ -51,20 +51,20 @@ class EagerProvider(UniverseProvider):
         return self._world.accepts(requirement, candidate)
 
 
-def engine_alone(universe: Universe) -> dict[Key, Candidate] | None:
+def engine_alone(instance: ProblemInstance) -> dict[Key, Candidate] | None:
     """What resolvelib's own resolver answers, which remembers nothing; raises `RecursionError` as it does."""
-    resolver: Resolver[Requirement, Candidate, Key] = Resolver(EagerProvider(universe), Course())
+    resolver: Resolver[Requirement, Candidate, Key] = Resolver(EagerProvider(instance), SearchReporter())
     try:
-        return dict(resolver.resolve(universe.roots, max_rounds=PACKAGE_ROUNDS).mapping)
+        return dict(resolver.resolve(instance.roots, max_rounds=PACKAGE_ROUNDS).mapping)
     except (ResolutionImpossible, ResolutionTooDeep):
         return None
 
 
-def needed(universe: Universe, pins: Mapping[Key, Candidate]) -> set[Key]:
+def needed(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> set[Key]:
     """The keys that can be reached from what is required from the start: by growing a set until it grows no more."""
-    found: set[Key] = {root.key for root in universe.roots}
+    found: set[Key] = {root.key for root in instance.roots}
     while True:
-        more = {one.key for key in found & pins.keys() for one in universe.requirements(pins[key])} | found
+        more = {one.key for key in found & pins.keys() for one in instance.requirements(pins[key])} | found
         if more == found:
             return found & pins.keys()
         found = more
@@ -87,15 +87,15 @@ def trials(draw: st.DrawFn) -> Trial:
 @example(trial_of(random.Random(3286)))
 @given(trials())
 def test_the_engine_answers_what_it_answers_alone_without_what_nothing_needs(trial: Trial) -> None:
-    ours = search(universe_of(trial))
+    ours = search(instance_of(trial))
     try:
-        alone = engine_alone(universe := universe_of(trial))
+        alone = engine_alone(instance := instance_of(trial))
     except RecursionError:
         reject()
     if alone is not None:
         case("answered")
         assert ours is not None
-        assert labels(ours, ours) == labels(alone, needed(universe, alone))
+        assert labels(ours, ours) == labels(alone, needed(instance, alone))
     elif ours is not None:
         # The engine denies some that exist; begun again without versions that turned out to be dead, it may find one.
         judge(trial, ours)

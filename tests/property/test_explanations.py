@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from provisioner.resolver.explain.conflict import explain_conflict
 from provisioner.resolver.joint import NoStackError, solve_system
 from provisioner.resolver.problem import UnknownGpuError, join
-from provisioner.resolver.search.universe import Universe
+from provisioner.resolver.search.instance import ProblemInstance
 from provisioner.versions import Range, Version
 from provisioner.words.conflict import MOST_LINES, conflict_lines, member_words
 from provisioner.words.notation import sources_words
@@ -72,7 +72,7 @@ def is_possible(table: Table, requires: dict[str, str]) -> bool:
 
 
 def explained(table: Table, requires: dict[str, str]) -> Conflict:
-    return explain_conflict(Universe(join(matrix_of(table), small.request(requires))))
+    return explain_conflict(ProblemInstance(join(matrix_of(table), small.request(requires))))
 
 
 def pair(member: Member) -> tuple[str, str]:

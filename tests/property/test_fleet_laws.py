@@ -22,8 +22,8 @@ from provisioner.host.model import Host
 from provisioner.matrix.cache import cached_matrix
 from provisioner.request import Request, TargetHost
 from provisioner.resolver.problem import join
+from provisioner.resolver.search.instance import ProblemInstance
 from provisioner.resolver.search.resolve import decide
-from provisioner.resolver.search.universe import Universe
 from provisioner.spec.model import Spec
 from tests import small
 from tests.strategies import TIMES, case, dice, examples
@@ -242,7 +242,7 @@ def test_copies_of_hosts_change_how_many_there_are_and_nothing_else(one: Trial) 
 def joint(matrix: Matrix, request: Request, hosts: Collection[Host]) -> bool:
     """Whether the solver finds a stack for some hosts together, as `provision solve --host … --host …` would."""
     targets = tuple(TargetHost(label=f"host{at}", host=host) for at, host in enumerate(hosts))
-    return decide(Universe(join(matrix, replace(request, hosts=targets)))) is not None
+    return decide(ProblemInstance(join(matrix, replace(request, hosts=targets)))) is not None
 
 
 NVIDIA = (

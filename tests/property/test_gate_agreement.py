@@ -24,9 +24,9 @@ from provisioner.resolver.outcome.answer import answer
 from provisioner.resolver.outcome.require_cuda import require_cuda
 from provisioner.resolver.problem import join
 from provisioner.resolver.requirement import Key, build_of
-from provisioner.resolver.rules.gate_facts import facts_of
+from provisioner.resolver.rules.gate import facts_of
+from provisioner.resolver.search.instance import ProblemInstance
 from provisioner.resolver.search.resolve import decide
-from provisioner.resolver.search.universe import Universe
 from tests import small
 from tests.shipped import shipped
 from tests.strategies import TIMES
@@ -145,7 +145,7 @@ def pinned(build: tuple[str, str, str, str], policy: str) -> tuple[str, tuple[Ca
     """The requirement of a build's stack, solved without any host, and the parts of its image."""
     component, exact, _, platform = build
     problem = join(shipped(), small.request({component: exact}, platform=platform, accelerator="cuda", **POLICIES[policy]))
-    pins = decide(Universe(problem))
+    pins = decide(ProblemInstance(problem))
     if pins is None:
         return None
     return require_cuda(problem, pins), parts_of(pins)
@@ -190,7 +190,7 @@ def test_for_several_frameworks_in_one_image(policy: str) -> None:
     )
     for requires in requests:
         problem = join(shipped(), small.request(requires, accelerator="cuda", **POLICIES[policy]))
-        pins = decide(Universe(problem))
+        pins = decide(ProblemInstance(problem))
         assert pins is not None
         expression = parse(require_cuda(problem, pins))
         parts = parts_of(pins)
@@ -205,10 +205,10 @@ def test_with_the_gate_of_a_named_base_both_requirements_together_say_what_the_s
     """What a GPU is called, a host states; which brand that is may be open, and then neither side refuses."""
     image: dict[str, Any] = {"image": {"base": base}}
     problem = join(shipped(), small.request({"pytorch": "==2.9.1"}, accelerator="cuda", **image))
-    universe = Universe(problem)
-    pins = decide(universe)
+    instance = ProblemInstance(problem)
+    pins = decide(instance)
     assert pins is not None
-    stack = answer(universe, pins)
+    stack = answer(instance, pins)
     expressions = requirements_of({"NVIDIA_REQUIRE_CUDA": stack.require_cuda, **stack.environment})
     assert [one.variable for one in expressions] == ["NVIDIA_REQUIRE_BASE", "NVIDIA_REQUIRE_CUDA"]
     seen = {True: 0, False: 0}

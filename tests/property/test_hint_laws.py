@@ -22,7 +22,7 @@ from tests import small
 from tests.property.test_request_laws import NAMES, NUMBERS, REQUIRES, Wanted, World, table
 from tests.strategies import examples
 from tests.told import changes
-from tests.unit.resolver.test_packages import Shelf, matrix_with_facts
+from tests.unit.resolver.test_finder import Shelf, matrix_with_facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

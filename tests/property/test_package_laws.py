@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from provisioner.resolver.search.complete import CompleteSearch
 from provisioner.resolver.search.resolve import decide
-from tests.package_trials import Entry, Opinion, Trial, Wanted, random_trial, universe_of
+from tests.package_trials import Entry, Opinion, Trial, Wanted, instance_of, random_trial
 from tests.strategies import case, dice, examples
 
 if TYPE_CHECKING:
@@ -56,13 +56,13 @@ def judge(trial: Trial, pins: Mapping[Key, Candidate] | None) -> None:
 @given(trials())
 def test_1_valid_and_2_complete(trial: Trial) -> None:
     """An answer is found exactly when there is one, and the opinion agrees that it is one."""
-    judge(trial, decide(universe_of(trial)))
+    judge(trial, decide(instance_of(trial)))
 
 
 @examples(3000, shares=ANSWERED)
 @given(trials())
 def test_1_valid_and_2_complete_of_the_complete_search_alone(trial: Trial) -> None:
-    complete = CompleteSearch(universe_of(trial))
+    complete = CompleteSearch(instance_of(trial))
     pins = complete.best()
     complete.close()
     judge(trial, pins)
@@ -71,7 +71,7 @@ def test_1_valid_and_2_complete_of_the_complete_search_alone(trial: Trial) -> No
 @examples(300, shares=ANSWERED)
 @given(long_trials())
 def test_1_valid_and_2_complete_with_dozens_of_versions(trial: Trial) -> None:
-    judge(trial, decide(universe_of(trial)))
+    judge(trial, decide(instance_of(trial)))
 
 
 @examples(1000)
@@ -79,7 +79,7 @@ def test_1_valid_and_2_complete_with_dozens_of_versions(trial: Trial) -> None:
 def test_3_nothing_could_be_newer_with_everything_else_as_it_is(trial: Trial) -> None:
     """The first answer that a search meets may hold a version that only a choice it took back asked for."""
     opinion = Opinion(trial)
-    pins = decide(universe_of(trial))
+    pins = decide(instance_of(trial))
     assume(pins is not None)
     assert pins is not None
     answer = chosen(pins)
@@ -95,18 +95,18 @@ def test_3_nothing_could_be_newer_with_everything_else_as_it_is(trial: Trial) ->
 @given(trials())
 def test_5_fewer_rules_never_hurt(trial: Trial) -> None:
     """Without one of its limits, or one of its requests, a problem that has an answer still has one."""
-    assume(decide(universe_of(trial)) is not None)
+    assume(decide(instance_of(trial)) is not None)
     for index in range(len(trial.limits)):
-        assert decide(universe_of(replace(trial, limits=(*trial.limits[:index], *trial.limits[index + 1 :])))) is not None
+        assert decide(instance_of(replace(trial, limits=(*trial.limits[:index], *trial.limits[index + 1 :])))) is not None
     for index in range(len(trial.constraints)):
         fewer = (*trial.constraints[:index], *trial.constraints[index + 1 :])
         # One that pins lets everybody have a yanked version (PEP 592): without it there may be none.
         if trial.constraints[index].operator != "==":
-            assert decide(universe_of(replace(trial, constraints=fewer))) is not None
+            assert decide(instance_of(replace(trial, constraints=fewer))) is not None
     for index in range(len(trial.shared)):
-        assert decide(universe_of(replace(trial, shared=(*trial.shared[:index], *trial.shared[index + 1 :])))) is not None
+        assert decide(instance_of(replace(trial, shared=(*trial.shared[:index], *trial.shared[index + 1 :])))) is not None
     if len(trial.roots) > 1:
-        assert decide(universe_of(replace(trial, roots=_unpinned(trial)))) is not None
+        assert decide(instance_of(replace(trial, roots=_unpinned(trial)))) is not None
 
 
 def _unpinned(trial: Trial) -> tuple[Wanted, ...]:
@@ -120,7 +120,7 @@ def _unpinned(trial: Trial) -> tuple[Wanted, ...]:
 def test_7_sufficient_and_8_minimal(trial: Trial) -> None:
     opinion = Opinion(trial)
     assume(not opinion.is_possible())
-    complete = CompleteSearch(universe_of(trial))
+    complete = CompleteSearch(instance_of(trial))
     groups = set(complete.minimal())
     complete.close()
     assert not opinion.is_possible(kept={str(one) for one in groups}), f"{groups} can hold together"
@@ -144,7 +144,7 @@ def test_a_cycle_that_nothing_needs_any_longer_does_not_trap_the_engine() -> Non
         roots=(Wanted(name="alpha"),),
         pytorch=None,
     )
-    pins = decide(universe_of(trial))
+    pins = decide(instance_of(trial))
     assert pins is not None
     assert chosen(pins)["alpha"] == "1"
     assert Opinion(trial).is_valid(chosen(pins))
@@ -163,7 +163,7 @@ def test_a_yanked_version_is_for_who_pins_it() -> None:
             roots=roots,
             pytorch=None,
         )
-        pins = decide(universe_of(trial))
+        pins = decide(instance_of(trial))
         return chosen(pins)["alpha"] if pins is not None else None
 
     assert picked(Wanted(name="alpha")) == "1"

@@ -16,10 +16,10 @@ from packaging.version import Version
 
 from provisioner.index.model import Environment, IndexFile, PackageRelease
 from provisioner.resolver.problem import join
-from provisioner.resolver.python.packages import PackageWorld
+from provisioner.resolver.python.finder import PackageFinder
 from provisioner.resolver.search.complete import CompleteSearch
+from provisioner.resolver.search.instance import ProblemInstance
 from provisioner.resolver.search.resolve import decide
-from provisioner.resolver.search.universe import Universe
 from tests import small
 from tests.extras_named import applicable, extras_named
 from tests.strategies import times
@@ -92,11 +92,13 @@ def problem_of(seed: random.Random) -> tuple[dict[str, list[str]], Needs, dict[s
     return versions, needs, policy
 
 
-def universe_of(versions: dict[str, list[str]], needs: Needs, policy: dict[str, Any]) -> Universe:
+def instance_of(versions: dict[str, list[str]], needs: Needs, policy: dict[str, Any]) -> ProblemInstance:
     matrix = small.matrix(("python",), {"python": {"3.12": {}}}, virtual=())
     request = small.request({"python": "3.12"}, accelerator="cpu", packages=list(versions), policy=policy, runs="host")
     problem = join(matrix, request)
-    return Universe(problem, PackageWorld(problem, Shelf(versions, needs), Environment(platform="linux/amd64", python="3.12")))
+    return ProblemInstance(
+        problem, PackageFinder(problem, Shelf(versions, needs), Environment(platform="linux/amd64", python="3.12"))
+    )
 
 
 def best(versions: dict[str, list[str]], needs: Needs, policy: dict[str, Any]) -> dict[str, str] | None:
@@ -127,7 +129,7 @@ def shown(pins: dict[Key, Candidate] | None) -> dict[str, str] | None:
 def test_the_complete_search_finds_the_optimum_of_the_policy_among_packages() -> None:
     for number in range(PROBLEMS):
         problem = problem_of(random.Random(number))
-        search = CompleteSearch(universe_of(*problem))
+        search = CompleteSearch(instance_of(*problem))
         pins = search.best()
         search.close()
         assert shown(pins) == best(*problem), (number, problem)
@@ -136,7 +138,7 @@ def test_the_complete_search_finds_the_optimum_of_the_policy_among_packages() ->
 def test_packages_are_found_exactly_when_brute_force_finds_some_and_hold_together() -> None:
     for number in range(PROBLEMS):
         problem = problem_of(random.Random(10_000_000 + number))
-        pins, wanted = shown(decide(universe_of(*problem))), best(*problem)
+        pins, wanted = shown(decide(instance_of(*problem))), best(*problem)
         assert (pins is None) == (wanted is None), (number, problem)
         needed = [Requirement(text) for pair in (pins or {}).items() for text in problem[1][pair]]
         assert all(one.specifier.contains((pins or {})[one.name]) for one in needed), (number, problem)
@@ -145,7 +147,7 @@ def test_packages_are_found_exactly_when_brute_force_finds_some_and_hold_togethe
 def test_an_avoided_package_is_in_an_answer_only_where_the_optimum_has_it() -> None:
     for number in range(PROBLEMS):
         problem = problem_of(random.Random(20_000_000 + number))
-        pins, wanted = shown(decide(universe_of(*problem))) or {}, best(*problem) or {}
+        pins, wanted = shown(decide(instance_of(*problem))) or {}, best(*problem) or {}
         for name, text in problem[2]["avoid"].items():
             if name in pins and SpecifierSet(text).contains(pins[name]):
                 assert pins == wanted, (number, problem)

@@ -11,8 +11,8 @@ from provisioner.matrix.model import Citation, Release
 from provisioner.resolver.outcome.relaxations import relaxations
 from provisioner.resolver.problem import join
 from provisioner.resolver.search.complete import CompleteSearch
+from provisioner.resolver.search.instance import ProblemInstance
 from provisioner.resolver.search.resolve import decide
-from provisioner.resolver.search.universe import Universe
 from provisioner.versions import Range, Version
 from tests import oracle_policy, small
 from tests.strategies import times
@@ -115,7 +115,7 @@ def test_the_answer_is_the_optimum_of_the_policy_and_there_is_one_exactly_when_b
         policy, requires = policy_of(seed, matrix), requires_of(seed, matrix)
         is_locked = seed.random() < 0.3
         locked = {name: str(seed.randint(1, 5)) for name in matrix.order if seed.random() < 0.6} if is_locked else {}
-        pins = decide(Universe(join(matrix, request_of(requires, policy, locked))))
+        pins = decide(ProblemInstance(join(matrix, request_of(requires, policy, locked))))
         best = oracle_policy.best(
             matrix, {name: Range.parse(text) for name, text in requires.items()}, rules_of(policy, locked)
         )
@@ -129,7 +129,7 @@ def test_the_complete_search_finds_the_optimum_of_the_policy_on_cyclic_problems(
         seed = random.Random(1_000_000 + chunk * CHUNK + number)
         matrix = matrix_of(seed, is_cyclic=True)
         policy, requires = policy_of(seed, matrix), requires_of(seed, matrix)
-        complete = CompleteSearch(Universe(join(matrix, request_of(requires, policy, {}))))
+        complete = CompleteSearch(ProblemInstance(join(matrix, request_of(requires, policy, {}))))
         pins = complete.best()
         complete.close()
         best = oracle_policy.best(matrix, {name: Range.parse(text) for name, text in requires.items()}, rules_of(policy, {}))
@@ -143,8 +143,8 @@ def test_every_ended_early_or_avoided_part_of_an_answer_is_named_and_nothing_els
         seed = random.Random(2_000_000 + number)
         matrix = matrix_of(seed, is_cyclic=False)
         policy, requires = policy_of(seed, matrix), requires_of(seed, matrix)
-        universe = Universe(join(matrix, request_of(requires, policy, {})))
-        pins = decide(universe)
+        instance = ProblemInstance(join(matrix, request_of(requires, policy, {})))
+        pins = decide(instance)
         if pins is None:
             continue
         rules = rules_of(policy, {})
@@ -159,7 +159,7 @@ def test_every_ended_early_or_avoided_part_of_an_answer_is_named_and_nothing_els
                 expected.add(("prerelease", name))
             if name in rules.avoid and rules.avoid[name].allows(chosen.version):
                 expected.add(("avoided", name))
-        assert {(one.name, one.component) for one in relaxations(universe, pins)} == expected, (number, policy)
+        assert {(one.name, one.component) for one in relaxations(instance, pins)} == expected, (number, policy)
         named += bool(expected)
     assert named > CHUNK // 10
 
@@ -170,9 +170,9 @@ def test_solving_again_with_what_was_chosen_returns_it_whatever_the_policy_prefe
         seed = random.Random(3_000_000 + number)
         matrix = matrix_of(seed, is_cyclic=False)
         policy, requires = policy_of(seed, matrix), requires_of(seed, matrix)
-        first = shown(decide(Universe(join(matrix, request_of(requires, policy, {})))), matrix)
+        first = shown(decide(ProblemInstance(join(matrix, request_of(requires, policy, {})))), matrix)
         if first is not None:
-            again = decide(Universe(join(matrix, request_of(requires, policy, first))))
+            again = decide(ProblemInstance(join(matrix, request_of(requires, policy, first))))
             assert shown(again, matrix) == first, (number, requires, policy)
             solved += 1
     assert solved > CHUNK // 3

@@ -19,8 +19,8 @@ from msgspec.structs import replace
 
 from provisioner.resolver.problem import join
 from provisioner.resolver.requirement import Candidate, ImageCandidate, Key, ReleaseCandidate, build_of, release_of
+from provisioner.resolver.search.instance import ProblemInstance
 from provisioner.resolver.search.resolve import decide
-from provisioner.resolver.search.universe import Universe
 from provisioner.spec.model import Spec
 from provisioner.strict_model import plain_data
 from provisioner.versions import Range
@@ -94,18 +94,18 @@ def _end(candidate: Candidate) -> str:
 
 
 class Clauses:
-    """A universe less what a policy refuses, as clauses, read from the roots as far as a model goes."""
+    """An instance less what a policy refuses, as clauses, read from the roots as far as a model goes."""
 
-    def __init__(self, universe: Universe, policy: Policy) -> None:
+    def __init__(self, instance: ProblemInstance, policy: Policy) -> None:
         from pysat.solvers import Solver
 
-        self._universe, self._policy, self._solver = universe, policy, Solver(name="cadical153")
+        self._instance, self._policy, self._solver = instance, policy, Solver(name="cadical153")
         self._numbers: dict[int, int] = {}
         self._named: dict[int, Candidate] = {}
         self._domains: dict[Key, list[int]] = {}
         self._read: set[int] = set()
         self._count = 0
-        for root in universe.roots:
+        for root in instance.roots:
             self._add(root, ())
 
     def find(self, given: Sequence[Candidate]) -> bool:
@@ -117,28 +117,28 @@ class Clauses:
                 return True
             for one in fresh:
                 self._read.add(id(one))
-                for requirement in self._universe.requirements(one):
+                for requirement in self._instance.requirements(one):
                     self._add(requirement, (-self._number(one),))
         return False
 
     def _reached(self, true: set[int], given: Sequence[Candidate]) -> Iterator[Candidate]:
-        queue, seen = [*(root.key for root in self._universe.roots), *(one.key for one in given)], set()
+        queue, seen = [*(root.key for root in self._instance.roots), *(one.key for one in given)], set()
         while queue:
             key = queue.pop()
             chosen = next((self._named[number] for number in self._domain(key) if number in true), None)
             if key not in seen and chosen is not None:
                 seen.add(key)
-                queue.extend(one.key for one in self._universe.requirements(chosen))
+                queue.extend(one.key for one in self._instance.requirements(chosen))
                 yield chosen
 
     def _add(self, requirement: Requirement, unless: tuple[int, ...]) -> None:
         self._domain(requirement.key)
-        allowed = (one for one in self._universe.candidates(requirement.key) if requirement.test.allows(one))
+        allowed = (one for one in self._instance.candidates(requirement.key) if requirement.test.allows(one))
         self._solver.add_clause([*unless, *(self._number(one) for one in allowed)])
 
     def _domain(self, key: Key) -> list[int]:
         if key not in self._domains:
-            numbers = self._domains[key] = [self._number(one) for one in self._universe.candidates(key)]
+            numbers = self._domains[key] = [self._number(one) for one in self._instance.candidates(key)]
             before: list[int] = []
             for number in numbers:
                 self._count += 1
@@ -193,33 +193,33 @@ def _replaced(request: Request, requires: Mapping[str, str], policy: Mapping[str
     return replace(request, spec=decode(json.dumps(content), type=Spec))
 
 
-def in_order(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Key]:
+def in_order(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Key]:
     """The keys of an answer in the declared order, each as soon as something decided before requires it."""
-    known, left = {root.key for root in universe.roots}, set(pins)
+    known, left = {root.key for root in instance.roots}, set(pins)
     while left:
-        key = min(left & known or left, key=lambda one: (universe.problem.order.get(one, 0), one))
+        key = min(left & known or left, key=lambda one: (instance.problem.order.get(one, 0), one))
         left.discard(key)
-        known.update(one.key for one in universe.requirements(pins[key]))
+        known.update(one.key for one in instance.requirements(pins[key]))
         yield key
 
 
 def test_nothing_a_policy_allows_and_wants_more_would_work() -> None:
     solved = refused = 0
     for request, plain, text in with_policies(11):
-        universe, base = Universe(join(shipped(), request)), Universe(join(shipped(), plain))
+        instance, base = ProblemInstance(join(shipped(), request)), ProblemInstance(join(shipped(), plain))
         facts: dict[Key, set[str]] = {}
         for root in base.roots:
             if root.ground.kind == "fact" and root.key.scope:
                 facts.setdefault(root.key, set()).update(getattr(root.test, "labels", ()))
         policy = Policy(text, facts)
-        clauses, pins = Clauses(base, policy), decide(universe)
+        clauses, pins = Clauses(base, policy), decide(instance)
         if pins is None:
             refused += 1
             assert not clauses.find(()), request.spec
             continue
         solved += 1
         decided: list[Candidate] = []
-        for key in in_order(universe, pins):
+        for key in in_order(instance, pins):
             if key.component == "policy":
                 continue
             ranked = sorted(base.candidates(key), key=policy.rank)

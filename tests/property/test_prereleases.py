@@ -19,10 +19,10 @@ from packaging.version import Version
 from provisioner.index.model import EXPLICIT_ONLY, Environment, IndexFile, PackageRelease
 from provisioner.resolver.joint import NoStackError, solve_joint
 from provisioner.resolver.problem import join
-from provisioner.resolver.python.named_files import MetFiles
-from provisioner.resolver.python.packages import PackageWorld
+from provisioner.resolver.python.discovered import Discoveries
+from provisioner.resolver.python.finder import PackageFinder
 from provisioner.resolver.search.complete import CompleteSearch
-from provisioner.resolver.search.universe import Universe
+from provisioner.resolver.search.instance import ProblemInstance
 from tests import small
 from tests.extras_named import applicable
 from tests.strategies import examples
@@ -148,11 +148,11 @@ def answer(world: World) -> Pins | None:
 def searched(world: World) -> Pins | None:
     """What the complete search alone finds, begun again as long as it meets requirements of pre-releases."""
     request = small.request({"python": "==3.12"}, packages=world.roots, accelerator="cpu", runs="host")
-    problem, met = join(MATRIX, request), MetFiles()
+    problem, met = join(MATRIX, request), Discoveries()
     while True:
         met.has_grown = False
         environment = Environment(platform="linux/amd64", python="3.12")
-        search = CompleteSearch(Universe(problem, PackageWorld(problem, Source(world), environment, met=met)))
+        search = CompleteSearch(ProblemInstance(problem, PackageFinder(problem, Source(world), environment, discoveries=met)))
         pins = search.best()
         search.close()
         if not met.has_grown:

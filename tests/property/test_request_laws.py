@@ -19,7 +19,7 @@ from provisioner.resolver.joint import NoStackError, solve_joint
 from provisioner.resolver.problem import join
 from tests import small
 from tests.strategies import examples
-from tests.unit.resolver.test_packages import Shelf, matrix_with_facts
+from tests.unit.resolver.test_finder import Shelf, matrix_with_facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

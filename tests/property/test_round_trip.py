@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
     from provisioner.lock.format.model import Lock
     from provisioner.matrix.model import Component
-    from provisioner.resolver.search.universe import Universe
+    from provisioner.resolver.search.instance import ProblemInstance
 
 pytestmark = pytest.mark.property
 
 FILE = "pylock.trainer.toml"
 
 
-def locked(universe: Universe) -> Lock | None:
-    pins = decide(universe)
-    return None if pins is None else lock_of(answer(universe, pins))
+def locked(instance: ProblemInstance) -> Lock | None:
+    pins = decide(instance)
+    return None if pins is None else lock_of(answer(instance, pins))
 
 
 def preferred(lock: Lock) -> Mapping[str, str]:
@@ -46,7 +46,7 @@ def preferred(lock: Lock) -> Mapping[str, str]:
 @given(systems())
 def test_10_what_is_written_reads_back(system: System) -> None:
     """`read(write(lock)) == lock`, `write(read(text)) == text`."""
-    lock = locked(system.universe())
+    lock = locked(system.instance())
     assume(lock is not None)
     assert lock is not None
     text = write_lock(lock)
@@ -67,10 +67,10 @@ def test_10_what_is_written_of_the_shipped_matrix_reads_back() -> None:
 @examples(200)
 @given(systems())
 def test_10_solving_with_a_fresh_lock_returns_that_lock(system: System) -> None:
-    lock = locked(system.universe())
+    lock = locked(system.instance())
     assume(lock is not None)
     assert lock is not None
-    again = locked(system.universe(preferred=preferred(lock)))
+    again = locked(system.instance(preferred=preferred(lock)))
     assert again is not None
     assert write_lock(again) == write_lock(lock)
 
@@ -79,12 +79,12 @@ def test_10_solving_with_a_fresh_lock_returns_that_lock(system: System) -> None:
 @given(systems(has_builds=False), dice())
 def test_10_newer_releases_move_nothing_that_is_locked(system: System, chance: Dice) -> None:
     """A lock that is still a solution stays, whatever was published since; hosts keep the newest that is to be chosen."""
-    pins = decide(system.universe())
+    pins = decide(system.instance())
     assume(pins is not None)
     assert pins is not None
-    lock = lock_of(answer(system.universe(), pins))
+    lock = lock_of(answer(system.instance(), pins))
     grown = system.having(matrix=replace(system.matrix, components=_grown(system, chance)))
-    again = decide(grown.universe(preferred=preferred(lock)))
+    again = decide(grown.instance(preferred=preferred(lock)))
     assert again is not None
     assert chosen(again, grown.matrix) == chosen(pins, system.matrix)
 

@@ -17,9 +17,9 @@ from msgspec.structs import replace
 from provisioner.resolver.explain.conflict import explain_conflict
 from provisioner.resolver.problem import join
 from provisioner.resolver.search.complete import CompleteSearch
+from provisioner.resolver.search.instance import ProblemInstance, violations
 from provisioner.resolver.search.provider import search
 from provisioner.resolver.search.resolve import decide
-from provisioner.resolver.search.universe import Universe, violations
 from tests import oracle, small
 from tests.oracle import Choice, Place
 from tests.strategies import BOOT, Dice, System, case, chosen, dice, examples, systems
@@ -42,7 +42,7 @@ ANSWERED = {"possible": 0.4, "impossible": 0.2}
 
 
 def answered(system: System) -> dict[Place, Choice] | None:
-    pins = decide(system.universe())
+    pins = decide(system.instance())
     case("impossible" if pins is None else "possible")
     return None if pins is None else chosen(pins, system.matrix)
 
@@ -72,7 +72,7 @@ def test_3_newest_in_order(system: System) -> None:
 @examples(1200, shares=ANSWERED)
 @given(st.booleans().flatmap(lambda is_oldest: systems(is_cyclic=True, is_oldest=is_oldest)))
 def test_3_the_complete_search_finds_the_newest_in_order_of_cyclic_problems_too(system: System) -> None:
-    complete = CompleteSearch(system.universe())
+    complete = CompleteSearch(system.instance())
     pins = complete.best()
     complete.close()
     case("impossible" if pins is None else "possible")
@@ -93,9 +93,9 @@ def test_4_deterministic(system: System, chance: Dice) -> None:
 
 
 def outcome(system: System) -> object:
-    universe = system.universe()
-    pins = decide(universe)
-    return explain_conflict(universe) if pins is None else chosen(pins, system.matrix)
+    instance = system.instance()
+    pins = decide(instance)
+    return explain_conflict(instance) if pins is None else chosen(pins, system.matrix)
 
 
 def shuffled(system: System, chance: Dice) -> System:
@@ -191,7 +191,7 @@ def with_fewer_alternatives(system: System) -> Iterator[tuple[str, Choice, Syste
 def test_7_sufficient_and_8_minimal(system: System) -> None:
     """The problem reduced to its conflict is still impossible; dropping any one member makes it possible."""
     assume(not system.oracle().is_possible())
-    complete = CompleteSearch(system.universe())
+    complete = CompleteSearch(system.instance())
     groups = set(complete.minimal())
     complete.close()
     second = system.oracle()
@@ -205,7 +205,7 @@ def test_7_sufficient_and_8_minimal(system: System) -> None:
 def test_9_hints_work(system: System) -> None:
     """Applying a hint, to the letter, yields a stack."""
     assume(not system.oracle().is_possible())
-    for hint in explain_conflict(system.universe()).fixes:
+    for hint in explain_conflict(system.instance()).fixes:
         assert applied(system, hint).oracle().is_possible(), hint
 
 
@@ -238,10 +238,10 @@ def test_the_published_counterexample_is_answered_although_the_engine_returns_an
     }
     matrix = small.matrix("abcd", table, virtual=())
     requires = dict.fromkeys("abcd", ">=0")
-    universe = Universe(join(matrix, small.request(requires)))
-    pins = decide(universe)
+    instance = ProblemInstance(join(matrix, small.request(requires)))
+    pins = decide(instance)
     assert pins is not None
-    assert violations(universe, pins) == []
+    assert violations(instance, pins) == []
     best = next(oracle.stacks(matrix, {name: small.need(name, text).range for name, text in requires.items()}))
     assert {key.name: one.version for key, one in pins.items() if key.name in matrix.order} == best
 
@@ -254,22 +254,22 @@ def test_an_invalid_answer_of_the_engine_is_caught() -> None:
         "c": {"3": {}, "2": {"a": ["2", "3"]}},
         "d": {"3": {"a": ["1", "2"]}, "2": {}},
     }
-    universe = Universe(join(small.matrix("abcd", table, virtual=()), small.request(dict.fromkeys("abcd", ">=0"))))
-    engine = search(universe)
-    invalid = {key: _labelled(universe, key, label) for key, label in _measured(universe)}
-    (broken,) = violations(universe, invalid)
+    instance = ProblemInstance(join(small.matrix("abcd", table, virtual=()), small.request(dict.fromkeys("abcd", ">=0"))))
+    engine = search(instance)
+    invalid = {key: _labelled(instance, key, label) for key, label in _measured(instance)}
+    (broken,) = violations(instance, invalid)
     assert str(broken.ground.group) == "d needs a"
-    assert engine is None or violations(universe, engine) or engine[_key(universe, "a")].label in {"1", "3"}
+    assert engine is None or violations(instance, engine) or engine[_key(instance, "a")].label in {"1", "3"}
 
 
-def _measured(universe: Universe) -> Iterator[tuple[Key, str]]:
+def _measured(instance: ProblemInstance) -> Iterator[tuple[Key, str]]:
     wanted = {"a": "3", "b": "3", "c": "2", "d": "3", "platform": "linux/amd64", "accelerator": "cuda"}
-    return ((key, wanted[key.name]) for key in universe.problem.domains)
+    return ((key, wanted[key.name]) for key in instance.problem.domains)
 
 
-def _key(universe: Universe, name: str) -> Key:
-    return next(key for key in universe.problem.domains if key.name == name)
+def _key(instance: ProblemInstance, name: str) -> Key:
+    return next(key for key in instance.problem.domains if key.name == name)
 
 
-def _labelled(universe: Universe, key: Key, label: str) -> Candidate:
-    return next(one for one in universe.candidates(key) if one.label == label)
+def _labelled(instance: ProblemInstance, key: Key, label: str) -> Candidate:
+    return next(one for one in instance.candidates(key) if one.label == label)

@@ -22,8 +22,8 @@ from provisioner.errors import ProvisionError
 from provisioner.host.facts import stated
 from provisioner.resolver.outcome.answer import answer
 from provisioner.resolver.problem import join
+from provisioner.resolver.search.instance import ProblemInstance
 from provisioner.resolver.search.resolve import decide
-from provisioner.resolver.search.universe import Universe
 from tests import completions
 from tests.completions import Case
 from tests.shipped import shipped
@@ -62,9 +62,9 @@ def _read(path: Path) -> Any:  # noqa: ANN401 - what a YAML file holds
 
 
 def solved(request: Request) -> tuple[Mapping[Key, Candidate], Stack] | None:
-    universe = Universe(join(shipped(), request))
-    pins = decide(universe)
-    return None if pins is None else (pins, answer(universe, pins))
+    instance = ProblemInstance(join(shipped(), request))
+    pins = decide(instance)
+    return None if pins is None else (pins, answer(instance, pins))
 
 
 def lines_naming(stack: Stack, path: completions.Path, label: str) -> list[str]:
@@ -164,11 +164,11 @@ def test_a_yes_survives_whatever_two_unstated_facts_turn_out_to_be() -> None:
 @examples(900)
 @given(systems())
 def test_a_yes_survives_every_completion_of_random_hosts_and_what_breaks_an_answer_is_named(system: System) -> None:
-    universe = system.universe()
-    pins = decide(universe)
+    instance = system.instance()
+    pins = decide(instance)
     assume(pins is not None)
     assert pins is not None
-    stack = answer(universe, pins)
+    stack = answer(instance, pins)
     named = {tuple(line.split(" ")[:2]) for line in unverified(stack)}
     for places, hosts in system.oracle().broken_by(chosen(pins, system.matrix)):
         assert stack.verdict == "unverified", f"{places} may be {hosts}"

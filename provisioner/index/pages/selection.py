@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from packaging.utils import NormalizedName
     from packaging.version import Version
 
-ONLY_SDIST = Incompatibility("only a source distribution; policy `allow: [sdist]` would take it")
+ONLY_SDIST = Incompatibility("only a source distribution; policy `allow: [sdist]` would take it", allowance="sdist")
 OR_SDIST = "; policy `allow: [sdist]` would take its source distribution"
 
 
@@ -138,6 +138,7 @@ class Selection(Struct, frozen=True, kw_only=True):
             file=None,
             why_not=found.text,
             blocked_by=found.component,
+            allowance=found.allowance,
             requires_python=requires_python,
         )
 
@@ -146,7 +147,9 @@ class Selection(Struct, frozen=True, kw_only=True):
         if not tags:
             return ONLY_SDIST
         found = wheel_incompatibility(tags, self.environment)
-        return replace(found, text=f"{found.text}{OR_SDIST}") if any(map(self._is_usable_sdist, files)) else found
+        if not any(map(self._is_usable_sdist, files)):
+            return found
+        return replace(found, text=f"{found.text}{OR_SDIST}", allowance="sdist")
 
     def _is_usable_sdist(self, named: _Named) -> bool:
         """Whether a file is a source distribution that would be taken if any were allowed."""

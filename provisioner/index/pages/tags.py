@@ -162,10 +162,12 @@ class Incompatibility(Struct, frozen=True):
     """Why no file of a release is installed on the target, in words.
 
     `component` is the part of the target that would have to change: `python`, `glibc`, `platform`, or "" for the file itself.
+    `allowance` is the word of `policy.allow` that would take a file, "" for none.
     """
 
     text: str
     component: str = ""
+    allowance: str = ""
 
 
 @lru_cache(maxsize=1024)

@@ -9,10 +9,9 @@ from packaging.version import Version as PackageVersion
 
 from provisioner.grounds.finding import FileClash, OtherAbi, UnmetNeed
 from provisioner.grounds.requirement import Subject
-from provisioner.places import Place
 from provisioner.resolver.python.distributions import has_abi
 from provisioner.resolver.requirement import PYTORCH, build_of
-from provisioner.resolver.rules.shared_files import FORBIDDEN, place_of
+from provisioner.resolver.rules.shared_files import FORBIDDEN
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
@@ -40,7 +39,9 @@ def _file_clashes(locked: Mapping[str, str], problem: Problem) -> Iterator[Findi
         names = [one.distribution for one in row.owners if _holds(one.versions, locked.get(one.distribution))]
         if len(names) > 1 and (row.refused or is_forbidden):
             subjects = tuple(Subject(name, locked[name]) for name in names)
-            yield FileClash(subjects=subjects, file=row.path, because=row.because, place=place_of(row, matrix.positions))
+            yield FileClash(
+                subjects=subjects, file=row.path, because=row.because, place=matrix.place_of(f"shared-file:{row.name}")
+            )
 
 
 def _implied_needs(lock: Lock, locked: Mapping[str, str], problem: Problem) -> Iterator[Finding]:
@@ -52,7 +53,7 @@ def _implied_needs(lock: Lock, locked: Mapping[str, str], problem: Problem) -> I
             if row.served_by or not _holds(row.versions, locked.get(known.name)):
                 continue
             subject = Subject(known.name, locked[known.name])
-            place = Place.parse(matrix.positions.get(f"distribution:{known.name} {row.versions}", "the matrix"))
+            place = matrix.place_of(f"distribution:{known.name} {row.versions}")
             for name, needed, has in _unmet(row, lock, locked):
                 yield UnmetNeed(subject=subject, object=name, needed=needed, locked=has, because=row.because, place=place)
             build = _build_of_other_abi(row, lock, problem)
@@ -93,7 +94,7 @@ def _limits(lock: Lock, locked: Mapping[str, str], matrix: Matrix) -> Iterator[F
                 needed=row.specifier,
                 locked=version,
                 because=row.because,
-                place=Place.parse(matrix.positions.get(f"limit:{row.name}", "the matrix")),
+                place=matrix.place_of(f"limit:{row.name}"),
             )
 
 

@@ -47,7 +47,7 @@ from provisioner.lock.requested import recorded_extras
 from provisioner.names import COMPONENT_OF_DISTRIBUTION, DISTRIBUTION_OF_COMPONENT
 from provisioner.resolver.choices.frameworks import published_version
 from provisioner.resolver.requirement import PYTORCH, TORCH, ReleaseCandidate
-from provisioner.resolver.rules.carriers import CARRIED
+from provisioner.resolver.rules.bundled import BUNDLED
 from provisioner.resolver.rules.policy import uploads_until
 
 if TYPE_CHECKING:
@@ -272,7 +272,7 @@ def _implied(known: Distribution) -> Iterator[str]:
 def _of_components(lock: Lock) -> Iterator[Finding]:
     """Yield components of which the stack and the packages have different versions."""
     locked, components = _by_name(lock), lock.stack.components
-    for component, distributions in CARRIED.items():
+    for component, distributions in BUNDLED.items():
         wanted = components.get(component)
         carriers = [locked[name] for name in distributions if name in locked]
         # One may be for another CUDA than the framework's, which loads its own; files that both write are in the matrix.

@@ -26,9 +26,9 @@ from provisioner.places import Place
 from provisioner.resolver.joint import Attempt, NoStackError, choose, environment_of, known_glibc
 from provisioner.resolver.outcome.answer import answer
 from provisioner.resolver.outcome.require_cuda import require_cuda
-from provisioner.resolver.python.beside import needs_beside
+from provisioner.resolver.python.distributions import host_requirements_of
 from provisioner.resolver.requirement import Key, Labelled, Requirement
-from provisioner.resolver.search.carried import as_carried, with_carried
+from provisioner.resolver.search.bundled import align_bundled, with_bundled_candidates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from provisioner.lock.format.model import Lock, LockedStack
     from provisioner.resolver.problem import Problem
     from provisioner.resolver.requirement import Candidate
-    from provisioner.resolver.search.universe import Universe
+    from provisioner.resolver.search.instance import ProblemInstance
     from provisioner.resolver.stack import Stack
 
 
@@ -49,7 +49,7 @@ def stack_findings(lock: Lock, problem: Problem, *, file: str, has_other_hosts: 
     """
     stack = lock.stack
     packages = chosen(lock.packages)
-    problem = with_carried(problem, packages)
+    problem = with_bundled_candidates(problem, packages)
     fixed = []
     for component, value in sorted(stack.components.items()):
         key = Key(component)
@@ -66,13 +66,13 @@ def stack_findings(lock: Lock, problem: Problem, *, file: str, has_other_hosts: 
         ground = LockHas(name=component, label=label, place=Place(file))
         fixed.append(Requirement(key, Labelled(frozenset({label})), ground))
     try:
-        universe, pins = choose(problem.with_roots(*fixed, *needs_beside(problem, packages)), None)
-        pins = as_carried(universe, pins, packages)
+        instance, pins = choose(problem.with_roots(*fixed, *host_requirements_of(problem, packages)), None)
+        pins = align_bundled(instance, pins, packages)
     except NoStackError as error:
         yield StaleStack(conflict=error.conflict)
         return
-    yield from _wheel_findings(lock, universe, pins)
-    again = answer(universe, pins, beside=packages)
+    yield from _wheel_findings(lock, instance, pins)
+    again = answer(instance, pins, beside=packages)
     yield from (Unverified(doubt=doubt) for doubt in again.doubts)
     if not has_other_hosts:
         for finding in _of_hosts(stack, again):
@@ -95,7 +95,7 @@ def _of_hosts(stack: LockedStack, again: Stack) -> Iterator[OtherHostRequirement
             yield OtherVariable(object=name, locked=locked, needed=needed)
 
 
-def _wheel_findings(lock: Lock, universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Finding]:
+def _wheel_findings(lock: Lock, instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Finding]:
     """Yield the wheels that the hosts, or the image, do not take by their tags: hosts may have been exchanged.
 
     `pins` is the locked system half as it was chosen again on these hosts.
@@ -103,7 +103,7 @@ def _wheel_findings(lock: Lock, universe: Universe, pins: Mapping[Key, Candidate
     python = lock.stack.components.get("python", "")
     if not python:
         return
-    attempt = Attempt(python=python, problem=universe.problem, system=dict(pins))
+    attempt = Attempt(python=python, problem=instance.problem, system=dict(pins))
     environment = environment_of(attempt)
     ranks = filename_ranks(environment)
     for package in lock.packages:
@@ -119,7 +119,7 @@ def _wheel_findings(lock: Lock, universe: Universe, pins: Mapping[Key, Candidate
         elif not known_glibc(attempt):
             yield UnknownGlibc(subject=subject, file=file, needed=_dotted(needed))
         else:
-            facts = [root.ground for root in universe.roots if isinstance(root.ground, HostFact)]
+            facts = [root.ground for root in instance.roots if isinstance(root.ground, HostFact)]
             by = next((one for one in facts if one.name == "glibc" and one.value == _dotted(has)), None)
             place = line_of(by) if by is not None else None
             yield NewerGlibc(subject=subject, file=file, needed=_dotted(needed), locked=_dotted(has), by=by, place=place)

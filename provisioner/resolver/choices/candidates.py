@@ -1,4 +1,4 @@
-"""The releases and builds of a component that may be chosen, most wanted first."""
+"""The candidates of a component: its releases and builds that may be chosen, most wanted first."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)*")
 """The runtime in the name of a build: `cu126`, `rocm6.2.4`."""
 
 LABELLED_BUILDS = frozenset({"pytorch", "macos"})
-"""Components whose builds people name: `2.7.1+cu126`, `10.13.6+17G65`; of others the release is enough."""
+"""Components whose candidates are labelled with their builds: `2.7.1+cu126`, `10.13.6+17G65`."""
 
 ACCELERATOR_OF = {"cuda": "cuda", "rocm": "rocm"}
-"""Runtimes that only stacks of one accelerator have. Elsewhere they have no candidates: a stack for AMD that asks for CUDA is
-impossible, not a stack for NVIDIA. CPU stacks may still hold a CUDA that nothing uses, such as their base image's."""
+"""Runtimes that only stacks of one accelerator have. Other stacks have no candidates of them: a stack for AMD that requires
+CUDA is impossible, not a stack for NVIDIA. CPU stacks may still have an unused CUDA, such as their base image's."""
 
 
 DRIVER_OF = {"driver": "cuda", "driver_module": "cuda", "amdgpu": "rocm"}
-"""Of two vendors' drivers the other one's is no choice: what asks for it on the wrong GPU asks for what is not there."""
+"""Drivers of one accelerator's GPUs; stacks of another accelerator have no candidates of them."""
 
 
 def candidates_of(component: Component, request: Request, key: Key | None = None) -> tuple[ReleaseCandidate, ...]:
-    """List what may be chosen for a component in the order the request prefers."""
+    """Return the candidates of a component in the request's order of preference."""
     key = key or Key(component.name)
     accelerator = request.accelerator
     if _is_foreign(component, accelerator):
@@ -43,7 +43,7 @@ def candidates_of(component: Component, request: Request, key: Key | None = None
         if not release.builds:
             found.append(ReleaseCandidate(key, release.version, str(release.version), release))
         for build in release.builds:
-            # Another accelerator is another request: it is neither chosen nor held against this one.
+            # Builds of another accelerator are never chosen: the request would be another one.
             if build.accelerator not in {"", accelerator}:
                 continue
             if build.compiled and not (may_compile or _is_named(component, build, request)):
@@ -61,10 +61,10 @@ def candidates_of(component: Component, request: Request, key: Key | None = None
 
 
 def _of_own_platform(component: Component, found: list[ReleaseCandidate], platform: str) -> list[ReleaseCandidate]:
-    """Leave out the builds of other platforms whose label is that of a build for this one.
+    """Return the candidates without builds for other platforms whose label a build for this platform has.
 
     A requirement names a label, and `2.15.0+cpu` is one wheel on Linux and another one, of another index, on macOS. Labels that
-    only other platforms have stay: that they are for another platform is then what there is to say.
+    only other platforms have are kept, so that a conflict can name their platform.
     """
     if component.name not in LABELLED_BUILDS:
         return found
@@ -85,7 +85,7 @@ def _is_foreign(component: Component, accelerator: str) -> bool:
 
 
 def _is_out(component: Component, release: Release, until: str) -> bool:
-    """Whether a release was out by a day; one that nobody dates may have been, unless its series began later."""
+    """Whether a release was out by a day; without a date True, unless its series is known to have begun later."""
     if release.released:
         return is_by(release.released, until)
     numbers = release.version.release
@@ -93,7 +93,7 @@ def _is_out(component: Component, release: Release, until: str) -> bool:
     same = [one for one in dated if one.version.release[0] == numbers[0]]
     if any(one.version > release.version and is_by(one.released, until) for one in same):
         return True
-    # Of a series, repairs of old releases go on: only where it began says something of what came later.
+    # Old series get fixes for years, so only the date of a series' first release bounds those of later series.
     starts: dict[int, str] = {}
     for one in dated:
         if one.version < release.version:
@@ -103,7 +103,7 @@ def _is_out(component: Component, release: Release, until: str) -> bool:
 
 
 def _may_compile(component: Component, request: Request) -> bool:
-    """Builds nobody publishes are for those who compile the framework, and for platforms that have nothing else."""
+    """Whether builds without published files are candidates: the spec compiles PyTorch, or the platform has no others."""
     if request.spec.build is not None and request.spec.build.kind == "pytorch":
         return True
     accelerator = request.accelerator
@@ -126,7 +126,7 @@ def _is_named(component: Component, build: Build, request: Request) -> bool:
 
 
 def preference(candidate: ReleaseCandidate) -> tuple[Version, bool, Version]:
-    """Newest release first; of its builds the index default first (one index, what everybody tests), then newer CUDA, ROCm."""
+    """Rank a candidate, highest first: newest release, then its default build (the most tested), then the newest runtime."""
     release, build = candidate.release, candidate.build
     number = _NUMBER.search(build.name) if build is not None else None
     return release.version, build is not None and build.default, Version.parse(number[0] if number else "0")

@@ -1,4 +1,4 @@
-"""TensorFlow and JAX beside PyTorch: which of them the spec asks for, and the CUDA runtime each brings along."""
+"""TensorFlow and JAX beside PyTorch: which of them are components of a problem, and the slots of their CUDA runtimes."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from provisioner.spec.model import Spec
 
 NO_LIBRARIES = frozenset({"pytorch", "tensorflow", "jax", "triton", "nvcc", "image", "python"})
-"""Components an environment has once, whatever its frameworks are; every other one comes in a framework's wheels."""
+"""Components that an environment has once; each framework's wheels have every other one for themselves."""
 
 
 def components_of(matrix: Matrix, spec: Spec) -> frozenset[str]:
-    """The distributions that are components in this problem: PyTorch always, others where the spec names them.
+    """Return the frameworks that are components in a problem: PyTorch always, others where the spec names them.
 
-    One that only some package brings along stays a plain distribution: nobody knows beforehand whether it will be there.
+    A framework that only a package may require remains a plain distribution.
     """
     named = set(spec.requires)
     for text in spec.packages:
@@ -38,23 +38,23 @@ def components_of(matrix: Matrix, spec: Spec) -> frozenset[str]:
 
 
 def slots_of(components: Collection[str], spec: Spec) -> tuple[str, ...]:
-    """The frameworks that have a CUDA runtime of their own here: those that share the environment with another one.
+    """Return the frameworks with a CUDA runtime of their own: those that share the environment with another framework.
 
-    A wheel of TensorFlow or JAX finds its CUDA in wheels of its own (nvidia-*-cu12, …-cu13), and so does PyTorch: where both
-    are of one major, the metadata of those wheels decides whether they agree, else they do not meet at all. Other packages
-    may bring PyTorch along.
+    A wheel of TensorFlow or JAX loads CUDA from the wheels it requires (nvidia-*-cu12, …-cu13), and so does PyTorch: where
+    both have one major, the metadata of those wheels decides whether they agree, else they have different files. Any other
+    package may require PyTorch, so it counts as another framework.
     """
-    asked = [name for name in SLOTS if name in components]
+    requested = [name for name in SLOTS if name in components]
     names = {canonicalize_name(Pep508(text).name) for text in spec.packages}
-    others = names - {DISTRIBUTION_OF_COMPONENT[name] for name in asked}
-    is_shared = "pytorch" in spec.requires or "pytorch_build" in spec.requires or bool(others) or len(asked) > 1
-    return tuple(asked) if is_shared else ()
+    others = names - {DISTRIBUTION_OF_COMPONENT[name] for name in requested}
+    is_shared = "pytorch" in spec.requires or "pytorch_build" in spec.requires or bool(others) or len(requested) > 1
+    return tuple(requested) if is_shared else ()
 
 
 def slot_domains(
     domains: Mapping[Key, tuple[Candidate, ...]], slots: Collection[str], virtual: Collection[str]
 ) -> dict[Key, tuple[Candidate, ...]]:
-    """A second domain of every library for each slot."""
+    """Return a domain of every library for each slot."""
     found = {}
     for slot in slots:
         for key, candidates in domains.items():
@@ -66,7 +66,7 @@ def slot_domains(
 
 
 def install_requirement(component: str, release: str, build: Build | None) -> Pep508:
-    """The requirement that installs a build at exactly its release: `jax[cuda12]==0.6.0`."""
+    """Return the requirement that installs a build at exactly its release: `jax[cuda12]==0.6.0`."""
     name = (build.install if build is not None else "") or DISTRIBUTION_OF_COMPONENT[component]
     bare = Pep508(name)
     extras = f"[{','.join(sorted(bare.extras))}]" if bare.extras else ""
@@ -74,10 +74,10 @@ def install_requirement(component: str, release: str, build: Build | None) -> Pe
 
 
 def builds_of_file(requirement: Pep508, builds: Iterable[Candidate]) -> Labelled:
-    """The builds that a framework's wheel by URL can be, by the version in its name: `torch-2.7.1+cu126-…` is build cu126.
+    """Return the builds that a framework's wheel by URL can be, by the version in its name: `torch-2.7.1+cu126-…` is cu126.
 
-    What a build needs is known by its number: a wheel that somebody compiled is a build nobody knows, whatever it needs. Raises
-    `DirectReferenceError` for an address that names no file.
+    A wheel of a version that the matrix does not list is no build, for its needs are not known. Raises `DirectReferenceError`
+    for an address that names no file.
     """
     assert requirement.url is not None
     filename = direct_reference(requirement.name, requirement.url, Path()).filename
@@ -90,7 +90,7 @@ def builds_of_file(requirement: Pep508, builds: Iterable[Candidate]) -> Labelled
 
 
 def published_version(candidate: ReleaseCandidate) -> PackageVersion:
-    """The version that the wheels of a build carry."""
+    """Return the version in the names of a build's wheels."""
     release, build = candidate.release, candidate.build
     local = build.local if build is not None else ""
     return PackageVersion(f"{release.version}+{local}" if local else str(release.version))

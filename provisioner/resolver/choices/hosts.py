@@ -1,4 +1,4 @@
-"""The host side of a problem: a key for every fact a host states, and for what the solver may choose on it."""
+"""Hosts as domains and requirements: a key for every fact that a host states, and for every component chosen on it."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from provisioner.resolver.rules.facts import (
     FACTS,
     binds,
     has_driver_of_some_version,
-    is_at_home,
     is_chosen,
+    is_installable,
     profile_key,
 )
 from provisioner.versions import Range, Version
@@ -40,18 +40,18 @@ if TYPE_CHECKING:
     from provisioner.request import Request, TargetHost
 
 DRIVERS = ("driver", "amdgpu")
-"""What a GPU on Linux cannot do without: where the host states none, one is chosen to be installed."""
+"""Drivers that a GPU on Linux requires: where the host states none, one is chosen to be installed."""
 
 
 class UnknownGpuError(ProvisionError):
-    """A profile names a GPU nobody has heard of, and does not say what it can do."""
+    """A profile names a GPU that the matrix does not list, and does not state its compute capability."""
 
     code = "unknown-gpu"
     exit_code = 2
 
 
-class HostSide:
-    """Collects domains and roots of the hosts of one request; `doubts` are facts that are missing."""
+class HostRequirements:
+    """Collects the domains and root requirements of a request's hosts; `doubts` are the missing facts."""
 
     def __init__(self, matrix: Matrix, request: Request) -> None:
         self._matrix = matrix
@@ -81,7 +81,7 @@ class HostSide:
             self.doubts.append(MissingToolkit(host=label))
 
     def _of_hosts(self) -> Iterator[str]:
-        """Components whose keys belong to hosts: what a host provides, unless a container image does."""
+        """Yield the components whose keys belong to hosts: those that a host provides and not a container image."""
         for name, component in self._matrix.components.items():
             source = FACTS.get(name)
             is_of_host = component.virtual or (source is not None and source.is_build_tool)
@@ -89,10 +89,10 @@ class HostSide:
                 yield name
 
     def _fact(self, target: TargetHost, name: str, value: str | None) -> None:
-        """What the host states is fixed; what it leaves open keeps its whole domain and is chosen."""
+        """Add one component of a host: fixed at a stated value, otherwise chosen from its whole domain."""
         component = self._matrix.components[name]
         key = Key(name, target.label)
-        candidates = self._candidates(component, target) if value is not None or is_at_home(name, self._request) else ()
+        candidates = self._candidates(component, target) if value is not None or is_installable(name, self._request) else ()
         for partner in self._partners.get(name, ()):
             other = stated(target.host, partner)
             if other not in {None, ABSENT}:
@@ -110,7 +110,10 @@ class HostSide:
         self.domains[key] = candidates
 
     def _candidates(self, component: Component, target: TargetHost) -> tuple[Candidate, ...]:
-        """What may be chosen on a host, worked out once for all that state the same: of a prerelease it matters who has it."""
+        """Return the candidates of a component on a host, computed once for all hosts that state the same value.
+
+        The value matters because a prerelease is a candidate only on a host that has it.
+        """
         name, key = component.name, Key(component.name, target.label)
         known = self._listed.get((name, stated(target.host, name)))
         if known is not None:
@@ -134,7 +137,7 @@ class HostSide:
             if key in self.domains:
                 continue
             if found.startswith("gfx") != (self._request.accelerator == "rocm"):
-                # No build of this accelerator has code for a GPU of the other vendor, whatever its version.
+                # No build of any version has code for a GPU of another vendor.
                 own, other = ("rocm", "cuda") if found.startswith("gfx") else ("cuda", "rocm")
                 foreign = HostGpu(device=found, product="", host=target.label, place=place, foreign_to=other)
                 self.roots.append(Requirement(Key("accelerator"), Labelled(frozenset({own})), foreign))
@@ -146,19 +149,19 @@ class HostSide:
             self.roots.append(Requirement(key, Labelled(frozenset({found})), stated_gpu))
 
     def _no_gpu(self, target: TargetHost) -> None:
-        """One host of several has no GPU: what is accelerated on the others would fall back to the CPU there."""
+        """Require the CPU for a host without GPU among several: an accelerated stack would fall back to the CPU there."""
         ground = NoGpu(host=target.label, place=target.place("gpus"))
         self.roots.append(Requirement(Key("accelerator"), Labelled(frozenset({"cpu"})), ground))
 
     def _devices(self, found: str) -> Iterator[str]:
-        """Every device of the same vendor: what a hint may propose instead."""
+        """Yield every device of a device's vendor, which a fix may propose instead."""
         if found.startswith("gfx"):
             yield from (gpu.gfx for gpu in self._matrix.gpus if gpu.gfx)
         elif "gpu" in self._matrix.components:
             yield from (str(release.version) for release in self._matrix.components["gpu"].releases)
 
     def _unknown_gpu(self, target: TargetHost, name: str | None, index: int) -> None:
-        """A GPU without a name is a missing fact; a name nobody knows is more likely a slip, and would never be compared."""
+        """Record a doubt for a GPU without name and capability; raise `UnknownGpuError` for an unknown name, likely a slip."""
         place = target.place(f"gpus.{index}")
         if name is None:
             self.doubts.append(NamelessGpu(host=target.label, index=index))
@@ -171,7 +174,7 @@ class HostSide:
 
 
 def is_shared(name: str, component: Component, request: Request) -> bool:
-    """Whether all hosts share one choice of a component: whatever an image or an installer brings."""
+    """Whether all hosts share one choice of a component, which the image or an installer provides."""
     source = FACTS.get(name)
     if source is None:
         return not component.virtual
@@ -179,7 +182,7 @@ def is_shared(name: str, component: Component, request: Request) -> bool:
 
 
 def _partners(matrix: Matrix) -> dict[str, list[str]]:
-    """Components that must be of the very version of one another: what one host states of one may be chosen for the other."""
+    """Return the components that rules require at the same version: the value a host states of one is a candidate of both."""
     found: dict[str, list[str]] = {}
     for rule in matrix.rules:
         for need in rule.require:
@@ -190,7 +193,7 @@ def _partners(matrix: Matrix) -> dict[str, list[str]]:
 
 
 def _with(candidates: tuple[Candidate, ...], component: Component, key: Key, value: str) -> tuple[Candidate, ...]:
-    """The candidates with one a host states among them, which may be one no row of the matrix is about."""
+    """Return candidates with the value that a host states among them, which the matrix may not list."""
     if any(_is_stated(component.name, candidate, value) for candidate in candidates):
         return candidates
     version = Version.named(value) if component.named or value == ABSENT else Version.parse(value)
@@ -202,7 +205,7 @@ def _with(candidates: tuple[Candidate, ...], component: Component, key: Key, val
 
 
 def _is_stated(name: str, candidate: Candidate, value: str) -> bool:
-    """Whether a candidate is what a host states; a macOS stated without its build may be any build of the release."""
+    """Whether a candidate is a stated value; a macOS stated without its build may be any build of the release."""
     if name == "macos" and "+" not in value:
         return candidate.label.partition("+")[0] == value
     return candidate.label == value

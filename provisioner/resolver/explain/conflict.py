@@ -1,7 +1,7 @@
-"""A minimal conflict, found by solving again; never from an engine's own account.
+"""Minimal conflicts, found by solving again and never from an engine's own causes.
 
-Many requirements of one group are told as one member: candidates that entail the same stand together, as spans that are true of
-all they span.
+Many requirements of one group make one member of a conflict: candidates with the same predicate are merged to spans of
+versions for which the predicate holds throughout.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ if TYPE_CHECKING:
     from provisioner.grounds.predicate import Predicate
     from provisioner.grounds.requirement import Ground, Group
     from provisioner.grounds.source import Source
-    from provisioner.resolver.explain.fixes import Settle
+    from provisioner.resolver.explain.fixes import SolveAgain
     from provisioner.resolver.requirement import Candidate, Key, Requirement
-    from provisioner.resolver.search.universe import Universe
+    from provisioner.resolver.search.instance import ProblemInstance
 
 Groups = dict["Group", tuple[Required, ...]]
 """The requirements of a conflict by group."""
@@ -59,19 +59,19 @@ Groups = dict["Group", tuple[Required, ...]]
 KINDS = ("request", "rule", "fact")
 
 SHOWN = 4
-"""How many statements of one group are told before the rest is counted, and how many versions of an offer."""
+"""How many statements of one group a member has before the rest is counted, and how many versions an offer."""
 
 MOST_RANGES = 9
 """How many ranges of one thing are listed as alternatives."""
 
 MOST_SPANS = 4
-"""How many spans one statement has before the rest is left to `and others`."""
+"""How many spans one statement has before the rest becomes `and others`."""
 
 
 class Merged(Struct, frozen=True, kw_only=True):
-    """Requirements whose subjects entail the same; `alike` are the predicates it stands for, where it sums several up.
+    """Requirements with one predicate; `alike` are the predicates that it summarizes.
 
-    `name` is "" where the ground is told as it is: it has no subject that could stand with others.
+    `name` is "" for a ground without a subject, which is not merged with others.
     """
 
     name: str
@@ -81,38 +81,40 @@ class Merged(Struct, frozen=True, kw_only=True):
 
     @property
     def subjects(self) -> frozenset[str]:
-        """The labels of everything it is about."""
+        """The labels of the subjects."""
         return frozenset(parent.label for parent, _ in self.members if parent is not None)
 
 
-def explain_conflict(universe: Universe, search: CompleteSearch | None = None, *, settle: Settle | None = None) -> Conflict:
-    """Explain a universe that was proved impossible: the minimal members in order, and fixes that were solved again.
+def explain_conflict(
+    instance: ProblemInstance, search: CompleteSearch | None = None, *, solve_again: SolveAgain | None = None
+) -> Conflict:
+    """Explain an instance that was proved impossible: the minimal members in order, and fixes that were solved again.
 
-    `search` is the one that proved it, if there was one: what it learnt is used again. It is closed here. `settle` solves a
-    changed request and returns what that gives; without it fixes are solved with the system stack alone.
+    `search` is the search that proved it, whose clauses are used again; it is closed here. `solve_again` solves a changed
+    request and returns the versions that its answer gives; without it fixes are solved with the system stack alone.
     """
-    search = search or CompleteSearch(universe)
+    search = search or CompleteSearch(instance)
     try:
         groups = search.minimal()
-        return replace(described(universe, search, groups), fixes=fixes(universe, search, groups, settle=settle))
+        return replace(described(instance, search, groups), fixes=fixes(instance, search, groups, solve_again=solve_again))
     finally:
         search.close()
 
 
-def described(universe: Universe, search: CompleteSearch, groups: Sequence[Group]) -> Conflict:
-    """Return the members of some groups that cannot hold together, in order, and what follows; without fixes."""
-    by_group = _needed(universe, search, groups)
-    ordered = _ordered(universe, by_group)
-    members = tuple(_member(universe, by_group, group) for group in ordered)
-    return Conflict(members=members, conclusion=_conclusion(universe, [by_group[group] for group in ordered]))
+def described(instance: ProblemInstance, search: CompleteSearch, groups: Sequence[Group]) -> Conflict:
+    """Return the conflict of some groups that cannot hold together: members in order and conclusion, without fixes."""
+    by_group = _needed(instance, search, groups)
+    ordered = _ordered(instance, by_group)
+    members = tuple(_member(instance, by_group, group) for group in ordered)
+    return Conflict(members=members, conclusion=_conclusion(instance, [by_group[group] for group in ordered]))
 
 
-def _needed(universe: Universe, search: CompleteSearch, groups: Sequence[Group]) -> Groups:
+def _needed(instance: ProblemInstance, search: CompleteSearch, groups: Sequence[Group]) -> Groups:
     """Return the requirements of each group that the conflict rests on, newest subject first; a minimal choice of them."""
     everything = [Required(parent, one) for group in groups for parent, one in search.members(group)]
-    proof = Proof(universe, everything)
+    proof = Proof(instance, everything)
     try:
-        needed = proof.needed(lambda member: (member.requirement.ground.group, _statement_of(member)))
+        needed = proof.minimal_members(lambda member: (member.requirement.ground.group, _statement_of(member)))
     finally:
         proof.close()
     found: dict[Group, list[Required]] = {group: [] for group in groups}
@@ -122,7 +124,7 @@ def _needed(universe: Universe, search: CompleteSearch, groups: Sequence[Group])
 
 
 def _newest_first(member: Required) -> tuple[tuple[int, ...], str]:
-    """Rank subjects from new to old, whatever order the search met them in."""
+    """Rank requirements by their subjects, newest first, whatever order the search read them in."""
     parent, _ = member
     if parent is None:
         return (), ""
@@ -130,9 +132,9 @@ def _newest_first(member: Required) -> tuple[tuple[int, ...], str]:
     return tuple(-number for number in (*release, 0, 0, 0, 0)[:6]), parent.label
 
 
-def _ordered(universe: Universe, by_group: Groups) -> list[Group]:
-    """Return requests, then rules down the order, distributions before the system they run on, then facts."""
-    order = universe.problem.order
+def _ordered(instance: ProblemInstance, by_group: Groups) -> list[Group]:
+    """Return groups in order: requests, then rules down the matrix's order, distributions first, then facts."""
+    order = instance.problem.order
     depths = _depths(by_group)
 
     def place(group: Group) -> tuple[object, ...]:
@@ -142,7 +144,7 @@ def _ordered(universe: Universe, by_group: Groups) -> list[Group]:
         is_package = all(key.is_package for key in subjects) if subjects else False
         subject = min((depths.get(key, 0) if is_package else order.get(key, -1) for key in subjects), default=-1)
         target = min((order.get(one.key, len(order)) for _, one in members), default=0)
-        is_question = members[0].requirement in universe.problem.extra
+        is_question = members[0].requirement in instance.problem.extra
         return kind, not is_question, not is_package, subject, target, str(group)
 
     return sorted(by_group, key=place)
@@ -159,19 +161,19 @@ def _depths(by_group: Groups) -> dict[Key, int]:
     return depths
 
 
-def _member(universe: Universe, by_group: Groups, group: Group) -> Member:
+def _member(instance: ProblemInstance, by_group: Groups, group: Group) -> Member:
     members = by_group[group]
     ground = members[0].requirement.ground
     merged = _merged(members)
-    offer = _offer(universe, members[0].requirement) if len({one.ground for _, one in members}) == 1 else None
+    offer = _offer(instance, members[0].requirement) if len({one.ground for _, one in members}) == 1 else None
     for sum_up in (_of_the_platform, _of_no_platform, _of_other_gpus, _as_alternatives, _as_one_span):
-        merged = sum_up(universe, by_group, merged)
+        merged = sum_up(instance, by_group, merged)
     more = 0
     if len(merged) > SHOWN:
         most = sorted(merged, key=lambda one: -len(one.members))[: SHOWN - 1]
         more = len({parent for one in merged if one not in most for parent, _ in one.members})
         merged = [one for one in merged if one in most]
-    clauses = tuple(_clause(universe, one) for one in merged)
+    clauses = tuple(_clause(instance, one) for one in merged)
     return Member(
         kind=ground.kind,
         component=ground.component,
@@ -184,14 +186,14 @@ def _member(universe: Universe, by_group: Groups, group: Group) -> Member:
 
 
 def _sources(members: Sequence[Required]) -> tuple[Source, ...]:
-    """Return where the newest of them stands, and every other place."""
+    """Return the sources of some requirements, the newest one's first."""
     found = dict.fromkeys(one.ground.source for _, one in members)
     sources = tuple(source for source in found if source is not None and source != Documents(()))
     parent = members[0].parent
     return sources or ((Index(),) if parent is not None and parent.key.is_package else ())
 
 
-# -- what subjects have in common ---------------------------------------------------------------------------------------------
+# -- merged requirements ------------------------------------------------------------------------------------------------------
 
 
 def _statement_of(member: Required) -> tuple[str, Predicate | Ground]:
@@ -204,29 +206,29 @@ def _statement_of(member: Required) -> tuple[str, Predicate | Ground]:
         return ground.name, ground.predicate
     if ground.subject.label != parent.label:
         return "", ground
-    # The wheel of a framework's build is told as the build.
+    # The wheel of a framework's build is reported as the build.
     return ground.name if parent.key == TORCH else ground.subject.name, ground.predicate
 
 
 def _merged(members: Sequence[Required]) -> list[Merged]:
-    """Return the members merged, those with the newest subject first; alternatives of the same subjects stand together."""
+    """Return requirements merged by predicate, newest subject first; ranges of the same subjects become alternatives."""
     by_statement: dict[tuple[str, Predicate | Ground], list[Required]] = {}
     for member in members:
         by_statement.setdefault(_statement_of(member), []).append(member)
     together: dict[object, list[Merged]] = {}
-    for (name, said), some in by_statement.items():
+    for (name, statement), some in by_statement.items():
         ground = some[0].requirement.ground
-        predicate = ground.predicate if isinstance(ground, Entails) and said == ground.predicate else None
+        predicate = ground.predicate if isinstance(ground, Entails) and statement == ground.predicate else None
         alike = frozenset({predicate} if predicate is not None else ())
         merged = Merged(name=name, predicate=predicate, members=tuple(some), alike=alike)
-        about: object = said if predicate is None else object_of(predicate)
+        about: object = statement if predicate is None else object_of(predicate)
         about = predicate if about is None else about
         together.setdefault((name, about, merged.subjects), []).append(merged)
     return [some[0] if len(some) == 1 else _joined(some) for some in together.values()]
 
 
 def _joined(some: Sequence[Merged], predicate: Predicate | None = None) -> Merged:
-    """Return several as one: with `predicate`, or with what they need of one thing as alternatives."""
+    """Return several merged requirements as one: with `predicate`, or with their ranges as alternatives."""
     return Merged(
         name=some[0].name,
         predicate=predicate or joined([one.predicate for one in some if one.predicate is not None]),
@@ -239,10 +241,10 @@ def _object(merged: Merged) -> object:
     return object_of(merged.predicate) if merged.predicate is not None else None
 
 
-def _of_the_platform(universe: Universe, by_group: Groups, found: list[Merged]) -> list[Merged]:
-    """Keep what is compiled for the target's platform: a build has a row for each, which may be compiled for other GPUs."""
+def _of_the_platform(instance: ProblemInstance, by_group: Groups, found: list[Merged]) -> list[Merged]:
+    """Keep compiled targets of the target's platform only: a build has a row for each platform, with targets of its own."""
     del by_group
-    platform = universe.problem.request.platform
+    platform = instance.problem.request.platform
 
     def is_here(parent: Candidate | None) -> bool:
         if parent is None or parent.key.component not in FRAMEWORKS:
@@ -264,18 +266,18 @@ def _of_the_platform(universe: Universe, by_group: Groups, found: list[Merged]) 
     return kept
 
 
-def _of_no_platform(universe: Universe, by_group: Groups, found: list[Merged]) -> list[Merged]:
-    """Tell the platforms of several builds together: they are where it can go, and the target is none of them."""
-    del universe, by_group
+def _of_no_platform(instance: ProblemInstance, by_group: Groups, found: list[Merged]) -> list[Merged]:
+    """Join the platforms of several builds, none of which is the target's."""
+    del instance, by_group
     built = [one.predicate for one in found if isinstance(one.predicate, BuiltFor)]
     if len(found) < 2 or len(built) < len(found):
         return found
     return [_joined(found, BuiltFor(tuple(sorted({name for one in built for name in one.platforms})), is_all=True))]
 
 
-def _of_other_gpus(universe: Universe, by_group: Groups, found: list[Merged]) -> list[Merged]:
-    """Tell what many builds lack instead of their compiled targets, of which the newest build's are the example."""
-    del universe
+def _of_other_gpus(instance: ProblemInstance, by_group: Groups, found: list[Merged]) -> list[Merged]:
+    """Summarize the compiled targets of many builds by the GPUs they lack, with the newest build's as the example."""
+    del instance
     lists = [one for one in found if isinstance(one.predicate, CompiledFor)]
     keys = {one.key for merged in lists for _, one in merged.members}
     roots = (one for members in by_group.values() for parent, one in members if parent is None)
@@ -292,9 +294,9 @@ def _of_other_gpus(universe: Universe, by_group: Groups, found: list[Merged]) ->
     return [_joined(summed_up, predicate), *(one for one in found if one not in summed_up)]
 
 
-def _as_alternatives(universe: Universe, by_group: Groups, found: list[Merged]) -> list[Merged]:
-    """Tell some ranges of one thing as alternatives: the releases that need them are then one span."""
-    del universe, by_group
+def _as_alternatives(instance: ProblemInstance, by_group: Groups, found: list[Merged]) -> list[Merged]:
+    """Join several ranges of one object as alternatives: the releases that need them are then one span."""
+    del instance, by_group
     ranges = [one for one in found if _object(one) is not None]
     objects = {(one.name, _object(one)) for one in ranges}
     if len(found) <= SHOWN or len(objects) != 1 or len(ranges) > MOST_RANGES:
@@ -302,29 +304,29 @@ def _as_alternatives(universe: Universe, by_group: Groups, found: list[Merged]) 
     return [_joined(ranges), *(one for one in found if one not in ranges)]
 
 
-def _as_one_span(universe: Universe, by_group: Groups, found: list[Merged]) -> list[Merged]:
-    """Tell many ranges as the one span they lie in, where the conflict stands on no more than that."""
+def _as_one_span(instance: ProblemInstance, by_group: Groups, found: list[Merged]) -> list[Merged]:
+    """Replace many ranges by the one span around them, where that is enough for the conflict."""
     ranges = [one for one in found if _object(one) is not None]
     members = [member for one in ranges for member in one.members]
     keys = {one.key for _, one in members}
     if len(found) <= SHOWN or len(keys) != 1 or len({_object(one) for one in ranges}) != 1:
         return found
     (key,) = keys
-    allowed = {candidate for _, one in members for candidate in universe.allowed(one)}
-    domain = sorted(universe.candidates(key), key=lambda one: one.version)
+    allowed = {candidate for _, one in members for candidate in instance.allowed(one)}
+    domain = sorted(instance.candidates(key), key=lambda one: one.version)
     places = [place for place, candidate in enumerate(domain) if candidate in allowed]
     if not places or not domain[0].version.release:
         return found
     span = domain[places[0] : places[-1] + 1]
-    proof = Proof(universe, [member for some in by_group.values() for member in some])
+    proof = Proof(instance, [member for some in by_group.values() for member in some])
     try:
         is_enough = proof.refutes(members, key=key, allowed=span)
     finally:
         proof.close()
     if not is_enough:
         return found
-    # Those that go with nothing stand between the others: told apart, neither would be a span.
-    none = [one for one in found if not any(universe.allowed(requirement) for _, requirement in one.members)]
+    # A range without candidates lies between the others: as a statement of its own it would split their span.
+    none = [one for one in found if not any(instance.allowed(requirement) for _, requirement in one.members)]
     rest = none if len(none) == 1 else []
     first = ranges[0].predicate
     name = first.component if isinstance(first, Needs) else first.name if isinstance(first, Requires) else key.component
@@ -336,35 +338,37 @@ def _as_one_span(universe: Universe, by_group: Groups, found: list[Merged]) -> l
 # -- subjects as spans ---------------------------------------------------------------------------------------------------------
 
 
-def _clause(universe: Universe, merged: Merged) -> Ground | Statement:
+def _clause(instance: ProblemInstance, merged: Merged) -> Ground | Statement:
     if merged.predicate is None:
         return merged.members[0].requirement.ground
     chosen: dict[Key, list[Candidate]] = {}
     for parent, _ in merged.members:
         assert parent is not None, "a predicate has a subject"
         chosen.setdefault(parent.key, []).append(parent)
-    is_alike = _alike(universe, merged)
-    subjects = dict.fromkeys(_subjects(universe, key, some, is_alike) for key, some in chosen.items())
+    is_alike = _alike(instance, merged)
+    subjects = dict.fromkeys(_subjects(instance, key, some, is_alike) for key, some in chosen.items())
     return Statement(name=merged.name, subjects=tuple(subjects), predicate=merged.predicate)
 
 
-def _alike(universe: Universe, merged: Merged) -> Callable[[Candidate], bool]:
-    """Return whether a candidate entails the same. Of a distribution only versions that were read are known to."""
+def _alike(instance: ProblemInstance, merged: Merged) -> Callable[[Candidate], bool]:
+    """Return a test whether a candidate has the same predicate; of a distribution only versions that were read have."""
     known = {parent for parent, _ in merged.members}
     group = merged.members[0].requirement.ground.group
 
     def is_alike(candidate: Candidate) -> bool:
         if candidate in known or candidate.key.is_package:
             return candidate in known
-        wanted = (one for one in universe.requirements(candidate) if one.ground.group == group)
+        wanted = (one for one in instance.requirements(candidate) if one.ground.group == group)
         found = (_statement_of(Required(candidate, one)) for one in wanted)
-        return any(name == merged.name and said in merged.alike for name, said in found)
+        return any(name == merged.name and predicate in merged.alike for name, predicate in found)
 
     return is_alike
 
 
-def _subjects(universe: Universe, key: Key, chosen: Sequence[Candidate], is_alike: Callable[[Candidate], bool]) -> Subjects:
-    domain = sorted(universe.candidates(key), key=_age)
+def _subjects(
+    instance: ProblemInstance, key: Key, chosen: Sequence[Candidate], is_alike: Callable[[Candidate], bool]
+) -> Subjects:
+    domain = sorted(instance.candidates(key), key=_age)
     wanted = set(chosen)
     if key.component in FRAMEWORKS and len(wanted) > 2:
         whole = list(_runs(_by(domain, _release), wanted, is_alike, is_each_told=False))
@@ -372,7 +376,7 @@ def _subjects(universe: Universe, key: Key, chosen: Sequence[Candidate], is_alik
         if wanted <= covered and len(whole) == 1:
             labels = [name for name, _ in whole[0]]
             spans = tuple(Span(label, label) for label in labels) if len(labels) <= 2 else (Span(labels[0], labels[-1]),)
-            return Subjects(spans=spans, every_build_for=universe.problem.request.accelerator)
+            return Subjects(spans=spans, every_build_for=instance.problem.request.accelerator)
     spans_found: list[Span] = []
     builds = dict.fromkeys(candidate.label.partition("+")[2] for candidate in domain if candidate in wanted)
     for build in builds:
@@ -387,7 +391,7 @@ def _subjects(universe: Universe, key: Key, chosen: Sequence[Candidate], is_alik
 
 
 def _by(domain: Sequence[Candidate], name: Callable[[str], str]) -> list[tuple[str, list[Candidate]]]:
-    """Return candidates by what `name` makes of their labels: one build may have a row for each platform."""
+    """Return candidates grouped by the names that `name` returns for their labels; a build may have a row for each platform."""
     found: dict[str, list[Candidate]] = {}
     for candidate in domain:
         found.setdefault(name(candidate.label), []).append(candidate)
@@ -401,9 +405,9 @@ def _runs(
     *,
     is_each_told: bool = True,
 ) -> Iterator[list[tuple[str, list[Candidate]]]]:
-    """Yield neighbours that entail the same, from one that is wanted to the last one that is.
+    """Yield runs of adjacent candidates with the same predicate, trimmed to those in `wanted`.
 
-    A label may have rows that differ, one for each platform: it is told alone, where each is to be told.
+    A label whose rows for several platforms differ is a run of its own, where `is_each_told`.
     """
     run: list[tuple[str, list[Candidate]]] = []
     last = 0
@@ -430,16 +434,16 @@ def _age(candidate: Candidate) -> tuple[object, str]:
     return (candidate.pep440 if candidate.key.is_package else candidate.version), candidate.label
 
 
-# -- what is offered, and what follows -----------------------------------------------------------------------------------------
+# -- offers and the conclusion -------------------------------------------------------------------------------------------------
 
 
-def _offer(universe: Universe, requirement: Requirement) -> Offer | None:
-    """Return what there is, for a range in which there is nothing; None where something is in it."""
-    if not isinstance(requirement.test, Matching | Within) or universe.allowed(requirement):
+def _offer(instance: ProblemInstance, requirement: Requirement) -> Offer | None:
+    """Return the available versions for a requirement that allows none of them; None for any other requirement."""
+    if not isinstance(requirement.test, Matching | Within) or instance.allowed(requirement):
         return None
-    key, request = requirement.key, universe.problem.request
+    key, request = requirement.key, instance.problem.request
     name = key.distribution if key.is_package else key.component
-    offered = universe.candidates(key)
+    offered = instance.candidates(key)
     until = request.spec.policy.exclude_newer or ""
     if not offered:
         return NotOffered(
@@ -450,8 +454,8 @@ def _offer(universe: Universe, requirement: Requirement) -> Offer | None:
         return Withdrawn(name=name, version=withdrawn.label, problem=withdrawn.release.why_not)
     labels = list(dict.fromkeys(_release(one.label) for one in offered))
     versions, more = tuple(labels[:SHOWN]), max(len(labels) - SHOWN, 0)
-    if key.is_package and all(isinstance(one, FileCandidate) and one.is_named for one in offered):
-        place = next((one.ground.source for one in universe.roots if one.key == key and one.ground.source is not None), None)
+    if key.is_package and all(isinstance(one, FileCandidate) and one.is_direct for one in offered):
+        place = next((one.ground.source for one in instance.roots if one.key == key and one.ground.source is not None), None)
         return Offered(by="spec", versions=versions, more=more, place=place if isinstance(place, Place) else None)
     if key.is_package:
         return Offered(by="index", versions=versions, more=more)
@@ -459,17 +463,21 @@ def _offer(universe: Universe, requirement: Requirement) -> Offer | None:
     return Offered(by="matrix", versions=versions, more=more, accelerator=accelerator, until=until)
 
 
-def _conclusion(universe: Universe, groups: Sequence[Sequence[Required]]) -> Conclusion:
-    """Return what follows from the members of a conflict, given in the order in which they are told."""
+def _conclusion(instance: ProblemInstance, groups: Sequence[Sequence[Required]]) -> Conclusion:
+    """Return the conclusion of a conflict's groups, given in order."""
     roots = [one for members in groups for parent, one in members if parent is None]
-    whole = _for_whom(universe, roots)
+    whole = _for_whom(instance, roots)
     requests = [one for one in roots if isinstance(one.ground, RequiresComponent | RequiresDistribution | AsksWhyNot)]
     question = next((one.ground for one in requests if isinstance(one.ground, AsksWhyNot)), None)
     if question is not None:
         return replace(whole, question=question)
     if requests:
-        # What else was asked for is told beside what the environment is for.
-        return replace(whole, asked=tuple(dict.fromkeys(one.ground for one in sorted(requests, key=_is_beside))))
+
+        def is_other(one: Requirement) -> bool:
+            return not one.key.is_package and one.key.component not in FRAMEWORKS
+
+        # Frameworks and distributions come first: the environment is for them.
+        return replace(whole, asked=tuple(dict.fromkeys(one.ground for one in sorted(requests, key=is_other))))
     wanted = next((one for one in roots if isinstance(one.test, Within) and not one.test.range.clauses), None)
     if wanted is not None:
         return replace(whole, name=wanted.key.component)
@@ -481,16 +489,12 @@ def _conclusion(universe: Universe, groups: Sequence[Sequence[Required]]) -> Con
     return replace(whole, refused=refused, facts=facts)
 
 
-def _is_beside(requirement: Requirement) -> bool:
-    return not requirement.key.is_package and requirement.key.component not in FRAMEWORKS
-
-
-def _for_whom(universe: Universe, roots: Sequence[Requirement]) -> Conclusion:
-    """Return the hosts whose facts take part, else the platform, where that does."""
-    hosts = universe.problem.request.hosts
+def _for_whom(instance: ProblemInstance, roots: Sequence[Requirement]) -> Conclusion:
+    """Return the conclusion's hosts, whose facts are in the conflict; else its platform, where that is."""
+    hosts = instance.problem.request.hosts
     taking_part = {one.key.scope for one in roots if one.key.scope and not one.key.is_package}
     concerned = tuple(target.label for target in hosts if target.label in taking_part)
     if concerned:
         return Conclusion(hosts=concerned, is_one_host=sum(target.count for target in hosts) == 1)
     has_platform = any(one.key.name == "platform" for one in roots)
-    return Conclusion(platform=universe.problem.request.platform if has_platform else "")
+    return Conclusion(platform=instance.problem.request.platform if has_platform else "")

@@ -1,4 +1,4 @@
-"""From chosen candidates to the stack people and locks see."""
+"""Build the stack of an answer from the chosen candidates."""
 
 from __future__ import annotations
 
@@ -9,16 +9,14 @@ from packaging.utils import canonicalize_name
 
 from provisioner.components import FRAMEWORKS
 from provisioner.grounds.requirement import PYTHON_ATTEMPT
+from provisioner.resolver.outcome.cautions import unknown_extras, yanked
 from provisioner.resolver.outcome.environment import environment
-from provisioner.resolver.outcome.extras import unknown_extras
 from provisioner.resolver.outcome.held_back import held_back
-from provisioner.resolver.outcome.package_relaxations import built_elsewhere
-from provisioner.resolver.outcome.relaxations import relaxations, undated
+from provisioner.resolver.outcome.relaxations import built_elsewhere, relaxations, undated
 from provisioner.resolver.outcome.require_cuda import require_cuda
 from provisioner.resolver.outcome.unverified import doubts
-from provisioner.resolver.outcome.withdrawn import withdrawn
-from provisioner.resolver.python.beside import needs_beside
-from provisioner.resolver.python.own_libraries import is_told_twice
+from provisioner.resolver.python.bundled import is_reported_for_component
+from provisioner.resolver.python.distributions import host_requirements_of
 from provisioner.resolver.requirement import (
     SHARED_FILE,
     ImageCandidate,
@@ -33,7 +31,7 @@ from provisioner.resolver.requirement import (
 from provisioner.resolver.rules.drivers import NativeDriver, RunsCuda
 from provisioner.resolver.rules.facts import shown
 from provisioner.resolver.rules.policy import POLICY
-from provisioner.resolver.search.least import moves
+from provisioner.resolver.search.least_change import moves
 from provisioner.resolver.stack import BaseImage, PackagePin, Pin, Stack
 from provisioner.versions import Range, Version
 
@@ -43,68 +41,72 @@ if TYPE_CHECKING:
     from provisioner.index.model import PackageRelease
     from provisioner.matrix.model import Build
     from provisioner.resolver.problem import Problem
-    from provisioner.resolver.python.packages import PackageWorld
+    from provisioner.resolver.python.finder import PackageFinder
     from provisioner.resolver.requirement import Candidate, Requirement
-    from provisioner.resolver.search.universe import Universe
+    from provisioner.resolver.search.instance import ProblemInstance
 
 HIDDEN = frozenset({"accelerator", "platform", POLICY, SHARED_FILE})
 BASES = ("native", "minor-version", "forward-compat")
 
 
 def answer(
-    universe: Universe, pins: Mapping[Key, Candidate], *, beside: Mapping[Key, Candidate] = MappingProxyType({})
+    instance: ProblemInstance, pins: Mapping[Key, Candidate], *, beside: Mapping[Key, Candidate] = MappingProxyType({})
 ) -> Stack:
-    """Build the stack of a verified assignment; `beside` are distributions that were chosen before it and stay with it."""
-    problem = universe.problem
+    """Return the stack of a verified assignment; `beside` are distributions that were chosen before and stay with it."""
+    problem = instance.problem
     pins = _in_order(problem, pins)
     image = _image(pins)
     unknown = {"glibc"} if image is not None and not image.glibc else set()
     system = {key: candidate for key, candidate in pins.items() if not key.is_package and key.component not in HIDDEN | unknown}
-    wanted = [requirement for candidate in pins.values() for requirement in universe.requirements(candidate)]
-    wanted += needs_beside(problem, beside)
-    rules = [requirement for requirement in wanted if requirement.key in system and not is_told_twice(requirement, system)]
+    wanted = [requirement for candidate in pins.values() for requirement in instance.requirements(candidate)]
+    wanted += host_requirements_of(problem, beside)
+    rules = [
+        requirement
+        for requirement in wanted
+        if requirement.key in system and not is_reported_for_component(requirement, system)
+    ]
     build = _framework_build(pins)
     drivers = sorted((one for one in rules if isinstance(one.test, RunsCuda)), key=_floor, reverse=True)
     arch_list = _arch_list(build)
     return Stack(
         platform=problem.request.platform,
         accelerator=problem.request.accelerator,
-        components=_components(universe, system),
-        pins=tuple(_pins(universe, system, rules)),
+        components=_components(instance, system),
+        pins=tuple(_pins(instance, system, rules)),
         basis=_basis(drivers, pins),
         host_requirements=_host_requirements(rules, problem),
         require_cuda=require_cuda(problem, {**pins, **beside}),
         arch_list=arch_list,
-        environment=environment(universe, pins),
+        environment=environment(instance, pins),
         doubts=(
             *problem.doubts,
-            *doubts(universe, pins),
-            *undated(universe, pins),
-            *built_elsewhere(universe, pins),
+            *doubts(instance, pins),
+            *undated(instance, pins),
+            *built_elsewhere(instance, pins),
         ),
-        relaxations=relaxations(universe, pins, beside),
-        held_back=tuple(held_back(universe, pins)),
+        relaxations=relaxations(instance, pins, beside),
+        held_back=tuple(held_back(instance, pins)),
         image=image,
-        packages=tuple(_packages(universe.packages, pins)) if universe.packages else (),
+        packages=tuple(_packages(instance.finder, pins)) if instance.finder else (),
         runs=problem.request.runs,
         warnings=(
-            *withdrawn(universe, pins),
-            *unknown_extras(universe, pins),
-            *(universe.packages.variants.left_out if universe.packages else ()),
+            *yanked(instance, pins),
+            *unknown_extras(instance, pins),
+            *(instance.finder.variant_indexes.left_out if instance.finder else ()),
         ),
-        moves=tuple(sorted(moves(universe, pins), key=lambda move: (move.name not in problem.request.upgraded, move.name))),
+        moves=tuple(sorted(moves(instance, pins), key=lambda move: (move.name not in problem.request.upgraded, move.name))),
     )
 
 
 def _in_order(problem: Problem, pins: Mapping[Key, Candidate]) -> dict[Key, Candidate]:
-    """The choices in an order of their own, so that nothing tells which search found them, or how."""
+    """Return the choices in a fixed order, whichever search found them."""
     given = {key: index for index, key in enumerate(problem.domains)}
     keys = sorted(pins, key=lambda key: (key.is_package, problem.order.get(key, 0), given.get(key, 0), key))
     return {key: pins[key] for key in keys}
 
 
 def _framework_build(pins: Mapping[Key, Candidate]) -> Build | None:
-    """The build whose compiled targets are the stack's: PyTorch's, else that of the first framework there is."""
+    """Return the build whose compiled targets are the stack's: PyTorch's, else that of the first framework."""
     candidates = (pins.get(Key(name)) for name in FRAMEWORKS)
     return next((build_of(one) for one in candidates if one is not None), None)
 
@@ -120,43 +122,43 @@ def _floor(requirement: Requirement) -> Version:
     return test.floor or Version.parse("0") if isinstance(test, RunsCuda) else Version.parse("0")
 
 
-def _components(universe: Universe, system: Mapping[Key, Candidate]) -> dict[str, str]:
-    """One text for each component, in the matrix's order; hosts that differ are listed side by side.
+def _components(instance: ProblemInstance, system: Mapping[Key, Candidate]) -> dict[str, str]:
+    """Return the text of each component, in the matrix's order; different values of hosts are joined by commas.
 
-    Of several CUDA runtimes PyTorch's is shown where there is one: the others are their frameworks' own business.
+    Of several CUDA runtimes PyTorch's is shown where there is one, for the others are used by their frameworks alone.
     """
     values: dict[str, list[str]] = {}
     has_pytorch = any(key.name == "pytorch" for key in system)
     slots = {key.component for key in system if key.slot}
     for key, candidate in system.items():
-        has_twin = Key(key.component) in system if key.slot else key.component in slots
-        if has_twin and bool(key.slot) == has_pytorch:
+        is_several = Key(key.component) in system if key.slot else key.component in slots
+        if is_several and bool(key.slot) == has_pytorch:
             continue
         if key.name == "pytorch" and isinstance(candidate, ReleaseCandidate) and candidate.build is not None:
             values["pytorch"] = [str(candidate.release.version)]
             values["pytorch_build"] = [candidate.build.name]
         else:
             values.setdefault(key.component, []).append(candidate.label)
-    request = universe.problem.request
+    request = instance.problem.request
     values["platform"] = [request.platform]
     decided = set(values)
     for target in request.hosts:
         for name, text in shown(target.host, request):
             if name not in decided and text not in values.setdefault(name, []):
                 values[name].append(text)
-    rank = {name: index for index, name in enumerate(universe.problem.matrix.order)}
+    rank = {name: index for index, name in enumerate(instance.problem.matrix.order)}
     names = sorted(values, key=lambda name: (rank.get(name.partition("_build")[0], len(rank)), name))
     return {name: ", ".join(dict.fromkeys(values[name])) for name in names}
 
 
-def _pins(universe: Universe, system: Mapping[Key, Candidate], rules: list[Requirement]) -> Iterator[Pin]:
+def _pins(instance: ProblemInstance, system: Mapping[Key, Candidate], rules: list[Requirement]) -> Iterator[Pin]:
     by_key: dict[Key, list[Requirement]] = {}
-    bounds = (one for candidate in system.values() for one in universe.bounds.about(candidate))
-    for one in (*universe.roots, *bounds, *rules):
+    bounds = (one for candidate in system.values() for one in instance.bounds.about(candidate))
+    for one in (*instance.roots, *bounds, *rules):
         if one.ground.group != PYTHON_ATTEMPT:
             by_key.setdefault(one.key, []).append(one)
-    for key, candidate in sorted(system.items(), key=lambda item: (universe.problem.order.get(item[0], 0), item[0])):
-        # One line a request: the same request narrowed to what was tried says nothing new.
+    for key, candidate in sorted(system.items(), key=lambda item: (instance.problem.order.get(item[0], 0), item[0])):
+        # One reason for each request: its ground may be repeated with the Python of an attempt.
         reasons = {
             (one.ground.group, one.ground.source) if one.ground.is_request else one.ground: one.ground
             for one in by_key.get(key, ())
@@ -168,7 +170,7 @@ def _pins(universe: Universe, system: Mapping[Key, Candidate], rules: list[Requi
 
 
 def _basis(drivers: list[Requirement], pins: Mapping[Key, Candidate]) -> str:
-    """How the driver requirement is met: for several hosts, by the least native of them."""
+    """Return how the driver requirement is met; for several hosts by the least native means."""
     found = []
     for requirement in drivers:
         version = pins[requirement.key].version
@@ -178,10 +180,10 @@ def _basis(drivers: list[Requirement], pins: Mapping[Key, Candidate]) -> str:
 
 
 def _host_requirements(rules: list[Requirement], problem: Problem) -> dict[str, str]:
-    """The ranges a host must meet to run this stack: what the image's own parts need, not one machine's numbers.
+    """Return the ranges that a host must meet to run the stack: the requirements of its components, not facts of one host.
 
-    What binds only some of the hosts, such as the newer driver that Blackwell needs, is no range for all of them: it stands
-    in the stack's NVIDIA_REQUIRE_CUDA, GPU by GPU.
+    A range that binds only some of the hosts, such as the newer driver that Blackwell needs, is left to the stack's
+    NVIDIA_REQUIRE_CUDA, which has it for each GPU.
     """
     components = problem.matrix.components
     found: dict[str, dict[str, set[str]]] = {}
@@ -204,10 +206,10 @@ def _host_requirements(rules: list[Requirement], problem: Problem) -> dict[str, 
     return {component: text for component, text in ranges.items() if text}
 
 
-def _of_all(worlds: Mapping[str, set[str]]) -> list[str]:
-    """The ranges that bind every host which any of them binds."""
-    bound = set().union(*worlds.values())
-    return [text for text, some in worlds.items() if some == bound]
+def _of_all(scopes: Mapping[str, set[str]]) -> list[str]:
+    """Return the ranges that bind every host that any of them binds; `scopes` are the hosts of each range."""
+    bound = set().union(*scopes.values())
+    return [text for text, some in scopes.items() if some == bound]
 
 
 def _device(text: str) -> tuple[Version, str]:
@@ -215,7 +217,7 @@ def _device(text: str) -> tuple[Version, str]:
 
 
 def _tightest(texts: list[str]) -> str:
-    """Several ranges as one: of plain lower bounds only the highest says anything."""
+    """Return several ranges as one: of plain lower bounds the highest alone."""
     floors = [text for text in texts if text.startswith(">=") and "," not in text]
     highest = max(floors, key=lambda text: Version.parse(text.removeprefix(">=")), default="")
     return ",".join(text for text in texts if text not in floors or text == highest)
@@ -244,16 +246,16 @@ def _image(pins: Mapping[Key, Candidate]) -> BaseImage | None:
     )
 
 
-def _packages(world: PackageWorld, pins: Mapping[Key, Candidate]) -> Iterator[PackagePin]:
+def _packages(finder: PackageFinder, pins: Mapping[Key, Candidate]) -> Iterator[PackagePin]:
     needs: dict[str, dict[str, str]] = {}
     files: dict[str, PackageRelease] = {}
     for key, candidate in pins.items():
         if not key.is_package:
             continue
-        release = world.release_of(candidate)
+        release = finder.release_of(candidate)
         assert release.file is not None
         files[release.name] = release
-        for needed in world.applicable(candidate):
+        for needed in finder.applicable(candidate):
             text = f"{needed.name}{'[' + ','.join(sorted(needed.extras)) + ']' if needed.extras else ''}{needed.specifier}"
             needs.setdefault(release.name, {})[text] = canonicalize_name(needed.name)
     for name, release in sorted(files.items()):

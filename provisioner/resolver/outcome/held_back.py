@@ -1,4 +1,4 @@
-"""Frameworks that packages hold back: a release the spec, the host and the matrix would allow, and a package refuses."""
+"""Frameworks that packages hold back: spec, hosts and matrix allow a newer release, and a package excludes it."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from provisioner.resolver.requirement import Candidate, Requirement
-    from provisioner.resolver.search.universe import Universe
+    from provisioner.resolver.search.instance import ProblemInstance
     from provisioner.versions import Version
 
 
 RUNTIMES = frozenset({"cuda", "rocm"})
-"""What a build brings along that has needs of its own of a host: its driver."""
+"""Components of a build with requirements of their own on a host: its driver."""
 
 
-def held_back(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[HeldBack]:
-    """One line for each framework of the stack that is older than it would be without one of the packages."""
-    if universe.packages is None:
+def held_back(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[HeldBack]:
+    """Yield each framework of the stack that is older than it would be without one of the packages."""
+    if instance.finder is None:
         return
     for name in FRAMEWORKS:
         chosen = pins.get(Key(name))
         if isinstance(chosen, ReleaseCandidate):
-            yield from _of(universe, pins, chosen)
+            yield from _of(instance, pins, chosen)
 
 
-def _of(universe: Universe, pins: Mapping[Key, Candidate], chosen: ReleaseCandidate) -> Iterator[HeldBack]:
+def _of(instance: ProblemInstance, pins: Mapping[Key, Candidate], chosen: ReleaseCandidate) -> Iterator[HeldBack]:
     key = chosen.key
-    others = [one for one in universe.roots if one.key == key]
+    others = [one for one in instance.roots if one.key == key]
     by_packages: list[Requirement] = []
-    for candidate in _named_first(universe, pins):
-        wanted = [one for one in universe.requirements(candidate) if one.key == key]
+    for candidate in _named_first(instance, pins):
+        wanted = [one for one in instance.requirements(candidate) if one.key == key]
         if not candidate.key.is_package:
             others.extend(wanted)
-        elif wanted and not _may_be_newer(universe, pins, candidate):
+        elif wanted and not _may_be_newer(instance, pins, candidate):
             by_packages.extend(wanted)
     by_release: dict[Version, list[ReleaseCandidate]] = {}
-    for one in universe.candidates(key):
+    for one in instance.candidates(key):
         is_newer = isinstance(one, ReleaseCandidate) and one.release.version > chosen.release.version
-        if isinstance(one, ReleaseCandidate) and is_newer and _would_do(universe, pins, one, others):
+        if isinstance(one, ReleaseCandidate) and is_newer and _would_do(instance, pins, one, others):
             by_release.setdefault(one.release.version, []).append(one)
     if not by_release:
         return
@@ -59,20 +59,20 @@ def _of(universe: Universe, pins: Mapping[Key, Candidate], chosen: ReleaseCandid
         )
 
 
-def _named_first(universe: Universe, pins: Mapping[Key, Candidate]) -> list[Candidate]:
-    """What was chosen, distributions that the spec names before those they bring along."""
-    named = universe.packages.order if universe.packages is not None else {}
+def _named_first(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> list[Candidate]:
+    """Return the chosen candidates, distributions that the spec names first."""
+    named = instance.finder.order if instance.finder is not None else {}
     return sorted(pins.values(), key=lambda one: named.get(one.key, len(named)))
 
 
-def _may_be_newer(universe: Universe, pins: Mapping[Key, Candidate], one: Candidate) -> bool:
-    """Whether a newer version of a distribution would suit all others: then it goes along with a framework, and holds none.
+def _may_be_newer(instance: ProblemInstance, pins: Mapping[Key, Candidate], one: Candidate) -> bool:
+    """Whether the other choices allow a newer version of a distribution, which then does not hold the framework back.
 
-    A torchvision that nobody asks for by version is as old as the torch beside it.
+    A torchvision without a version in the spec is as old as its torch.
     """
     newer = [
         other
-        for other in universe.candidates(one.key)
+        for other in instance.candidates(one.key)
         if isinstance(other, FileCandidate)
         and other.release.is_usable
         and not other.pep440.is_prerelease
@@ -80,32 +80,34 @@ def _may_be_newer(universe: Universe, pins: Mapping[Key, Candidate], one: Candid
     ]
     if not newer:
         return False
-    needs = (need for pin in pins.values() for need in universe.requirements(pin))
-    said = [need for need in (*universe.roots, *needs) if need.key == one.key]
-    return any(all(universe.accepts(need, other) for need in said) for other in newer)
+    needs = (need for pin in pins.values() for need in instance.requirements(pin))
+    on_it = [need for need in (*instance.roots, *needs) if need.key == one.key]
+    return any(all(instance.accepts(need, other) for need in on_it) for other in newer)
 
 
-def _would_do(universe: Universe, pins: Mapping[Key, Candidate], one: ReleaseCandidate, others: list[Requirement]) -> bool:
-    """Whether a release is what the spec asks for and what the hosts run, as far as its row and that of its CUDA tell.
+def _would_do(
+    instance: ProblemInstance, pins: Mapping[Key, Candidate], one: ReleaseCandidate, others: list[Requirement]
+) -> bool:
+    """Whether the spec and the hosts allow a release, by its row and that of its CUDA.
 
-    What an index out of reach may have is no package's doing; that it was left out is said elsewhere.
+    Builds of an index out of reach are not held back by a package; a warning names that index.
     """
-    if not all(universe.accepts(requirement, one) for requirement in others):
+    if not all(instance.accepts(requirement, one) for requirement in others):
         return False
     build = one.build
-    if universe.packages is not None and build is not None and build.index in universe.packages.variants.unreached:
+    if instance.finder is not None and build is not None and build.index in instance.finder.variant_indexes.unreached:
         return False
-    return _runs(universe, pins, one) and all(
-        any(universe.accepts(need, runtime) and _runs(universe, pins, runtime) for runtime in universe.candidates(need.key))
-        for need in universe.requirements(one)
+    return _runs(instance, pins, one) and all(
+        any(instance.accepts(need, runtime) and _runs(instance, pins, runtime) for runtime in instance.candidates(need.key))
+        for need in instance.requirements(one)
         if need.key.component in RUNTIMES
     )
 
 
-def _runs(universe: Universe, pins: Mapping[Key, Candidate], one: Candidate) -> bool:
-    """Whether the hosts have what a candidate itself needs of them."""
+def _runs(instance: ProblemInstance, pins: Mapping[Key, Candidate], one: Candidate) -> bool:
+    """Whether the hosts meet the requirements of a candidate."""
     return all(
-        universe.accepts(need, pins[need.key])
-        for need in universe.requirements(one)
-        if need.key in pins and not need.key.is_package and (need.key.scope or universe.problem.is_virtual(need.key.component))
+        instance.accepts(need, pins[need.key])
+        for need in instance.requirements(one)
+        if need.key in pins and not need.key.is_package and (need.key.scope or instance.problem.is_virtual(need.key.component))
     )

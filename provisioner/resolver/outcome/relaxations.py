@@ -1,35 +1,42 @@
-"""Every relaxation an answer uses: what it would not hold without, named with the fact and where it was read."""
+"""The relaxations of an answer: facts for which a stricter policy would refuse it, with their sources."""
 
 from __future__ import annotations
 
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from packaging.utils import canonicalize_name
+from packaging.version import Version as PackageVersion
+
 from provisioner.components import FRAMEWORKS
-from provisioner.grounds.doubt import UndatedFile, UndatedRelease, UndesignatedBranch
+from provisioner.grounds.doubt import BuiltMetadata, UndatedFile, UndatedRelease, UndesignatedBranch
 from provisioner.grounds.predicate import Ended, IsPrerelease
 from provisioner.grounds.relaxation import (
     ORDER,
     Avoided,
+    BuiltHere,
+    CpuOnly,
+    DirectUrl,
     DriverWay,
     FromSdist,
     FromSource,
     Lifecycle,
+    Overridden,
     PatchedDriver,
     ThroughPtx,
 )
 from provisioner.grounds.requirement import Subject
-from provisioner.grounds.source import Documents, Index
+from provisioner.grounds.source import Documents, Index, Metadata
 from provisioner.host.facts import stated
-from provisioner.resolver.outcome.gate_answer import gate_relaxations
-from provisioner.resolver.outcome.package_relaxations import cpu_only, file_relaxations, overridden
-from provisioner.resolver.python.own_cuda import mixed_cuda
-from provisioner.resolver.requirement import SHARED_FILE, FileCandidate, Key, build_of
+from provisioner.index.direct_reference import shown_url
+from provisioner.resolver.outcome.image_gate import gate_relaxations
+from provisioner.resolver.python.bundled import mixed_cuda
+from provisioner.resolver.python.discovered import DirectUrlMutex
+from provisioner.resolver.requirement import PACKAGE, SHARED_FILE, Candidate, FileCandidate, Key, build_of
 from provisioner.resolver.rules.coverage import Target as Compiled
 from provisioner.resolver.rules.coverage import capability, compiles_for, coverage
-from provisioner.resolver.rules.drivers import RunsCuda
+from provisioner.resolver.rules.drivers import KernelSupport, RunsCuda
 from provisioner.resolver.rules.facts import FACTS
-from provisioner.resolver.rules.kernels import KernelSupport
 from provisioner.resolver.rules.needs import place_of
 from provisioner.resolver.rules.policy import DATED, avoided
 from provisioner.resolver.rules.shared_files import shared_file_relaxations
@@ -38,51 +45,50 @@ from provisioner.versions import Version
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from packaging.requirements import Requirement as Pep508
+
     from provisioner.grounds.doubt import Doubt
     from provisioner.grounds.relaxation import Relaxation
+    from provisioner.index.model import IndexFile
     from provisioner.matrix.model import Build, Citation, PatchedKernels
     from provisioner.resolver.requirement import Candidate
-    from provisioner.resolver.search.universe import Universe
+    from provisioner.resolver.search.instance import ProblemInstance
 
 
 def relaxations(
-    universe: Universe, pins: Mapping[Key, Candidate], beside: Mapping[Key, Candidate] = MappingProxyType({})
+    instance: ProblemInstance, pins: Mapping[Key, Candidate], beside: Mapping[Key, Candidate] = MappingProxyType({})
 ) -> tuple[Relaxation, ...]:
-    """Everything about a chosen stack that a stricter policy would refuse, each thing once; `beside` as in `answer`."""
+    """Return the relaxations of a chosen stack, each once; `beside` as in `answer`."""
     found = [
-        *_driver_ways(universe, pins),
-        *_through_ptx(universe, pins),
-        *_lifecycle(universe, pins),
-        *_patched(universe, pins),
-        *gate_relaxations(universe, pins),
+        *_driver_ways(instance, pins),
+        *_through_ptx(instance, pins),
+        *_lifecycle(instance, pins),
+        *_patched(instance, pins),
+        *gate_relaxations(instance, pins),
         *_packages(pins),
-        *shared_file_relaxations(universe.problem.matrix, pins),
-        *mixed_cuda(universe.problem.matrix, {**pins, **beside}),
-        *cpu_only(universe, pins),
-        *file_relaxations(universe, pins),
-        *_compiled(universe, pins),
-        *overridden(universe, pins),
-        *_avoided(universe, pins),
+        *shared_file_relaxations(instance.problem.matrix, pins),
+        *mixed_cuda(instance.problem.matrix, {**pins, **beside}),
+        *cpu_only(instance, pins),
+        *file_relaxations(instance, pins),
+        *_compiled(instance, pins),
+        *overridden(instance, pins),
+        *_avoided(instance, pins),
     ]
-    return tuple(dict.fromkeys(sorted(found, key=_rank)))
+    return tuple(dict.fromkeys(sorted(found, key=lambda one: (ORDER.index(one.name), one.component, repr(one)))))
 
 
-def _rank(one: Relaxation) -> tuple[int, str, str]:
-    return ORDER.index(one.name), one.component, repr(one)
-
-
-def _driver_ways(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[DriverWay]:
-    """CUDA releases that a driver does not know by itself.
+def _driver_ways(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[DriverWay]:
+    """Yield the CUDA releases that a driver runs through compatibility only.
 
     Source: CUDA Compatibility guide, "Minor Version Compatibility" and "Forward Compatibility".
     """
     for subject in pins.values():
-        for needed in universe.requirements(subject):
+        for needed in instance.requirements(subject):
             driver = pins.get(needed.key)
             if not isinstance(needed.test, RunsCuda) or driver is None:
                 continue
             basis = needed.test.basis(driver.version)
-            native = universe.problem.matrix.native_cuda(driver.version)
+            native = instance.problem.matrix.native_cuda(driver.version)
             slot = subject.key.name.partition(":")[2]
             if basis in {"minor-version", "forward-compat"}:
                 yield DriverWay(
@@ -97,7 +103,7 @@ def _driver_ways(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[
                 )
 
 
-def _through_ptx(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[ThroughPtx]:
+def _through_ptx(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[ThroughPtx]:
     for name in FRAMEWORKS:
         candidate = pins.get(Key(name))
         build = build_of(candidate)
@@ -111,42 +117,42 @@ def _through_ptx(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[
                     device=device,
                     subject=Subject(name, candidate.label),
                     ptx=_newest_ptx(build, device),
-                    source=place_of(universe.problem.matrix, candidate),
+                    source=place_of(instance.problem.matrix, candidate),
                 )
 
 
 def _newest_ptx(build: Build, device: str) -> str:
-    """The PTX the driver compiles for a device: the newest that serves it."""
+    """Return the PTX that the driver compiles for a device: the newest that serves it."""
     serving = [text for text in build.ptx or () if compiles_for(Compiled.parse(text), capability(device))]
     return max(serving, key=lambda text: Compiled.parse(text).capability)
 
 
-def _lifecycle(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Lifecycle]:
-    """Prereleases, and what is past its end of life."""
-    standing = universe.problem.needs.policy.standing
+def _lifecycle(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Lifecycle]:
+    """Yield prereleases, and components past their end of life."""
+    status = instance.problem.needs.policy.support_status
     for key, candidate in pins.items():
         if key.is_package or key.component in {"gpu", "platform", "accelerator", "policy", SHARED_FILE}:
             continue
-        for fact in (standing.prerelease(candidate), standing.ended(candidate)):
+        for fact in (status.prerelease(candidate), status.ended(candidate)):
             if fact is not None and isinstance(fact.predicate, Ended | IsPrerelease):
                 subject = Subject(key.component, candidate.label)
                 yield Lifecycle(component=key.component, subject=subject, predicate=fact.predicate, source=fact.source)
 
 
-def _patched(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[PatchedDriver]:
-    """Drivers that build on their kernel only with patches; on Windows nothing is built on the kernel of WSL."""
-    matrix = universe.problem.matrix
-    hosts = {target.label: target.host for target in universe.problem.request.hosts}
+def _patched(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[PatchedDriver]:
+    """Yield drivers that build on their kernel only with patches; nothing is built on the kernel of WSL."""
+    matrix = instance.problem.matrix
+    hosts = {target.label: target.host for target in instance.problem.request.hosts}
     for key, driver in pins.items():
         host = hosts.get(key.scope)
         if key.name != "driver" or (host is not None and host.virtualization in {"wsl1", "wsl2"}):
             continue
         kernel = pins.get(Key("kernel", key.scope))
         label = kernel.label if kernel is not None else (stated(host, "kernel") if host is not None else None)
-        carriers = KernelSupport(matrix).carriers(driver.version, Version.parse(label)) if label else ()
-        if carriers:
-            who = tuple(dict.fromkeys(row.by for row in carriers))
-            source = _cited(matrix.citations, carriers)
+        patches = KernelSupport(matrix).patches(driver.version, Version.parse(label)) if label else ()
+        if patches:
+            who = tuple(dict.fromkeys(row.by for row in patches))
+            source = _cited(matrix.citations, patches)
             yield PatchedDriver(component="driver", driver=driver.label, kernel=str(label), carriers=who, source=source)
 
 
@@ -168,17 +174,17 @@ def _packages(pins: Mapping[Key, Candidate]) -> Iterator[Lifecycle | FromSdist]:
             yield FromSdist(component=key.name, subject=subject, filename=file.filename, source=source)
 
 
-def undated(universe: Universe, pins: Mapping[Key, Candidate]) -> tuple[Doubt, ...]:
-    """Return what no source says of the answer and a policy asks: how old a release is, and of what kind a driver branch is."""
-    policy = universe.problem.needs.policy
+def undated(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> tuple[Doubt, ...]:
+    """Return the doubts of an answer that a policy depends on: releases without date, driver branches without designation."""
+    policy = instance.problem.needs.policy
     found: list[Doubt] = []
     for key, candidate in pins.items() if "recent" in policy.words else ():
-        is_released = key.component in DATED or not universe.problem.is_virtual(key.component)
+        is_released = key.component in DATED or not instance.problem.is_virtual(key.component)
         if key.is_package:
             found.extend(_undated_file(key, candidate))
-        elif is_released and policy.standing.is_undated(candidate):
+        elif is_released and policy.support_status.is_undated(candidate):
             found.append(UndatedRelease(name=key.component, label=candidate.label))
-        if key.component == "driver" and not policy.standing.is_designated(candidate):
+        if key.component == "driver" and not policy.support_status.is_designated(candidate):
             found.append(UndesignatedBranch(branch=candidate.label.partition(".")[0]))
     return tuple(dict.fromkeys(found))
 
@@ -189,18 +195,18 @@ def _undated_file(key: Key, candidate: Candidate) -> Iterator[UndatedFile]:
         yield UndatedFile(name=key.name, label=candidate.label, index=file.index)
 
 
-def _compiled(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[FromSource]:
+def _compiled(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[FromSource]:
     for name in FRAMEWORKS:
         candidate = pins.get(Key(name))
         build = build_of(candidate)
         if candidate is not None and build is not None and build.compiled:
-            place = place_of(universe.problem.matrix, candidate)
+            place = place_of(instance.problem.matrix, candidate)
             yield FromSource(component=name, subject=Subject(name, candidate.label), source=place)
 
 
-def _avoided(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Avoided]:
-    """What the spec avoids and is chosen all the same: components are decided in their order, so others come before it."""
-    request = universe.problem.request
+def _avoided(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Avoided]:
+    """Yield the chosen candidates that the spec avoids: components decided earlier may leave no other."""
+    request = instance.problem.request
     for name, candidate in avoided(request, pins):
         found = candidate.key.name if candidate.key.is_package else candidate.key.component
         has = {target.label: stated(target.host, found) for target in request.hosts} if found in FACTS else {}
@@ -211,4 +217,80 @@ def _avoided(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Avoi
             range=request.spec.policy.avoid[name],
             is_stated=has.get(candidate.key.scope) == candidate.label,
             source=request.place(f"policy.avoid.{name}"),
+        )
+
+
+def overridden(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Overridden]:
+    """Yield every requirement of metadata that an answer does not meet because an override replaces it."""
+    finder, overrides = instance.finder, instance.problem.overrides
+    if finder is None or not overrides:
+        return
+    versions = {finder.release_of(one).name: str(finder.release_of(one).version) for key, one in pins.items() if key.is_package}
+    for key, candidate in pins.items():
+        if not key.is_package:
+            continue
+        release = finder.release_of(candidate)
+        for needed in finder.applicable(candidate):
+            name = canonicalize_name(needed.name)
+            for override, ground in overrides.of(name):
+                if not _is_met(needed, versions.get(name)):
+                    yield Overridden(
+                        component=name,
+                        subject=Subject(release.name, str(release.version)),
+                        requirement=str(needed).partition(";")[0].strip(),
+                        distribution=name,
+                        has=versions.get(name, ""),
+                        override=str(override),
+                        source=ground.source,
+                    )
+
+
+def _is_met(needed: Pep508, version: str | None) -> bool:
+    return version is not None and needed.specifier.contains(PackageVersion(version), prereleases=True)
+
+
+def file_relaxations(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[DirectUrl | BuiltHere]:
+    """Yield the direct URLs that only metadata names, and the files whose requirements were read by building them."""
+    for candidate in pins.values():
+        if isinstance(candidate, DirectUrlMutex):
+            holder = Subject(candidate.holder.key.name, candidate.holder.label)
+            source = Metadata(holder.name, holder.label)
+            name, url = candidate.name, shown_url(candidate.url)
+            yield DirectUrl(component=name, distribution=name, url=url, holder=holder, source=source)
+    for name, file in _built(instance, pins):
+        yield BuiltHere(component=name, filename=file.filename, source=Index(file.index))
+
+
+def built_elsewhere(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> tuple[BuiltMetadata, ...]:
+    """Return the doubts about files built for their requirements, which may differ on another machine."""
+    return tuple(BuiltMetadata(name=name, filename=file.filename) for name, file in _built(instance, pins))
+
+
+def _built(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[tuple[str, IndexFile]]:
+    for key, candidate in pins.items():
+        file = candidate.release.file if isinstance(candidate, FileCandidate) and "[" not in key.name else None
+        if file is not None and instance.finder is not None and instance.finder.is_built(file):
+            yield key.name, file
+
+
+def cpu_only(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[CpuOnly]:
+    """Yield the chosen CPU variants of GPU distributions that the spec does not name itself."""
+    problem, packages = instance.problem, instance.finder
+    if problem.request.accelerator != "cuda" or packages is None:
+        return
+    named = {key.distribution for key in packages.order}
+    for row in problem.matrix.distributions:
+        chosen = pins.get(Key(row.name, PACKAGE)) if row.gpu_twin else None
+        if chosen is None or row.name in named:
+            continue
+        others = (one for one in pins.values() if one is not chosen)
+        requiring = {
+            one.key.distribution for one in others if any(need.key == chosen.key for need in instance.requirements(one))
+        }
+        yield CpuOnly(
+            component=row.name,
+            subject=Subject(row.name, chosen.label),
+            gpu_twin=row.gpu_twin,
+            needed_by=min(requiring, default=""),
+            source=problem.matrix.place_of(f"distribution:{row.name}"),
         )

@@ -1,12 +1,12 @@
-"""NVIDIA_REQUIRE_CUDA of a stack: the hosts that can run its image, as far as driver, compute capability and brand tell.
+"""NVIDIA_REQUIRE_CUDA of a stack: the hosts that can run its image, by driver, compute capability and brand.
 
-It is computed from what the image brings alone, never from the hosts it was solved for, so that it lets in every other host
-that can run it too. Compute capabilities are tried one by one, drivers from one bound to the next (all bounds that rules,
-minimums and driver branches mention); what is allowed alike is written as one range. Matrix ranges of drivers are half-open
-(`>=470,<471`), so nothing changes between two bounds.
+It is computed from the components of the image alone, not from the hosts it was solved for, so that it admits every host that
+can run the image. Compute capabilities are tried one by one, drivers from one bound to the next (the bounds of rules, minimums
+and driver branches); points with the same result are joined to ranges. Matrix ranges of drivers are half-open (`>=470,<471`),
+so nothing changes between two bounds.
 
-Drivers stand for the CUDA they know: the matrix says which branch knows which, and the toolkit's other property, `cuda`, is the
-same fact read from libcuda, which in an image with a forward-compatibility libcuda is that one's.
+A driver stands for the CUDA of its branch. The toolkit's other property, `cuda`, is the same fact read from libcuda, which in
+an image with a forward-compatibility libcuda is that library's.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from msgspec import Struct
 from provisioner.components import FRAMEWORKS
 from provisioner.host.model import Host
 from provisioner.request import TargetHost
-from provisioner.resolver.python.own_cuda import own_runtimes
-from provisioner.resolver.python.own_libraries import own_libraries
+from provisioner.resolver.python.bundled import bundled_libraries, bundled_runtimes
 from provisioner.resolver.requirement import ReleaseCandidate
 from provisioner.resolver.rules.coverage import Target, compiles_for, runs_natively
 from provisioner.resolver.rules.drivers import NativeDriver, RunsCuda
@@ -30,7 +29,7 @@ from provisioner.versions import Version
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from provisioner.matrix.model import Build, DriverMinimum
+    from provisioner.matrix.model import DriverMinimum
     from provisioner.matrix.need import Need
     from provisioner.resolver.problem import Problem
     from provisioner.resolver.requirement import Candidate, Key
@@ -41,21 +40,21 @@ BRANDS = ("nvidia", "tesla", "unknown")
 driver_get_device_brand) and calls an A100, whose brand is NVIDIA, unknown; NVIDIA's own images list unknown for that reason."""
 
 _HIGHEST_MINOR = 9
-_NOBODY = TargetHost(label="", host=Host())
+_NO_HOST = TargetHost(label="", host=Host())
 
 Interval = tuple[Version | None, Version | None]
 """Drivers from the first on and below the second; None: no bound on this side."""
 
 
-class _Demand(Struct, frozen=True):
-    """One thing the image's parts need of `gpu` or `driver`: on hosts where every guard on these two holds."""
+class _HostNeed(Struct, frozen=True):
+    """A need of the image's components on `gpu` or `driver`, which binds hosts where every guard on these two holds."""
 
     guards: tuple[Need, ...]
     need: Need
 
 
 def require_cuda(problem: Problem, pins: Mapping[Key, Candidate]) -> str:
-    """The NVIDIA_REQUIRE_CUDA of a stack for NVIDIA GPUs on Linux; "" for every other stack."""
+    """Return the NVIDIA_REQUIRE_CUDA of a stack for NVIDIA GPUs on Linux; "" for every other stack."""
     if problem.request.accelerator != "cuda" or problem.request.system != "linux":
         return ""
     return _Gate(problem, pins).text()
@@ -70,22 +69,26 @@ class _Gate:
         named = (one for one in pins.values() if one.key.component in self._matrix.components)
         releases = (one for one in named if isinstance(one, ReleaseCandidate))
         self._parts = [one for one in releases if one.key.component not in virtual]
-        self._parts.extend((*own_runtimes(problem.matrix, pins), *own_libraries(problem, pins)))
-        self._demands = list(self._all_demands())
+        self._parts.extend((*bundled_runtimes(problem.matrix, pins), *bundled_libraries(problem, pins)))
+        self._needs = list(self._host_needs())
         self._minimums = [(one.version, one.release.driver) for one in self._parts if one.release.driver]
-        self._builds = [build for one in self._parts if one.key.component in FRAMEWORKS and (build := _cuda_build(one))]
+        self._builds = [
+            build
+            for one in self._parts
+            if one.key.component in FRAMEWORKS and (build := one.build) and build.accelerator == "cuda"
+        ]
 
     def text(self) -> str:
-        """The expression, in ascending order; "" when every host is let in."""
+        """Return the expression, in ascending order; "" when every host is admitted."""
         groups: dict[tuple[tuple[Interval, ...], ...], list[Capability]] = {}
         points = list(self._points())
         drivers: dict[tuple[object, ...], tuple[tuple[Interval, ...], ...]] = {}
         for point in points:
             device = f"{point[0]}.{point[1]}"
             levels = self._levels(point)
-            if levels is None or not all(self._allows_gpu(one, device) for one in self._demands):
+            if levels is None or not all(self._allows_gpu(one, device) for one in self._needs):
                 continue
-            applying = tuple(one for one in self._demands if one.need.component == "driver" and _on_gpu(one, device))
+            applying = tuple(one for one in self._needs if one.need.component == "driver" and _on_gpu(one, device))
             signature = (levels, applying)
             if signature not in drivers:
                 drivers[signature] = self._drivers(levels, applying)
@@ -98,23 +101,23 @@ class _Gate:
         ]
         return "" if "" in terms else " ".join(terms)
 
-    def _all_demands(self) -> Iterator[_Demand]:
+    def _host_needs(self) -> Iterator[_HostNeed]:
         static = Guards(self._matrix, self._request)
         for part in self._parts:
             for need in (*part.release.requires, *(part.build.requires if part.build is not None else ())):
                 if need.component in {"gpu", "driver"}:
-                    yield _Demand((), need)
+                    yield _HostNeed((), need)
             for rule in self._matrix.rules:
                 wanted = [need for need in rule.require if need.component in {"gpu", "driver"} and not need.is_same]
                 if not wanted or rule.when.component != part.key.component or not rule.when.allows(part.version):
                     continue
                 own = tuple(guard for guard in rule.on if guard.component in {"gpu", "driver"})
-                # A guard on anything else a host might state is nothing a gate can see.
-                if static.hold([guard for guard in rule.on if guard not in own], _NOBODY):
-                    yield from (_Demand(own, need) for need in wanted)
+                # A gate cannot test guards on other facts of a host.
+                if static.hold([guard for guard in rule.on if guard not in own], _NO_HOST):
+                    yield from (_HostNeed(own, need) for need in wanted)
 
     def _points(self) -> Iterator[Capability]:
-        """Every compute capability to try; what comes after the last is like the last."""
+        """Yield every compute capability to try; capabilities after the last one have its result."""
         stated = (
             [str(one.version) for one in self._matrix.components["gpu"].releases] if "gpu" in self._matrix.components else []
         )
@@ -124,11 +127,11 @@ class _Gate:
             yield from ((major, minor) for minor in range(_HIGHEST_MINOR + 1))
 
     def _levels(self, device: Capability) -> tuple[Version, ...] | None:
-        """The CUDA releases the driver must know for PTX on a device; None where a framework has no code for it."""
+        """Return the CUDA releases that the driver must support natively for PTX on a device; None without code for it."""
         levels: list[Version] = []
         for build in self._builds:
             if build.sass is None:
-                continue  # nobody measured it, and it was asked for by name
+                continue  # not measured, and requested by name
             if any(runs_natively(target, device) for target in _targets(build.sass)):
                 continue
             if "ptx-jit" not in self._request.allowed or not any(
@@ -139,25 +142,29 @@ class _Gate:
             levels.extend(clause.version for clause in (cuda.clauses[:1] if cuda else ()))
         return tuple(sorted(set(levels)))
 
-    def _allows_gpu(self, demand: _Demand, device: str) -> bool:
-        return demand.need.component != "gpu" or not _on_gpu(demand, device) or demand.need.allows(Version.parse(device))
+    def _allows_gpu(self, one: _HostNeed, device: str) -> bool:
+        return one.need.component != "gpu" or not _on_gpu(one, device) or one.need.allows(Version.parse(device))
 
-    def _drivers(self, levels: Sequence[Version], demands: Sequence[_Demand]) -> tuple[tuple[Interval, ...], ...]:
-        """The drivers allowed on any brand, and those allowed beyond them where forward compatibility works."""
+    def _drivers(self, levels: Sequence[Version], needs: Sequence[_HostNeed]) -> tuple[tuple[Interval, ...], ...]:
+        """Return the drivers allowed on any brand, and further ones allowed where forward compatibility works."""
         natives = [NativeDriver(self._matrix, level) for level in levels]
 
         def allows(driver: Version, tests: Iterable[RunsCuda]) -> bool:
             return (
                 all(test.basis(driver) for test in tests)
                 and all(native.runs(driver) for native in natives)
-                and all(one.need.allows(driver) for one in demands if all(_holds(guard, driver) for guard in one.guards))
+                and all(
+                    one.need.allows(driver)
+                    for one in needs
+                    if all(guard.component != "driver" or guard.allows(driver) for guard in one.guards)
+                )
             )
 
         anywhere = [self._runs(version, minimum, may_forward=False) for version, minimum in self._minimums]
         forward = [
             self._runs(version, minimum, may_forward=self._request.has_cuda_compat) for version, minimum in self._minimums
         ]
-        bounds = self._bounds(demands)
+        bounds = self._bounds(needs)
         plain = _intervals(bounds, lambda driver: allows(driver, anywhere))
         beyond = _intervals(bounds, lambda driver: allows(driver, forward) and not allows(driver, anywhere))
         return plain, beyond
@@ -165,10 +172,10 @@ class _Gate:
     def _runs(self, version: Version, minimum: DriverMinimum, *, may_forward: bool) -> RunsCuda:
         return RunsCuda(self._matrix, version, minimum, self._request.allowed, may_forward=may_forward)
 
-    def _bounds(self, demands: Sequence[_Demand]) -> list[Version]:
-        """Every driver version at which an answer may change, oldest first."""
+    def _bounds(self, needs: Sequence[_HostNeed]) -> list[Version]:
+        """Return every driver version at which the result may change, oldest first."""
         found = {"0": Version.parse("0")}
-        for need in (one for demand in demands for one in (demand.need, *demand.guards) if one.component == "driver"):
+        for need in (part for one in needs for part in (one.need, *one.guards) if part.component == "driver"):
             found.update((clause.version.text, clause.version) for clause in need.range.clauses)
         for _, minimum in self._minimums:
             floor = minimum.minor_version
@@ -185,21 +192,12 @@ def _targets(texts: tuple[str, ...]) -> tuple[Target, ...]:
     return tuple(Target.parse(text) for text in texts)
 
 
-def _cuda_build(candidate: ReleaseCandidate) -> Build | None:
-    build = candidate.build
-    return build if build is not None and build.accelerator == "cuda" else None
-
-
-def _on_gpu(demand: _Demand, device: str) -> bool:
-    return all(guard.allows(Version.parse(device)) for guard in demand.guards if guard.component == "gpu")
-
-
-def _holds(guard: Need, driver: Version) -> bool:
-    return guard.component != "driver" or guard.allows(driver)
+def _on_gpu(one: _HostNeed, device: str) -> bool:
+    return all(guard.allows(Version.parse(device)) for guard in one.guards if guard.component == "gpu")
 
 
 def _intervals(bounds: Sequence[Version], allows: Callable[[Version], bool]) -> tuple[Interval, ...]:
-    """The allowed versions as intervals, given the bounds at which the answer may change."""
+    """Return the allowed versions as intervals, given the bounds at which the result may change."""
     found: list[Interval] = []
     start: Version | None = None
     is_open = False
@@ -220,7 +218,7 @@ def _driver(interval: Interval) -> str:
 
 
 def _spans(served: Sequence[Capability], points: Sequence[Capability]) -> Iterator[tuple[str, ...]]:
-    """Capabilities as ranges, in the terms of a gate; one alone that is missing inside a range is taken out by name."""
+    """Yield capabilities as ranges, in the terms of a gate; a single gap inside a range is excluded by name."""
     wanted = set(served)
     runs: list[list[int]] = []
     for index, point in enumerate(points):

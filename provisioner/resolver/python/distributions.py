@@ -1,4 +1,4 @@
-"""What the matrix knows of Python distributions, as requirements of their versions: builds, undeclared needs and limits."""
+"""The matrix's rows on Python distributions as requirements of their versions: builds, undeclared requirements and limits."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ from provisioner.grounds.requirement import Entails, Relation, Row, Subject
 from provisioner.grounds.source import MatrixRow
 from provisioner.index.model import DIRECT_PATH, DIRECT_URL
 from provisioner.names import DISTRIBUTION_OF_COMPONENT
-from provisioner.places import Place
-from provisioner.resolver.python.own_cuda import CUDA, own_cuda_needs
-from provisioner.resolver.python.own_libraries import own_library_needs
+from provisioner.resolver.python.bundled import CUDA, bundled_cuda_requirements, bundled_library_requirements
 from provisioner.resolver.requirement import (
     PACKAGE,
     PYTORCH,
@@ -32,20 +30,23 @@ from provisioner.resolver.requirement import (
     Within,
     build_of,
 )
-from provisioner.resolver.rules.needs import NOBODY, bound_of
+from provisioner.resolver.rules.needs import NO_HOST, bound_of
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from provisioner.grounds.predicate import Predicate
     from provisioner.index.model import PackageRelease
     from provisioner.matrix.model import Build, Distribution, DistributionLimit, ImpliedNeed, Matrix
     from provisioner.matrix.need import Need
+    from provisioner.places import Place
     from provisioner.resolver.problem import Problem
+    from provisioner.resolver.requirement import Candidate
+
 
 COMPILERS = frozenset({"pytorch-triton", "pytorch-triton-rocm", "pytorch-triton-xpu"})
-"""Compilers that PyTorch builds for one kind of build; PyPI stopped at 2.1.0 of what ROCm's wheels pin in later versions.
+"""Triton compilers of one kind of PyTorch build; ROCm's wheels pin later versions than the 2.1.0 that PyPI ends with.
 
 Sources: pytorch/pytorch, .github/scripts/build_triton_wheel.py; uv documentation, "Using uv with PyTorch"; PyPI; read
 2026-11-21.
@@ -56,13 +57,13 @@ NO_VERSION = Version.named("")
 
 
 def of_variant_indexes(matrix: Matrix) -> frozenset[str]:
-    """PyTorch, and every distribution of which its indexes of builds have wheels."""
+    """Return the distributions that PyTorch's build indexes have wheels of, PyTorch itself included."""
     served = (one.name for one in matrix.distributions if one.served_by == VARIANT_INDEX)
     return frozenset({DISTRIBUTION_OF_COMPONENT[PYTORCH.name], *COMPILERS, *served})
 
 
 class _Limit(Struct, frozen=True):
-    """One limit that holds on the target, with its specifier parsed and a key of its own."""
+    """A limit of the matrix that binds on the target, with its parsed specifier and the key of its mutex."""
 
     row: DistributionLimit
     specifier: SpecifierSet
@@ -70,14 +71,14 @@ class _Limit(Struct, frozen=True):
     source: MatrixRow
 
     def excludes(self, candidate: Candidate) -> bool:
-        """Whether a version of the distribution may not be beside the framework's limited releases."""
+        """Whether a version of the distribution is excluded beside the framework's limited releases."""
         return not self.specifier.contains(candidate.pep440, prereleases=True)
 
 
 class DistributionFacts:
-    """Requirements that the matrix adds to those an index states, for one platform and one framework index.
+    """The requirements that the matrix adds to those of metadata, for one platform and one framework index.
 
-    `variant_index` is the index of the framework build in question, "" for the default index.
+    `variant_index` is the index of the framework's build, "" for the default index.
     """
 
     def __init__(self, problem: Problem, variant_index: str) -> None:
@@ -92,28 +93,28 @@ class DistributionFacts:
         self._certain = [limit for limit in self._limits if left and all(limit.row.when.allows(one.version) for one in left)]
 
     def is_of_variant_index(self, name: str) -> bool:
-        """Whether the framework's variant index alone has the versions of this distribution that its wheels pin."""
+        """Whether only the framework's variant index has the versions of a distribution that its wheels pin."""
         return bool(self._variant_index) and name in COMPILERS
 
     def is_on_variant_index(self, name: str) -> bool:
-        """Whether the framework's variant index has wheels of this distribution too."""
+        """Whether the framework's variant index has wheels of a distribution, too."""
         return bool(self._variant_index) and name in self._known and self._known[name].served_by == VARIANT_INDEX
 
     @property
     def limited(self) -> frozenset[str]:
-        """The distributions of which some versions may be hopeless."""
+        """The distributions of which `is_hopeless` may hold for some versions."""
         return frozenset(limit.row.distribution for limit in self._certain)
 
     def is_hopeless(self, candidate: Candidate) -> bool:
-        """Whether a limit excludes a version beside every release of the framework that the spec leaves.
+        """Whether a limit excludes a version beside every release of the framework that the spec allows.
 
-        Such versions are listed last: before the search refuses one it reads its metadata, and NumPy 2 has dozens.
+        Such versions are listed last: a search reads the metadata of a version before it refuses it, and NumPy 2 has dozens.
         """
         name = candidate.key.distribution
         return any(limit.row.distribution == name and limit.excludes(candidate) for limit in self._certain)
 
     def of(self, candidate: FileCandidate) -> tuple[Requirement, ...]:
-        """Return what one version of a distribution requires beyond its metadata."""
+        """Return the requirements of one version of a distribution beyond its metadata."""
         release = candidate.release
         found: list[Requirement] = []
         limits = [one for one in self._limits if one.row.distribution == release.name and one.excludes(candidate)]
@@ -122,22 +123,22 @@ class DistributionFacts:
             if _is_compiled(known, release):
                 found.append(self._its_build(candidate, release, known))
             found.extend(self._implied(candidate, release, known))
-        found.extend(own_library_needs(self._problem, candidate))
+        found.extend(bundled_library_requirements(self._problem, candidate))
         found.extend(self._by_limit(limit, candidate) for limit in limits)
         return tuple(found)
 
     def of_framework(self, wheel: Candidate) -> tuple[Requirement, ...]:
-        """What the limits ask of a framework's wheel; nothing when its key is bound directly."""
+        """Return the mutexes that the framework's wheel must hold; () where limits bind the framework's key directly."""
         if self._is_framework_required:
             return ()
         return tuple(_takes(limit, wheel) for limit in self._limits if limit.row.when.allows(wheel.version))
 
     def limit_of(self, key: Key) -> str:
-        """The distribution of the limit a key belongs to, "" for the key of a distribution."""
+        """Return the distribution of the limit whose mutex a key is; "" for any other key."""
         return next((limit.row.distribution for limit in self._limits if limit.key == key), "")
 
     def holders(self, key: Key, versions: tuple[Candidate, ...], wheels: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
-        """Return the candidates of a limit's key: one for each version it excludes, one for each build it is about."""
+        """Return the candidates of a limit's mutex: the versions that it excludes, and the builds that it is about."""
         limit = next(one for one in self._limits if one.key == key)
         holders = [one for one in versions if not one.has_no_file and limit.excludes(one)]
         holders.extend(one for one in wheels if limit.row.when.allows(one.version))
@@ -146,12 +147,12 @@ class DistributionFacts:
         )
 
     def _by_limit(self, limit: _Limit, candidate: Candidate) -> Requirement:
-        """Keep an excluded version and the limited releases of the framework apart, bringing neither along.
+        """Return the requirement that excludes a version beside the limited releases of the framework.
 
-        Where the spec requires the framework anyway, the version simply needs another release of it, which is how people would
-        put it. Elsewhere nobody knows beforehand whether a package will bring the framework in; then the version and the
-        framework's wheel each need the limit's one seat. Both allow the same solutions. Only of conflicts the first way is not
-        exact: where no release outside the limit exists for the target, the request for the framework may go unsaid.
+        Where the spec requires the framework anyway, the version requires another release of it, which makes the simpler
+        message. Elsewhere a package may or may not require the framework; then the version and the framework's wheel each
+        require the limit's mutex. Both allow the same solutions. Only conflicts are not exact in the first case: where no
+        release outside the limit exists for the target, the spec's line of the framework may be missing from them.
         """
         if not self._is_framework_required:
             return _takes(limit, candidate)
@@ -159,7 +160,7 @@ class DistributionFacts:
         return Requirement(PYTORCH, Labelled(frozenset(others)), _limited(limit, candidate))
 
     def _its_build(self, candidate: Candidate, release: PackageRelease, known: Distribution) -> Requirement:
-        """Require the PyTorch build that a wheel is compiled for, as its index, or its local version, says."""
+        """Require the PyTorch build that a wheel is compiled for, by its index or its local version."""
         is_variant = self._is_of_variant(release)
         wanted = self._variant_index if is_variant else "pypi"
         is_of_cuda = not is_variant and known.served_by == DEFAULT and bool(self._without_cuda)
@@ -167,7 +168,7 @@ class DistributionFacts:
         labels = self._of_cuda if is_of_cuda else self._builds(lambda build: build.index == wanted)
         local = release.version.local
         if release.file is not None and release.file.index in {DIRECT_PATH, DIRECT_URL} and local:
-            # A file that is named by where it lies says by its local version which build it is for, as PyTorch's own do.
+            # The local version of a file by URL or path names its build, as in PyTorch's own wheels.
             labels = self._builds(lambda build: build.local == local)
             predicate = CompiledForLocal(local)
         place = self._place(f"distribution:{known.name}")
@@ -182,7 +183,7 @@ class DistributionFacts:
     def _without_cuda(self) -> frozenset[Version]:
         """The releases whose default build for the target is a CPU build, as on Arm until PyTorch 2.10.
 
-        What links CUDA and is on the default index alone was compiled for another build of these.
+        A distribution that links CUDA and is on the default index alone was compiled against another build of these.
         """
         platform = self._problem.request.platform
         return frozenset(
@@ -195,7 +196,7 @@ class DistributionFacts:
 
     @cached_property
     def _of_cuda(self) -> frozenset[str]:
-        """The default build of each release, and of those without CUDA there the builds that have it."""
+        """The default build of each release; of releases whose default has no CUDA the builds that have it."""
         return frozenset(
             one.label
             for one in self._problem.domains[PYTORCH]
@@ -217,21 +218,21 @@ class DistributionFacts:
                 yield from (_package(candidate, row, needed, place=place) for needed in row.packages.items())
                 if row.cxx11_abi is not None and served_by == DEFAULT and _has_one_abi(release):
                     yield self._of_its_abi(candidate, row, place=place)
-                yield from own_cuda_needs(self._problem, candidate, row, place=place)
+                yield from bundled_cuda_requirements(self._problem, candidate, row, place=place)
 
     def _of_its_abi(self, candidate: Candidate, row: ImpliedNeed, *, place: Place) -> Requirement:
-        """PyTorch's functions that take strings or lists have other names in the other C++ ABI, so they are not found there."""
+        """Require a build of the same C++ ABI: functions that take strings or lists have other names in the other ABI."""
         labels = frozenset(one.label for one in self._problem.domains[PYTORCH] if has_abi(build_of(one), row))
         relation = Relation(candidate.key.name, "pytorch_build")
         ground = _entails(candidate, NeedsAbi(is_new=bool(row.cxx11_abi)), relation, place)
         return Requirement(PYTORCH, Labelled(labels), ground)
 
     def _place(self, position: str) -> Place:
-        return Place.parse(self._problem.matrix.positions.get(position, "the matrix"))
+        return self._problem.matrix.place_of(position)
 
 
 def _is_compiled(known: Distribution, release: PackageRelease) -> bool:
-    """Whether this file was compiled against some build; a source distribution will be, against whatever is installed."""
+    """Whether a release is a wheel compiled against a build; a source distribution is compiled against the installed one."""
     is_wheel = release.file is not None and release.file.filename.endswith(".whl")
     if known.compiled_against != PYTORCH.name or not is_wheel:
         return False
@@ -239,12 +240,12 @@ def _is_compiled(known: Distribution, release: PackageRelease) -> bool:
 
 
 def has_abi(build: Build | None, row: ImpliedNeed) -> bool:
-    """Whether a build of PyTorch is of the C++ ABI of a row, where both are known; what is not known is held against nobody."""
+    """Whether a build of PyTorch has the C++ ABI of a row; True where either is not known."""
     return build is None or build.cxx11_abi is None or row.cxx11_abi in {None, build.cxx11_abi}
 
 
 def _has_one_abi(release: PackageRelease) -> bool:
-    """Whether the file is a wheel with code for Linux and for no build in particular: on macOS there is one ABI only."""
+    """Whether the file is a Linux wheel without a local version; on macOS there is only one ABI."""
     filename = release.file.filename if release.file is not None else ""
     return filename.endswith(".whl") and "linux" in filename and not release.version.local
 
@@ -269,12 +270,12 @@ def _entails(candidate: Candidate, predicate: Predicate, relation: Relation | Ro
 
 def _holds(problem: Problem, row: DistributionLimit) -> bool:
     """Whether a limit is about PyTorch and binds on some host of the target."""
-    hosts = problem.request.hosts or (NOBODY,)
+    hosts = problem.request.hosts or (NO_HOST,)
     return row.when.component == PYTORCH.name and any(problem.needs.guards.hold(row.on, target) for target in hosts)
 
 
 def _limit(problem: Problem, row: DistributionLimit) -> _Limit:
-    place = Place.parse(problem.matrix.positions.get(f"limit:{row.name}", "the matrix"))
+    place = problem.matrix.place_of(f"limit:{row.name}")
     key = Key(f"limit {row.name}", PACKAGE)
     return _Limit(row, SpecifierSet(row.specifier), key, MatrixRow("limit", row.name, place))
 
@@ -296,3 +297,16 @@ def _limited(limit: _Limit, holder: Candidate) -> Entails:
 
 def _named(holder: Candidate) -> str:
     return f"{holder.key.name} {holder.label}"
+
+
+def host_requirements_of(problem: Problem, beside: Mapping[Key, Candidate]) -> Iterator[Requirement]:
+    """Yield the host requirements of chosen distributions by the matrix: driver and GPUs of a bundled CUDA, and glibc.
+
+    A system half can then be solved beside them without an index. Their requirements on components that may change with them,
+    such as the framework, are left to whoever solves both.
+    """
+    facts = DistributionFacts(problem, "")
+    for candidate in beside.values():
+        for one in facts.of(candidate) if isinstance(candidate, FileCandidate) else ():
+            if not one.key.is_package and problem.is_virtual(one.key.component):
+                yield one

@@ -1,6 +1,6 @@
-"""Which GPUs a build's compiled code runs on, and through what.
+"""Which GPUs the compiled code of a build runs on: compute capabilities of NVIDIA, gfx targets of AMD.
 
-Rules, from the CUDA C++ Programming Guide, sections "Binary Compatibility" and "PTX Compatibility" and the family- and
+NVIDIA's rules, from the CUDA C++ Programming Guide, sections "Binary Compatibility" and "PTX Compatibility" and the family- and
 architecture-specific targets of "Feature Availability": a cubin for X.y runs on X.z with z >= y, never on another major;
 `a` targets run on exactly that capability, `f` targets on the same family (same major, z >= y); PTX for X.y compiles for
 any capability >= X.y, except `a` (exact) and `f` (family) PTX. Desktop cubins do not run on Tegra of the same major
@@ -11,8 +11,15 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from provisioner.matrix.model import GfxOverride
+
 
 TARGET = re.compile(r"(?:sm|compute)_(\d+)(\d)([af]?)")
 
@@ -67,9 +74,46 @@ def compiles_for(target: Target, device: Capability) -> bool:
 
 
 def coverage(sass: tuple[str, ...], ptx: tuple[str, ...], device: Capability) -> str:
-    """How a build with these targets serves a device: `native`, `ptx` (compiled by the driver at start) or `none`."""
+    """Return how a build with some targets serves a device: `native`, `ptx` (compiled by the driver at start) or `none`."""
     if any(runs_natively(Target.parse(target), device) for target in sass):
         return "native"
     if any(compiles_for(Target.parse(target), device) for target in ptx):
         return "ptx"
     return "none"
+
+
+GENERIC = {
+    "gfx9-generic": ("gfx900", "gfx902", "gfx904", "gfx906", "gfx909", "gfx90c"),
+    "gfx9-4-generic": ("gfx940", "gfx941", "gfx942", "gfx950"),
+    "gfx10-1-generic": ("gfx1010", "gfx1011", "gfx1012", "gfx1013"),
+    "gfx10-3-generic": ("gfx1030", "gfx1031", "gfx1032", "gfx1033", "gfx1034", "gfx1035", "gfx1036"),
+    "gfx11-generic": ("gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153"),
+    "gfx12-generic": ("gfx1200", "gfx1201"),
+}
+"""The processors that code for a generic target runs on; other code runs on the named processor only. Source: LLVM's "User
+Guide for AMDGPU Backend", table "AMDGPU Generic Processors" (https://llvm.org/docs/AMDGPUUsage.html, read 2026-11-21)."""
+
+
+def runs_on(targets: Iterable[str], device: str) -> bool:
+    """Whether code compiled for some gfx targets runs on an AMD device without an override."""
+    return any(device == target or device in GENERIC.get(target, ()) for target in targets)
+
+
+def override_for(
+    targets: Collection[str], devices: Collection[str], overrides: Iterable[GfxOverride]
+) -> tuple[GfxOverride, ...] | None:
+    """Return the overrides by which every AMD device runs some code: () when none is needed, None when none helps.
+
+    The variables of an override hold for every GPU of the process, so one setting must do for all devices: each device is
+    then a target that may run as `runs_as`, or is `runs_as` itself.
+    """
+    left = [device for device in devices if not runs_on(targets, device)]
+    if not left:
+        return ()
+    rows = tuple(overrides)
+    for first in rows:
+        same = [row for row in rows if row.set == first.set and row.runs_as == first.runs_as]
+        passing = {gfx for row in same for gfx in row.gfx}
+        if runs_on(targets, first.runs_as) and all(device in passing or device == first.runs_as for device in devices):
+            return tuple(row for row in same if set(row.gfx) & set(left))
+    return None

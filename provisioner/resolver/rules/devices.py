@@ -1,4 +1,4 @@
-"""What a framework build requires of GPUs: that its compiled code runs on every one of every host."""
+"""GPU requirements of a framework's build: its compiled code must run on every GPU of every host."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from provisioner.components import FRAMEWORKS
 from provisioner.grounds.predicate import CompiledFor, NeedsNativeDriver, Unmeasured
 from provisioner.grounds.requirement import Entails, Relation, Subject
 from provisioner.resolver.requirement import Candidate, Key, Labelled, Requirement
-from provisioner.resolver.rules.coverage import capability, coverage
+from provisioner.resolver.rules.coverage import capability, coverage, override_for, runs_on
 from provisioner.resolver.rules.drivers import NativeDriver
-from provisioner.resolver.rules.gfx import override_for, runs_on
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,12 +35,12 @@ class Devices:
         }
 
     def of(self, candidate: Candidate, build: Build, place: Place) -> Iterator[Requirement]:
-        """Every GPU of every host must be served by the build's compiled code."""
+        """Yield the requirements of a build on every GPU of every host."""
         component = candidate.key.component
         if component not in FRAMEWORKS or build.accelerator not in {"cuda", "rocm"} or not self._gpus:
             return
         targets = build.sass if build.accelerator == "cuda" else build.gfx
-        if targets is None and (component != "pytorch" or self._asked_by_name(build)):
+        if targets is None and (component != "pytorch" or self._is_requested_by_name(build)):
             return
         ground = Entails(
             name=component,
@@ -57,7 +56,7 @@ class Devices:
             yield from self._ptx(candidate, build, place)
 
     def overrides(self, build: Build) -> tuple[GfxOverride, ...]:
-        """What must be set so that every GPU runs an AMD build; () when nothing need be, or nothing helps."""
+        """Return the overrides by which every GPU runs an AMD build; () when none is needed, or none helps."""
         if build.accelerator != "rocm" or build.gfx is None:
             return ()
         working = [row for row in self._matrix.overrides if _works_with(row, build)]
@@ -67,18 +66,18 @@ class Devices:
         return list(dict.fromkeys(device for devices in self._devices.values() for device in devices))
 
     def _served(self, build: Build) -> frozenset[str]:
-        """The devices a build serves: natively, by PTX where the spec allows it, or by passing for another AMD target."""
+        """Return the devices that a build serves: natively, by PTX where the spec allows it, or by an AMD override."""
         if build.accelerator == "rocm":
             targets = build.gfx or ()
             known = {*self._all_devices(), *(gpu.gfx for gpu in self._matrix.gpus if gpu.gfx)}
-            passing = self._all_devices() if self.overrides(build) else []
-            return frozenset({device for device in known if runs_on(targets, device)}.union(passing))
+            overridden = self._all_devices() if self.overrides(build) else []
+            return frozenset({device for device in known if runs_on(targets, device)}.union(overridden))
         allowed = {"native", "ptx"} if "ptx-jit" in self._request.allowed else {"native"}
         known = {*self._capabilities, *(device for device in self._all_devices() if not device.startswith("gfx"))}
         return frozenset(device for device in known if _how(build, device) in allowed)
 
     def _ptx(self, candidate: Candidate, build: Build, place: Place) -> Iterator[Requirement]:
-        """PTX is outside minor-version compatibility: the driver must natively know the CUDA that made it.
+        """Yield the driver requirements of PTX, which is outside minor-version compatibility: native support of its CUDA.
 
         Source: CUDA Compatibility guide, "Minor Version Compatibility", limitation on PTX.
         """
@@ -99,7 +98,7 @@ class Devices:
             )
             yield Requirement(Key("driver", label), NativeDriver(self._matrix, cuda.clauses[0].version), ground)
 
-    def _asked_by_name(self, build: Build) -> bool:
+    def _is_requested_by_name(self, build: Build) -> bool:
         requires = self._request.spec.requires
         return f"+{build.name}" in requires.get("pytorch", "") or requires.get("pytorch_build") is not None
 
@@ -113,7 +112,7 @@ def _works_with(row: GfxOverride, build: Build) -> bool:
 
 
 def _how(build: Build, device: str) -> str:
-    """How a CUDA build serves a device; an AMD device not at all."""
+    """Return how a CUDA build serves a device; `none` for an AMD device."""
     if device.startswith("gfx"):
         return "none"
     return coverage(build.sass or (), build.ptx or (), capability(device))

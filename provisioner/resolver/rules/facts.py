@@ -1,7 +1,7 @@
-"""When a fact of a host binds what is asked for, and what is chosen where a host states none.
+"""Which facts of a host bind a request, and which components are chosen where a host states none.
 
-What a component is, and where a host profile states it, is a row of `provisioner.components`; its value on a host is read in
-`provisioner.host.facts`.
+The description of a component, and its key in a host profile, is a row of `provisioner.components`; its value on a host is read
+by `provisioner.host.facts`.
 """
 
 from __future__ import annotations
@@ -24,37 +24,37 @@ if TYPE_CHECKING:
 FACTS: dict[str, Component] = {
     row.name: row for row in COMPONENTS.values() if row.is_fact and (row.is_of_host or row.supplier is Supplier.BASE_IMAGE)
 }
-"""Every component of which a host has one value, stated or not."""
+"""The components of which a host has one value, stated or not."""
 
 DRIVERS = frozenset(row.name for row in COMPONENTS.values() if row.move in {Move.DRIVER, Move.CUDA_DRIVER})
-"""Drivers of one vendor's GPUs: no part of a stack for another's, or for none."""
+"""Drivers of one vendor's GPUs, which no stack for other GPUs has."""
 
 COMPILERS = frozenset({"gcc", "clang", "xcode"})
-"""Host compilers: one of them is used, so that a need of another is no need at all."""
+"""Host compilers, of which one is used: needs of the others do not bind."""
 
 PLACES = {"gpu_kind": "gpus[].name", "driver_version": "driver.version"}
-"""Keys of a profile for facts that are no component of their own."""
+"""Keys of a profile for facts that are not components."""
 
 DRIVER_KINDS = {row.name: row.driver_kind for row in COMPONENTS.values() if row.driver_kind}
 
 
 def profile_key(fact: str, host: Host | None = None) -> str:
-    """Return the key of a profile that states a fact, for who wants to settle it; "" where no profile can state it."""
+    """Return the key of a profile that states a fact; "" where no profile can state it."""
     if fact == "secure_boot" and host is not None and host.secure_boot is not None:
         return "secure_boot.mok_enrolled"
     return COMPONENTS[fact].key if fact in COMPONENTS else PLACES.get(fact, fact)
 
 
 def has_driver_of_some_version(host: Host, component: str) -> bool:
-    """Whether a host states that it has such a driver and leaves its version out: it is there, and not to be chosen."""
+    """Whether a host states that it has a driver without its version, which then must not be chosen."""
     driver = host.driver
     return driver is not None and driver.version is None and driver.kind == DRIVER_KINDS.get(component)
 
 
 def virtualizations(host: Host) -> frozenset[str]:
-    """What a host may be: what it states, or what its kernel leaves possible, for only WSL runs kernels of Microsoft's.
+    """Return the virtualizations that a host may have: the stated one, or by its kernel, for only WSL runs Microsoft's kernels.
 
-    A flavour of NVIDIA's kernel module is stated of Linux alone: in WSL the driver is that of Windows.
+    A stated flavour of NVIDIA's kernel module excludes WSL, where the driver is that of Windows.
     """
     if host.virtualization is not None:
         return frozenset({host.virtualization})
@@ -68,9 +68,9 @@ NOT_WSL, WSL = frozenset({"none", "vm", "container"}), frozenset({"wsl1", "wsl2"
 
 
 def interpreter(host: Host, platform: str) -> str | None:
-    """The architecture of a host's Python; None when it is unstated and may differ from the machine's.
+    """Return the architecture of a host's Python; None when it is unstated and may differ from the machine's.
 
-    Apple silicon alone runs programs of the other architecture as a matter of course (Rosetta 2).
+    Only Apple silicon regularly runs programs of another architecture (Rosetta 2).
     """
     found = stated(host, "python_arch")
     if found is not None or platform == "macos/arm64":
@@ -79,7 +79,7 @@ def interpreter(host: Host, platform: str) -> str | None:
 
 
 def binds(component: str, request: Request) -> bool:
-    """Whether a host's fact about a component matters to the environment that is asked for."""
+    """Whether a host's fact about a component binds the requested environment."""
     row = FACTS.get(component)
     if row is None:
         return True
@@ -90,15 +90,15 @@ def _is_for(row: Component, request: Request) -> bool:
     return request.accelerator in row.accelerators and request.system in row.systems
 
 
-def is_at_home(component: str, request: Request) -> bool:
-    """Whether a driver could be installed for what is asked for: none of NVIDIA's serves the GPUs of a stack for ROCm."""
+def is_installable(component: str, request: Request) -> bool:
+    """Whether a driver could be installed for a request: NVIDIA's drivers do not serve the GPUs of a stack for ROCm."""
     if component not in DRIVERS or not ACCELERATORS[request.accelerator].vendor:
         return True
     return _is_for(COMPONENTS[component], request)
 
 
 def is_used(component: str, request: Request) -> bool:
-    """Whether a build tool is used at all: nvcc where something is compiled; of host compilers GCC, unless asked otherwise."""
+    """Whether a request uses a build tool: nvcc where it compiles; of host compilers GCC, unless it requires another."""
     requires = request.spec.requires
     if component == "nvcc":
         return request.spec.build is not None or component in requires
@@ -116,7 +116,7 @@ def is_chosen(component: str, request: Request) -> bool:
 
 
 def shown(host: Host, request: Request) -> Iterator[tuple[str, str]]:
-    """What a host states that belongs to a stack solved for it, although no rule may need it."""
+    """Yield the facts of a host that are shown in its stack even if no rule needs them."""
     for name, row in FACTS.items():
         value = stated(host, name)
         is_ours = request.runs == "host" or row.binds("container")

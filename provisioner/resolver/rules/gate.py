@@ -1,8 +1,8 @@
-"""The gate of a base image: what the image's own NVIDIA_REQUIRE_CUDA lets in, as requirements on the hosts of a problem.
+"""The gate of a base image: the hosts that its NVIDIA_REQUIRE_CUDA admits, as requirements of the image.
 
-A base that the spec names keeps its gate, in a variable of its own beside the one that says what was solved, for all
-NVIDIA_REQUIRE_* of an image must be met. Where the spec allows `image-gate`, and for bases chosen by kind, the rendered image's
-NVIDIA_REQUIRE_CUDA replaces it, and where that lets in a host that the base's own would refuse, the relaxation is named.
+A base that the spec names keeps its gate, in a variable of its own (`KEPT`) beside the stack's, for all NVIDIA_REQUIRE_* of an
+image must be met. Where the spec allows `image-gate`, and for bases chosen by kind, the rendered image's NVIDIA_REQUIRE_CUDA
+replaces it; where that admits a host that the base's own gate refuses, the answer names the relaxation.
 """
 
 from __future__ import annotations
@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from provisioner.gate.check import check_gate
-from provisioner.gate.evaluate import NO, verdict_of
+from provisioner.gate.evaluate import NO, GateFacts, GateGpu, verdict_of
 from provisioner.gate.grammar import parse
 from provisioner.grounds.predicate import AdmitsHosts
 from provisioner.grounds.requirement import Entails, Relation
 from provisioner.grounds.source import Documents
 from provisioner.places import Place
 from provisioner.resolver.requirement import Candidate, ImageCandidate, Key, Labelled, Requirement
-from provisioner.resolver.rules.gate_facts import cuda_of, facts_of
 from provisioner.resolver.rules.images import KINDS
 from provisioner.versions import Version
 
@@ -35,15 +34,16 @@ if TYPE_CHECKING:
     from provisioner.request import Request, TargetHost
     from provisioner.resolver.rules.guards import Guards
 
+
 KEPT = "NVIDIA_REQUIRE_BASE"
-"""The variable a kept gate goes by: NVIDIA_REQUIRE_CUDA is the stack's."""
+"""The variable of a kept gate: NVIDIA_REQUIRE_CUDA is the stack's."""
 
 WORD = "image-gate"
 """The word of `policy.allow` that lifts the gate of a named base."""
 
 
 class Admits:
-    """Drivers with which one host passes a gate, or might: what is unknown does not refuse."""
+    """Test of drivers with which a host passes a gate, or might pass it: unknown facts do not refuse."""
 
     def __init__(self, matrix: Matrix, guards: Guards, expression: Expression, *, host: Host) -> None:
         self._matrix = matrix
@@ -61,7 +61,7 @@ class Admits:
             numbers = numbers[:-1]
         place = bisect_right(self._bounds, numbers)
         is_bound = place > 0 and self._bounds[place - 1] == numbers
-        # Between two mentioned drivers, and with the same CUDA, every driver fares alike.
+        # Drivers between two bounds of the gate that know the same CUDA have the same verdict.
         case = (place, is_bound, cuda_of(self._matrix, candidate.label))
         if case not in self._known:
             facts = facts_of(self._matrix, self._guards, self._host, driver=candidate.label)
@@ -79,7 +79,7 @@ class ImageGate:
         self._keys = keys
 
     def of(self, candidate: ImageCandidate) -> Iterator[Requirement]:
-        """What a base image requires of every host; nothing where its gate is replaced."""
+        """Yield the requirements of a base image on every host; nothing where its gate is replaced."""
         image = candidate.image
         if not image.require_cuda or not self.is_binding:
             return
@@ -88,7 +88,7 @@ class ImageGate:
         for target in self._request.hosts:
             on_gpu = self._on_gpus(expression, target, image, where)
             refused = {one.key for one in on_gpu if not one.test.allows(_itself(one.key))}
-            # A GPU that no driver helps is the GPU's conflict: the driver is judged as on a GPU that passes.
+            # A GPU that no driver helps is a conflict of its own: the driver is judged as on a GPU that passes.
             host = replace(target.host, gpus=None) if refused else target.host
             yield from on_gpu
             for key in self._keys.get("driver", ()):
@@ -112,14 +112,14 @@ class ImageGate:
         return Documents(cited) if cited else Place("matrices/images.yaml")
 
     def results(self, image: ImageFacts, drivers: Mapping[str, str]) -> Iterator[tuple[TargetHost, GateResult]]:
-        """What the gate of a base says to every host, given its driver by label of the host."""
+        """Yield the result of a base's gate on every host; `drivers` are by label of the host."""
         expression = parse(image.require_cuda)
         for target in self._request.hosts:
             facts = facts_of(self._matrix, self._guards, target.host, driver=drivers.get(target.label, ""))
             yield target, check_gate([expression], facts)
 
     def _on_gpus(self, expression: Expression, target: TargetHost, image: ImageFacts, where: Source) -> list[Requirement]:
-        """The capabilities that some driver, on the host's GPU of this kind, passes the gate with."""
+        """Return the requirements on a host's GPUs: the capabilities with which some driver passes the gate."""
         if not any(clause.name in {"arch", "brand"} for term in expression.terms for clause in term):
             return []
         known = (
@@ -148,7 +148,7 @@ class ImageGate:
 
 
 def _itself(key: Key) -> Candidate:
-    """What the host states of one of its GPUs, as a candidate."""
+    """Return the candidate that a host states of a GPU's key."""
     text = key.name.partition(":")[2]
     return Candidate(key, Version.parse(text), text)
 
@@ -157,3 +157,47 @@ def _admits(image: ImageFacts, expression: Expression, result: GateResult, *, of
     refusals = result.unmet if result.verdict == NO else ()
     predicate = AdmitsHosts(image.reference, expression.text, refusals)
     return Entails(name="image", subject=None, predicate=predicate, relation=Relation("image", of), cited=cited)
+
+
+def facts_of(matrix: Matrix, guards: Guards, host: Host, *, driver: str = "") -> GateFacts:
+    """Return the facts that a gate reads of a host: the driver ("" for unknown), its CUDA, and the GPUs."""
+    gpus = None if host.gpus is None else tuple(_gpus(matrix, guards, host))
+    return GateFacts(driver=driver, cuda=cuda_of(matrix, driver), gpus=gpus)
+
+
+def cuda_of(matrix: Matrix, driver: str) -> str:
+    """Return the CUDA of a driver's branch; "" when the matrix does not list the branch."""
+    if not driver[:1].isdigit():
+        return ""
+    native = matrix.native_cuda(Version.parse(driver))
+    return str(native) if native is not None else ""
+
+
+def _gpus(matrix: Matrix, guards: Guards, host: Host) -> Iterator[GateGpu]:
+    kinds = {gpu.name: gpu.kind for gpu in matrix.gpus}
+    for gpu in host.gpus or ():
+        arch = guards.device(gpu) or ""
+        if arch.startswith("gfx"):
+            continue
+        label = " ".join(filter(None, ("gpu", arch, f"({gpu.name})" if gpu.name else "")))
+        yield GateGpu(arch=arch, brands=brands_of(gpu.name or "", kinds.get(gpu.name or "", "")), label=label)
+
+
+def brands_of(name: str, kind: str) -> tuple[str, ...]:
+    """Return the brands that a GPU may be reported as; () when they are not known.
+
+    NVML names the brand of a board (nvml.h, nvmlBrandType_t), and drivers have not always named the same: a Tesla of 2020 is
+    an NVIDIA today. libnvidia-container knows seven of the names, and calls every other brand unknown (src/driver.c).
+    """
+    upper = name.upper()
+    if kind == "geforce":
+        return ("titan", "titanrtx") if "TITAN" in upper else ("geforce", "geforcertx")
+    if upper.startswith("TESLA"):
+        return ("tesla",)
+    if kind == "datacenter":
+        return ("nvidia", "nvidiartx", "tesla", "unknown") if "RTX" in upper else ("nvidia", "tesla", "unknown")
+    if kind == "workstation":
+        if "QUADRO" in upper:
+            return ("quadro", "quadrortx", "unknown") if "RTX" in upper else ("quadro",)
+        return ("nvidia", "nvidiartx", "quadro", "quadrortx", "unknown")
+    return ()

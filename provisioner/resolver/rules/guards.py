@@ -1,4 +1,4 @@
-"""Guards of rules (`on:`), judged against the facts of one host and the request before anything is solved."""
+"""Guards of rules (`on:`), evaluated against the facts of a host and the request before solving."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Verdict(Enum):
 
 
 class Guards:
-    """Judges guards for one problem."""
+    """Evaluates guards for one problem."""
 
     def __init__(self, matrix: Matrix, request: Request) -> None:
         self._matrix = matrix
@@ -46,26 +46,26 @@ class Guards:
         }
 
     def hold(self, guards: Iterable[Need], target: TargetHost) -> bool:
-        """Whether every guard holds on a host; what the host does not state does not hold."""
+        """Whether every guard holds on a host; guards on unstated facts do not."""
         return all(self._verdict(guard, target.host) is Verdict.YES for guard in guards)
 
     def open(self, guards: Iterable[Need], target: TargetHost) -> tuple[Need, ...]:
-        """The guards that unstated facts leave open; () when it is decided whether all hold."""
+        """Return the guards that unstated facts leave undecided; () when it is decided whether all hold."""
         found = [(self._verdict(guard, target.host), guard) for guard in guards]
         if any(verdict is Verdict.NO for verdict, _ in found):
             return ()
         return tuple(guard for verdict, guard in found if verdict is Verdict.UNKNOWN)
 
     def unknown(self, guards: Iterable[Need], target: TargetHost) -> str:
-        """The first unstated fact that decides whether the guards hold; "" when they are decided."""
+        """Return the first unstated fact that decides whether the guards hold; "" when they are decided."""
         return next((guard.component for guard in self.open(guards, target)), "")
 
     def device(self, gpu: HostGpu) -> str | None:
-        """The compute capability or gfx target of a GPU, stated or known by its name."""
+        """Return the compute capability or gfx target of a GPU, stated or by its name; None when not known."""
         return gpu.compute_capability or gpu.gfx or self._devices.get(gpu.name or "")
 
     def is_data_centre(self, target: TargetHost) -> Verdict:
-        """Whether every GPU of a host is of the class forward compatibility supports; unknown where one is not named."""
+        """Whether every GPU of a host is of the class that forward compatibility supports; unknown where one has no name."""
         gpus = target.host.gpus
         if gpus is None:
             return Verdict.UNKNOWN
@@ -75,7 +75,7 @@ class Guards:
         return Verdict.YES if kinds == {"datacenter"} else Verdict.UNKNOWN
 
     def allows(self, guard: Need, label: str) -> bool:
-        """Whether a guard holds for a value that was chosen."""
+        """Whether a guard holds for a chosen value."""
         return self._matches(guard, label)
 
     def _verdict(self, guard: Need, host: Host) -> Verdict:
@@ -91,7 +91,7 @@ class Guards:
         return Verdict.NO if len(known) == len(values) else Verdict.UNKNOWN
 
     def _values(self, component: str, host: Host) -> Iterator[str | None]:
-        """What a host has of a component: several values for several GPUs, None for what it does not state."""
+        """Yield the values of a component on a host: several for several GPUs, None for an unstated one."""
         if component in self._requested:
             yield self._requested[component]
         elif component == "python_arch":
@@ -115,6 +115,6 @@ class Guards:
 
 
 def _of_some(possible: Collection[str], wanted: Collection[str]) -> Verdict:
-    """Whether a fact is among some values, when all that is known of it is what it may be."""
+    """Return whether a fact with some possible values is among the wanted ones."""
     hits = [value in wanted for value in possible]
     return Verdict.YES if all(hits) else Verdict.UNKNOWN if any(hits) else Verdict.NO

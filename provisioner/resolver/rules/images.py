@@ -1,4 +1,4 @@
-"""Base images as candidates: the matrix's own, or one the spec names that the matrix does not know."""
+"""Base images as candidates: those of the matrix, or one that the spec names and the matrix does not list."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from provisioner.request import Request
 
 KINDS = {"auto": "slim", "slim": "slim", "cuda-runtime": "cuda-runtime", "cuda-devel": "cuda-devel"}
-"""What the words of `image.base` mean; anything else is an image reference."""
+"""The kind of image for each word of `image.base`; any other text is an image reference."""
 
 
 def image_candidates(matrix: Matrix, request: Request, key: Key) -> tuple[tuple[Candidate, ...], tuple[UnknownImage, ...]]:
-    """Return the base images that may be chosen, most wanted first, and what is unknown about a foreign one."""
+    """Return the base images that may be chosen, most wanted first, and the doubts about an image that is not listed."""
     base = request.image_base
     kind = KINDS.get(base)
     if kind is not None:
@@ -31,20 +31,19 @@ def image_candidates(matrix: Matrix, request: Request, key: Key) -> tuple[tuple[
         known = [image for image in matrix.images if image.reference == tag and _serves(image, request.platform)]
     known.sort(key=lambda image: image.reference != request.preferred.get("image"))
     if known:
-        # A reference the spec spells itself keeps its digest: what is known of the tag holds, what is locked is the digest.
-        # What the spec says of its NVIDIA_REQUIRE_CUDA was read from that very image: it holds before what is known of the tag.
+        # A reference of the spec keeps its digest, with the facts of its tag. The spec's NVIDIA_REQUIRE_CUDA comes before that
+        # of the tag, for it was read from that very image.
         require = request.spec.image.require
-        named = known if kind is not None else [_named(image, base, require) for image in known]
-        return tuple(_candidate(image, key) for image in named), ()
+        if kind is None:
+            known = [
+                replace(one, reference=base, require_cuda=one.require_cuda if require is None else require) for one in known
+            ]
+        return tuple(_candidate(image, key) for image in known), ()
     if kind is not None:
         return (), ()
     given = request.spec.image
     foreign = ImageFacts(reference=base, kind="", glibc="", cuda=given.cuda or "", require_cuda=given.require or "")
     return (_candidate(foreign, key),), (UnknownImage(reference=base),)
-
-
-def _named(image: ImageFacts, reference: str, require: str | None) -> ImageFacts:
-    return replace(image, reference=reference, require_cuda=image.require_cuda if require is None else require)
 
 
 def _serves(image: ImageFacts, platform: str) -> bool:
@@ -56,7 +55,7 @@ def _candidate(image: ImageFacts, key: Key) -> Candidate:
     if image.glibc:
         needs.append(Need(component="glibc", range=Range(), one_of=(Version.parse(image.glibc),)))
     if image.cuda:
-        # A CUDA image carries a toolkit of its own: the framework's CUDA must be of the same minor release.
+        # A CUDA image contains a toolkit: the framework's CUDA must be of the same minor release.
         level = ".".join(image.cuda.split(".")[:2])
         needs.append(Need(component="cuda", range=Range.parse(f"=={level}.*")))
     python = image.python or image.apt_python

@@ -1,4 +1,4 @@
-"""What one candidate of the matrix requires: its own needs, the rules it falls under, its GPUs and its driver."""
+"""The requirements of a candidate of the matrix: its own needs, the rules that apply to it, its GPUs and its driver."""
 
 from __future__ import annotations
 
@@ -34,14 +34,13 @@ from provisioner.resolver.requirement import (
     build_of,
     release_of,
 )
-from provisioner.resolver.rules.carriers import OverriddenCarriers
+from provisioner.resolver.rules.bundled import BundleOverrides
 from provisioner.resolver.rules.devices import Devices
-from provisioner.resolver.rules.drivers import RunsCuda
+from provisioner.resolver.rules.drivers import BuildsOn, KernelSupport, RunsCuda
 from provisioner.resolver.rules.facts import COMPILERS, WSL, binds, is_chosen, profile_key, virtualizations
 from provisioner.resolver.rules.gate import ImageGate
 from provisioner.resolver.rules.guards import Guards, Verdict
-from provisioner.resolver.rules.kernels import BuildsOn, KernelSupport
-from provisioner.resolver.rules.policy import PolicySide
+from provisioner.resolver.rules.policy import PolicyRequirements
 from provisioner.resolver.rules.shared_files import runtime_needs
 from provisioner.resolver.rules.toolchain import Toolchain
 from provisioner.versions import Version
@@ -56,15 +55,15 @@ if TYPE_CHECKING:
     from provisioner.matrix.need import Need
     from provisioner.request import Request
 
-NOBODY = TargetHost(label="the target", host=Host())
-"""Stands for the target of a request without hosts: rules without guards hold on it."""
+NO_HOST = TargetHost(label="the target", host=Host())
+"""The target of a request without hosts: only rules without guards bind on it."""
 
 
-class Open(Struct, frozen=True):
-    """A requirement that nobody can judge, because a host does not state a fact; `doubt` names it.
+class OpenRequirement(Struct, frozen=True):
+    """A requirement that cannot be verified because a host does not state a fact; `doubt` names the fact.
 
-    `requirement` is the one at stake, None where what it needs is not stated either (`need` names that). `guards` are those of
-    the rule that are open.
+    `requirement` is None where the required component is not stated either (`need` is its name). `guards` are the undecided
+    guards of its rule.
     """
 
     doubt: Unstated
@@ -74,7 +73,7 @@ class Open(Struct, frozen=True):
 
 
 class Needs:
-    """Turns releases, builds and rules of the matrix into requirements on the keys of one problem."""
+    """Translates releases, builds and rules of the matrix to requirements on the keys of one problem."""
 
     def __init__(self, matrix: Matrix, request: Request, keys: Mapping[str, tuple[Key, ...]]) -> None:
         self._matrix = matrix
@@ -83,23 +82,23 @@ class Needs:
         self._rules: dict[str, list[Rule]] = {}
         for rule in matrix.rules:
             self._rules.setdefault(rule.when.component, []).append(rule)
-        self._hosts = {target.label: target for target in request.hosts or (NOBODY,)}
+        self._hosts = {target.label: target for target in request.hosts or (NO_HOST,)}
         self._held: dict[tuple[str, str], dict[str, TargetHost]] = {}
         self._on_choices: dict[tuple[str, str], dict[Key, Need]] = {}
         self._kernels = KernelSupport(matrix)
-        self._overridden = OverriddenCarriers(matrix, request)
-        self.policy = PolicySide(matrix, request)
+        self._bundle_overrides = BundleOverrides(matrix, request)
+        self.policy = PolicyRequirements(matrix, request)
         self.guards = Guards(matrix, request)
         self.devices = Devices(matrix, request, self.guards, keys.get("gpu", ()))
         self._toolchain = Toolchain(request, keys)
         self._gate = ImageGate(matrix, request, self.guards, keys=keys)
 
     def of(self, candidate: Candidate) -> tuple[Requirement, ...]:
-        """Everything a candidate of the matrix requires; host facts and names require nothing beyond the rules."""
+        """Return the requirements of a candidate of the matrix; host facts and names have those of rules only."""
         return () if candidate.label == ABSENT else tuple(self._all(candidate))
 
-    def unstated(self, candidate: Candidate) -> Iterator[Open]:
-        """Yield what a chosen candidate needs of facts that a host does not state, or might need if it stated them."""
+    def unstated(self, candidate: Candidate) -> Iterator[OpenRequirement]:
+        """Yield the requirements of a chosen candidate that depend on facts that a host does not state."""
         if candidate.label == ABSENT:
             return
         release, build = release_of(candidate), build_of(candidate)
@@ -108,7 +107,7 @@ class Needs:
                 if need.component not in COMPILERS - {"xcode"}:  # macOS has no other compiler
                     needed_by = NeededBy(needs=need.component, bound=bound_of(need), subject=subject_of(candidate))
                     yield from self._open(candidate, need, self._hosts, needed_by)
-        for rule in self._falling_under(candidate):
+        for rule in self._rules_on(candidate):
             hosts = self._where(candidate.key, rule)
             for need in rule.require:
                 needed_by = NeededBy(needs=need.component, bound=bound_of(need), rule=rule.name)
@@ -136,7 +135,7 @@ class Needs:
             yield from self._toolchain.targets(candidate, build, self._place(candidate))
         if release is not None and release.driver is not None:
             yield from self._driver(candidate, release.driver)
-        for rule in self._falling_under(candidate):
+        for rule in self._rules_on(candidate):
             yield from self._by_rule(candidate, rule)
 
     def _declared(self, candidate: Candidate, needs: tuple[Need, ...]) -> Iterator[Requirement]:
@@ -145,32 +144,32 @@ class Needs:
             predicate = NeedsComponent(need.component, (bound_of(need),))
             ground = _entails(candidate, predicate, Relation(candidate.key.component, need.component), place)
             for key in self._reach(candidate.key, need.component):
-                instead = self._overridden.instead(candidate, need, key)
-                yield instead or Requirement(key, _test(need, candidate), ground)
+                replacement = self._bundle_overrides.replacement(candidate, need, key)
+                yield replacement or Requirement(key, _test(need, candidate), ground)
 
-    def _falling_under(self, candidate: Candidate) -> Iterator[Rule]:
+    def _rules_on(self, candidate: Candidate) -> Iterator[Rule]:
         for rule in self._rules.get(candidate.key.component, ()):
             if rule.when.allows(candidate.version):
                 yield rule
 
     def _where(self, subject: Key, rule: Rule) -> dict[str, TargetHost]:
-        """The hosts a rule about this subject binds: those of the subject on which every guard holds."""
+        """Return the hosts on which a rule about a subject binds: every guard holds there."""
         found = self._held.get((rule.name, subject.scope))
-        if found is None:  # whatever the candidate is; of many hosts this is asked for each of hundreds of candidates
+        if found is None:  # cached for all candidates of the subject: with many hosts this takes most of the time
             hosts = self._of(subject).items()
             found = {label: target for label, target in hosts if self.guards.hold(rule.on, target)}
             self._held[rule.name, subject.scope] = found
         return found
 
     def _of(self, subject: Key) -> dict[str, TargetHost]:
-        """The host a subject belongs to, every host for what they share."""
+        """Return the host that a subject belongs to; every host for a subject that they share."""
         if not subject.scope:
             return self._hosts
         return {subject.scope: self._hosts[subject.scope]} if subject.scope in self._hosts else {}
 
     def _by_rule(self, candidate: Candidate, rule: Rule) -> Iterator[Requirement]:
         hosts = self._where(candidate.key, rule)
-        chosen = self._on_a_choice(candidate.key, rule)
+        chosen = self._guards_on_choices(candidate.key, rule)
         for need in rule.require:
             for key in self._reach(candidate.key, need.component):
                 if hosts and (not key.scope or key.scope in hosts):
@@ -179,8 +178,11 @@ class Needs:
                     required = self._required(candidate, rule, need, key)
                     yield replace(required, test=Unless(chosen[key], required.test))
 
-    def _on_a_choice(self, subject: Key, rule: Rule) -> dict[Key, Need]:
-        """Keys still to be chosen that are all a rule's guards leave open: the rule then binds the choices they hold for."""
+    def _guards_on_choices(self, subject: Key, rule: Rule) -> dict[Key, Need]:
+        """Return the only undecided guard of a rule by its key, on hosts where that key is chosen by the solver.
+
+        The rule then binds the candidates of the key for which the guard holds.
+        """
         found = self._on_choices.get((rule.name, subject.scope))
         if found is None:
             found = {}
@@ -192,14 +194,15 @@ class Needs:
         return found
 
     def _required(self, candidate: Candidate, rule: Rule, need: Need, key: Key) -> Requirement:
-        position = self._matrix.positions.get(f"rule:{rule.name}", "")
-        place = Place.parse(position) if position else cited(self._matrix, rule.source)
+        place = self._matrix.positions.get(f"rule:{rule.name}") or cited(self._matrix, rule.source)
         predicate = NeedsComponent(need.component, (bound_of(need),), rule.because)
         ground = _entails(candidate, predicate, Row("rule", rule.name), MatrixRow("rule", rule.name, place))
         return Requirement(key, _test(need, candidate), ground)
 
-    def _open(self, candidate: Candidate, need: Need, hosts: Mapping[str, TargetHost], needed_by: NeededBy) -> Iterator[Open]:
-        """Yield the hosts that do not state a needed fact; GPUs nobody stated are named once for the whole problem."""
+    def _open(
+        self, candidate: Candidate, need: Need, hosts: Mapping[str, TargetHost], needed_by: NeededBy
+    ) -> Iterator[OpenRequirement]:
+        """Yield a need for each host that does not state its fact; unstated GPUs are one doubt of the whole problem."""
         name = need.component
         if name == "gpu" or not self._is_virtual(name) or not binds(name, self._request):
             return
@@ -207,10 +210,10 @@ class Needs:
         for label in hosts:
             if label not in reached and "" not in reached:
                 key = profile_key(name, hosts[label].host)
-                yield Open(Unstated(fact=name, host=label, profile_key=key, reason=needed_by))
+                yield OpenRequirement(Unstated(fact=name, host=label, profile_key=key, reason=needed_by))
 
-    def _undecided(self, candidate: Candidate, rule: Rule) -> Iterator[Open]:
-        """Yield rules that would bind if a host stated a fact of their guards; whether that matters depends on the answer."""
+    def _undecided(self, candidate: Candidate, rule: Rule) -> Iterator[OpenRequirement]:
+        """Yield the requirements of a rule that might bind if a host stated the facts of its guards."""
         for label, target in self._of(candidate.key).items():
             guards = self.guards.open(rule.on, target)
             if not guards or not all(binds(one.component, self._request) for one in guards):
@@ -221,10 +224,10 @@ class Needs:
             for need in rule.require:
                 keys = [key for key in self._reach(candidate.key, need.component) if key.scope in {"", label}]
                 for key in keys:
-                    yield Open(doubt, self._required(candidate, rule, need, key), guards=guards)
+                    yield OpenRequirement(doubt, self._required(candidate, rule, need, key), guards=guards)
                 is_of_host = self._is_virtual(need.component) and need.component != "gpu"
                 if not keys and is_of_host and binds(need.component, self._request):
-                    yield Open(doubt, need=need.component, guards=guards)
+                    yield OpenRequirement(doubt, need=need.component, guards=guards)
 
     def _platform(self, candidate: Candidate, platforms: tuple[str, ...]) -> Iterator[Requirement]:
         if platforms and self._keys.get("platform"):
@@ -254,7 +257,7 @@ class Needs:
         is_stated = target is not None and target.host.driver is not None and target.host.driver.version == candidate.label
         place: Source | None = self._place(candidate) if release is not None else None
         if is_stated and target is not None and target.host.kernel:
-            # The host states both, so they run together; a kernel that is not documented is a doubt.
+            # The host runs both, so they work together; a kernel that is not documented is a doubt.
             yield from self._patched(candidate, target.host.kernel, place)
             return
         need = self._kernels.of(candidate.version)
@@ -271,17 +274,17 @@ class Needs:
             yield Requirement(key, test, ground)
 
     def _patched(self, candidate: Candidate, kernel: str, place: Source | None) -> Iterator[Requirement]:
-        """Forbid a driver that runs on its kernel only because somebody patched it, where the spec does."""
-        carriers = self._kernels.carriers(candidate.version, Version.parse(kernel))
-        if carriers and "patched-kernel" in self.policy.words:
-            predicate = BuildsPatched(kernel, tuple(dict.fromkeys(row.by for row in carriers)))
+        """Forbid a driver that runs on its kernel only with patches, where the policy forbids `patched-kernel`."""
+        patches = self._kernels.patches(candidate.version, Version.parse(kernel))
+        if patches and "patched-kernel" in self.policy.words:
+            predicate = BuildsPatched(kernel, tuple(dict.fromkeys(row.by for row in patches)))
             yield self.policy.lift(candidate, "patched-kernel", predicate, source=place)
 
     def _reach(self, subject: Key, component: str) -> tuple[Key, ...]:
-        """The keys of a component as seen from a candidate.
+        """Return the keys of a component that a requirement of a subject is on.
 
-        Its own host's when it belongs to one, every host's otherwise; of what frameworks bring along, its own framework's. What
-        a host says about its libraries is not about those of a container image.
+        For a subject of a host those of the host, otherwise those of every host; of components with slots those of the
+        subject's framework. The libraries that a host states are not those of a container image.
         """
         keys = self._keys.get(component, ())
         if subject.scope:
@@ -300,11 +303,11 @@ class Needs:
 
 
 def place_of(matrix: Matrix, candidate: Candidate) -> Place:
-    """Return the row of the matrix that a candidate is of; the file of its component where no row has that version."""
+    """Return the place of a candidate's row in the matrix; the file of its component where no row has its version."""
     name, version = candidate.key.component, str(candidate.version)
     positions = matrix.positions
     found = positions.get(f"{name}=={version}") or positions.get(f"{name}=={version.partition('+')[0]}")
-    return Place.parse(found or f"matrices/{name}.yaml")
+    return found or Place(f"matrices/{name}.yaml")
 
 
 def cited(matrix: Matrix, sources: tuple[str, ...]) -> Documents:
@@ -313,12 +316,12 @@ def cited(matrix: Matrix, sources: tuple[str, ...]) -> Documents:
 
 
 def subject_of(candidate: Candidate) -> Subject:
-    """Return a candidate as the subject of a sentence."""
+    """Return a candidate as the subject of a ground."""
     return Subject(candidate.key.name if candidate.key.is_package else candidate.key.component, candidate.label)
 
 
 def bound_of(need: Need) -> Bound:
-    """Return what a need of the matrix allows, as a ground has it."""
+    """Return the range of a need, as grounds have it."""
     if need.is_same:
         return SameVersion()
     if need.component == "os":

@@ -1,7 +1,7 @@
-"""The policy side of a problem: what the spec forbids, as requirements of what it is about; and what it prefers and avoids.
+"""Policies of the spec: the words it forbids, as requirements of candidates, and the versions it prefers and avoids.
 
-Each word a policy forbids is a key of its own that is kept from the start. A candidate the word is about needs it lifted, so a
-conflict names the spec's line, the fact, and what the target states, and dropping the word is one change like any other.
+Each forbidden word is a key of its own, required to be `kept`. A candidate with a fact that the word is about requires it
+lifted, so a conflict names the spec's line, the fact and the target, and dropping the word is an edit like any other.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from provisioner.resolver.requirement import (
     build_of,
 )
 from provisioner.resolver.rules.facts import FACTS
-from provisioner.resolver.rules.shared_files import place_of, shared_file_needs
-from provisioner.resolver.rules.standing import WEEK, Standing, day_of, is_prerelease
+from provisioner.resolver.rules.lifecycle import WEEK, SupportStatus, day_of, is_prerelease
+from provisioner.resolver.rules.shared_files import shared_file_needs
 from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:
@@ -47,32 +47,32 @@ POLICY = "policy"
 KEPT = "kept"
 
 WORDS = frozenset({"end-of-life", "feature-branch", "recent", "prerelease", "patched-kernel", "shared-files"})
-"""What a policy can forbid. Other words of `allow` and `forbid` open ways to meet a requirement: see `Request.allowed`."""
+"""Words that exclude candidates. Other words allow ways to meet a requirement: see `Request.allowed`."""
 
 DATED = frozenset({"driver", "amdgpu", "webdriver", "kernel"})
-"""Parts of a host whose release matters to a policy that wants nothing new; of other facts nobody asks how old they are."""
+"""Components of a host that the word `recent` is about; the age of other facts of a host is not judged."""
 
 STABLE = ("end-of-life", "feature-branch", "recent", "prerelease")
-"""What `strategy: stable` forbids; what is not a word of `allow` cannot be lifted by one."""
+"""The words that `strategy: stable` forbids."""
 
 _ONLY_STABLE = frozenset({"feature-branch", "recent"})
 
 
-class PolicySide:
-    """Keys and requirements of the words that one request forbids."""
+class PolicyRequirements:
+    """The keys and requirements of the words that a request forbids."""
 
     def __init__(self, matrix: Matrix, request: Request) -> None:
         self._request = request
         self._matrix = matrix
-        self.standing = Standing(matrix, request.spec.policy.exclude_newer)
-        self._asked = dict(self._words())
+        self.support_status = SupportStatus(matrix, request.spec.policy.exclude_newer)
+        self._forbidden = dict(self._words())
 
     def _words(self) -> Iterator[tuple[str, Forbids]]:
-        """Yield every forbidden word with the line of the spec that forbids it."""
+        """Yield every forbidden word with its ground."""
         policy, place = self._request.spec.policy, self._request.place
         for word in STABLE if policy.strategy == "stable" else ():
             if word not in policy.allow:
-                day = str(self.standing.day) if word == "recent" else ""
+                day = str(self.support_status.day) if word == "recent" else ""
                 yield word, Forbids(word=word, place=place("policy.strategy"), is_by_strategy=True, day=day)
         for index, word in enumerate(policy.forbid):
             if word in WORDS:
@@ -80,43 +80,45 @@ class PolicySide:
 
     @property
     def words(self) -> frozenset[str]:
-        """The words that are forbidden."""
-        return frozenset(self._asked)
+        """The forbidden words."""
+        return frozenset(self._forbidden)
 
     @property
     def domains(self) -> dict[Key, tuple[Candidate, ...]]:
-        """One key a word: it is kept, or lifted by what the spec would have to say instead."""
+        """One key for each word: the word is kept, or lifted by another line of the spec."""
         found = {}
-        for word in self._asked:
+        for word in self._forbidden:
             key = _key(word)
             found[key] = tuple(Candidate(key, Version.named(label), label) for label in (KEPT, _lifted(word)))
         return found
 
     @property
     def roots(self) -> tuple[Requirement, ...]:
-        """Every word is kept, because the spec says so."""
-        return tuple(Requirement(_key(word), Labelled(frozenset({KEPT})), ground) for word, ground in self._asked.items())
+        """The root requirements that every word is kept."""
+        return tuple(Requirement(_key(word), Labelled(frozenset({KEPT})), ground) for word, ground in self._forbidden.items())
 
     def of(self, candidate: Candidate) -> Iterator[Requirement]:
-        """What choosing a candidate needs to be lifted."""
+        """Yield the requirements of a candidate that forbidden words are lifted."""
         if candidate.key.component == SHARED_FILE:
             yield from self._of_shared_file(candidate)
             return
-        if not self._asked:
+        if not self._forbidden:
             return
-        for fact in self.standing.facts(candidate):
-            if fact.word in self._asked and not self._is_excused(candidate, fact.word):
+        for fact in self.support_status.facts(candidate):
+            if fact.word in self._forbidden and not self._is_excused(candidate, fact.word):
                 yield self.lift(candidate, fact.word, fact.predicate, source=fact.source)
 
     def _of_shared_file(self, candidate: Candidate) -> Iterator[Requirement]:
-        """That one distribution takes its place, or several do, which nothing but the policy refuses."""
+        """Yield the requirements of a shared file's candidate: of its owner, or of several where the policy allows them."""
         needed = shared_file_needs(self._matrix, candidate)
         if needed is not None:
             yield needed
         if candidate.label != SEVERAL:
             return
         row = next(row for row in self._matrix.shared_files if candidate.key.name == f"{SHARED_FILE}:{row.name}")
-        yield self.lift(candidate, "shared-files", WrittenBySeveral(row.path), source=place_of(row, self._matrix.positions))
+        yield self.lift(
+            candidate, "shared-files", WrittenBySeveral(row.path), source=self._matrix.place_of(f"shared-file:{row.name}")
+        )
 
     def lift(self, candidate: Candidate, word: str, predicate: Predicate, *, source: Source | None) -> Requirement:
         """Return the requirement that a forbidden word is lifted, without which a candidate cannot be chosen."""
@@ -131,15 +133,15 @@ class PolicySide:
         return Requirement(_key(word), Labelled(frozenset({_lifted(word)})), ground)
 
     def _is_excused(self, candidate: Candidate, word: str) -> bool:
-        """Whether a word does not bind what a host has.
+        """Whether a word does not bind a component that a host states.
 
-        A driver that is there, of a branch nobody says anything about, may be a supported one: that is left unverified. How
-        old a container toolkit or a compiler is that is there already, nobody asks.
+        A stated driver of a branch without a designation may be a supported one: that remains unverified. The age of a stated
+        container toolkit or compiler is not judged.
         """
         component = candidate.key.component
         if word == "recent" and component in FACTS and component not in DATED:
             return any(stated(target.host, component) == candidate.label for target in self._request.hosts)
-        if word != "feature-branch" or self.standing.is_designated(candidate):
+        if word != "feature-branch" or self.support_status.is_designated(candidate):
             return False
         return any(stated(target.host, "driver") == candidate.label for target in self._request.hosts)
 
@@ -149,43 +151,42 @@ def _key(word: str) -> Key:
 
 
 def _lifted(word: str) -> str:
-    """What the spec would have to say."""
+    """Return the line of the spec that would lift a word."""
     return "strategy: newest" if word in _ONLY_STABLE else f"allow: [{word}]"
 
 
-def offered(component: Component, request: Request, world: str = "") -> Iterator[Release]:
-    """The releases that may be listed at all: prereleases are for those who allow them, name them, or have them.
+def offered(component: Component, request: Request, scope: str = "") -> Iterator[Release]:
+    """Yield the releases of a component that may be candidates; prereleases only where allowed, named or stated.
 
-    What one host has is no candidate for another: `world` is the host whose key it is, "" for what they share.
-
-    A policy that forbids prereleases lists them too, so that a conflict can say what is in the way.
+    The prerelease that one host states is no candidate for another: `scope` is the host of the key, "" for a shared one. A
+    policy that forbids prereleases lists them too, so that a conflict can name its line.
     """
     policy = request.spec.policy
     is_open = "prerelease" in policy.allow or "prerelease" in policy.forbid
     named: frozenset[str] | None = None
     for release in component.releases:
         if not is_open and is_prerelease(release):
-            named = _named(component, request, world) if named is None else named
+            named = _named(component, request, scope) if named is None else named
             if str(release.version) not in named:
                 continue
         yield release
 
 
-def _named(component: Component, request: Request, world: str) -> frozenset[str]:
-    """The very releases that the spec pins, or hosts have."""
+def _named(component: Component, request: Request, scope: str) -> frozenset[str]:
+    """Return the releases that the spec pins or hosts state."""
     clauses = request.spec.requires.get(component.name, "").split(",")
     pinned = {clause.strip().lstrip("=").strip().partition("+")[0] for clause in clauses}
     for wanted in map(Pep508, request.spec.packages if component.name in DISTRIBUTION_OF_COMPONENT else ()):
         if resolved(wanted.name) == component.name:
             pinned.update(clause.version.partition("+")[0] for clause in wanted.specifier)
-    hosts = (target.host for target in request.hosts if world in {"", target.label})
+    hosts = (target.host for target in request.hosts if scope in {"", target.label})
     return frozenset(pinned.union(filter(None, (stated(host, component.name) for host in hosts))))
 
 
-class Taste:
-    """What a request prefers and avoids of one component or distribution.
+class VersionPreference:
+    """The versions of a component or distribution that a request prefers and avoids.
 
-    Both order candidates and rule nothing out: whatever is not avoided comes first, among those what is preferred.
+    Both order candidates and exclude none: candidates that are not avoided come first, among them the preferred ones.
     """
 
     def __init__(self, request: Request, name: str) -> None:
@@ -197,7 +198,7 @@ class Taste:
         return self._prefer is not None or self._avoid is not None
 
     def rank(self, candidate: Candidate) -> tuple[bool, bool]:
-        """The place of a candidate: lower is more wanted."""
+        """Return the rank of a candidate: lower is more wanted."""
         is_preferred = self._prefer is not None and _takes(self._prefer, candidate)
         return self.avoids(candidate), self._prefer is not None and not is_preferred
 
@@ -206,18 +207,18 @@ class Taste:
         return self._avoid is not None and _takes(self._avoid, candidate)
 
     def rank_of(self, version: Version) -> tuple[bool, bool]:
-        """The place of a version, or of a name, that another candidate brings along."""
+        """Return the rank of a version, or of a name, that another candidate fixes."""
         is_avoided = self._avoid is not None and _allows(self._avoid, version)
         return is_avoided, self._prefer is not None and not _allows(self._prefer, version)
 
 
 def _wanted(table: Mapping[str, str], name: str) -> str | None:
-    """What a table of the policy says about a component or distribution, by any of its names."""
+    """Return the range in a table of the policy for a component or distribution, by any of its names."""
     return next((text for key, text in table.items() if resolved(key) == resolved(name)), None)
 
 
 def resolved(name: str) -> str:
-    """One name for what has two: `torch` and `PyTorch` are the component `pytorch`."""
+    """Return the component of a distribution's name, otherwise the normalized name: `torch` and `PyTorch` are `pytorch`."""
     canonical = canonicalize_name(name)
     return COMPONENT_OF_DISTRIBUTION.get(canonical, canonical)
 
@@ -233,7 +234,7 @@ def _allows(text: str, version: Version) -> bool:
 
 
 def _specifier(text: str) -> SpecifierSet:
-    """A range as installers read it; one that only the matrix's grammar knows (`3.12`) stands for its series."""
+    """Return a range as a PEP 440 specifier; a range of the matrix's grammar alone (`3.12`) is that of its series."""
     try:
         return SpecifierSet(text)
     except InvalidSpecifier:
@@ -241,41 +242,39 @@ def _specifier(text: str) -> SpecifierSet:
 
 
 def arranged(candidates: Sequence[Some], request: Request, name: str) -> tuple[Some, ...]:
-    """A component's candidates in their given order but for what the policy names, and after that for an earlier lock.
+    """Return a component's candidates in order: first by `prefer` and `avoid`, then the locked one, then as given.
 
-    What the spec says by name comes before what a lock happened to choose: who adds `avoid: {python: "3.13"}` to a spec means
-    the environment that is locked, too.
+    The spec comes before an earlier lock: `avoid: {python: "3.13"}` is about the locked environment, too.
     """
     policy, locked = request.spec.policy, request.preferred.get(name)
     if not (policy.prefer or policy.avoid):
         return tuple(candidates) if locked is None else tuple(sorted(candidates, key=lambda one: one.label != locked))
-    taste = Taste(request, name)
+    preference = VersionPreference(request, name)
     places: dict[Version | None, int] = {}
     rank: dict[Some, tuple[int, bool, bool]] = {}
-    for one in candidates:  # builds of one release share its place, and so do all names, which have no order of their own
+    for one in candidates:  # builds of one release share its place; names have no order and share one, too
         place = places.setdefault(one.version if one.version.release else None, len(places))
-        rank[one] = (place, *_rank_of_brought(one, request))
+        rank[one] = (place, *_rank_of_needs(one, request))
     kept = next((one for one in candidates if one.label == locked), None)
     if kept is not None and any(rank[one][0] == rank[kept][0] and rank[one] < rank[kept] for one in candidates):
         kept = None
-    return tuple(sorted(candidates, key=lambda one: (*taste.rank(one), one is not kept, rank[one])))
+    return tuple(sorted(candidates, key=lambda one: (*preference.rank(one), one is not kept, rank[one])))
 
 
-def _rank_of_brought(candidate: Candidate, request: Request) -> tuple[bool, bool]:
-    """The place of a build or image by what it fixes further down: its name, its CUDA, its Python.
+def _rank_of_needs(candidate: Candidate, request: Request) -> tuple[bool, bool]:
+    """Return the rank of a build or image by the versions it fixes of later components: its name, its CUDA, its Python.
 
-    Components are decided in the matrix's order, so without this a preferred CUDA would come too late: PyTorch's build has
-    chosen one already.
+    Components are decided in the matrix's order, so a preferred CUDA alone would come too late: PyTorch's build fixes one.
     """
     if not isinstance(candidate, ReleaseCandidate):
         return False, False
     policy = request.spec.policy
     release, build = candidate.release, candidate.build
-    brought = dict(_fixed(release, build))
+    fixed = dict(_fixed(release, build))
     if build is not None:
-        brought[resolved(f"{candidate.key.component}_build")] = Version.named(build.name)
+        fixed[resolved(f"{candidate.key.component}_build")] = Version.named(build.name)
     names = dict.fromkeys((*policy.prefer, *policy.avoid))
-    ranks = [Taste(request, name).rank_of(brought[resolved(name)]) for name in names if resolved(name) in brought]
+    ranks = [VersionPreference(request, name).rank_of(fixed[resolved(name)]) for name in names if resolved(name) in fixed]
     return any(is_avoided for is_avoided, _ in ranks), any(is_other for _, is_other in ranks)
 
 
@@ -287,7 +286,7 @@ def _fixed(release: Release, build: Build | None) -> Iterator[tuple[str, Version
 
 
 def avoided(request: Request, pins: Mapping[Key, Candidate]) -> Iterator[tuple[str, Candidate]]:
-    """What is chosen although the spec avoids it, with the name the spec has for it."""
+    """Yield the chosen candidates that the spec avoids, each with its name in the spec."""
     for name, text in request.spec.policy.avoid.items():
         for key, candidate in pins.items():
             if key == TORCH or "[" in key.name:
@@ -295,18 +294,18 @@ def avoided(request: Request, pins: Mapping[Key, Candidate]) -> Iterator[tuple[s
             subject = key.name if key.is_package else key.component
             build = build_of(candidate)
             is_build = resolved(name) == "pytorch-build" and key.name == "pytorch" and build is not None and build.name == text
-            if is_build or (resolved(subject) == resolved(name) and Taste(request, name).avoids(candidate)):
+            if is_build or (resolved(subject) == resolved(name) and VersionPreference(request, name).avoids(candidate)):
                 yield name, candidate
 
 
 def uploads_until(matrix: Matrix, policy: Policy) -> str | None:
-    """The last day (or moment) of uploads that packages may be of: the policy's, and under `stable` a week before its day."""
+    """Return the last day (or moment) of uploads that are allowed: the policy's; under `stable` a week before its day."""
     if policy.strategy != "stable":
         return policy.exclude_newer
-    day = Standing(matrix, policy.exclude_newer).day
+    day = SupportStatus(matrix, policy.exclude_newer).day
     return None if day is None else str(day - WEEK)
 
 
 def is_by(released: str, until: str) -> bool:
-    """Whether a release is of the policy's last day or earlier; one without a date always is."""
+    """Whether a release came out by the policy's last day; True without a date."""
     return released <= str(day_of(until))

@@ -1,4 +1,4 @@
-"""What compiling brings into a problem: nvcc, the host compiler, and the GPU architectures to compile for."""
+"""Requirements of compiling: nvcc, the host compiler, and the GPU architectures to compile for."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ _ARCHITECTURE = re.compile(r"(\d+)\.(\d)([af]?)(\+PTX)?")
 
 
 class Toolchain:
-    """Requirements of nvcc in one problem."""
+    """The requirements of nvcc in one problem."""
 
     def __init__(self, request: Request, keys: Mapping[str, tuple[Key, ...]]) -> None:
         self._request = request
         self._targets = keys.get("arch_list", ())
 
     def needs(self, candidate: Candidate, release: Release) -> tuple[Need, ...]:
-        """The needs of a release; an nvcc the solver chooses is of the framework's own CUDA.
+        """Return the needs of a release; an nvcc that the solver chooses is of the framework's own CUDA.
 
         torch.utils.cpp_extension refuses to compile with an nvcc of another CUDA major than PyTorch's, and warns of another
-        minor (_check_cuda_version in torch/utils/cpp_extension.py). So one that a host or the spec states needs the same major
-        only, and one that is chosen the same minor.
+        minor (_check_cuda_version in torch/utils/cpp_extension.py). So a stated nvcc needs the same major only, and a chosen
+        one the same minor.
         """
         if candidate.key.component != "nvcc":
             return release.requires
@@ -50,7 +50,7 @@ class Toolchain:
         return (Need(component="cuda", range=Range.parse(cuda)), *others)
 
     def targets(self, candidate: Candidate, build: Build, place: Place) -> Iterator[Requirement]:
-        """Every architecture to compile for is one this nvcc knows."""
+        """Yield the requirements that an nvcc knows every architecture to compile for."""
         if build.sass is None:
             return
         known = frozenset(_spelled(target) for target in (*build.sass, *(build.ptx or ())))
@@ -66,10 +66,10 @@ class Toolchain:
             yield Requirement(key, Labelled(known), ground)
 
 
-def build_side(
+def toolchain_requirements(
     matrix: Matrix, request: Request, guards: Guards, *, domains: MutableMapping[Key, tuple[Candidate, ...]]
 ) -> list[Requirement]:
-    """Add the architectures to compile for to `domains`, and return what compiling requires from the start."""
+    """Add the architectures to compile for to `domains`, and return the root requirements of compiling."""
     build = request.spec.build
     if build is None:
         return []
@@ -104,7 +104,7 @@ def _architectures(
 
 
 def _wanted(request: Request, guards: Guards) -> Iterator[tuple[str, Ground]]:
-    """Yield the architectures to compile for: those that the spec lists, or those of the target's GPUs."""
+    """Yield the architectures to compile for: those that the spec lists, else those of the target's GPUs."""
     build = request.spec.build
     assert build is not None
     for index, text in enumerate(build.arch_list):
@@ -127,7 +127,7 @@ def _wanted(request: Request, guards: Guards) -> Iterator[tuple[str, Ground]]:
 
 
 def _spelled(target: str) -> str:
-    """`sm_90a` as people list it, `9.0a`; PTX with `+PTX`."""
+    """Return a compiled target as in TORCH_CUDA_ARCH_LIST: `9.0a` for `sm_90a`, `9.0+PTX` for `compute_90`."""
     kind, _, digits = target.partition("_")
     number = digits.rstrip("af")
     suffix = digits[len(number) :]

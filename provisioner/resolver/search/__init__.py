@@ -1,1 +1,1 @@
-"""Universe -> the best choice, or that there is none: resolvelib, the check of its answer, and the complete search."""
+"""ProblemInstance -> the best choice, or that there is none: resolvelib, the check of its answer, and the complete search."""

@@ -1,9 +1,9 @@
 """The complete search: decides what resolvelib denied, finds the optimum, and names the groups that cannot hold together.
 
-The problem is written as clauses for a SAT solver (Glucose, through python-sat): one variable for each candidate, one for
-each group of requirements that a person could drop. Requirements of a candidate are read only when a model chooses it, so
-an index is asked for nothing a proof does not need. It is complete because a candidate whose requirements are unread is
-less constrained, never more: a contradiction found early stays one.
+The problem is encoded as clauses for a SAT solver (Glucose, through python-sat): one variable for each candidate, one for
+each group of requirements that a person could drop. The requirements of a candidate are read only when a model chooses it, so
+an index is read for nothing that a proof does not need. The search is complete because unread requirements only leave a
+candidate less constrained: a contradiction found early remains one.
 """
 
 from __future__ import annotations
@@ -11,26 +11,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provisioner.errors import UnavailableError
-from provisioner.resolver.search.ladder import at_most_one
+from provisioner.resolver.search.sat import at_most_one
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
     from provisioner.grounds.requirement import Group
     from provisioner.resolver.requirement import Candidate, Key, Requirement
-    from provisioner.resolver.search.universe import Universe
+    from provisioner.resolver.search.instance import ProblemInstance
 
 MAX_READS = 3000
-"""How many candidates of an index one search may read before it says that it cannot tell; the matrix is read for nothing."""
+"""How many candidates of an index one search may read before it gives up; reading the matrix costs nothing."""
 
 
 class CompleteSearch:
-    """Incremental: facts learnt answering one question serve the next."""
+    """An incremental search of one problem instance: clauses learnt answering one question serve the next."""
 
-    def __init__(self, universe: Universe) -> None:
+    def __init__(self, instance: ProblemInstance) -> None:
         from pysat.solvers import Solver
 
-        self._universe = universe
+        self._instance = instance
         self._solver = Solver(name="glucose42", incr=False)
         self._next = 0
         self._variables: dict[Candidate, int] = {}
@@ -43,7 +43,7 @@ class CompleteSearch:
         self._index_reads = 0
         self._present: dict[Key, int] = {}
         self._kept_present: tuple[Key, ...] = ()
-        for requirement in universe.roots:
+        for requirement in instance.roots:
             self._require(requirement, None)
 
     def close(self) -> None:
@@ -52,11 +52,11 @@ class CompleteSearch:
 
     @property
     def groups(self) -> tuple[Group, ...]:
-        """Every group met so far, in the order met."""
+        """The groups of the requirements read so far, in the order read."""
         return tuple(self._groups)
 
     def members(self, group: Group) -> list[tuple[Candidate | None, Requirement]]:
-        """The requirements of a group met so far, each with the candidate that has it (None: required from the start)."""
+        """Return the requirements of a group read so far, each with the candidate that has it (None: a root requirement)."""
         return self._members.get(group, [])
 
     def find(
@@ -67,9 +67,10 @@ class CompleteSearch:
         present: Collection[Key] = (),
         among: Sequence[Candidate] = (),
     ) -> dict[Key, Candidate] | None:
-        """Return any assignment that satisfies everything but the groups in `without`, or None when there is none.
+        """Return any assignment that satisfies everything but the groups in `without`; None when there is none.
 
-        It chooses every candidate in `given`, something for every key in `present`, and one of `among` if there are any.
+        The assignment has every candidate in `given`, a candidate for every key in `present`, and one of `among` if there are
+        any. Raises `UnavailableError`.
         """
         chosen = self._chosen(given, present)
         if among:
@@ -84,9 +85,9 @@ class CompleteSearch:
         present: Collection[Key] = (),
         among: Sequence[Candidate] = (),
     ) -> bool:
-        """Whether the matrix and what has been read of the index already rule out what `find` would look for.
+        """Whether the matrix and the metadata read so far already exclude every assignment that `find` would return.
 
-        It reads nothing from the index, so False means nothing.
+        Nothing is read of the index, so False proves nothing.
         """
         chosen = self._chosen(given, present)
         if among:
@@ -101,13 +102,13 @@ class CompleteSearch:
         return [variable for group, variable in self._groups.items() if group not in without]
 
     def _presence(self, key: Key) -> int:
-        """A literal that, assumed, makes the search choose something for a key although nothing requires it."""
+        """Return a literal that, assumed, makes the search choose a candidate for a key although nothing requires it."""
         if key not in self._present:
             self._present[key] = self._any_of(self._domain(key))
         return self._present[key]
 
     def _any_of(self, variables: Sequence[int]) -> int:
-        """A literal that, assumed, makes the search choose one of these."""
+        """Return a literal that, assumed, makes the search choose one of some variables."""
         if len(variables) == 1:
             return variables[0]
         literal = self._fresh()
@@ -115,14 +116,14 @@ class CompleteSearch:
         return literal
 
     def core(self, *, without: Collection[Group] = ()) -> tuple[Group, ...]:
-        """After `find` said None with the same `without`: the groups its proof used. Not yet minimal."""
+        """Return the groups that the proof used, after `find` returned None with the same `without`. Not minimal."""
         used = self._solver.get_core() or []
         return tuple(self._group_of[literal] for literal in used if literal in self._group_of and literal not in without)
 
     def minimal(self, *, without: Collection[Group] = ()) -> tuple[Group, ...]:
-        """A minimal set of groups that cannot hold together: dropping any one of them leaves a solution.
+        """Return a minimal set of groups that cannot hold together: dropping any one of them leaves a solution.
 
-        Deletion-based, each step a complete search over the same clauses. A group whose absence cannot be tried, because
+        Deletion-based: each step is a complete search over the same clauses. A group whose absence cannot be tried, because
         an index is out of reach, is kept: the set then still cannot hold together, but may be larger than needed.
         """
         decided = self.find(without=without)
@@ -136,13 +137,10 @@ class CompleteSearch:
         return tuple(kept)
 
     def _start(self, without: Collection[Group]) -> tuple[Group, ...]:
-        """Groups that cannot hold together, to make smaller: without any request, if facts and rules clash by themselves."""
+        """Return groups that cannot hold together, to be made minimal: no request, if facts and rules clash by themselves."""
         first = self.core(without=without)
-        given = [group for group in self._groups if group not in without and not self._is_request(group)]
+        given = [group for group in self._groups if group not in without and not self._members[group][0][1].ground.is_request]
         return self.core(without=without) if self._is_refuted(given) else first
-
-    def _is_request(self, group: Group) -> bool:
-        return self._members[group][0][1].ground.is_request
 
     def _is_refuted(self, kept: Collection[Group]) -> bool:
         try:
@@ -151,12 +149,12 @@ class CompleteSearch:
             return False
 
     def holds(self, groups: Collection[Group]) -> bool:
-        """Whether these groups alone can hold together."""
+        """Whether some groups alone can hold together."""
         self._kept_present = ()
         return self._within(groups) is not None
 
     def _within(self, kept: Collection[Group]) -> dict[Key, Candidate] | None:
-        """Search with only the groups in `kept` in force, those met on the way left out."""
+        """Search with only the groups in `kept` in force; groups first read on the way are left out."""
         return self._search(lambda: [self._groups[group] for group in kept], lambda: self._groups.keys() - set(kept))
 
     def _search(
@@ -167,17 +165,17 @@ class CompleteSearch:
         *,
         is_reading: bool = True,
     ) -> dict[Key, Candidate] | None:
-        """Solve, read the requirements of what the model chose, and solve again until it chooses nothing unread.
+        """Solve, read the requirements of the candidates chosen, and solve again until none is unread.
 
-        With `is_reading` false the index is left alone: what is found may then have unread requirements.
+        With `is_reading` false nothing is read of the index: the assignment may then have unread requirements.
         """
         while True:
             if not self._solver.solve(assumptions=[*assume(), *chosen]):
                 return None
             pins = self._reached(self._solver.get_model() or [], dropped())
             fresh = [candidate for candidate in pins.values() if candidate not in self._expanded]
-            # The matrix costs nothing to read, an index does: what the matrix refuses is never asked of an index. Nor is
-            # anything asked about a version without a file for the target, whose page said so.
+            # The matrix costs nothing to read, an index does: what the matrix excludes is never read of an index. Nor is the
+            # metadata of a version without a file for the target: its project page has said so.
             free = [candidate for candidate in fresh if not candidate.key.is_package]
             if not (free or (fresh and is_reading)):
                 return pins
@@ -187,26 +185,26 @@ class CompleteSearch:
     def best(
         self, *, without: Collection[Group] = (), given: Collection[Candidate] = (), present: Collection[Key] = ()
     ) -> dict[Key, Candidate] | None:
-        """The most wanted assignment: keys in the problem's order, each taking its first candidate that still works.
+        """Return the most wanted assignment: keys in the problem's order, each with its first candidate that works.
 
-        In a system stack a key is decided once something requires it, as resolvelib does: an image before what only it brings.
+        In a system stack a key is decided once something requires it, as in resolvelib: an image before what only it bundles.
         """
         pins = self.find(without=without, given=given, present=present)
         if pins is None:
             return None
         fixed: dict[Key, Candidate] = {candidate.key: candidate for candidate in given}
         roots: dict[Key, list[Requirement]] = {}
-        for root in self._universe.roots:
+        for root in self._instance.roots:
             if root.ground.group not in without:
                 roots.setdefault(root.key, []).append(root)
         required = {*roots, *present}
         for candidate in given:
             required.update(self._required_by(candidate, without))
         while (key := self._next_key(pins, fixed, required)) is not None:
-            candidates = self._universe.candidates(key)
+            candidates = self._instance.candidates(key)
             wanted: Sequence[Candidate] = candidates[: candidates.index(pins[key])]
-            for root in roots.get(key, ()):  # a host states most of its keys: what it refuses needs no search
-                wanted = [one for one in wanted if one in self._universe.allowed(root)]
+            for root in roots.get(key, ()):  # a host states most of its keys: what it excludes needs no search
+                wanted = [one for one in wanted if one in self._instance.allowed(root)]
             decided = [*fixed.values()] if wanted else []
             for candidate in self._working(wanted, without=without, given=decided, present=present):
                 better = self.find(without=without, given=[*decided, candidate], present=present)
@@ -218,7 +216,7 @@ class CompleteSearch:
         return pins
 
     def _required_by(self, candidate: Candidate, without: Collection[Group]) -> Iterator[Key]:
-        return (one.key for one in self._universe.requirements(candidate) if one.ground.group not in without)
+        return (one.key for one in self._instance.requirements(candidate) if one.ground.group not in without)
 
     def _working(
         self,
@@ -228,9 +226,9 @@ class CompleteSearch:
         given: Collection[Candidate],
         present: Collection[Key],
     ) -> Iterator[Candidate]:
-        """Those of some candidates that may still work, in order.
+        """Yield those of some candidates that may work, in order.
 
-        Mostly none does, so they are refuted many at a time; but in growing steps, for what is tried is read from an index.
+        Mostly none does, so they are refuted many at a time; in growing steps, because candidates tried are read of an index.
         """
         start, size = 0, 1
         while start < len(wanted):
@@ -240,22 +238,22 @@ class CompleteSearch:
             start, size = start + size, size * 2
 
     def _next_key(self, pins: Collection[Key], fixed: Collection[Key], required: Collection[Key]) -> Key | None:
-        """The key that is decided next: those the user named first, of a system stack those that something requires already."""
-        direct = self._universe.packages.order if self._universe.packages else {}
-        order = self._universe.problem.order
+        """Return the key to decide next: keys the user named first; in a system stack those that something requires."""
+        direct = self._instance.finder.order if self._instance.finder else {}
+        order = self._instance.problem.order
 
         def rank(key: Key) -> tuple[bool, int, bool, int, Key]:
             return key not in direct, direct.get(key, 0), key.is_package, order.get(key, 0), key
 
         left = [key for key in pins if key not in fixed]
-        if self._universe.packages is None:
+        if self._instance.finder is None:
             left = [key for key in left if key in required] or left
         return min(left, key=rank, default=None)
 
     def _reached(self, model: Sequence[int], without: Collection[Group]) -> dict[Key, Candidate]:
-        """The part of a model that is needed, starting from the roots. A model lists every variable, negated when false."""
+        """Return the part of a model that the roots need. A model lists every variable, negated when false."""
         pins: dict[Key, Candidate] = {}
-        queue = [r.key for r in self._universe.roots if r.ground.group not in without]
+        queue = [r.key for r in self._instance.roots if r.ground.group not in without]
         queue.extend(self._kept_present)
         while queue:
             key = queue.pop()
@@ -266,7 +264,7 @@ class CompleteSearch:
                 continue
             pins[key] = candidate = self._candidate_of[variable]
             if candidate in self._expanded:
-                queue.extend(r.key for r in self._universe.requirements(candidate) if r.ground.group not in without)
+                queue.extend(r.key for r in self._instance.requirements(candidate) if r.ground.group not in without)
         return pins
 
     def _expand(self, candidate: Candidate) -> None:
@@ -276,35 +274,35 @@ class CompleteSearch:
                 f"the problem was not decided after reading {MAX_READS} candidates",
                 hints=("narrow `requires:` or `packages:` with lower bounds, so that fewer versions are in question",),
             )
-        known = self._universe.beforehand(candidate)
-        for requirement in self._universe.requirements(candidate):
+        known = self._instance.known_requirements(candidate)
+        for requirement in self._instance.requirements(candidate):
             if requirement not in known:
                 self._require(requirement, candidate)
         self._expanded.add(candidate)  # not before: where an index does not answer, it is still to be read
 
     def _require(self, requirement: Requirement, parent: Candidate | None) -> None:
-        """(group holds and parent chosen) implies one of the candidates the requirement allows."""
+        """Add the clause: if the group holds and the parent is chosen, one of the allowed candidates is chosen."""
         group = requirement.ground.group
         self._members.setdefault(group, []).append((parent, requirement))
         self._domain(requirement.key)
-        allowed = [self._variable(one) for one in self._universe.allowed(requirement)]
+        allowed = [self._variable(one) for one in self._instance.allowed(requirement)]
         clause = [-self._group(group), *allowed]
         if parent is not None:
             clause.append(-self._variable(parent))
         self._solver.add_clause(sorted(clause))
 
     def _domain(self, key: Key) -> list[int]:
-        """The variables of a key's candidates, most wanted first."""
+        """Return the variables of a key's candidates, most wanted first; adds their clauses once."""
         if key not in self._domains:
-            variables = self._domains[key] = [self._variable(one) for one in self._universe.candidates(key)]
+            variables = self._domains[key] = [self._variable(one) for one in self._instance.candidates(key)]
             for clause in at_most_one(variables, self._fresh):
                 self._solver.add_clause(clause)
-            for candidate in self._universe.candidates(key):  # what is out beforehand is not read of an index to find out
-                known = self._universe.beforehand(candidate)
+            for candidate in self._instance.candidates(key):  # so that nothing is read to exclude them
+                known = self._instance.known_requirements(candidate)
                 for requirement in known:
                     self._require(requirement, candidate)
                 if candidate.has_no_file:
-                    for requirement in self._universe.requirements(candidate):
+                    for requirement in self._instance.requirements(candidate):
                         if requirement not in known:
                             self._require(requirement, candidate)
                     self._expanded.add(candidate)

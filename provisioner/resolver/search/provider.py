@@ -1,4 +1,4 @@
-"""The adapter between resolvelib and a universe: it answers the engine's questions and knows no files and no network."""
+"""The adapter between resolvelib and a problem instance; it knows neither files nor network."""
 
 from __future__ import annotations
 
@@ -9,53 +9,53 @@ from resolvelib import AbstractProvider, BaseReporter
 from resolvelib.resolvers import RequirementInformation, Resolution, ResolutionImpossible, ResolutionTooDeep
 
 from provisioner.resolver.requirement import TORCH, Candidate, Key, Matching, Requirement
-from provisioner.resolver.search.universe import spelling_of
+from provisioner.resolver.search.instance import arbitrary_version
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from resolvelib.resolvers import Criterion
 
-    from provisioner.resolver.search.universe import Universe
+    from provisioner.resolver.search.instance import ProblemInstance
 
 Preference = tuple[bool, int, bool, bool, str]
-"""What is decided first is least: facts and names, then components, then causes of the last step back, then what is pinned."""
+"""The rank of a key, decided in ascending order: facts and names, components, causes of the last backtracking, pinned keys."""
 
 SYSTEM_ROUNDS = 60
 PACKAGE_ROUNDS = 1_500
-"""Several times what the largest solvable problems need (a round pins one key or steps back from one). A search longer than
-this is hard, not large: the complete search decides those in milliseconds, while resolvelib may wander for minutes."""
+"""Several times what the largest solvable problems need (a round pins one key or backtracks from one). A search longer than
+this is hard, not large: the complete search decides those in milliseconds, while resolvelib may take minutes."""
 
-OFTEN = 6
-"""How often a requirement is asked of versions one by one, until one fits, before it is asked of all of its project's."""
+CACHE_THRESHOLD = 6
+"""How often a requirement is tested version by version, until one fits, before the versions it allows are cached as a set."""
 
-IN_THE_WAY = 5
-"""In how many conflicts a distribution nobody named is, before a search that is told so decides it ahead of those the user
-named. Going back, the engine else tries every version of what was decided between it and what it cannot go with."""
+CONFLICT_THRESHOLD = 5
+"""After how many conflicts a distribution that the user did not name is decided ahead of those the user named (where
+`decides_conflicts_first`). Otherwise the engine backtracks through every version of whatever was decided in between."""
 
 ROUNDS_OF_ALL_STARTS = 10_000
-"""How long the engine goes on starting again without versions that turned out to be dead: mostly after a dozen rounds."""
+"""How many rounds all restarts together may take; a restart without the dead versions mostly comes after a dozen rounds."""
 
 
-class UniverseProvider(AbstractProvider[Requirement, Candidate, Key]):
-    """Candidates in the universe's order of preference; keys in the declared order."""
+class Provider(AbstractProvider[Requirement, Candidate, Key]):
+    """Offers candidates in the instance's order of preference, and keys in the declared order."""
 
-    def __init__(self, universe: Universe, *, is_in_the_way_first: bool = False) -> None:
-        self._universe = universe
-        self._is_in_the_way_first = is_in_the_way_first
-        self._order = universe.problem.order
-        self._direct = universe.packages.order if universe.packages else {}
+    def __init__(self, instance: ProblemInstance, *, decides_conflicts_first: bool = False) -> None:
+        self._instance = instance
+        self._is_in_the_way_first = decides_conflicts_first
+        self._order = instance.problem.order
+        self._direct = instance.finder.order if instance.finder else {}
         self._is_pin: dict[Requirement, bool] = {}
         self._accepted: dict[tuple[Requirement, Candidate], bool] = {}
         self._dead: set[Candidate] = set()
         self._dead_keys: set[Key] = set()
         self._count: dict[Requirement, int] = {}
-        self._witnesses: dict[Requirement, Candidate] = {}
-        """Of requirements that are not hopeless one candidate that shows it."""
-        self._standings: dict[Key, tuple[object, tuple[Preference, Preference]]] = {}
+        self._viable: dict[Requirement, Candidate] = {}
+        """Of requirements that can be met one candidate that meets them."""
+        self._preferences: dict[Key, tuple[object, tuple[Preference, Preference]]] = {}
         self._conflicts: dict[Key, int] = {}
         self.criteria: Callable[[], Mapping[Key, Criterion[Requirement, Candidate]] | None] = lambda: None
-        """What the engine knows of each key, where it tells."""
+        """Returns the engine's criterion of each key; None outside of a resolution."""
 
     def identify(self, requirement_or_candidate: Requirement | Candidate) -> Key:
         return requirement_or_candidate.key
@@ -79,21 +79,24 @@ class UniverseProvider(AbstractProvider[Requirement, Candidate, Key]):
         information: Mapping[Key, Iterator[RequirementInformation[Requirement, Candidate]]],
         backtrack_causes: Sequence[RequirementInformation[Requirement, Candidate]],
     ) -> Iterable[Key]:
-        """The most preferred key alone: what the engine would choose by `get_preference`, in half the time."""
+        """Return the most preferred key alone: the engine would choose it by `get_preference`, in twice the time."""
         del resolutions, candidates
         causes = _keys(backtrack_causes)
         criteria = self.criteria()
         if criteria is None:
             return [min(identifiers, key=lambda key: self._preference(key, information, causes))]
-        return [min(identifiers, key=lambda key: self._standing(key, criteria[key])[key in causes])]
+        return [min(identifiers, key=lambda key: self._cached_preferences(key, criteria[key])[key in causes])]
 
-    def _standing(self, key: Key, criterion: Criterion[Requirement, Candidate]) -> tuple[Preference, Preference]:
-        """How much a key is preferred, plainly and as a cause of the last step back; known until more is asked of it."""
-        known = self._standings.get(key)
+    def _cached_preferences(self, key: Key, criterion: Criterion[Requirement, Candidate]) -> tuple[Preference, Preference]:
+        """Return the preferences of a key, plain and as a cause of the last backtracking; cached for its criterion."""
+        known = self._preferences.get(key)
         if known is None or known[0] is not criterion:
             information = {key: iter(criterion.information)}
             plain = self._preference(key, information, ())
-            known = self._standings[key] = (criterion, (plain, plain if plain[2] is False else (*plain[:2], False, *plain[3:])))
+            known = self._preferences[key] = (
+                criterion,
+                (plain, plain if plain[2] is False else (*plain[:2], False, *plain[3:])),
+            )
         return known[1]
 
     def _preference(
@@ -102,28 +105,28 @@ class UniverseProvider(AbstractProvider[Requirement, Candidate, Key]):
         information: Mapping[Key, Iterator[RequirementInformation[Requirement, Candidate]]],
         causes: Collection[Key],
     ) -> Preference:
-        """Facts and names first, then what the user asked for, then components, then everything else.
+        """Rank a key: facts and names first, then what the user requires, then components, then everything else.
 
-        Distributions the user named come before components because they pin frameworks, not the other way round. What is in
-        conflict again and again comes before them where the search is told so, as in uv.
+        Distributions that the user named come before components because they pin frameworks, not the other way round. Keys
+        in many conflicts come before them where `decides_conflicts_first`, as in uv.
         """
         if key in self._direct:
             return (False, self._direct[key], False, False, "")
         if not key.is_package:
             rank = self._order.get(key, -1)
             return (rank >= 0, rank, False, False, key.scope)
-        if self._conflicts.get(key, 0) >= IN_THE_WAY:
+        if self._conflicts.get(key, 0) >= CONFLICT_THRESHOLD:
             return (False, -1, False, False, key.name)
         is_pinned = any(self._pins(info.requirement) for info in information[key])
         return (True, self._order.get(key, len(self._order)), key not in causes, not is_pinned, key.name)
 
     def note_conflict(self, keys: Iterable[Key]) -> None:
-        """Count a conflict for those whose requirements clash in it; what is in many is from then on decided early."""
+        """Count a conflict for the keys whose requirements clash in it; keys in many conflicts are then decided early."""
         for key in keys if self._is_in_the_way_first else ():
             if key.is_package and key != TORCH and key not in self._direct:
                 self._conflicts[key] = self._conflicts.get(key, 0) + 1
-                if self._conflicts[key] == IN_THE_WAY:
-                    self._standings.pop(key, None)
+                if self._conflicts[key] == CONFLICT_THRESHOLD:
+                    self._preferences.pop(key, None)
 
     def _pins(self, requirement: Requirement) -> bool:
         found = self._is_pin.get(requirement)
@@ -137,72 +140,72 @@ class UniverseProvider(AbstractProvider[Requirement, Candidate, Key]):
         requirements: Mapping[Key, Iterator[Requirement]],
         incompatibilities: Mapping[Key, Iterator[Candidate]],
     ) -> Callable[[], Iterator[Candidate]]:
-        """The allowed candidates as the engine walks them: it mostly wants the first, and a project has a thousand."""
-        candidates = self._universe.candidates(identifier)
+        """Return the allowed candidates lazily: the engine mostly takes the first, and a project has a thousand."""
+        candidates = self._instance.candidates(identifier)
         wanted = dict.fromkeys(requirements[identifier])
         refused = frozenset(incompatibilities[identifier])
 
-        known = {one for one in wanted if self._is_known(one)}
+        cached = {one for one in wanted if self._is_cached(one)}
 
         def matches() -> Iterator[Candidate]:
             found: Iterator[Candidate] = filterfalse(refused.__contains__, candidates)
             if identifier in self._dead_keys:
                 found = filterfalse(self._dead.__contains__, found)
-            for one in known:  # what these sets leave is asked about the rest
-                found = filter(self._universe.allowed(one).__contains__, found)
+            for one in cached:  # sets first: fewer versions are then tested one by one
+                found = filter(self._instance.allowed(one).__contains__, found)
             if identifier.is_package:
-                found = filterfalse(_is_blocked, found)
-            if not self._universe.bounds.is_empty:
-                found = filterfalse(self._universe.bounds.excludes, found)
+                found = (one for one in found if not one.has_no_file)
+            if not self._instance.bounds.is_empty:
+                found = filterfalse(self._instance.bounds.excludes, found)
             for one in wanted:
-                found = found if one in known else self._universe.among(one, found)
+                found = found if one in cached else self._instance.among(one, found)
             return found
 
         return matches
 
-    def _is_known(self, requirement: Requirement) -> bool:
-        """Whether everything that a requirement allows is worth to be known, because it is asked often, or known at once."""
+    def _is_cached(self, requirement: Requirement) -> bool:
+        """Whether the set of versions that a requirement allows pays: it is tested often, or found at once (`===`)."""
         count = self._count[requirement] = self._count.get(requirement, 0) + 1
-        if count == 1 and spelling_of(requirement):
-            count = self._count[requirement] = OFTEN
-        return count >= OFTEN
+        if count == 1 and arbitrary_version(requirement):
+            count = self._count[requirement] = CACHE_THRESHOLD
+        return count >= CACHE_THRESHOLD
 
-    def judge(self, candidate: Candidate | None, requirements: Iterable[Requirement] = ()) -> bool:
-        """Whether a distribution's version can never be chosen, because of what it requires or of some of that; remembered."""
+    def is_dead(self, candidate: Candidate | None, requirements: Iterable[Requirement] = ()) -> bool:
+        """Whether a distribution's version can never be chosen because of its requirements, or of some of them; remembered."""
         if candidate is None or not candidate.key.is_package or candidate.key == TORCH:
             return False
         if candidate not in self._dead:
-            asked = requirements or (one for one in self._universe.requirements(candidate) if one.key in self._dead_keys)
-            if any(self._is_hopeless(one) for one in asked):
+            in_question = requirements or (one for one in self._instance.requirements(candidate) if one.key in self._dead_keys)
+            if any(self._is_hopeless(one) for one in in_question):
                 self._dead.add(candidate)
                 self._dead_keys.add(candidate.key)
         return candidate in self._dead
 
     def _is_hopeless(self, requirement: Requirement) -> bool:
-        """Whether no candidate of its key that could ever be chosen meets a requirement."""
+        """Whether every candidate that meets a requirement is dead or has no file."""
         if not requirement.key.is_package or requirement.key == TORCH:
             return False
-        witness = self._witnesses.get(requirement)
-        if witness is not None and witness not in self._dead:
+        viable = self._viable.get(requirement)
+        if viable is not None and viable not in self._dead:
             return False
-        if witness is not None or spelling_of(requirement):
-            offered: Iterable[Candidate] = self._universe.allowed(requirement)
+        if viable is not None or arbitrary_version(requirement):
+            allowed: Iterable[Candidate] = self._instance.allowed(requirement)
         else:
-            offered = self._universe.among(requirement, self._universe.candidates(requirement.key))
-        witness = next((one for one in offered if one not in self._dead and not _is_blocked(one)), None)
-        if witness is not None:
-            self._witnesses[requirement] = witness
-        return witness is None
+            allowed = self._instance.among(requirement, self._instance.candidates(requirement.key))
+        viable = next((one for one in allowed if one not in self._dead and not one.has_no_file), None)
+        if viable is not None:
+            self._viable[requirement] = viable
+        return viable is None
 
     def is_satisfied_by(self, requirement: Requirement, candidate: Candidate) -> bool:
         question = (requirement, candidate)
         found = self._accepted.get(question)
         if found is None:
-            found = self._accepted[question] = self._universe.accepts(requirement, candidate)
+            found = self._accepted[question] = self._instance.accepts(requirement, candidate)
         return found
 
     def get_dependencies(self, candidate: Candidate) -> Iterable[Requirement]:
-        return self._universe.requirements(candidate)
+        return self._instance.requirements(candidate)
 
 
 def _keys(causes: Sequence[RequirementInformation[Requirement, Candidate]]) -> frozenset[Key]:
@@ -215,20 +218,15 @@ def _is_pinned(requirement: Requirement) -> bool:
     return isinstance(test, Matching) and any(one.operator in {"==", "==="} for one in test.specifier)
 
 
-def _is_blocked(candidate: Candidate) -> bool:
-    """Whether a version has no file for the environment."""
-    return candidate.has_no_file
+class SearchReporter(BaseReporter[Requirement, Candidate, Key]):
+    """Records whether resolvelib backtracked, and its rounds; without backtracking each key has the first choice that works.
 
-
-class Course(BaseReporter[Requirement, Candidate, Key]):
-    """What happened on the way to an answer: a search that never went back took the first choice of every key that works.
-
-    With `never_goes_back` the search is given up where it would: what it then found would have to be decided again anyway.
+    With `stops_on_conflict` the search is given up at the first conflict: its answer would have to be decided again anyway.
     """
 
-    def __init__(self, *, never_goes_back: bool = False) -> None:
-        self.never_goes_back = never_goes_back
-        self.has_gone_back = False
+    def __init__(self, *, stops_on_conflict: bool = False) -> None:
+        self.stops_on_conflict = stops_on_conflict
+        self.has_backtracked = False
         self.rounds = 0
         self._pinned: set[Key] = set()
 
@@ -238,43 +236,43 @@ class Course(BaseReporter[Requirement, Candidate, Key]):
 
     def resolving_conflicts(self, causes: Collection[RequirementInformation[Requirement, Candidate]]) -> None:
         del causes
-        self.has_gone_back = True
-        if self.never_goes_back:
+        self.has_backtracked = True
+        if self.stops_on_conflict:
             raise ResolutionTooDeep(0)
 
     def pinning(self, candidate: Candidate) -> None:
-        self.has_gone_back = self.has_gone_back or candidate.key in self._pinned
+        self.has_backtracked = self.has_backtracked or candidate.key in self._pinned
         self._pinned.add(candidate.key)
 
 
 class _DeadPinError(Exception):
-    """What was pinned can never be chosen: the engine starts again without it."""
+    """A pinned version can never be chosen: the engine starts again without it."""
 
 
 class _Resolution(Resolution[Requirement, Candidate, Key]):
-    """The engine, which asks in every round about every key whether its pin still holds: most of what it asked before.
+    """resolvelib's engine with a cache: in every round it tests the pin of every key again, mostly with the same result.
 
-    The method is not part of resolvelib's interface. Should another release drop it, this is unused and nothing is wrong.
+    `_is_current_pin_satisfying` is not part of resolvelib's interface. In a release without it the cache is merely unused.
     """
 
-    def __init__(self, provider: UniverseProvider, reporter: Course) -> None:
+    def __init__(self, provider: Provider, reporter: SearchReporter) -> None:
         super().__init__(provider, reporter)
-        self._adapter, self._course = provider, reporter
+        self._adapter, self._reporter_of_search = provider, reporter
         provider.criteria = lambda: self.state.criteria
         self._holds: dict[Key, tuple[Criterion[Requirement, Candidate], Candidate, bool]] = {}
 
     def _extract_causes(
         self, criteron: list[Criterion[Requirement, Candidate]]
     ) -> list[RequirementInformation[Requirement, Candidate]]:
-        """Why a key has no candidate left; raises `_DeadPinError` when something that was pinned earlier can never work.
+        """Return why a key has no candidate left; raises `_DeadPinError` when an earlier pin can never work.
 
-        A version that asks for what no version at all satisfies is dead wherever it is met, and so is one that needs a dead
-        one. Going back step by step, the engine would try everybody else who asks for the same thing first.
+        A version with a requirement that no version satisfies is dead, and so is a version that needs a dead one.
+        Backtracking step by step, the engine would first try every other distribution with the same requirement.
         """
-        if not self._course.never_goes_back:
+        if not self._reporter_of_search.stops_on_conflict:
             for info in (info for criterion in criteron for info in criterion.information):
-                self._adapter.judge(info.parent, (info.requirement,))
-            pins = [pin for pin in self.state.mapping.values() if self._adapter.judge(pin)]
+                self._adapter.is_dead(info.parent, (info.requirement,))
+            pins = [pin for pin in self.state.mapping.values() if self._adapter.is_dead(pin)]
             if pins:
                 raise _DeadPinError
         causes = super()._extract_causes(criteron)
@@ -294,39 +292,39 @@ class _Resolution(Resolution[Requirement, Candidate, Key]):
 
 
 def search(
-    universe: Universe, course: Course | None = None, *, is_in_the_way_first: bool = False
+    instance: ProblemInstance, reporter: SearchReporter | None = None, *, decides_conflicts_first: bool = False
 ) -> dict[Key, Candidate] | None:
-    """Run resolvelib; None when it says impossible or gives up. The answer is the engine's word, not yet verified.
+    """Return resolvelib's answer, not yet verified; None when it says impossible or gives up.
 
-    With `is_in_the_way_first` what is in many conflicts is decided first, which finds an answer sooner, and a less wanted one.
+    With `decides_conflicts_first` keys in many conflicts are decided first: an answer is found sooner, and is less wanted.
     """
-    rounds = PACKAGE_ROUNDS if universe.packages else SYSTEM_ROUNDS + len(universe.roots)
-    provider, reporter = UniverseProvider(universe, is_in_the_way_first=is_in_the_way_first), course or Course()
+    rounds = PACKAGE_ROUNDS if instance.finder else SYSTEM_ROUNDS + len(instance.roots)
+    provider, reporter = Provider(instance, decides_conflicts_first=decides_conflicts_first), reporter or SearchReporter()
     while reporter.rounds < ROUNDS_OF_ALL_STARTS:
         try:
-            state = _Resolution(provider, reporter).resolve(universe.roots, rounds)
+            state = _Resolution(provider, reporter).resolve(instance.roots, rounds)
         except _DeadPinError:
-            reporter.has_gone_back = True
+            reporter.has_backtracked = True
             continue
         except (ResolutionImpossible, ResolutionTooDeep):
             return None
         finally:
-            # Or the two would hold each other, and with them what the engine kept of every round, until the program's end.
+            # Breaks the reference cycle that would keep the engine's state of every round until the program's end.
             provider.criteria = lambda: None
-        return connected(universe, state.mapping)
+        return reachable(instance, state.mapping)
     return None
 
 
-def connected(universe: Universe, pins: Mapping[Key, Candidate]) -> dict[Key, Candidate]:
-    """The pins that something needs; the engine keeps those that only a choice it took back needed.
+def reachable(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> dict[Key, Candidate]:
+    """Return the pins that the roots need; the engine also keeps pins that only a choice it took back needed.
 
-    Its own way to tell them (`Resolver` of resolvelib 1.2.1) follows a circle of two such pins until the stack is full.
+    resolvelib 1.2.1 removes such pins in `Resolver`, but overflows the stack where two of them need each other.
     """
-    needed = [root.key for root in universe.roots]
+    needed = [root.key for root in instance.roots]
     found = set(needed)
     while needed:
         pin = pins.get(needed.pop())
-        new = {one.key for one in universe.requirements(pin)} - found if pin is not None else set()
+        new = {one.key for one in instance.requirements(pin)} - found if pin is not None else set()
         found |= new
         needed.extend(new)
     return {key: pin for key, pin in pins.items() if key in found}

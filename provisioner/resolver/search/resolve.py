@@ -1,58 +1,61 @@
-"""Decide one universe: resolvelib searches, a pure check verifies, and the complete search has the last word."""
+"""Decide one problem instance: resolvelib searches, a pure check verifies, and the complete search has the last word."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from provisioner.errors import UnavailableError
+from provisioner.resolver.requirement import SHARED_FILE, TORCH
 from provisioner.resolver.rules.policy import avoided
 from provisioner.resolver.search.complete import CompleteSearch
-from provisioner.resolver.search.newer import as_new_as_can_be
-from provisioner.resolver.search.provider import Course, search
-from provisioner.resolver.search.universe import violations
+from provisioner.resolver.search.instance import violations
+from provisioner.resolver.search.provider import SearchReporter, reachable, search
 
 if TYPE_CHECKING:
-    from provisioner.resolver.requirement import Candidate, Key
-    from provisioner.resolver.search.universe import Universe
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from provisioner.resolver.requirement import Candidate, Key, Requirement
+    from provisioner.resolver.search.instance import ProblemInstance
 
 
-def decide(universe: Universe) -> dict[Key, Candidate] | None:
+def decide(instance: ProblemInstance) -> dict[Key, Candidate] | None:
     """Return the most wanted valid assignment, or None when there is provably none.
 
     Raises `UnavailableError` when an index that the decision needs is out of reach.
     """
-    found = pins_or_refutation(universe)
+    found = pins_or_proof(instance)
     if isinstance(found, CompleteSearch):
         found.close()
         return None
     return found
 
 
-def pins_or_refutation(universe: Universe) -> dict[Key, Candidate] | CompleteSearch:
+def pins_or_proof(instance: ProblemInstance) -> dict[Key, Candidate] | CompleteSearch:
     """Return the most wanted valid assignment, or the search that proved that there is none, for its caller to close.
 
     resolvelib 1.2.1 was measured to deny solutions that exist and to return invalid ones on problems with cycles
     (its issue 206), so its "yes" is checked against every requirement and its "no" is only a reason to look harder.
-    When it goes back it jumps over choices that would have worked (measured: 1 of 16,000 small problems without cycles got a
+    When it backtracks it jumps over choices that would have worked (measured: 1 of 16,000 small problems without cycles got a
     valid answer that is not the most wanted one), so a system stack found that way is decided again; with packages it stands
-    unless something in it is to be avoided, for the complete search would read much more of an index.
+    unless the spec avoids something in it, for the complete search would read much more of an index.
     Raises `UnavailableError` when an index that the decision needs is out of reach.
     """
-    course = Course(never_goes_back=universe.packages is None)
-    # What has no file at all is a reason to stop before anything else is tried: resolvelib comes to it in the user's order.
-    pins = None if _lacks_a_file(universe) else search(universe, course)
-    is_valid = pins is not None and not violations(universe, pins)
-    if pins is not None and is_valid and not course.has_gone_back:
+    reporter = SearchReporter(stops_on_conflict=instance.finder is None)
+    # Without any file the problem is impossible: resolvelib would come to that distribution in the user's order only.
+    pins = None if _lacks_a_file(instance) else search(instance, reporter)
+    is_valid = pins is not None and not violations(instance, pins)
+    if pins is not None and is_valid and not reporter.has_backtracked:
         return pins
-    if pins is not None and is_valid and _may_stand(universe, pins):
-        return as_new_as_can_be(universe, pins)
-    complete = CompleteSearch(universe)
+    if pins is not None and is_valid and instance.finder is not None and not any(avoided(instance.problem.request, pins)):
+        return take_newer_versions(instance, pins)
+    complete = CompleteSearch(instance)
     try:
         decided = complete.best()
     except UnavailableError:
         complete.close()
         if pins is None or not is_valid:
-            pins = _found_in_another_order(universe)
+            pins = _with_conflicts_first(instance)
         if pins is None:
             raise
         return pins
@@ -62,22 +65,118 @@ def pins_or_refutation(universe: Universe) -> dict[Key, Candidate] | CompleteSea
     if decided is None:
         return complete
     complete.close()
-    assert not violations(universe, decided), "the complete search returned an invalid assignment"
+    assert not violations(instance, decided), "the complete search returned an invalid assignment"
     return decided
 
 
-def _found_in_another_order(universe: Universe) -> dict[Key, Candidate] | None:
-    """A valid answer where neither search came to an end, by deciding first what is in most conflicts; None without one."""
-    pins = search(universe, is_in_the_way_first=True) if universe.packages is not None else None
-    return as_new_as_can_be(universe, pins) if pins is not None and not violations(universe, pins) else None
+def _with_conflicts_first(instance: ProblemInstance) -> dict[Key, Candidate] | None:
+    """Return a valid answer found by deciding first what is in most conflicts; None where neither search comes to an end."""
+    pins = search(instance, decides_conflicts_first=True) if instance.finder is not None else None
+    return take_newer_versions(instance, pins) if pins is not None and not violations(instance, pins) else None
 
 
-def _lacks_a_file(universe: Universe) -> bool:
-    """Whether nothing can be installed of a distribution that is required from the start."""
-    roots = (root for root in universe.roots if root.key.is_package)
-    return any(all(one.has_no_file or not root.allows(one) for one in universe.candidates(root.key)) for root in roots)
+def _lacks_a_file(instance: ProblemInstance) -> bool:
+    """Whether a root requirement is on a distribution of which no allowed version has a file for the target."""
+    roots = (root for root in instance.roots if root.key.is_package)
+    return any(all(one.has_no_file or not root.allows(one) for one in instance.candidates(root.key)) for root in roots)
 
 
-def _may_stand(universe: Universe, pins: dict[Key, Candidate]) -> bool:
-    """Whether a valid answer that may not be the most wanted one will do."""
-    return universe.packages is not None and not any(avoided(universe.problem.request, pins))
+# -- newer versions after backtracking -----------------------------------------------------------------------------------------
+
+
+def take_newer_versions(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> dict[Key, Candidate]:
+    """Return an answer with every distribution at the most wanted version that the rest of the answer allows.
+
+    An engine that takes a choice back may keep a version that only that choice required: valid, and old for no reason. Each
+    step changes one distribution and requires nothing new of the others, so no answer gets worse. A version whose metadata is
+    out of reach is not tried.
+    """
+    current = dict(pins)
+    while (better := next(_better(instance, current), None)) is not None:
+        current = reachable(instance, better)
+    return current
+
+
+def _better(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[dict[Key, Candidate]]:
+    """Yield answers in which one distribution, with its extras, is at a more wanted version."""
+    required = _required_by_key(instance, pins)
+    for keys in _distributions(pins).values():
+        # What an extra requires of its own distribution holds at whatever version is tried.
+        outside = [one for key in keys for one, parent in required.get(key, ()) if parent is None or parent not in keys]
+        others = {key: pin for key, pin in pins.items() if key not in keys}
+        for candidates in _more_wanted(instance, pins, keys):
+            if (changed := _changed(instance, candidates, others=others, outside=outside)) is not None:
+                yield changed
+
+
+def _changed(
+    instance: ProblemInstance,
+    candidates: Mapping[Key, Candidate],
+    *,
+    others: Mapping[Key, Candidate],
+    outside: Sequence[Requirement],
+) -> dict[Key, Candidate] | None:
+    """Return the answer with a distribution at another version; None where a requirement is not met.
+
+    Files that no other distribution writes are taken along.
+    """
+    # Checked first because it costs nothing: the requirements of a version have to be read of an index.
+    if not all(instance.accepts(one, candidates[one.key]) for one in outside):
+        return None
+    with suppress(UnavailableError):
+        chosen = _still_required(instance, candidates, outside)
+        found = {**others, **chosen}
+        for one in (one for candidate in chosen.values() for one in instance.requirements(candidate)):
+            if one.key.component == SHARED_FILE and one.key not in found:
+                found[one.key] = next(place for place in instance.candidates(one.key) if instance.accepts(one, place))
+            if one.key not in found or not instance.accepts(one, found[one.key]):
+                return None
+        return found
+    return None
+
+
+def _still_required(
+    instance: ProblemInstance, candidates: Mapping[Key, Candidate], outside: Sequence[Requirement]
+) -> dict[Key, Candidate]:
+    """Return those of a distribution and its extras that are required from outside, or by one another at this version."""
+    found: dict[Key, Candidate] = {}
+    waiting = [one.key for one in outside]
+    while waiting:
+        key = waiting.pop()
+        if key in candidates and key not in found:
+            found[key] = candidates[key]
+            waiting.extend(one.key for one in instance.requirements(candidates[key]))
+    return found
+
+
+def _required_by_key(
+    instance: ProblemInstance, pins: Mapping[Key, Candidate]
+) -> dict[Key, list[tuple[Requirement, Key | None]]]:
+    """Return the requirements on each key, each with the key that has it, None for a root requirement."""
+    found: dict[Key, list[tuple[Requirement, Key | None]]] = {}
+    for root in instance.roots:
+        found.setdefault(root.key, []).append((root, None))
+    for key, pin in pins.items():
+        for requirement in instance.requirements(pin):
+            found.setdefault(requirement.key, []).append((requirement, key))
+    return found
+
+
+def _distributions(pins: Mapping[Key, Candidate]) -> dict[str, list[Key]]:
+    """Return the keys of each distribution, plain and with extras; the framework's wheel follows its build."""
+    found: dict[str, list[Key]] = {}
+    for key in sorted(pins):
+        if key.is_package and key != TORCH:
+            found.setdefault(key.distribution, []).append(key)
+    return found
+
+
+def _more_wanted(instance: ProblemInstance, pins: Mapping[Key, Candidate], keys: list[Key]) -> Iterator[dict[Key, Candidate]]:
+    """Yield the versions of one distribution that are wanted more than the chosen one, most wanted first."""
+    listed = instance.candidates(keys[0])
+    position = listed.index(pins[keys[0]])
+    with_extras = [{one.label: one for one in instance.candidates(key)} for key in keys[1:]] if position else []
+    for candidate in listed[:position]:
+        chosen = [candidate, *(table[candidate.label] for table in with_extras if candidate.label in table)]
+        if len(chosen) == len(keys):
+            yield dict(zip(keys, chosen, strict=True))

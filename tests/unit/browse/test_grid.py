@@ -13,8 +13,8 @@ from provisioner.platforms import LINUX_PLATFORMS
 from provisioner.resolver.problem import join
 from provisioner.resolver.requirement import Key, Requirement, build_of, release_of
 from provisioner.resolver.rules.coverage import capability, coverage
+from provisioner.resolver.search.instance import ProblemInstance
 from provisioner.resolver.search.resolve import decide
-from provisioner.resolver.search.universe import Universe
 
 if TYPE_CHECKING:
     from provisioner.matrix.model import Build, Matrix, Release
@@ -49,9 +49,9 @@ def solved(host: list[tuple[str, Problem]], grid: Grid, index: int) -> str:
     """The letter of a cell by the main search, which the grid does not use."""
     name, release, build = grid.builds[index]
     asked = Requirement(Key(name), Only(release, build), AsksFor(name=name, release=str(release.version)))
-    if decide(Universe(host[-1][1].with_roots(asked))) is None:
+    if decide(ProblemInstance(host[-1][1].with_roots(asked))) is None:
         return "x"
-    letter = next(letter for letter, problem in host if decide(Universe(problem.with_roots(asked))) is not None)
+    letter = next(letter for letter, problem in host if decide(ProblemInstance(problem.with_roots(asked))) is not None)
     target = host[0][1].request.hosts[0].host.gpus
     assert target is not None
     device = target[0].compute_capability

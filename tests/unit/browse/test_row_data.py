@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from provisioner.browse.rows import build_data, citations_of, driver_data, needs_data, release_data
 from provisioner.matrix.model import DriverMinimum
+from provisioner.places import Place
 from provisioner.versions import Version
 from tests.small import build, matrix, need, release
 
@@ -18,7 +19,7 @@ def test_a_measured_empty_list_is_a_statement() -> None:
 
 def test_a_release_states_what_is_stated() -> None:
     made = matrix(["cuda"], {}, releases={"cuda": [release("12.1.0", {"python": ">=3.9"}, released="2023-04")]})
-    made = replace(made, positions={"cuda==12.1.0": "matrices/cuda.yaml:7"})
+    made = replace(made, positions={"cuda==12.1.0": Place("matrices/cuda.yaml", 7)})
     assert release_data(made, made.components["cuda"], made.components["cuda"].releases[0]) == {
         "component": "cuda",
         "version": "12.1.0",

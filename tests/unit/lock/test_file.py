@@ -11,7 +11,7 @@ from provisioner.document import FileError
 from provisioner.errors import InvalidDocumentError, ProvisionError
 from provisioner.lock.format.file import VERSIONED, lock_digest, lock_path, parse_lock, read_lock, verify_digest, write_lock
 from provisioner.names import DISTRIBUTION_OF_COMPONENT
-from provisioner.resolver.rules.carriers import CARRIED
+from provisioner.resolver.rules.bundled import BUNDLED
 from tests.lock_examples import PACKAGES, SIX, cpu_stack, cuda_stack, lock_of
 
 if TYPE_CHECKING:
@@ -276,7 +276,7 @@ def test_what_others_compare_must_be_what_it_should_be(old: str, new: str, line:
 
 
 def test_every_component_that_distributions_carry_has_a_version() -> None:
-    assert {*CARRIED, *DISTRIBUTION_OF_COMPONENT} <= VERSIONED
+    assert {*BUNDLED, *DISTRIBUTION_OF_COMPONENT} <= VERSIONED
 
 
 @pytest.mark.parametrize("value", ["a\\nb", "a\\u0000b"])

@@ -90,7 +90,7 @@ def test_a_matrix_holds_what_its_distributions_and_limits_say(tmp_path: Path) ->
 
 def test_every_distribution_and_limit_knows_its_line(tmp_path: Path) -> None:
     positions = load_matrix(write(tmp_path)).positions
-    assert {name: place for name, place in positions.items() if "distributions" in place} == {
+    assert {name: str(place) for name, place in positions.items() if "distributions" in place.file} == {
         "distribution:torchaudio": "rules/distributions.yaml:4",
         "distribution:torchaudio ==2.11.0": "rules/distributions.yaml:9",
         "limit:numpy-1": "rules/distributions.yaml:12",

@@ -13,7 +13,7 @@ from provisioner.matrix.cache import cached_matrix
 from provisioner.plan.machine import Machine, machines_of
 from provisioner.plan.step_text import MoveWriter, support_text
 from provisioner.request import TargetHost
-from provisioner.resolver.rules.standing import policy_day
+from provisioner.resolver.rules.lifecycle import policy_day
 
 TODAY = date(2026, 11, 21)
 FACTS = {"os": "ubuntu 22.04", "kernel": "5.15.0-105-generic", "driver": "535.104.05", "driver_module": "open"}

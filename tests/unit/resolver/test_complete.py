@@ -11,11 +11,11 @@ from provisioner.errors import UnavailableError
 from provisioner.grounds.requirement import SpecLine
 from provisioner.index.model import Environment, IndexFile, PackageRelease
 from provisioner.resolver.problem import join
-from provisioner.resolver.python.packages import PackageWorld
+from provisioner.resolver.python.finder import PackageFinder
 from provisioner.resolver.requirement import PACKAGE, Key
 from provisioner.resolver.search.complete import CompleteSearch
+from provisioner.resolver.search.instance import ProblemInstance
 from provisioner.resolver.search.resolve import decide
-from provisioner.resolver.search.universe import Universe
 from tests import small
 from tests.extras_named import applicable, extras_named
 
@@ -63,10 +63,12 @@ class Shelf:
         del names
 
 
-def made(shelf: Shelf, *packages: str, python: str = "3.11") -> Universe:
+def made(shelf: Shelf, *packages: str, python: str = "3.11") -> ProblemInstance:
     matrix = small.matrix(("python",), {"python": {"3.12": {}, "3.11": {}}})
     problem = join(matrix, small.request({"python": python}, packages=packages))
-    return Universe(problem, PackageWorld(problem, shelf, Environment(platform="linux/amd64", python="3.11", glibc=(2, 36))))
+    return ProblemInstance(
+        problem, PackageFinder(problem, shelf, Environment(platform="linux/amd64", python="3.11", glibc=(2, 36)))
+    )
 
 
 def limited(limit: int) -> dict[str, dict[int, tuple[str, ...]]]:
@@ -96,10 +98,10 @@ def test_the_optimum_is_found_however_far_down_it_lies(limit: int, searches: lis
 
 
 def test_one_of_some_candidates_is_chosen_or_none_of_them_can_be(searches: list[CompleteSearch]) -> None:
-    universe = made(Shelf(limited(5)), "alpha")
-    search = CompleteSearch(universe)
+    instance = made(Shelf(limited(5)), "alpha")
+    search = CompleteSearch(instance)
     searches.append(search)
-    candidates = universe.candidates(ALPHA)
+    candidates = instance.candidates(ALPHA)
     assert search.find(among=candidates[:35]) is None
     found = search.find(among=candidates[33:37])
     assert found is not None
@@ -108,15 +110,15 @@ def test_one_of_some_candidates_is_chosen_or_none_of_them_can_be(searches: list[
 
 def test_refuting_reads_nothing_of_the_index_and_says_no_only_when_that_is_sure(searches: list[CompleteSearch]) -> None:
     shelf = Shelf(limited(5))
-    universe = made(shelf, "alpha>10")
-    search = CompleteSearch(universe)
+    instance = made(shelf, "alpha>10")
+    search = CompleteSearch(instance)
     searches.append(search)
     assert not search.refutes()
     assert shelf.read == []
     assert search.find() is None
     read = len(shelf.read)
     assert search.refutes()
-    assert search.refutes(given=(universe.candidates(ALPHA)[0],))
+    assert search.refutes(given=(instance.candidates(ALPHA)[0],))
     assert not search.refutes(without={SpecLine("packages", "alpha")}, present=(ALPHA,))
     assert len(shelf.read) == read
 
@@ -136,14 +138,14 @@ def test_a_key_is_decided_once_something_requires_it_as_the_engine_does() -> Non
         "cuda": {"2": {}, "1": {}},
         "picture": {"2": {"cuda": ["1"]}, "1": {"cuda": ["2"]}},
     }
-    universe = Universe(
+    instance = ProblemInstance(
         join(small.matrix(("cuda", "picture"), table, virtual=()), small.request({"picture": ">=1"}, accelerator="cuda"))
     )
-    search = CompleteSearch(universe)
+    search = CompleteSearch(instance)
     found = search.best()
     search.close()
     assert found is not None
-    assert found == decide(universe)
+    assert found == decide(instance)
     assert {key.name: found[key].label for key in found if key.name in table} == {"picture": "2", "cuda": "1"}
 
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from provisioner.components import COMPONENTS, Supplier
-from provisioner.resolver.explain.cost import cost_of, rank
+from provisioner.resolver.explain.edits import cost_of, rank
 from provisioner.resolver.rules.facts import FACTS
 from tests.shipped import shipped
 

@@ -1,4 +1,4 @@
-"""Which compiled code runs on which GPU, against the CUDA guide's rules written down as cases."""
+"""Which compiled code runs on which GPU: the CUDA guide's rules as cases; AMD targets and their overrides."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from provisioner.resolver.rules.coverage import Target, capability, coverage
+from provisioner.matrix.model import GfxOverride
+from provisioner.resolver.rules.coverage import Target, capability, coverage, override_for, runs_on
 
 
 @pytest.mark.parametrize(
@@ -57,3 +58,47 @@ def test_plain_machine_code_never_crosses_a_major_and_never_runs_on_an_older_min
 ) -> None:
     served = coverage((f"sm_{target[0]}{target[1]}",), (), device) == "native"
     assert not served or (target[0] == device[0] and target[1] <= device[1])
+
+
+RDNA2 = GfxOverride(
+    name="rdna-2",
+    gfx=("gfx1031", "gfx1032"),
+    runs_as="gfx1030",
+    set={"HSA_OVERRIDE_GFX_VERSION": "10.3.0"},
+    because="one instruction set",
+)
+
+
+@pytest.mark.parametrize(
+    ("target", "device", "expected"),
+    [
+        ("gfx942", "gfx942", True),
+        ("gfx942", "gfx950", False),
+        ("gfx9-4-generic", "gfx950", True),
+        ("gfx9-4-generic", "gfx90a", False),
+        ("gfx11-generic", "gfx1151", True),
+        ("gfx11-generic", "gfx1201", False),
+        ("gfx10-3-generic", "gfx1036", True),
+        ("gfx1030", "gfx1031", False),
+    ],
+)
+def test_code_runs_on_its_own_target_and_generic_code_on_its_family(target: str, device: str, *, expected: bool) -> None:
+    assert runs_on([target], device) is expected
+
+
+@pytest.mark.parametrize(
+    ("devices", "expected"),
+    [
+        (["gfx1030"], ()),
+        (["gfx1031"], (RDNA2,)),
+        (["gfx1031", "gfx1030"], (RDNA2,)),
+        (["gfx1031", "gfx1100"], None),
+        (["gfx803"], None),
+    ],
+)
+def test_one_setting_must_do_for_every_gpu(devices: list[str], expected: tuple[GfxOverride, ...] | None) -> None:
+    assert override_for(["gfx1030", "gfx1100"], devices, [RDNA2]) == expected
+
+
+def test_a_gpu_cannot_pass_for_a_target_that_is_not_compiled() -> None:
+    assert override_for(["gfx1100"], ["gfx1031"], [RDNA2]) is None

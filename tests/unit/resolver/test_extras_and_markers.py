@@ -13,7 +13,7 @@ from provisioner.resolver.joint import solve_joint
 from provisioner.resolver.problem import join
 from provisioner.words.choice import caution_words
 from tests import small
-from tests.unit.resolver.test_packages import Shelf, matrix_with_facts
+from tests.unit.resolver.test_finder import Shelf, matrix_with_facts
 
 LINUX = Markers(marker_environment(Environment(platform="linux/amd64", python="3.11")))
 MAC = Markers(marker_environment(Environment(platform="macos/arm64", python="3.11", macos=(13, 0))))

@@ -15,13 +15,13 @@ from provisioner.resolver.explain.conflict import explain_conflict
 from provisioner.resolver.joint import NoStackError, solve_system
 from provisioner.resolver.outcome.answer import answer
 from provisioner.resolver.problem import join
-from provisioner.resolver.python.packages import PackageWorld
+from provisioner.resolver.python.finder import PackageFinder
+from provisioner.resolver.search.instance import ProblemInstance
 from provisioner.resolver.search.resolve import decide
-from provisioner.resolver.search.universe import Universe
 from provisioner.words.conflict import conflict_lines
 from tests import small
 from tests.told import unverified
-from tests.unit.resolver.test_packages import Shelf
+from tests.unit.resolver.test_finder import Shelf
 
 ENVIRONMENT = Environment(platform="linux/amd64", python="3.12", glibc=(2, 36))
 CPU = {"accelerator": "cpu", "sass": None}
@@ -92,31 +92,36 @@ SHELF = Shelf({
 })  # fmt: skip
 
 
-def universe(packages: list[str], host: dict[str, Any] = NEW, requires: dict[str, str] | None = None, **spec: Any) -> Universe:  # noqa: ANN401 - any key of a spec
+def instance(
+    packages: list[str],
+    host: dict[str, Any] = NEW,
+    requires: dict[str, str] | None = None,
+    **spec: Any,  # noqa: ANN401 - any key of a spec
+) -> ProblemInstance:
     problem = join(MATRIX, small.request(requires or {}, host, packages=packages, **spec))
-    return Universe(problem, PackageWorld(problem, SHELF, ENVIRONMENT))
+    return ProblemInstance(problem, PackageFinder(problem, SHELF, ENVIRONMENT))
 
 
-def packages(found: Universe) -> dict[str, str]:
+def packages(found: ProblemInstance) -> dict[str, str]:
     pins = decide(found)
     assert pins is not None, conflict_lines(explain_conflict(found))
     return {key.name: one.label for key, one in pins.items() if key.is_package}
 
 
 def test_the_build_the_driver_runs_is_installed_by_its_own_extra() -> None:
-    assert packages(universe(["jax"])) == {"jax[cuda13]": "0.7.2", "jax": "0.7.2", "jaxlib": "1", "plugin13": "1"}
-    assert packages(universe(["jax"], OLD)) == {"jax[cuda12]": "0.7.2", "jax": "0.7.2", "jaxlib": "1", "plugin12": "1"}
+    assert packages(instance(["jax"])) == {"jax[cuda13]": "0.7.2", "jax": "0.7.2", "jaxlib": "1", "plugin13": "1"}
+    assert packages(instance(["jax"], OLD)) == {"jax[cuda12]": "0.7.2", "jax": "0.7.2", "jaxlib": "1", "plugin12": "1"}
 
 
 def test_a_requirement_on_the_distribution_is_one_on_the_component() -> None:
-    assert packages(universe(["jax<0.7"]))["jax"] == "0.6.0"
-    assert packages(universe([], requires={"jax": "==0.6.0"}))["jax"] == "0.6.0"
-    assert packages(universe(["jax[cuda12]"]))["plugin12"] == "1"
+    assert packages(instance(["jax<0.7"]))["jax"] == "0.6.0"
+    assert packages(instance([], requires={"jax": "==0.6.0"}))["jax"] == "0.6.0"
+    assert packages(instance(["jax[cuda12]"]))["plugin12"] == "1"
 
 
 def test_the_cpu_build_is_for_those_who_ask_for_the_cpu() -> None:
-    assert packages(universe(["tensorflow"]))["nccl12"] == "1"
-    assert "nccl12" not in packages(universe(["tensorflow"], accelerator="cpu"))
+    assert packages(instance(["tensorflow"]))["nccl12"] == "1"
+    assert "nccl12" not in packages(instance(["tensorflow"], accelerator="cpu"))
     with pytest.raises(NoStackError):
         solve_system(
             join(
@@ -127,18 +132,18 @@ def test_the_cpu_build_is_for_those_who_ask_for_the_cpu() -> None:
 
 
 def test_what_needs_the_framework_agrees_with_the_component() -> None:
-    assert packages(universe(["flax", "jax"])) == {
+    assert packages(instance(["flax", "jax"])) == {
         "flax": "2",
         "jax[cuda13]": "0.7.2",
         "jax": "0.7.2",
         "jaxlib": "1",
         "plugin13": "1",
     }
-    assert packages(universe(["flax", "jax<0.7"]))["flax"] == "1"
+    assert packages(instance(["flax", "jax<0.7"]))["flax"] == "1"
 
 
 def test_a_framework_only_a_package_brings_is_an_ordinary_distribution_and_said_to_be_without_its_gpu_build() -> None:
-    found = universe(["flax"])
+    found = instance(["flax"])
     pins = decide(found)
     assert pins is not None
     assert packages(found) == {"flax": "2", "jax": "0.7.2", "jaxlib": "1"}
@@ -181,7 +186,7 @@ def test_a_build_nobody_publishes_cannot_be_locked_and_says_why() -> None:
     assert unverified(solve_system(problem)) == (
         "pytorch_build: pytorch 2.11+own is compiled from source: no binary is published",
     )
-    found = Universe(problem, PackageWorld(problem, SHELF, ENVIRONMENT))
+    found = ProblemInstance(problem, PackageFinder(problem, SHELF, ENVIRONMENT))
     assert decide(found) is None
     assert "pytorch 2.11+own cannot be locked: it is compiled from source, no binary is published" in conflict_lines(
         explain_conflict(found)
@@ -192,7 +197,7 @@ def test_a_conflict_over_the_distribution_of_a_framework_is_told() -> None:
     """As of `tensorflow==2.15.*` with `numpy>=2`: the distribution has the component's name, and is no build of the matrix."""
     shelf = Shelf({"tensorflow": {"2.21": ["numpy<2"]}, "numpy": {"2": [], "1": []}})
     problem = join(MATRIX, small.request({}, NEW, packages=["tensorflow", "numpy>=2"], accelerator="cpu"))
-    found = Universe(problem, PackageWorld(problem, shelf, ENVIRONMENT))
+    found = ProblemInstance(problem, PackageFinder(problem, shelf, ENVIRONMENT))
     assert conflict_lines(explain_conflict(found)) == (
         "you require tensorflow  (the spec)",
         "you require numpy>=2  (the spec)",

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from provisioner.matrix.model import DriverBranch, Gpu, ImageFacts, Matrix
 from provisioner.resolver.joint import NoStackError, solve_system
 from provisioner.resolver.problem import join
-from provisioner.resolver.rules.gate_facts import brands_of, cuda_of, facts_of
+from provisioner.resolver.rules.gate import brands_of, cuda_of, facts_of
 from provisioner.resolver.rules.guards import Guards
 from provisioner.versions import Version
 from provisioner.words.conflict import member_words

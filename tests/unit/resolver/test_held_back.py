@@ -12,17 +12,17 @@ from provisioner.resolver.requirement import PYTORCH, build_of
 from provisioner.resolver.search.resolve import decide
 from provisioner.words.choice import held_back_words
 from provisioner.words.notation import source_words
-from tests.unit.resolver.test_packages import Shelf, universe
+from tests.unit.resolver.test_finder import Shelf, instance
 
 if TYPE_CHECKING:
     from provisioner.grounds.choice import HeldBack
 
 
 def found(shelf: Shelf, packages: list[str], *gpus: str, pytorch: str = "") -> list[HeldBack]:
-    world = universe(shelf, packages, *gpus, pytorch=pytorch)
-    pins = decide(world)
+    subject = instance(shelf, packages, *gpus, pytorch=pytorch)
+    pins = decide(subject)
     assert pins is not None
-    return list(held_back(world, pins))
+    return list(held_back(subject, pins))
 
 
 WHEELS: dict[str, dict[str, list[str] | str]] = {
@@ -55,28 +55,28 @@ def test_a_release_that_the_gpu_does_not_run_would_not_be_had_anyway() -> None:
 
 
 def test_what_an_index_out_of_reach_may_have_is_no_packages_doing() -> None:
-    world = universe(Shelf(WHEELS), ["serving"])
-    pins = decide(world)
+    subject = instance(Shelf(WHEELS), ["serving"])
+    pins = decide(subject)
     assert pins is not None
-    assert world.packages is not None
-    assert list(held_back(world, pins)), "2.4.0 would do, were it not for the package"
-    newest = (build.index for one in world.candidates(PYTORCH) if (build := build_of(one)) and one.label.startswith("2.4"))
-    world.packages.variants.unreached.update(dict.fromkeys(newest, UnavailableError("no route")))
-    assert list(held_back(world, pins)) == []
+    assert subject.finder is not None
+    assert list(held_back(subject, pins)), "2.4.0 would do, were it not for the package"
+    newest = (build.index for one in subject.candidates(PYTORCH) if (build := build_of(one)) and one.label.startswith("2.4"))
+    subject.finder.variant_indexes.unreached.update(dict.fromkeys(newest, UnavailableError("no route")))
+    assert list(held_back(subject, pins)) == []
 
 
 def test_the_package_that_holds_a_framework_back_is_its_reason() -> None:
     """The first requirement on it is `torch` alone, which explains nothing."""
     wheels: dict[str, dict[str, list[str] | str]] = {**WHEELS, "any": {"1": ["torch"]}}
-    world = universe(Shelf(wheels), ["any", "serving"])
-    rows = {name: because for name, _, because in stack_rows(solve_joint(world.problem, lambda _: Shelf(wheels)))}
+    subject = instance(Shelf(wheels), ["any", "serving"])
+    rows = {name: because for name, _, because in stack_rows(solve_joint(subject.problem, lambda _: Shelf(wheels)))}
     assert rows["pytorch"] == "serving 1 needs torch<2.2  (metadata of serving 1)"
 
 
 def test_a_companion_that_moves_along_holds_nothing_back() -> None:
     """Both stay where an earlier lock has them: the older torchvision is as little the reason as the older torch."""
     wheels: dict[str, dict[str, list[str] | str]] = {**WHEELS, "vision": {"2": ["torch==2.4.0"], "1": ["torch==2.1.0"]}}
-    asked, free = universe(Shelf(wheels), ["vision==1"]), universe(Shelf(wheels), ["vision"])
+    asked, free = instance(Shelf(wheels), ["vision==1"]), instance(Shelf(wheels), ["vision"])
     pins = decide(asked)
     assert pins is not None
     assert [held_back_words(one) for one in held_back(asked, pins)] == [

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from provisioner.resolver.problem import join
-from provisioner.resolver.python.packages import PackageWorld
+from provisioner.resolver.python.finder import PackageFinder
 from provisioner.resolver.requirement import PACKAGE, Candidate, Key
-from provisioner.resolver.search.newer import as_new_as_can_be
-from provisioner.resolver.search.provider import Course, search
-from provisioner.resolver.search.resolve import decide
-from provisioner.resolver.search.universe import Universe
+from provisioner.resolver.search.instance import ProblemInstance
+from provisioner.resolver.search.provider import SearchReporter, search
+from provisioner.resolver.search.resolve import decide, take_newer_versions
 from tests import small
 from tests.file_shelf import LINUX, FileShelf, Metadata, wheel
 
 
-def universe(versions: dict[str, int], metadata: Metadata, *packages: str) -> Universe:
+def instance(versions: dict[str, int], metadata: Metadata, *packages: str) -> ProblemInstance:
     matrix = small.matrix(("python",), {"python": {LINUX.python: {}}}, virtual=())
     request = small.request({"python": LINUX.python}, accelerator="cpu", packages=packages, runs="host")
     problem = join(matrix, request)
     files = {name: [wheel(name, str(number)) for number in range(1, count + 1)] for name, count in versions.items()}
-    return Universe(problem, PackageWorld(problem, FileShelf(files, metadata, LINUX, ()), LINUX))
+    return ProblemInstance(problem, PackageFinder(problem, FileShelf(files, metadata, LINUX, ()), LINUX))
 
 
 def labels(pins: dict[Key, Candidate] | None) -> dict[str, str]:
@@ -31,27 +30,27 @@ CIRCLE: Metadata = {"demo 2": ("other==1",), "other 1": ("demo<2",), "demo 1": (
 
 
 def test_a_version_that_only_a_choice_taken_back_asked_for_is_made_newer() -> None:
-    world = universe({"demo": 2, "other": 2}, CIRCLE, "demo")
-    pins = search(world)
+    subject = instance({"demo": 2, "other": 2}, CIRCLE, "demo")
+    pins = search(subject)
     assert pins is not None
     assert labels(pins) == {"demo": "1", "other": "1"}
-    assert labels(as_new_as_can_be(world, pins)) == {"demo": "1", "other": "2"}
-    assert labels(decide(universe({"demo": 2, "other": 2}, CIRCLE, "demo"))) == {"demo": "1", "other": "2"}
+    assert labels(take_newer_versions(subject, pins)) == {"demo": "1", "other": "2"}
+    assert labels(decide(instance({"demo": 2, "other": 2}, CIRCLE, "demo"))) == {"demo": "1", "other": "2"}
 
 
 def test_a_newer_version_that_asks_for_something_else_is_left() -> None:
     metadata = {**CIRCLE, "other 2": ("third",)}
-    world = universe({"demo": 2, "other": 2, "third": 1}, metadata, "demo")
-    pins = dict(search(world) or {})
-    assert labels(as_new_as_can_be(world, pins)) == {"demo": "1", "other": "1"}
+    subject = instance({"demo": 2, "other": 2, "third": 1}, metadata, "demo")
+    pins = dict(search(subject) or {})
+    assert labels(take_newer_versions(subject, pins)) == {"demo": "1", "other": "1"}
 
 
 def test_extras_move_with_their_distribution() -> None:
     metadata = {**CIRCLE, "demo 1": ("other[x]",), "demo 2": ("other[x]==1",)}
-    world = universe({"demo": 2, "other": 2}, metadata, "demo")
-    pins = search(world)
+    subject = instance({"demo": 2, "other": 2}, metadata, "demo")
+    pins = search(subject)
     assert pins is not None
-    assert labels(as_new_as_can_be(world, pins)) == {"demo": "1", "other": "2", "other[x]": "2"}
+    assert labels(take_newer_versions(subject, pins)) == {"demo": "1", "other": "2", "other[x]": "2"}
 
 
 def test_a_version_that_others_do_not_allow_is_not_read() -> None:
@@ -63,10 +62,10 @@ def test_a_version_that_others_do_not_allow_is_not_read() -> None:
             read.append(key)
             return super().get(key, default)  # type: ignore[arg-type]
 
-    world = universe({"demo": 3}, Noted({"demo 3": ("demo",)}), "demo<2")
-    pins = search(world)
+    subject = instance({"demo": 3}, Noted({"demo 3": ("demo",)}), "demo<2")
+    pins = search(subject)
     assert pins is not None
-    assert labels(as_new_as_can_be(world, pins)) == {"demo": "1"}
+    assert labels(take_newer_versions(subject, pins)) == {"demo": "1"}
     assert set(read) == {"demo 1"}
 
 
@@ -79,11 +78,11 @@ def test_an_extra_that_only_the_older_version_asks_of_itself_is_not_in_the_way()
         "other 1": ("demo<2", "other[y]; extra == 'x'"),
         "other 2": ("demo", "third; extra == 'y'"),
     }
-    world = universe({"demo": 2, "other": 2, "third": 1}, metadata, "demo")
-    pins = search(world)
+    subject = instance({"demo": 2, "other": 2, "third": 1}, metadata, "demo")
+    pins = search(subject)
     assert pins is not None
     assert labels(pins) == {"demo": "1", "other": "1", "other[x]": "1", "other[y]": "1"}
-    assert labels(as_new_as_can_be(world, pins)) == {"demo": "1", "other": "2", "other[x]": "2"}
+    assert labels(take_newer_versions(subject, pins)) == {"demo": "1", "other": "2", "other[x]": "2"}
 
 
 def test_a_version_that_can_never_work_does_not_make_the_search_try_everybody_else() -> None:
@@ -102,19 +101,19 @@ def test_a_version_that_can_never_work_does_not_make_the_search_try_everybody_el
         **{f"{name} {number}": ("certifi", "core") for name in many for number in range(1, 31)},
     }
     # In the order of the spec the chain is pinned first, and its core, which nobody named, last.
-    world = universe({"chain": 3, "core": 3, "certifi": 5, **dict.fromkeys(many, 30)}, metadata, "chain", *many)
+    subject = instance({"chain": 3, "core": 3, "certifi": 5, **dict.fromkeys(many, 30)}, metadata, "chain", *many)
 
-    class Counted(Course):
+    class Counted(SearchReporter):
         tried = 0
 
         def pinning(self, candidate: Candidate) -> None:
             self.tried += 1
             super().pinning(candidate)
 
-    course = Counted()
-    pins = search(world, course)
+    reporter = Counted()
+    pins = search(subject, reporter)
     assert labels(pins) == {"chain": "1", "core": "1", "certifi": "5", **dict.fromkeys(many, "30")}
-    assert course.tried < 40
-    assert course.has_gone_back
+    assert reporter.tried < 40
+    assert reporter.has_backtracked
     assert pins is not None
     assert pins[Key("chain", PACKAGE)].label == "1"

@@ -12,8 +12,8 @@ from provisioner.matrix.model import Citation, DriverBranch, ImageFacts, Patched
 from provisioner.resolver.joint import NoStackError, solve_system
 from provisioner.resolver.problem import join
 from provisioner.resolver.requirement import Key
+from provisioner.resolver.rules.lifecycle import SupportStatus, day_of, last_day
 from provisioner.resolver.rules.policy import arranged, uploads_until
-from provisioner.resolver.rules.standing import Standing, day_of, last_day
 from provisioner.spec.model import Policy
 from provisioner.versions import Range, Version
 from provisioner.words.conflict import member_words
@@ -88,9 +88,9 @@ def test_the_day_of_a_policy_is_read_in_every_way_its_check_accepts(text: str, d
 
 def test_the_day_is_the_policys_and_otherwise_that_of_the_newest_reading() -> None:
     matrix = dated(small.matrix(("cuda",), {"cuda": {"12.6": {}}}))
-    assert str(Standing(matrix, None).day) == READ
-    assert str(Standing(matrix, "2025-01-02").day) == "2025-01-02"
-    assert Standing(dated(matrix, ""), None).day is None
+    assert str(SupportStatus(matrix, None).day) == READ
+    assert str(SupportStatus(matrix, "2025-01-02").day) == "2025-01-02"
+    assert SupportStatus(dated(matrix, ""), None).day is None
 
 
 def test_a_compact_date_leaves_out_what_is_newer() -> None:

@@ -5,21 +5,21 @@ from __future__ import annotations
 from provisioner.resolver.explain.conflict import described, explain_conflict
 from provisioner.resolver.problem import join
 from provisioner.resolver.search.complete import CompleteSearch
+from provisioner.resolver.search.instance import ProblemInstance
 from provisioner.resolver.search.proof import Member, Proof
-from provisioner.resolver.search.universe import Universe
 from provisioner.words.conflict import conflict_lines, member_words
 from tests import small
 
 ORDER = ("alpha", "beta", "gamma")
 
 
-def universe(table: dict[str, dict[str, dict[str, list[str]]]], **requires: str) -> Universe:
-    return Universe(join(small.matrix(ORDER, table, virtual=()), small.request(requires)))
+def instance(table: dict[str, dict[str, dict[str, list[str]]]], **requires: str) -> ProblemInstance:
+    return ProblemInstance(join(small.matrix(ORDER, table, virtual=()), small.request(requires)))
 
 
 def test_releases_nobody_can_reach_are_not_told() -> None:
     """Beta 1 needs gamma 1 too, but no alpha asks for beta 1."""
-    found = universe(
+    found = instance(
         {
             "alpha": {"1": {"beta": ["2", "3"]}},
             "beta": {"3": {"gamma": ["1"]}, "2": {"gamma": ["1"]}, "1": {"gamma": ["1"]}},
@@ -39,7 +39,7 @@ def test_releases_nobody_can_reach_are_not_told() -> None:
 
 def test_of_two_reasons_against_a_release_the_one_that_serves_more_is_told() -> None:
     """Beta 1 is excluded by gamma and by alpha; all others by gamma alone, so gamma is told of all."""
-    found = universe(
+    found = instance(
         {
             "alpha": {"2": {}, "1": {}},
             "beta": {"3": {"gamma": ["1"]}, "2": {"gamma": ["1"]}, "1": {"gamma": ["1"], "alpha": ["1"]}},
@@ -57,7 +57,7 @@ def test_of_two_reasons_against_a_release_the_one_that_serves_more_is_told() -> 
 
 
 def test_a_span_is_broken_where_a_release_says_something_else() -> None:
-    found = universe(
+    found = instance(
         {
             "alpha": {},
             "beta": {"4": {"gamma": ["1"]}, "3": {"gamma": ["3"]}, "2": {"gamma": ["1"]}, "1": {"gamma": ["1"]}},
@@ -73,18 +73,18 @@ def test_a_span_is_broken_where_a_release_says_something_else() -> None:
 def test_many_ranges_are_said_as_the_versions_they_come_to() -> None:
     releases = {str(number): {"gamma": [str(number)]} for number in range(1, 7)}
     gammas: dict[str, dict[str, list[str]]] = {str(number): {} for number in range(1, 9)}
-    found = universe({"alpha": {}, "beta": releases, "gamma": gammas}, beta=">=1", gamma=">=7")
+    found = instance({"alpha": {}, "beta": releases, "gamma": gammas}, beta=">=1", gamma=">=7")
     assert conflict_lines(explain_conflict(found))[2] == "beta 1 … 6 need gamma 1, 2, 3, 4, 5 or 6  (matrices/beta.yaml)"
 
 
 def test_very_many_ranges_are_said_as_the_span_they_lie_in_if_that_is_enough() -> None:
     releases = {str(number): {"gamma": [str(number)]} for number in range(1, 21)}
     gammas: dict[str, dict[str, list[str]]] = {str(number): {} for number in range(1, 25)}
-    found = universe({"alpha": {}, "beta": releases, "gamma": gammas}, beta=">=1", gamma=">=22")
+    found = instance({"alpha": {}, "beta": releases, "gamma": gammas}, beta=">=1", gamma=">=22")
     assert conflict_lines(explain_conflict(found))[2] == "beta 1 … 20 need gamma ranges within 1 … 20  (matrices/beta.yaml)"
     # gamma 10 lies in the span, and none of the releases needs it: the span would not be a proof.
     del releases["10"]
-    holed = universe({"alpha": {}, "beta": releases, "gamma": gammas}, beta=">=1", gamma="==10")
+    holed = instance({"alpha": {}, "beta": releases, "gamma": gammas}, beta=">=1", gamma="==10")
     told = conflict_lines(explain_conflict(holed))[2]
     assert "ranges within" not in told
     assert told.endswith("; and 16 more like them  (matrices/beta.yaml)")
@@ -93,7 +93,7 @@ def test_very_many_ranges_are_said_as_the_span_they_lie_in_if_that_is_enough() -
 def test_a_conflict_stands_on_the_span_or_does_not() -> None:
     releases = {str(number): {"gamma": [str(number)]} for number in (1, 3)}
     gammas: dict[str, dict[str, list[str]]] = {str(number): {} for number in range(1, 4)}
-    found = universe({"alpha": {}, "beta": releases, "gamma": gammas}, beta=">=1", gamma="==2")
+    found = instance({"alpha": {}, "beta": releases, "gamma": gammas}, beta=">=1", gamma="==2")
     search = CompleteSearch(found)
     assert search.find() is None
     everything = [Member(parent, one) for group in search.minimal() for parent, one in search.members(group)]

@@ -11,39 +11,39 @@ from resolvelib.resolvers import Resolution
 
 from provisioner.grounds.requirement import Supposes
 from provisioner.resolver.problem import join
-from provisioner.resolver.python.packages import PackageWorld
+from provisioner.resolver.python.finder import PackageFinder
 from provisioner.resolver.requirement import PACKAGE, Key, Matching, Requirement
 from provisioner.resolver.search import provider
-from provisioner.resolver.search.provider import Course, search
-from provisioner.resolver.search.universe import Universe
+from provisioner.resolver.search.instance import ProblemInstance
+from provisioner.resolver.search.provider import SearchReporter, search
 from tests import small
 from tests.file_shelf import LINUX, FileShelf, Metadata, wheel
-from tests.package_trials import random_trial, universe_of
+from tests.package_trials import instance_of, random_trial
 
 TOOL = Key("tool", PACKAGE)
 SPELLINGS = ("2.0", "2.0.0", "2", "2.0RC1", "2.0rc1", "1!1.0", "2.0+local", "3", "nothing")
 
 
-def universe(versions: dict[str, tuple[str, ...]], metadata: Metadata, *packages: str) -> Universe:
+def instance(versions: dict[str, tuple[str, ...]], metadata: Metadata, *packages: str) -> ProblemInstance:
     matrix = small.matrix(("python",), {"python": {LINUX.python: {}}}, virtual=())
     problem = join(matrix, small.request({"python": LINUX.python}, accelerator="cpu", packages=packages, runs="host"))
     files = {name: [wheel(name, version) for version in listed] for name, listed in versions.items()}
-    return Universe(problem, PackageWorld(problem, FileShelf(files, metadata, LINUX, ()), LINUX))
+    return ProblemInstance(problem, PackageFinder(problem, FileShelf(files, metadata, LINUX, ()), LINUX))
 
 
 def test_a_version_is_found_by_its_spelling_as_packaging_compares_it() -> None:
-    world = universe({"tool": ("1!1.0", "2.0", "2.0rc1", "2.0+local", "1.9")}, {}, "tool")
+    subject = instance({"tool": ("1!1.0", "2.0", "2.0rc1", "2.0+local", "1.9")}, {}, "tool")
     for text in SPELLINGS:
         test = Matching(SpecifierSet(f"==={text}"))
-        found = world.allowed(Requirement(TOOL, test, Supposes()))
-        assert found == {one for one in world.candidates(TOOL) if test.allows(one)}, text
+        found = subject.allowed(Requirement(TOOL, test, Supposes()))
+        assert found == {one for one in subject.candidates(TOOL) if test.allows(one)}, text
 
 
 def test_an_extra_of_an_old_version_is_found_among_hundreds() -> None:
     """Each version of `tool[x]` requires its own of `tool`."""
     versions = tuple(str(number) for number in range(300))
     metadata: Metadata = {f"tool {version}": ("helper<0",) for version in versions[5:]}
-    pins = search(universe({"tool": versions, "helper": ("1",)}, metadata, "tool[x]"))
+    pins = search(instance({"tool": versions, "helper": ("1",)}, metadata, "tool[x]"))
     assert pins is not None
     assert pins[TOOL].label == "4"
 
@@ -51,11 +51,11 @@ def test_an_extra_of_an_old_version_is_found_among_hundreds() -> None:
 @pytest.mark.parametrize("wanted", ["tool[x]", "tool>400"])
 def test_what_the_engine_kept_of_every_round_is_let_go_of_with_it(wanted: str) -> None:
     """It keeps all pins of every round, tens of megabytes, and garbage is hardly ever looked for."""
-    world = universe({"tool": ("1", "2"), "helper": ("1",)}, {"tool 2": ("helper<0",)}, wanted)
+    subject = instance({"tool": ("1", "2"), "helper": ("1",)}, {"tool 2": ("helper<0",)}, wanted)
     gc.collect()
     gc.disable()
     try:
-        search(world)
+        search(subject)
         assert [one for one in gc.get_objects() if isinstance(one, Resolution)] == []
     finally:
         gc.enable()
@@ -66,8 +66,8 @@ def test_what_is_known_at_once_is_what_would_be_asked_one_by_one(monkeypatch: py
     trial = random_trial(random.Random(seed), names=5, versions=5, limits=1, constraints=1)
     answers = []
     for often in (0, 10**9):
-        monkeypatch.setattr(provider, "OFTEN", often)
-        course = Course()
-        pins = search(universe_of(trial), course)
-        answers.append((None if pins is None else {key: one.label for key, one in pins.items()}, course.rounds))
+        monkeypatch.setattr(provider, "CACHE_THRESHOLD", often)
+        reporter = SearchReporter()
+        pins = search(instance_of(trial), reporter)
+        answers.append((None if pins is None else {key: one.label for key, one in pins.items()}, reporter.rounds))
     assert answers[0] == answers[1]

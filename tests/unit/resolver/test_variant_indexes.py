@@ -11,10 +11,10 @@ from packaging.utils import canonicalize_name
 from provisioner.errors import UnavailableError
 from provisioner.resolver.joint import NoStackError, solve_joint
 from provisioner.resolver.problem import join
-from provisioner.resolver.python.variant_indexes import VariantIndexes
+from provisioner.resolver.python.finder import VariantIndexes
 from provisioner.words.choice import caution_words
 from tests import small
-from tests.unit.resolver.test_packages import Shelf, matrix_with_facts
+from tests.unit.resolver.test_finder import Shelf, matrix_with_facts
 
 if TYPE_CHECKING:
     from packaging.utils import NormalizedName

@@ -1,13 +1,14 @@
-"""Maximal sets and smallest covers, against brute force."""
+"""At-most-one clauses, maximal sets and smallest covers, against brute force."""
 
 from __future__ import annotations
 
 import random
-from itertools import combinations
+from itertools import combinations, count, product
 
 import pytest
+from pysat.solvers import Solver
 
-from provisioner.resolver.search.sets import Clauses, apart, covers, fewest
+from provisioner.resolver.search.sat import Clauses, at_most_one, covers, fewest, independent
 
 
 def requests_of(pairs_apart: list[tuple[int, int]], count: int) -> tuple[Clauses, list[int]]:
@@ -74,7 +75,7 @@ def test_covers_are_the_smallest_there_are_and_what_is_apart_is_a_lower_bound(se
     }
     assert set(found) == expected
     together = {one: frozenset[int]().union(*(some for some in sets if one in some)) for one in elements}
-    assert len(apart(elements, together)) <= smallest
+    assert len(independent(elements, together)) <= smallest
 
 
 def test_only_the_first_covers_are_listed() -> None:
@@ -84,4 +85,14 @@ def test_only_the_first_covers_are_listed() -> None:
 
 def test_nothing_to_cover_needs_nothing() -> None:
     assert fewest([], []) == ()
-    assert apart([], {}) == ()
+    assert independent([], {}) == ()
+
+
+@pytest.mark.parametrize("size", range(6))
+def test_a_choice_is_allowed_exactly_when_it_holds_at_most_one(size: int) -> None:
+    literals = list(range(1, size + 1))
+    numbers = count(size + 1)
+    with Solver(name="glucose42", bootstrap_with=list(at_most_one(literals, lambda: next(numbers)))) as solver:
+        for choice in product((False, True), repeat=size):
+            assumed = [literal if is_chosen else -literal for literal, is_chosen in zip(literals, choice, strict=True)]
+            assert solver.solve(assumptions=assumed) == (sum(choice) <= 1), choice

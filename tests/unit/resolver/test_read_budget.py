@@ -10,10 +10,9 @@ from provisioner.errors import UnavailableError
 from provisioner.resolver.explain import fixes
 from provisioner.resolver.joint import NoStackError, solve_joint
 from provisioner.resolver.problem import join
-from provisioner.resolver.python.packages import PackageWorld
+from provisioner.resolver.python.finder import PackageFinder
 from provisioner.resolver.requirement import PACKAGE, Key
-from provisioner.resolver.search.patience import Patience
-from provisioner.resolver.search.universe import Universe
+from provisioner.resolver.search.instance import ProblemInstance, ReadBudget
 from provisioner.words.conflict import fix_words
 from tests import small
 from tests.file_shelf import LINUX, FileShelf, wheel
@@ -72,17 +71,17 @@ def test_a_way_out_that_needs_more_than_may_be_read_is_not_offered(monkeypatch: 
 
 def test_what_was_read_before_does_not_count_and_each_way_has_its_share() -> None:
     asked = problem("tool")
-    world = Universe(asked, PackageWorld(asked, Counted(), LINUX))
-    newest, before = world.candidates(Key("tool", PACKAGE))
-    (link,) = world.candidates(Key("link00", PACKAGE))
-    patience = Patience()
-    patience.ask(newest)
-    patience.end_after(1)
-    patience.ask(newest)
+    finder = ProblemInstance(asked, PackageFinder(asked, Counted(), LINUX))
+    newest, before = finder.candidates(Key("tool", PACKAGE))
+    (link,) = finder.candidates(Key("link00", PACKAGE))
+    budget = ReadBudget()
+    budget.spend(newest)
+    budget.limit(1)
+    budget.spend(newest)
     with pytest.raises(UnavailableError) as caught:
-        patience.ask(before)
+        budget.spend(before)
     assert caught.value.message == "tool 1.0 was not looked at: too much was read before"
-    patience.share(2)
-    patience.ask(before)
+    budget.allot(2)
+    budget.spend(before)
     with pytest.raises(UnavailableError):
-        patience.ask(link)
+        budget.spend(link)

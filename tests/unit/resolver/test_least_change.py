@@ -8,14 +8,14 @@ from msgspec.structs import replace
 
 from provisioner.resolver.joint import solve_joint
 from provisioner.resolver.problem import join
-from provisioner.resolver.python.packages import PackageWorld
+from provisioner.resolver.python.finder import PackageFinder
 from provisioner.resolver.requirement import PACKAGE, Candidate, Key
-from provisioner.resolver.search.least import least_moved
+from provisioner.resolver.search.instance import ProblemInstance
+from provisioner.resolver.search.least_change import with_least_change
 from provisioner.resolver.search.resolve import decide
-from provisioner.resolver.search.universe import Universe
 from provisioner.words.choice import move_reason_words
 from tests import small
-from tests.unit.resolver.test_packages import ENVIRONMENT, Shelf, matrix_with_facts
+from tests.unit.resolver.test_finder import ENVIRONMENT, Shelf, matrix_with_facts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -86,13 +86,13 @@ def test_a_locked_version_that_is_no_longer_there_is_a_reason() -> None:
 
 
 def test_what_an_answer_gave_up_for_nothing_is_taken_back() -> None:
-    universe = Universe(asked := problem(["web"], LOCKED), PackageWorld(asked, Shelf(TABLE), ENVIRONMENT))
-    pins = decide(universe)
+    instance = ProblemInstance(asked := problem(["web"], LOCKED), PackageFinder(asked, Shelf(TABLE), ENVIRONMENT))
+    pins = decide(instance)
     assert pins is not None
-    wasteful = {key: _newest(universe, key) if key.is_package else pin for key, pin in pins.items()}
-    found = least_moved(universe, wasteful)
+    wasteful = {key: _newest(instance, key) if key.is_package else pin for key, pin in pins.items()}
+    found = with_least_change(instance, wasteful)
     assert {key.name: pin.label for key, pin in found.items() if key.is_package} == {"web": "1", "core": "1", "json": "1"}
-    assert least_moved(universe, found) is found
+    assert with_least_change(instance, found) is found
 
 
 def test_what_the_policy_prefers_to_what_is_locked_is_not_taken_back() -> None:
@@ -100,6 +100,6 @@ def test_what_the_policy_prefers_to_what_is_locked_is_not_taken_back() -> None:
     assert versions(solved(["core"], {"core": "1"})) == {"core": "1"}
 
 
-def _newest(universe: Universe, key: Key) -> Candidate:
+def _newest(instance: ProblemInstance, key: Key) -> Candidate:
     assert key.scope == PACKAGE
-    return max(universe.candidates(key), key=lambda one: one.pep440)
+    return max(instance.candidates(key), key=lambda one: one.pep440)

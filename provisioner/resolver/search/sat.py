@@ -1,7 +1,6 @@
-"""Which of many requests can be met at once: maximal sets of them, the fewest sets that cover all, and a proof of the bound.
+"""Satisfiability of clauses: an encoding, maximal sets of literals that hold together, and covers of elements by sets.
 
-It knows nothing of hosts or stacks: requests are literals, what binds them are clauses, and Glucose answers (through
-python-sat).
+Nothing here knows of hosts or stacks: requests are literals. Glucose solves, through python-sat.
 """
 
 from __future__ import annotations
@@ -9,16 +8,31 @@ from __future__ import annotations
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from provisioner.resolver.search.ladder import at_most_one
-
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
 
 Members = frozenset[int]
 
 
+def at_most_one(literals: Sequence[int], fresh: Callable[[], int]) -> Iterator[tuple[int, ...]]:
+    """Yield clauses by which at most one literal holds; their number grows linearly (sequential-counter encoding).
+
+    `fresh` returns a new variable; each stands for "this literal or an earlier one holds".
+    Source: Sinz, "Towards an Optimal CNF Encoding of Boolean Cardinality Constraints", 2005.
+    """
+    before = 0
+    for literal in literals:
+        so_far = fresh()
+        yield -literal, so_far
+        if before:
+            yield -before, so_far
+            yield -before, -literal
+        before = so_far
+
+
 class Clauses:
-    """Clauses that grow, and questions about them; what one question taught serves the next."""
+    """A growing set of clauses; what the solver learns answering one question serves the next."""
 
     def __init__(self) -> None:
         from pysat.solvers import Solver
@@ -32,37 +46,37 @@ class Clauses:
         self._solver.delete()
 
     def variable(self) -> int:
-        """A new literal; models make it true where they may."""
+        """Return a new literal; models make it true where they may."""
         self._next += 1
         self._solver.set_phases([self._next])
         return self._next
 
     def add(self, clause: Collection[int]) -> None:
-        """At least one of these holds, from now on."""
+        """Require that at least one literal of a clause holds."""
         self._solver.add_clause(sorted(clause))
 
     def at_most_one(self, literals: Sequence[int]) -> None:
-        """No two of these hold."""
+        """Require that no two of some literals hold."""
         for clause in at_most_one(literals, self._fresh):
             self.add(clause)
 
     def _fresh(self) -> int:
-        """A new variable that models have no request for."""
+        """Return a new auxiliary variable, which models set as they like."""
         self._next += 1
         return self._next
 
     def model(self, assumed: Collection[int] = ()) -> frozenset[int] | None:
-        """The literals that hold in some assignment where all of `assumed` do, or None when there is none."""
+        """Return the literals that hold in some assignment where all of `assumed` hold; None when there is none."""
         if not self._solver.solve(assumptions=list(assumed)):
             return None
         return frozenset(literal for literal in self._solver.get_model() or () if literal > 0)
 
     def core(self) -> Members:
-        """After `model` said None: those of the assumed literals that cannot hold together. Not yet minimal."""
+        """Return the assumed literals that cannot hold together, after `model` returned None. Not minimal."""
         return frozenset(self._solver.get_core() or ())
 
     def grown(self, kept: Collection[int], requests: Sequence[int]) -> Members | None:
-        """A maximal set of requests that holds together with `kept`; None when `kept` cannot hold."""
+        """Return a maximal set of requests that holds together with `kept`; None when `kept` cannot hold."""
         model = self.model(kept)
         if model is None:
             return None
@@ -76,10 +90,10 @@ class Clauses:
         return frozenset(chosen)
 
     def maximal(self, requests: Sequence[int], *, most: int) -> Iterator[Members]:
-        """Every maximal set of requests that can be met at once, but not more than `most` of them.
+        """Yield every maximal set of requests that can be met at once, at most `most` of them.
 
-        Each is found by growing one that no earlier set contains, so that the last question, which has no answer, proves that
-        the list is complete.
+        Each is grown from requests that no earlier set contains together, so the last, unanswerable question proves that the
+        list is complete.
         """
         self._next += 1
         asking = self._next
@@ -93,7 +107,7 @@ class Clauses:
 
 
 def fewest(sets: Sequence[Members], elements: Collection[int]) -> tuple[int, ...]:
-    """The positions of as few sets as possible that together hold every element (exact; core-guided MaxSAT, RC2)."""
+    """Return the positions of the fewest sets that together hold every element (exact; core-guided MaxSAT, RC2)."""
     from pysat.examples.rc2 import RC2
     from pysat.formula import WCNF
 
@@ -109,11 +123,11 @@ def fewest(sets: Sequence[Members], elements: Collection[int]) -> tuple[int, ...
 
 
 STEPS = 20_000
-"""How many choices `covers` looks at: enough for all of them where they are few."""
+"""How many partial choices `covers` looks at: enough for all of them where there are few."""
 
 
 def covers(sets: Sequence[Members], elements: Collection[int], *, size: int, most: int) -> list[tuple[int, ...]]:
-    """Choices of at most `size` sets that hold every element, in a fixed order; the first `most` that are soon found."""
+    """Return choices of at most `size` sets that hold every element, in a fixed order; `most` at most, found within `STEPS`."""
     found: list[tuple[int, ...]] = []
     steps = 0
     holders = {element: [index for index, members in enumerate(sets) if element in members] for element in elements}
@@ -137,10 +151,10 @@ def covers(sets: Sequence[Members], elements: Collection[int], *, size: int, mos
     return list(dict.fromkeys(found))
 
 
-def apart(elements: Sequence[int], together: Mapping[int, Members]) -> tuple[int, ...]:
-    """Elements of which no two may share a set: as many sets as there are of these are needed at least.
+def independent(elements: Sequence[int], together: Mapping[int, Members]) -> tuple[int, ...]:
+    """Return elements of which no two may share a set; their number is a lower bound of the sets that a cover needs.
 
-    Greedy from every start, fewest companions first: a large one, not always the largest.
+    Greedy from every start, fewest companions first: a large choice, not always the largest.
     """
     ranked = sorted(elements, key=lambda element: (len(together[element]), element))
     best: tuple[int, ...] = ()

@@ -1,7 +1,11 @@
-"""What the spec says of distributions without asking for them: constraints, and the hashes their files must have.
+"""Constraints, hashes and overrides of the spec: they restrict or replace requirements of distributions and add none.
 
-Neither brings anything in. A version that one of them rules out requires what cannot be beside it, another version of itself,
-and so needs no seat in any search: the searches know beforehand that it is out, and a conflict still names the line.
+A version that a constraint or a hash excludes requires another version of itself. So the searches need not choose it to find
+that out, and a conflict still names the line.
+
+An override replaces every requirement of its distribution, as in uv; several overrides of one distribution, for different
+environments, all replace each requirement. A requirement whose own marker does not hold is not replaced. The matrix's rows
+about a distribution are not replaced. Source: uv documentation, "Dependency overrides", read 2026-11-21.
 """
 
 from __future__ import annotations
@@ -9,17 +13,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from packaging.requirements import Requirement as Pep508
 from packaging.utils import canonicalize_name
 
-from provisioner.grounds.requirement import Constrains, GivesHashes
+from provisioner.grounds.requirement import Constrains, GivesHashes, Supposes
+from provisioner.grounds.requirement import Overrides as Override
 from provisioner.index.markers import NEWEST_PATCH, holds_for
 from provisioner.names import DISTRIBUTION_OF_COMPONENT
 from provisioner.resolver.requirement import Candidate, FileCandidate, Matching, Requirement, Test
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
-    from packaging.requirements import Requirement as Pep508
     from packaging.specifiers import SpecifierSet
 
     from provisioner.grounds.requirement import Ground, Group
@@ -29,12 +34,12 @@ if TYPE_CHECKING:
 
 
 class Hashed(Struct, frozen=True):
-    """The candidate's file has one of some sha256 digests."""
+    """The candidate's file has one of some SHA-256 digests."""
 
     digests: frozenset[str]
 
     def allows(self, candidate: Candidate) -> bool:
-        """Whether the file of the candidate, a distribution, is one of those that may be installed."""
+        """Whether the digest of the candidate's file is listed."""
         file = candidate.release.file if isinstance(candidate, FileCandidate) else None
         return file is not None and file.sha256 in self.digests
 
@@ -43,12 +48,12 @@ class Hashed(Struct, frozen=True):
 
 
 class ForPython(Struct, frozen=True):
-    """The candidate is a Python series of which the newest patch release is in a range."""
+    """The candidate is a Python series whose newest patch release is in a range."""
 
     specifier: SpecifierSet
 
     def allows(self, candidate: Candidate) -> bool:
-        """Whether a project that states this range runs on the candidate."""
+        """Whether a project with this Requires-Python runs on the candidate."""
         return self.specifier.contains(f"{candidate.label}.{NEWEST_PATCH}", prereleases=True)
 
     def __str__(self) -> str:
@@ -56,7 +61,7 @@ class ForPython(Struct, frozen=True):
 
 
 def constraints_of(request: Request) -> tuple[tuple[Pep508, Constrains], ...]:
-    """The spec's constraints, each with its line."""
+    """Return the spec's constraints, each with its ground."""
     from packaging.requirements import Requirement as Parsed
 
     found = []
@@ -71,8 +76,8 @@ def constraints_of(request: Request) -> tuple[tuple[Pep508, Constrains], ...]:
 class Bounds:
     """The constraints and hashes of one problem, in one environment.
 
-    `markers` are those of the chosen Python. Without them, before one is chosen, a constraint binds whose marker holds with
-    each of `pythons`, those that the spec leaves.
+    `markers` are those of the chosen Python. Without them, before a Python is chosen, a constraint binds if its marker holds
+    with each of `pythons`, the Pythons that the spec allows.
     """
 
     def __init__(
@@ -95,7 +100,7 @@ class Bounds:
         self._requirements: dict[tuple[Key, int], Requirement] = {}
 
     def without(self, groups: Collection[Group]) -> Bounds:
-        """The same but for some lines of the spec; itself where none of them is about a distribution's versions."""
+        """Return the bounds without some lines of the spec; the same object where no bound is of these lines."""
         if not any(ground.group in groups for tests in self._tests.values() for _, ground in tests):
             return self
         found = Bounds((), self._request)
@@ -105,7 +110,7 @@ class Bounds:
 
     @property
     def grounds(self) -> tuple[Ground, ...]:
-        """Every constraint and hash that binds here."""
+        """The ground of every constraint and hash that binds."""
         return tuple(ground for tests in self._tests.values() for _, ground in tests)
 
     @property
@@ -114,25 +119,25 @@ class Bounds:
         return not self._tests
 
     def excludes(self, candidate: Candidate) -> bool:
-        """Whether a candidate is out."""
+        """Whether a bound excludes a candidate."""
         return any(not test.allows(candidate) for test, _ in self._of(candidate))
 
     def of(self, candidate: Candidate) -> tuple[Requirement, ...]:
-        """What rules a candidate out: requirements of its own key that it does not meet."""
+        """Return the bounds that exclude a candidate, as requirements of its own key."""
         return tuple(one for one in self.about(candidate) if not one.test.allows(candidate))
 
     def about(self, candidate: Candidate) -> tuple[Requirement, ...]:
-        """Everything that bounds a candidate's distribution, met or not, as requirements of the candidate's key."""
+        """Return all bounds of a candidate's distribution, met or not, as requirements of the candidate's key."""
         return tuple(
             self._required(candidate.key, index, test, ground) for index, (test, ground) in enumerate(self._of(candidate))
         )
 
     def pins(self, candidate: Candidate) -> bool:
-        """Whether a constraint names exactly this version, which lets in a release that was withdrawn (PEP 592), as in pip."""
+        """Whether a constraint pins exactly this version, which admits a yanked release (PEP 592), as in pip."""
         return any(is_exact(test) and test.allows(candidate) for test, _ in self._of(candidate))
 
     def _of(self, candidate: Candidate) -> list[tuple[Test, Ground]]:
-        """The tests of a candidate's distribution; hashes are of files, which only distributions have."""
+        """Return the tests of a candidate's distribution with their grounds."""
         if not self._tests:
             return []
         key = candidate.key
@@ -147,16 +152,69 @@ class Bounds:
 
 
 def is_exact(test: Test) -> bool:
-    """Whether a test names one exact version, which `==1.*` does not."""
+    """Whether a test pins one exact version, which `==1.*` does not."""
     return isinstance(test, Matching) and any(
         one.operator in {"==", "==="} and not one.version.endswith(".*") for one in test.specifier
     )
 
 
 def _is_about(test: Test, candidate: Candidate) -> bool:
-    """Whether a test can be asked of a candidate: a version without a file is out for a reason of its own."""
+    """Whether a test applies to a candidate: hashes are of files, and a version without a file has a reason of its own."""
     if not candidate.key.is_package:
         return isinstance(test, Matching)
     if not isinstance(test, Hashed):
         return True
     return isinstance(candidate, FileCandidate) and candidate.release.file is not None
+
+
+Grounded = tuple[Pep508, "Ground"]
+"""A requirement with its ground."""
+
+_NEVER = Supposes()
+"""The ground of a dropped requirement, which holds nowhere and so is in no conflict."""
+
+
+class Overrides:
+    """The overrides of one spec, by distribution."""
+
+    def __init__(self, request: Request, dropped: Iterable[str] = ()) -> None:
+        """Requirements of the distributions in `dropped` are dropped, whatever the spec overrides them with."""
+        self._request = request
+        self._found: dict[str, list[Grounded]] = {}
+        for index, text in enumerate(request.spec.overrides):
+            override = Pep508(text)
+            name = canonicalize_name(override.name)
+            place = request.place(f"overrides.{index}")
+            ground = Override(index=index, distribution=name, requirement=text, place=place)
+            self._found.setdefault(name, []).append((override, ground))
+        self._found.update({name: [(Pep508(f"{name}; python_version < '0'"), _NEVER)] for name in dropped})
+
+    @property
+    def grounds(self) -> tuple[Ground, ...]:
+        """The ground of every override of the spec."""
+        return tuple(ground for some in self._found.values() for _, ground in some)
+
+    def __bool__(self) -> bool:
+        return bool(self._found)
+
+    def dropping(self, names: Iterable[str]) -> Overrides:
+        """Return the overrides with the requirements of some distributions dropped."""
+        return Overrides(self._request, names)
+
+    def of(self, name: str) -> list[Grounded]:
+        """Return the overrides of a distribution; [] where its requirements are not replaced."""
+        return self._found.get(name, [])
+
+    def applied(self, requirement: Pep508, ground: Ground) -> list[Grounded]:
+        """Return a requirement of the spec after the overrides, under its marker and theirs."""
+        overrides = self.of(canonicalize_name(requirement.name))
+        if not overrides:
+            return [(requirement, ground)]
+        return [(_under(requirement, override), by) for override, by in overrides]
+
+
+def _under(requirement: Pep508, override: Pep508) -> Pep508:
+    """Return an override under the marker of the requirement that it replaces, too."""
+    markers = [f"({one.marker})" for one in (requirement, override) if one.marker is not None]
+    found = Pep508(str(override).partition(";")[0].strip())
+    return Pep508(f"{found}; {' and '.join(markers)}") if markers else found

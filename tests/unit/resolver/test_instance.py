@@ -1,4 +1,4 @@
-"""What searches ask a universe: which candidates a requirement allows, and the same world with something given up."""
+"""What searches ask an instance: which candidates a requirement allows, and the same subject with something given up."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from provisioner.grounds.requirement import SpecLine
 from provisioner.index.model import PackageRelease
 from provisioner.resolver.problem import join
 from provisioner.resolver.requirement import PACKAGE, Candidate, FileCandidate, Key, Matching
+from provisioner.resolver.search.instance import ProblemInstance, violations
 from provisioner.resolver.search.provider import search
 from provisioner.resolver.search.resolve import decide
-from provisioner.resolver.search.universe import Universe, violations
 from provisioner.versions import Version
 from tests import small
 
@@ -48,8 +48,8 @@ SPECIFIERS = (
 )
 
 
-def universe(requires: dict[str, str]) -> Universe:
-    return Universe(join(MATRIX, small.request(requires, {"driver": {"version": "450"}})))
+def instance(requires: dict[str, str]) -> ProblemInstance:
+    return ProblemInstance(join(MATRIX, small.request(requires, {"driver": {"version": "450"}})))
 
 
 def distribution(version: str) -> Candidate:
@@ -65,17 +65,19 @@ def test_asking_for_many_candidates_at_once_gives_what_asking_for_each_gives() -
 
 
 def test_equal_requirements_share_one_answer_and_each_keeps_it() -> None:
-    world = universe({"pytorch": ">=2"})
-    first, second = (next(root for root in made.roots if root.key == PYTORCH) for made in (world, universe({"pytorch": ">=2"})))
+    subject = instance({"pytorch": ">=2"})
+    first, second = (
+        next(root for root in made.roots if root.key == PYTORCH) for made in (subject, instance({"pytorch": ">=2"}))
+    )
     assert first is not second
-    assert world.allowed(first) is world.allowed(second)
-    assert world.allowed(first) is world.allowed(first)
+    assert subject.allowed(first) is subject.allowed(second)
+    assert subject.allowed(first) is subject.allowed(first)
 
 
 def test_a_relaxed_universe_lacks_only_what_was_given_up() -> None:
-    world = universe({"pytorch": "2.7"})
-    assert decide(world) is None
-    relaxed = world.relaxed(without={SpecLine("requires", "pytorch")}, present=(PYTORCH,))
+    subject = instance({"pytorch": "2.7"})
+    assert decide(subject) is None
+    relaxed = subject.relaxed(without={SpecLine("requires", "pytorch")}, present=(PYTORCH,))
     pins = search(relaxed)
     assert pins is not None
     assert violations(relaxed, pins) == []
@@ -85,12 +87,12 @@ def test_a_relaxed_universe_lacks_only_what_was_given_up() -> None:
         "driver": "450",
         "python": "3.11",
     }
-    assert decide(world) is None
+    assert decide(subject) is None
 
 
 def test_a_relaxed_universe_can_require_one_candidate() -> None:
-    world = universe({})
-    older = next(one for one in world.candidates(PYTORCH) if one.label == "2.1")
-    pins = decide(world.relaxed(given=(older,)))
+    subject = instance({})
+    older = next(one for one in subject.candidates(PYTORCH) if one.label == "2.1")
+    pins = decide(subject.relaxed(given=(older,)))
     assert pins is not None
     assert pins[PYTORCH] is older

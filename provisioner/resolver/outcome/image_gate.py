@@ -1,4 +1,4 @@
-"""What an answer says of the gate of its base image: the variable that keeps it, what it leaves open, what replaced it."""
+"""The gate of the base image in an answer: the variable that keeps it, its doubts, and the relaxation that replaces it."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from provisioner.grounds.doubt import Doubt
     from provisioner.matrix.model import ImageFacts
     from provisioner.resolver.requirement import Candidate
-    from provisioner.resolver.search.universe import Universe
+    from provisioner.resolver.search.instance import ProblemInstance
 
 
-def kept_gate(universe: Universe, pins: Mapping[Key, Candidate]) -> dict[str, str]:
-    """The variable that keeps the gate of a named base; {} where there is none to keep."""
+def kept_gate(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> dict[str, str]:
+    """Return the variable that keeps the gate of a named base; {} where there is no gate to keep."""
     image = _image(pins)
-    return {KEPT: image.require_cuda} if image is not None and _gate_of(universe).is_binding else {}
+    return {KEPT: image.require_cuda} if image is not None and _gate_of(instance).is_binding else {}
 
 
-def gate_doubts(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
-    """What a kept gate asks of hosts that do not state it."""
-    gate, image = _gate_of(universe), _image(pins)
+def gate_doubts(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
+    """Yield the doubts about facts that a kept gate reads and hosts do not state."""
+    gate, image = _gate_of(instance), _image(pins)
     if image is None or not gate.is_binding:
         return
     for target, result in gate.results(image, _drivers(pins)):
@@ -43,10 +43,10 @@ def gate_doubts(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[D
             )
 
 
-def gate_relaxations(universe: Universe, pins: Mapping[Key, Candidate]) -> Iterator[GateReplaced]:
-    """The relaxation that was used where a base's own gate would have refused a host and is replaced."""
-    gate, image = _gate_of(universe), _image(pins)
-    request = universe.problem.request
+def gate_relaxations(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[GateReplaced]:
+    """Yield a relaxation for each host that the replaced gate of a base would have refused."""
+    gate, image = _gate_of(instance), _image(pins)
+    request = instance.problem.request
     if image is None or gate.is_binding or request.accelerator != "cuda" or request.system != "linux":
         return
     for target, result in gate.results(image, _drivers(pins)):
@@ -60,13 +60,13 @@ def gate_relaxations(universe: Universe, pins: Mapping[Key, Candidate]) -> Itera
             )
 
 
-def _gate_of(universe: Universe) -> ImageGate:
-    problem = universe.problem
+def _gate_of(instance: ProblemInstance) -> ImageGate:
+    problem = instance.problem
     return ImageGate(problem.matrix, problem.request, problem.needs.guards, keys={})
 
 
 def _image(pins: Mapping[Key, Candidate]) -> ImageFacts | None:
-    """The chosen base, when it has a gate."""
+    """Return the chosen base image when it has a gate."""
     candidate = pins.get(Key("image"))
     image = candidate.image if isinstance(candidate, ImageCandidate) else None
     return image if image is not None and image.require_cuda else None

@@ -12,7 +12,7 @@ from provisioner.index.model import EXPLICIT_ONLY, Environment
 from provisioner.index.settings import IndexLocation, IndexSettings
 from provisioner.resolver.joint import NoStackError, solve_joint
 from provisioner.resolver.problem import join
-from provisioner.resolver.python.early import names_prerelease
+from provisioner.resolver.python.discovered import names_prerelease
 from provisioner.words.conflict import conflict_lines
 from provisioner.words.relaxation import relaxation_words
 from tests import small

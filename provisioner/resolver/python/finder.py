@@ -1,4 +1,4 @@
-"""Python distributions as candidates of the same problem, for one target environment."""
+"""Python distributions as candidates and requirements of the problem, for one target environment."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version as PackageVersion
 
+from provisioner.errors import UnavailableError
 from provisioner.grounds.bound import Specifier
+from provisioner.grounds.choice import IndexLeftOut
 from provisioner.grounds.predicate import (
     InstalledAs,
     InstalledFromWheel,
@@ -29,10 +31,8 @@ from provisioner.index.metadata.core_metadata import UnusableMetadataError
 from provisioner.names import DISTRIBUTION_OF_COMPONENT
 from provisioner.resolver.choices.frameworks import install_requirement
 from provisioner.resolver.problem import package_key
+from provisioner.resolver.python.discovered import DirectUrls, Discoveries, PrereleaseVersions
 from provisioner.resolver.python.distributions import DistributionFacts
-from provisioner.resolver.python.early import EarlyVersions
-from provisioner.resolver.python.named_files import MetFiles, NamedFiles
-from provisioner.resolver.python.variant_indexes import VariantIndexes
 from provisioner.resolver.requirement import (
     PACKAGE,
     PYTORCH,
@@ -48,7 +48,7 @@ from provisioner.resolver.requirement import (
     Test,
     WheelCandidate,
 )
-from provisioner.resolver.rules.policy import Taste
+from provisioner.resolver.rules.policy import VersionPreference
 from provisioner.resolver.rules.shared_files import SharedFiles
 from provisioner.versions import Version
 
@@ -56,21 +56,70 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from packaging.requirements import Requirement as Pep508
+    from packaging.utils import NormalizedName
 
     from provisioner.grounds.predicate import Predicate
     from provisioner.grounds.source import Source
     from provisioner.index.model import Environment, IndexFile, PackageRelease, PackageSource
     from provisioner.resolver.problem import Problem
 
+
 BY_PEP440 = Version.named("")
-"""The matrix's kind of version says nothing about distributions: they are compared by `Candidate.pep440`."""
+"""A placeholder: distributions are compared by `Candidate.pep440`, not by a version of the matrix's kind."""
 
 
-class PackageWorld:
-    """Answers for the package half of a universe: one platform, one Python, one glibc.
+class VariantIndexes:
+    """The indexes of a framework's builds (`cu126`, `rocm6.2`), and which of them are out of reach.
 
-    `variant_index` is the index of the framework build the system half prefers; what is compiled against the framework is
-    looked up there too.
+    Many machines reach a mirror of PyPI alone. So a build index that is out of reach, and that the spec does not name, lists
+    nothing; the answer then names it, and no problem is reported as impossible without it.
+    """
+
+    def __init__(self, problem: Problem, source: PackageSource) -> None:
+        self._named = {one.name for one in problem.request.spec.indexes}
+        self._source = source
+        self.unreached: dict[str, UnavailableError] = {}
+        """The error of each index that is out of reach."""
+
+    def releases(self, name: NormalizedName, index: str) -> tuple[PackageRelease, ...]:
+        """Return the releases of a distribution on an index; raises `UnavailableError` for an index that the spec names."""
+        family = index.partition("-")[0]
+        other = next((error for one, error in self.unreached.items() if one.partition("-")[0] == family), None)
+        if other is not None:
+            self.unreached.setdefault(index, other)
+            return ()
+        try:
+            return tuple(self._source.releases(name, index=index))
+        except UnavailableError as error:
+            if self._named & {index, family}:
+                raise
+            self.unreached[index] = error
+            return ()
+
+    @property
+    def left_out(self) -> tuple[IndexLeftOut, ...]:
+        """The indexes that were not read, together by error: a more wanted version may be there.
+
+        This is a warning and not a doubt, for the answer was verified. So a lock that is solved again, and keeps its versions
+        without reading that index, is the same lock.
+        """
+        return tuple(
+            IndexLeftOut(
+                indexes=tuple(sorted(index for index, one in self.unreached.items() if one is error)), problem=error.message
+            )
+            for error in dict.fromkeys(self.unreached.values())
+        )
+
+    def why_not(self, index: str) -> str:
+        """Return why an index has no file of a build."""
+        return f"index {index} is out of reach" if index in self.unreached else f"index {index} has no such file"
+
+
+class PackageFinder:
+    """Finds the candidates and requirements of distributions, for one platform, Python and glibc.
+
+    `variant_index` is the index of the framework build that the system half prefers; distributions compiled against the
+    framework are looked up there, too. `discoveries` are kept when a search restarts.
     """
 
     def __init__(
@@ -80,7 +129,7 @@ class PackageWorld:
         environment: Environment,
         variant_index: str = "",
         *,
-        met: MetFiles | None = None,
+        discoveries: Discoveries | None = None,
     ) -> None:
         self._source = source
         self._problem = problem
@@ -88,15 +137,18 @@ class PackageWorld:
         self.environment = environment
         self._variant_index = "" if variant_index == "pypi" else variant_index
         self._facts = DistributionFacts(problem, self._variant_index)
-        self.variants = VariantIndexes(problem, source)
+        self.variant_indexes = VariantIndexes(problem, source)
         self.shared = SharedFiles(problem.matrix, problem.request)
-        """What owning a file that others write too requires."""
-        applicable = [asked for asked in problem.packages if self.markers.hold(asked[0].marker)]
-        met = met if met is not None else MetFiles()
-        self._named, self._early = NamedFiles(source, applicable, met), EarlyVersions(source, met)
+        """The requirements of distributions that write a file which others write, too."""
+        applicable = [pair for pair in problem.packages if self.markers.hold(pair[0].marker)]
+        discoveries = discoveries if discoveries is not None else Discoveries()
+        self._direct_urls = DirectUrls(source, applicable, discoveries)
+        self._prereleases = PrereleaseVersions(source, discoveries)
         self._candidates: dict[Key, tuple[Candidate, ...]] = {}
         self.order: dict[Key, int] = {}
+        """The rank of the distributions that the spec names."""
         self.roots = self._roots()
+        """The root requirements on distributions."""
 
     def _roots(self) -> tuple[Requirement, ...]:
         roots = []
@@ -114,16 +166,16 @@ class PackageWorld:
             if _distribution(key) not in self._problem.request.upgraded:
                 self.order.setdefault(key, len(self.order))
             if requirement.url is not None:
-                roots.append(self._named.asked(key, requirement.url, ground))
+                roots.append(self._direct_urls.root(key, requirement.url, ground))
             else:
                 roots.append(Requirement(key, Matching(requirement.specifier), ground))
                 roots.extend(self.shared.named(key.name, ground))
         names = [_distribution(root.key) for root in roots if root.key.is_package and not _is_framework_extra(root.key)]
-        self._source.prefetch(name for name in names if not self._named.is_given(name))
+        self._source.prefetch(name for name in names if not self._direct_urls.is_given(name))
         return tuple(roots)
 
     def candidates(self, key: Key) -> tuple[Candidate, ...]:
-        """Every version of a distribution, newest first; those that cannot be installed require the impossible."""
+        """Return every version of a distribution, most wanted first; a version that cannot be installed cannot be met."""
         found = self._candidates.get(key)
         if found is None:
             found = self._candidates[key] = self._read(key)
@@ -138,45 +190,45 @@ class PackageWorld:
         limited = self._facts.limit_of(key)
         if limited:
             return self._facts.holders(key, self.candidates(Key(limited, PACKAGE)), self.candidates(TORCH))
-        holders = self._named.holders(key)
+        holders = self._direct_urls.holders(key)
         if holders is not None:
             return holders
         name = _distribution(key)
-        if self._named.is_given(name):
-            return tuple(self._named.candidates(key))
+        if self._direct_urls.is_given(name):
+            return tuple(self._direct_urls.candidates(key))
         is_own = self._facts.is_of_variant_index(name)
         releases = self._source.releases(name, index=self._variant_index if is_own else "")
-        others = self._early.releases(name)
+        others = self._prereleases.releases(name)
         if self._facts.is_on_variant_index(name):
-            others = (*others, *self.variants.releases(name, self._variant_index))
+            others = (*others, *self.variant_indexes.releases(name, self._variant_index))
         is_oldest = self._problem.request.spec.policy.strategy == "oldest"
         if others or is_oldest:  # releases come newest first, and a project has a thousand: most need never be compared
             releases = tuple(sorted((*releases, *others), key=lambda one: one.version, reverse=not is_oldest))
         found = [FileCandidate(key, BY_PEP440, str(release.version), release) for release in releases]
-        found.extend(self._named.candidates(key))
+        found.extend(self._direct_urls.candidates(key))
         if name in self._facts.limited:
             found.sort(key=self._facts.is_hopeless)
         return tuple(self._arranged(found, name))
 
     def _arranged(self, found: list[FileCandidate], name: str) -> list[FileCandidate]:
-        """Versions in their places: withdrawn ones last, then by what the spec avoids or prefers, then what is locked first."""
+        """Return versions in order of preference: withheld ones last, then by the policy, then the locked version first."""
         request = self._problem.request
-        taste, locked = Taste(request, name), request.preferred.get(name)
+        preference, locked = VersionPreference(request, name), request.preferred.get(name)
         if locked is not None:
             found = sorted(found, key=lambda one: one.label != locked)
-        if taste:
-            found = sorted(found, key=taste.rank)
-        # A yanked release is for exact pins (PEP 592): it comes last, and the universe keeps it from ranges; so do early ones.
+        if preference:
+            found = sorted(found, key=preference.rank)
+        # Yanked releases are for exact pins (PEP 592) and come last, as do pre-releases; the instance keeps them from ranges.
         is_any = any(one.is_withheld for one in found)
         return sorted(found, key=lambda one: one.is_withheld) if is_any else found
 
     def requirements(self, candidate: Candidate) -> tuple[Requirement, ...]:
-        """Return what one version needs; for one that cannot be installed, why not."""
+        """Return the requirements of one version; of a version that cannot be installed one that cannot be met."""
         if isinstance(candidate, WheelCandidate):
             return (*self._framework(candidate.build), *self._facts.of_framework(candidate))
         if isinstance(candidate, HolderCandidate):
             is_extra = _is_framework_extra(candidate.key)
-            return self._framework_extra(candidate) if is_extra else self._named.of_holder(candidate)
+            return self._framework_extra(candidate) if is_extra else self._direct_urls.of_holder(candidate)
         assert isinstance(candidate, FileCandidate), "a distribution has files, or a holder that has"
         release = candidate.release
         if release.file is None:
@@ -186,7 +238,6 @@ class PackageWorld:
         try:
             return self._declared(candidate)
         except UnusableMetadataError as error:
-            # Told of many versions at once, in a conflict: whose files they are stands before the reason.
             allowance = "build" if error.is_build_needed else ""
             ground = _entails(candidate, NoFile(error.reason, allowance=allowance), Relation(release.name, "files"))
             return (Requirement(Key("platform"), Labelled(frozenset()), ground),)
@@ -197,12 +248,12 @@ class PackageWorld:
             return self._extra(candidate, extras)
         found = self._translated(candidate.key, candidate.label, self._applicable(release, ("",)))
         self._source.prefetch(_distribution(requirement.key) for requirement in found if requirement.key.is_package)
-        return (*found, *self._facts.of(candidate), *self._named.support(candidate))
+        return (*found, *self._facts.of(candidate), *self._direct_urls.support(candidate))
 
     def _extra(self, candidate: FileCandidate, extras: tuple[str, ...]) -> tuple[Requirement, ...]:
         release = candidate.release
         same: Test = Matching(SpecifierSet(f"==={release.version}"))
-        if candidate.is_named:
+        if candidate.is_direct:
             same = Labelled(frozenset({candidate.label}))
         exactly = Requirement(Key(release.name, PACKAGE), same, _is_extra(candidate, release.name, release.name))
         plain = {str(needed) for needed in self._applicable(release, ("",))}
@@ -210,18 +261,18 @@ class PackageWorld:
         return (exactly, *self._translated(candidate.key, candidate.label, needed))
 
     def _framework_extra(self, candidate: HolderCandidate) -> tuple[Requirement, ...]:
-        """Return what `torch[opt-einsum]` needs beside the build of the framework that it is an extra of."""
+        """Return the requirements of an extra of the framework's wheel, such as `torch[opt-einsum]`."""
         ground = _is_extra(candidate, PYTORCH.name, PYTORCH.name)
         exactly = Requirement(PYTORCH, Labelled(frozenset({candidate.label})), ground)
         assert isinstance(candidate.holder, WheelCandidate), "an extra of the framework is held by its wheel"
         release = self.framework_release(candidate.holder.build)
         if release is None or release.file is None:
-            return (exactly,)  # why there is no file is said of the build itself
+            return (exactly,)  # the requirements of the build have the reason
         plain = {str(needed) for needed in self._applicable(release, ("",))}
         needed = [one for one in self._applicable(release, extras_of(candidate.key)) if str(one) not in plain]
         return (exactly, *self._translated(candidate.key, candidate.label, needed))
 
-    def its_distribution(self, candidate: ReleaseCandidate) -> Requirement:
+    def distribution_requirement(self, candidate: ReleaseCandidate) -> Requirement:
         """Return the requirement by which a build of another framework is installed, such as `jax[cuda12]`, at its release."""
         release, build = candidate.release, candidate.build
         name = candidate.key.component
@@ -234,7 +285,7 @@ class PackageWorld:
         ground = _entails(candidate, predicate, Relation(name, "its wheels"), source)
         return Requirement(package_key(wanted), Matching(wanted.specifier), ground)
 
-    def its_wheel(self, candidate: ReleaseCandidate) -> Requirement:
+    def wheel_requirement(self, candidate: ReleaseCandidate) -> Requirement:
         """Return the requirement of the wheel that a PyTorch build is installed from."""
         build = candidate.build
         assert build is not None, "every release of PyTorch has builds"
@@ -244,12 +295,12 @@ class PackageWorld:
         return Requirement(TORCH, Labelled(frozenset({candidate.label})), ground)
 
     def _framework(self, candidate: ReleaseCandidate) -> tuple[Requirement, ...]:
-        """Return what the wheel of a framework build requires, read from the index that serves this build."""
+        """Return the requirements of a framework build's wheel, read from the index that serves the build."""
         release = self.framework_release(candidate)
         if release is None or release.file is None:
             build = candidate.build
             assert build is not None, "every release of PyTorch has builds"
-            problem = release.why_not if release else self.variants.why_not(build.index)
+            problem = release.why_not if release else self.variant_indexes.why_not(build.index)
             ground = Entails(
                 name=PYTORCH.name,
                 subject=Subject(TORCH.name, candidate.label),
@@ -265,22 +316,22 @@ class PackageWorld:
         return tuple(found)
 
     def framework_release(self, candidate: ReleaseCandidate) -> PackageRelease | None:
-        """The index's release of one framework build; None when the index does not list it."""
+        """Return the index's release of a framework build; None when the index does not list it."""
         release, build = candidate.release, candidate.build
         assert build is not None, "every release of a framework has builds"
         name = canonicalize_name(DISTRIBUTION_OF_COMPONENT[candidate.key.component])
         wanted = PackageVersion(f"{release.version}+{build.local}" if build.local else str(release.version))
-        given = self._named.given(name)
+        given = self._direct_urls.given(name)
         if given is not None:
             return given if given.version == wanted else None
-        listed = self._source.releases(name) if build.index == "pypi" else self.variants.releases(name, build.index)
+        listed = self._source.releases(name) if build.index == "pypi" else self.variant_indexes.releases(name, build.index)
         return next((one for one in listed if one.version == wanted), None)
 
     def _applicable(self, release: PackageRelease, extras: tuple[str, ...]) -> list[Pep508]:
         return list(self._source.requirements(release, extras))
 
     def release_of(self, candidate: Candidate) -> PackageRelease:
-        """The index's release behind a chosen distribution; the framework's wheel for the framework."""
+        """Return the index's release of a chosen distribution; for the framework that of its wheel."""
         if isinstance(candidate, HolderCandidate):
             return self.release_of(candidate.holder)
         if isinstance(candidate, FileCandidate):
@@ -291,33 +342,33 @@ class PackageWorld:
         return release
 
     def is_built(self, file: IndexFile) -> bool:
-        """Whether what a file requires was found by building it, on this machine."""
-        return self._named.is_built(file)
+        """Whether the requirements of a file were read by building it on this machine."""
+        return self._direct_urls.is_built(file)
 
     def applicable(self, candidate: Candidate) -> list[Pep508]:
-        """The requirements of a chosen distribution that hold in this environment, as its metadata spells them."""
+        """Return the requirements of a chosen distribution that hold in this environment, as its metadata spells them."""
         return self._applicable(self.release_of(candidate), extras_of(candidate.key) or ("",))
 
-    def brings(self, release: PackageRelease, extra: str) -> bool:
-        """Whether an extra of a release brings anything along in this environment."""
+    def extra_has_requirements(self, release: PackageRelease, extra: str) -> bool:
+        """Whether an extra of a release has requirements of its own in this environment."""
         plain = self._applicable(release, ("",))
         return any(needed not in plain for needed in self._applicable(release, (extra,)))
 
     def extras(self, release: PackageRelease) -> tuple[str, ...]:
-        """The extras that the metadata of a release names, normalized; raises `UnavailableError`."""
+        """Return the extras that the metadata of a release names, normalized; raises `UnavailableError`."""
         return self._source.extras(release)
 
     def _translated(self, subject: Key, label: str, applicable: Iterable[Pep508]) -> list[Requirement]:
-        """The requirements of a distribution's metadata, with the spec's overrides in the place of those they are for."""
+        """Return the requirements of a distribution's metadata, replaced by the spec's overrides where there are any."""
         overrides = self._problem.overrides
         if not overrides:
             return [self._translate(subject, label, needed) for needed in applicable]
         found = []
         for needed in applicable:
-            instead = overrides.of(canonicalize_name(needed.name))
-            if not instead:
+            replacements = overrides.of(canonicalize_name(needed.name))
+            if not replacements:
                 found.append(self._translate(subject, label, needed))
-            for override, ground in instead:
+            for override, ground in replacements:
                 if self.markers.hold(override.marker):
                     found.append(replace(self._translate(subject, label, override), ground=ground))
         return found
@@ -336,34 +387,34 @@ class PackageWorld:
         is_component = component and not needed.extras and (component == PYTORCH.name or subject.name != name)
         key = Key(component) if is_component else package_key(needed)
         if needed.url is not None and (is_component or subject == PYTORCH):
-            # What a framework's build needs is known of published ones, and its wheel is asked for where its builds are.
+            # The matrix knows the needs of published builds only, and the build indexes have only wheels of those.
             of_specs = RequiresFile(name=needed.name, url=shown_url(needed.url), is_for_specs=True)
             return Requirement(key, Labelled(frozenset()), replace(ground, predicate=of_specs))
         if needed.url is not None:
-            # A file by URL must not be met by another file that an index happens to have under the same name.
+            # A file by URL must not be discoveries by another file that an index happens to have under the same name.
             holder = next(one for one in self.candidates(subject) if one.label == label)
-            return self._named.required(key, needed, holder=holder, ground=ground)
-        if key.is_package and not self._named.is_given(name):
-            self._early.look(name, needed.specifier, lambda: self.candidates(Key(name, PACKAGE)))
-            if self._early.is_final_only(name, needed.specifier):
+            return self._direct_urls.required(key, needed, holder=holder, ground=ground)
+        if key.is_package and not self._direct_urls.is_given(name):
+            self._prereleases.discover(name, needed.specifier, lambda: self.candidates(Key(name, PACKAGE)))
+            if self._prereleases.is_final_only(name, needed.specifier):
                 ground = replace(ground, predicate=replace(ground.predicate, is_final_only=True))
         return Requirement(key, Matching(needed.specifier), ground)
 
     def _blocked(self, candidate: FileCandidate) -> Requirement:
-        """Return that a version without a usable file cannot go with this Python, glibc or platform; with another it might."""
+        """Return the requirement of a version without a usable file: another Python, glibc or platform."""
         release = candidate.release
         name = release.blocked_by if Key(release.blocked_by) in self._problem.domains else "platform"
         key = Key(name)
         here = {"python": self.environment.python, "platform": self.environment.platform}.get(name, "")
         is_environment = bool(release.blocked_by) and bool(here)
         others = {one.label for one in self._problem.domains[key]} - {here} if is_environment else set()
-        predicate = NoFile(release.why_not, release.blocked_by, "sdist" if "allow: [sdist]" in release.why_not else "")
+        predicate = NoFile(release.why_not, release.blocked_by, release.allowance)
         ground = _entails(candidate, predicate, Relation(release.name, "files"), Index())
         return Requirement(key, Labelled(frozenset(others)), ground)
 
 
 def _unpublished(candidate: Candidate) -> Requirement:
-    """Return that a build which everybody compiles for themselves has no file to lock."""
+    """Return the unsatisfiable requirement of a build without a published file, which could not be locked."""
     ground = _entails(candidate, Unpublished(), Relation(candidate.key.component, "a wheel"))
     return Requirement(Key("platform"), Labelled(frozenset()), ground)
 
@@ -374,14 +425,14 @@ def _entails(candidate: Candidate, predicate: Predicate, relation: Relation, sou
 
 
 def _is_extra(candidate: Candidate, name: str, of: str) -> Entails:
-    """Return that a distribution with extras is that distribution."""
+    """Return the ground by which a distribution with extras requires the plain distribution."""
     subject = Subject(candidate.key.name, candidate.label)
     relation = SameChoice(candidate.key.name, of)
     return Entails(name=name, subject=subject, predicate=IsExtraOf(of), relation=relation, cited=None)
 
 
 def extras_of(key: Key) -> tuple[str, ...]:
-    """The extras of a key, none for that of the plain distribution."""
+    """Return the extras of a key; () for the plain distribution."""
     _, _, extras = key.name.partition("[")
     return tuple(extras.rstrip("]").split(",")) if extras else ()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provisioner.resolver.search import complete, provider
-from tests.unit.resolver.test_packages import Shelf, solve, universe
+from tests.unit.resolver.test_finder import Shelf, instance, solve
 
 if TYPE_CHECKING:
     import pytest
@@ -28,5 +28,5 @@ def shelf() -> Shelf:
 def test_an_answer_is_found_where_the_usual_order_finds_none_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(provider, "PACKAGE_ROUNDS", 150)
     monkeypatch.setattr(complete, "MAX_READS", 5)
-    assert provider.search(universe(shelf(), PACKAGES)) is None
+    assert provider.search(instance(shelf(), PACKAGES)) is None
     assert solve(shelf(), PACKAGES) == {"boto": "59", "cli": "59", "core": "59", "files": "1", "maker": "59"}

@@ -1,4 +1,4 @@
-"""Distributions that carry a component of the stack: what is installed is theirs, so their version is the component's."""
+"""Distributions that bundle a component of the stack, such as cuDNN: the installed version is the distribution's."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ if TYPE_CHECKING:
     from provisioner.matrix.need import Need
     from provisioner.request import Request
 
-CARRIED = {
+BUNDLED = {
     "cudnn": ("nvidia-cudnn-cu11", "nvidia-cudnn-cu12", "nvidia-cudnn-cu13"),
     "nccl": ("nvidia-nccl-cu11", "nvidia-nccl-cu12", "nvidia-nccl-cu13"),
     "triton": ("triton",),
 }
-"""Distributions that carry a component of the stack, so that their versions must agree with it."""
+"""The distributions that bundle a component, by component; their versions must agree."""
 
 CUDA = "cuda"
 
 
-def carried_version(carrier: Candidate) -> Version:
-    """The version a distribution carries: by its number alone, for the label of a file that is named has its address too."""
-    return Version.parse(str(carrier.pep440))
+def bundled_version(distribution: Candidate) -> Version:
+    """Return the component's version in a distribution: its own (the label of a direct URL has the address, too)."""
+    return Version.parse(str(distribution.pep440))
 
 
-def unlisted(key: Key, listed: Iterable[Candidate], carrier: Candidate) -> ReleaseCandidate | None:
-    """What a distribution carries for a component's key where the matrix has no row of it, None where it has one.
+def unlisted_release(key: Key, listed: Iterable[Candidate], distribution: Candidate) -> ReleaseCandidate | None:
+    """Return the bundled release of a component as a candidate where the matrix lists no such release; None where it does.
 
-    Of such a version is known which CUDA its distribution is named for, and what rules say of every version like it.
+    Its needs are the CUDA that the distribution is named for; rules on ranges of versions bind it, too.
     """
-    listed, number = tuple(listed), carrier.pep440.public
-    if any(one.version == carried_version(carrier) for one in listed):
+    listed, number = tuple(listed), distribution.pep440.public
+    if any(one.version == bundled_version(distribution) for one in listed):
         return None
-    named = carrier.key.name.rpartition("-")[2]
+    named = distribution.key.name.rpartition("-")[2]
     like = next((build for one in listed if (build := build_of(one)) is not None and build.name == named), None)
     release, build = Release(version=Version.parse(number)), None
     if like is not None:
@@ -53,27 +53,27 @@ def unlisted(key: Key, listed: Iterable[Candidate], carrier: Candidate) -> Relea
 
 
 def unlisted_bundles(matrix: Matrix, pins: Iterable[Candidate]) -> Iterator[UnlistedBundle]:
-    """Yield chosen versions that are a distribution's and no row of the matrix."""
+    """Yield the doubts of chosen releases that a distribution bundles and the matrix does not list."""
     for one in pins:
         component = matrix.components.get(one.key.component)
-        if one.key.component not in CARRIED or component is None or not isinstance(one, ReleaseCandidate):
+        if one.key.component not in BUNDLED or component is None or not isinstance(one, ReleaseCandidate):
             continue
         if any(release.version == one.version for release in component.releases):
             continue
         build = one.build
-        names = [name for name in CARRIED[component.name] if build is None or name.endswith(f"-{build.name}")]
+        names = [name for name in BUNDLED[component.name] if build is None or name.endswith(f"-{build.name}")]
         yield UnlistedBundle(bundled=component.name, carrier=Subject(names[0], one.label))
 
 
-class OverriddenCarriers:
-    """The overrides of one spec that are about distributions which carry a component.
+class BundleOverrides:
+    """The overrides of a spec on distributions that bundle a component.
 
-    A build of a framework states what its wheel pins: where the spec puts something else in the place of that, so it does here.
+    The matrix's build of a framework has the pins of its wheel as needs: where the spec overrides a pin, it overrides the need.
     """
 
     def __init__(self, matrix: Matrix, request: Request) -> None:
         self._matrix = matrix
-        names = {name for some in CARRIED.values() for name in some}
+        names = {name for some in BUNDLED.values() for name in some}
         self._found: dict[str, tuple[Pep508, Overrides]] = {}
         for index, text in enumerate(request.spec.overrides):
             override = Pep508(text)
@@ -82,24 +82,24 @@ class OverriddenCarriers:
                 place = request.place(f"overrides.{index}")
                 self._found[name] = (override, Overrides(index=index, distribution=name, requirement=text, place=place))
 
-    def instead(self, subject: Candidate, need: Need, key: Key) -> Requirement | None:
-        """What stands in the place of a framework build's need of a component, None where the need stands for itself."""
-        if not self._found or subject.key.component not in FRAMEWORKS or need.component not in CARRIED:
+    def replacement(self, subject: Candidate, need: Need, key: Key) -> Requirement | None:
+        """Return the requirement that replaces a framework build's need of a component; None where it is not overridden."""
+        if not self._found or subject.key.component not in FRAMEWORKS or need.component not in BUNDLED:
             return None
-        carrier = _carrier(need.component, build_of(subject))
-        if carrier not in self._found:
+        distribution = _bundling(need.component, build_of(subject))
+        if distribution not in self._found:
             return None
-        override, ground = self._found[carrier]
+        override, ground = self._found[distribution]
         test = Matching(override.specifier)
         component = self._matrix.components[need.component]
         is_listed = any(override.specifier.contains(str(one.version), prereleases=True) for one in component.releases)
-        # What the matrix does not list is whatever the distribution turns out to carry.
+        # A version that the matrix does not list is set to the distribution's once that is chosen.
         return Requirement(key, test if is_listed else Within(Range()), ground)
 
 
-def _carrier(component: str, build: Build | None) -> str:
-    """The distribution that carries a component for a build: the one for its CUDA, where there is one for each."""
-    names = CARRIED[component]
+def _bundling(component: str, build: Build | None) -> str:
+    """Return the distribution that bundles a component for a build: the one for its CUDA, where there are several."""
+    names = BUNDLED[component]
     if len(names) == 1:
         return names[0]
     cuda = next((need.range for need in (build.requires if build is not None else ()) if need.component == CUDA), None)

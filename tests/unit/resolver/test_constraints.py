@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from packaging.specifiers import SpecifierSet
 
 from provisioner.places import Place
-from provisioner.resolver.choices.bounds import ForPython
+from provisioner.resolver.choices.constraints import ForPython
 from provisioner.resolver.joint import NoStackError, solve_joint, solve_system
 from provisioner.resolver.problem import join
 from provisioner.resolver.requirement import Candidate, Key
@@ -18,7 +18,7 @@ from provisioner.words.conflict import conflict_lines, fix_line, fix_words
 from provisioner.words.notation import source_words
 from provisioner.words.relaxation import relaxation_words
 from tests import small
-from tests.unit.resolver.test_packages import Shelf, matrix_with_facts
+from tests.unit.resolver.test_finder import Shelf, matrix_with_facts
 
 if TYPE_CHECKING:
     from provisioner.index.model import IndexFile, PackageRelease

@@ -18,11 +18,11 @@ from provisioner.matrix.model import Distribution, DistributionLimit, ImpliedNee
 from provisioner.resolver.explain.conflict import described, explain_conflict
 from provisioner.resolver.outcome.unverified import doubts
 from provisioner.resolver.problem import join
-from provisioner.resolver.python.packages import PackageWorld
+from provisioner.resolver.python.finder import PackageFinder
 from provisioner.resolver.requirement import PACKAGE, PYTORCH, Key
 from provisioner.resolver.search.complete import CompleteSearch
-from provisioner.resolver.search.resolve import decide, pins_or_refutation
-from provisioner.resolver.search.universe import Universe
+from provisioner.resolver.search.instance import ProblemInstance
+from provisioner.resolver.search.resolve import decide, pins_or_proof
 from provisioner.versions import Version
 from provisioner.words.conflict import conflict_lines
 from provisioner.words.doubt import doubt_words
@@ -124,14 +124,14 @@ def matrix_with_facts() -> Matrix:
     return replace(matrix, distributions=DISTRIBUTIONS, limits=(LIMIT,))
 
 
-def universe(shelf: Shelf, packages: list[str], *gpus: str, variant: str = "", pytorch: str = "") -> Universe:
+def instance(shelf: Shelf, packages: list[str], *gpus: str, variant: str = "", pytorch: str = "") -> ProblemInstance:
     host = {"gpus": [{"compute_capability": gpu} for gpu in gpus], "container_toolkit": "1.17.4"} if gpus else {}
     requires = {"pytorch": pytorch} if pytorch else {}
     problem = join(matrix_with_facts(), small.request(requires, host, packages=packages))
-    return Universe(problem, PackageWorld(problem, shelf, ENVIRONMENT, variant))
+    return ProblemInstance(problem, PackageFinder(problem, shelf, ENVIRONMENT, variant))
 
 
-def shown(found: Universe) -> dict[str, str] | None:
+def shown(found: ProblemInstance) -> dict[str, str] | None:
     """What is chosen of distributions and the framework; a limit's own key is no distribution."""
     pins = decide(found)
     if pins is None:
@@ -140,7 +140,7 @@ def shown(found: Universe) -> dict[str, str] | None:
 
 
 def solve(shelf: Shelf, packages: list[str], *gpus: str, variant: str = "") -> dict[str, str] | None:
-    return shown(universe(shelf, packages, *gpus, variant=variant))
+    return shown(instance(shelf, packages, *gpus, variant=variant))
 
 
 def test_markers_are_those_of_the_target_not_of_this_machine() -> None:
@@ -207,8 +207,8 @@ def test_a_limit_leaves_a_distribution_alone_where_the_framework_is_not() -> Non
 
 def test_a_limit_holds_beside_a_framework_the_spec_requires() -> None:
     expected = {"numpy": "1.26.4", "pytorch": "2.1.0+cu121", "torch": "2.1.0+cu121"}
-    assert shown(universe(Shelf(NUMPY), ["numpy"], pytorch="==2.1.0")) == expected
-    assert shown(universe(Shelf(NUMPY), ["numpy", "torch==2.1.0"])) == expected
+    assert shown(instance(Shelf(NUMPY), ["numpy"], pytorch="==2.1.0")) == expected
+    assert shown(instance(Shelf(NUMPY), ["numpy", "torch==2.1.0"])) == expected
 
 
 def test_a_limit_holds_beside_a_framework_that_only_a_package_brings() -> None:
@@ -226,7 +226,7 @@ def test_a_limit_holds_beside_a_framework_that_only_a_package_brings() -> None:
 
 
 def test_a_release_outside_the_limit_is_chosen_where_the_distribution_asks_for_it() -> None:
-    assert shown(universe(Shelf(NUMPY), ["numpy>=2"], pytorch=">=2.1")) == {
+    assert shown(instance(Shelf(NUMPY), ["numpy>=2"], pytorch=">=2.1")) == {
         "numpy": "2.5.5",
         "pytorch": "2.4.0+cu124",
         "torch": "2.4.0+cu124",
@@ -234,7 +234,7 @@ def test_a_release_outside_the_limit_is_chosen_where_the_distribution_asks_for_i
 
 
 def test_a_limit_is_one_line_of_a_conflict_with_a_way_out_on_either_side() -> None:
-    conflict = explain_conflict(universe(Shelf(NUMPY), ["numpy>=2"], pytorch="==2.1.0"))
+    conflict = explain_conflict(instance(Shelf(NUMPY), ["numpy>=2"], pytorch="==2.1.0"))
     assert [(member.kind, member.component) for member in conflict.members] == [
         ("request", "pytorch"),
         ("request", "numpy"),
@@ -249,7 +249,7 @@ def test_a_limit_is_one_line_of_a_conflict_with_a_way_out_on_either_side() -> No
 
 def test_a_limit_between_packages_names_both_sides() -> None:
     shelf = Shelf({**NUMPY, "trainer": {"1": ["torch==2.1.0"]}})
-    conflict = explain_conflict(universe(shelf, ["trainer", "numpy>=2"]))
+    conflict = explain_conflict(instance(shelf, ["trainer", "numpy>=2"]))
     assert conflict_lines(conflict) == (
         "you require numpy>=2  (the spec)",
         "you require trainer  (the spec)",
@@ -276,7 +276,7 @@ def guarded(package: str, *hosts: dict[str, str]) -> tuple[str, ...]:
     matrix = replace(matrix_with_facts(), limits=(GUARDED,))
     stated = {"gpus": [{"compute_capability": "7.0"}], "container_toolkit": "1.17.4"}
     problem = join(matrix, small.request({"pytorch": "==2.1.0"}, *({**stated, **host} for host in hosts), packages=[package]))
-    found = Universe(problem, PackageWorld(problem, Shelf(NUMPY), ENVIRONMENT))
+    found = ProblemInstance(problem, PackageFinder(problem, Shelf(NUMPY), ENVIRONMENT))
     pins = decide(found)
     assert pins is not None
     return tuple(doubt_words(one) for one in doubts(found, pins))
@@ -299,14 +299,14 @@ def test_what_metadata_omits_is_required_of_the_versions_it_is_about() -> None:
     assert solve(shelf, ["audio"], "8.0") == {"audio": "3.1", "pytorch": "2.4.0+cu124", "torch": "2.4.0+cu124"}
     assert solve(shelf, ["audio<3"], "8.0") == {"audio": "2.0"}
     assert solve(shelf, ["audio"], "7.5") == {"audio": "2.0"}
-    lines = conflict_lines(explain_conflict(universe(shelf, ["audio>=3"], "7.5")))
+    lines = conflict_lines(explain_conflict(instance(shelf, ["audio>=3"], "7.5")))
     assert "audio 3.1 needs pytorch >=2.4: it calls new functions  (the matrix)" in lines
 
 
 def test_only_the_versions_compiled_against_a_build_are_bound_to_it() -> None:
     tables: Table = {"kernels": {"2": ["torch"], "1": ["torch"]}, "torch": {"2.1.0": []}}
     shelf = Shelf(tables, {"torch@pytorch-cu118": {"2.1.0+cu118": []}})
-    found = universe(shelf, ["kernels"], "7.5", variant="pytorch-cu118", pytorch="==2.1.0+cu118")
+    found = instance(shelf, ["kernels"], "7.5", variant="pytorch-cu118", pytorch="==2.1.0+cu118")
     assert shown(found) == {"kernels": "1", "pytorch": "2.1.0+cu118", "torch": "2.1.0+cu118"}
 
 
@@ -338,7 +338,7 @@ def test_a_limit_allows_what_an_enumeration_allows_and_nothing_else(trainer: str
         "frames": {"1": [frames] if frames else []},
     }
     shelf = Shelf(tables, {"torch@pytorch-cu118": {"2.1.0+cu118": []}})
-    found = shown(universe(shelf, ["frames", "trainer"], pytorch=pytorch))
+    found = shown(instance(shelf, ["frames", "trainer"], pytorch=pytorch))
     allowed = outcomes(trainer, frames, pytorch)
     chosen = (found.get("pytorch", ""), found.get("numpy", "")) if found else None
     assert (chosen in allowed) if allowed else (chosen is None)
@@ -361,7 +361,7 @@ def test_what_is_wrong_with_the_metadata_of_many_versions_is_said_once() -> None
 
     problem = join(small.matrix(("python",), {"python": {"3.11": {}}}), small.request({"python": "3.11"}, packages=["celery"]))
     shelf = Broken({"celery": {"4.4.7": [], "4.4.6": [], "4.4.5": []}})
-    found = Universe(problem, PackageWorld(problem, shelf, ENVIRONMENT))
+    found = ProblemInstance(problem, PackageFinder(problem, shelf, ENVIRONMENT))
     assert conflict_lines(explain_conflict(found)) == (
         "you require celery  (the spec)",
         "celery 4.4.5 … 4.4.7: cannot be used: `pytz (>dev)` is not a requirement that PEP 508 allows  (the package index)",
@@ -379,8 +379,8 @@ def test_what_has_no_file_is_found_before_anything_is_read_of_what_was_named_fir
     request = small.request({"python": "3.11"}, packages=["alpha", "beta", "gone>=2"])
     problem = join(small.matrix(("python",), {"python": {"3.11": {}}}), request)
     shelf = Shut({"alpha": {"2": [], "1": []}, "beta": {"1": []}, "gone": {"3": "too new", "2": "too new", "1": []}})
-    found = Universe(problem, PackageWorld(problem, shelf, ENVIRONMENT))
-    search = pins_or_refutation(found)
+    found = ProblemInstance(problem, PackageFinder(problem, shelf, ENVIRONMENT))
+    search = pins_or_proof(found)
     assert isinstance(search, CompleteSearch)
     assert conflict_lines(described(found, search, search.minimal())) == (
         "you require gone>=2  (the spec)",

@@ -1,7 +1,7 @@
-"""How releases, driver branches and images stand on one day: past their end of life, a prerelease, new, without support.
+"""Lifecycle of releases, driver branches and images on one day: end of life, prerelease, recent release, support.
 
 The day is the policy's (`exclude-newer`), else that of the matrix's newest reading; never the machine's clock, by which the
-same spec would be answered differently tomorrow.
+same spec would have another answer tomorrow.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ if TYPE_CHECKING:
     from provisioner.resolver.requirement import Candidate
 
 SUPPORTED = frozenset({"Production Branch", "Long Term Support Branch"})
-"""Designations of driver branches that NVIDIA supports for production; a New Feature Branch is for trying things out."""
+"""Designations of driver branches that NVIDIA supports in production, which New Feature Branches are not."""
 
 WEEK = timedelta(days=7)
 
 DISTRIBUTED = frozenset({"gcc", "clang"})
-"""What a machine or image has from its distribution, which repairs it long after the compiler's own project stopped."""
+"""Compilers that machines and images have from their distribution, which supports them longer than their own project."""
 
 _PRERELEASE = re.compile(r"v?\d+(?:\.\d+)*[.-]?(?:a|alpha|b|beta|c|rc|pre|preview|dev)\.?\d*(?:\+.*)?")
 
 
 class Fact(Struct, frozen=True, kw_only=True):
-    """One thing that is known of a candidate: the `word` policies have for it, and where it was read."""
+    """A lifecycle fact of a candidate, with the `word` of policies for it, and its source."""
 
     word: str
     predicate: Ended | IsOfBranch | IsPrerelease | IsRecent
     source: Source
 
 
-class Standing:
-    """Judges candidates of one matrix on one day; `until` is the policy's `exclude-newer`."""
+class SupportStatus:
+    """The support status of candidates of a matrix on one day; `until` is the policy's `exclude-newer`."""
 
     def __init__(self, matrix: Matrix, until: str | None) -> None:
         self._matrix = matrix
@@ -54,19 +54,19 @@ class Standing:
 
     @cached_property
     def day(self) -> date | None:
-        """The day everything is judged on."""
+        """The day of the status."""
         return policy_day(self._matrix, self._until)
 
     def facts(self, candidate: Candidate) -> Iterator[Fact]:
-        """Everything that speaks against a candidate."""
+        """Yield every lifecycle fact of a candidate."""
         found = (self.prerelease(candidate), self.ended(candidate), self.unsupported(candidate), self.recent(candidate))
         yield from (one for one in found if one is not None)
 
     def ended(self, candidate: Candidate) -> Fact | None:
-        """That the release, its driver branch or the image is past its end of life.
+        """Return that the release, its driver branch or the image is past its end of life; None where it is not.
 
-        A distribution goes on repairing a kernel or compiler that its own project gave up, so a kernel is judged only where
-        its version is kernel.org's (`6.8.12`, not `6.8.0-45-generic`).
+        Distributions support kernels and compilers after the end of their own project, so a kernel is judged only where its
+        version is kernel.org's (`6.8.12`, not `6.8.0-45-generic`).
         """
         component, label = candidate.key.component, candidate.label
         if component == "driver":
@@ -86,7 +86,7 @@ class Standing:
         return Fact(word="end-of-life", predicate=Ended(end, branch), source=self._source(candidate))
 
     def unsupported(self, candidate: Candidate) -> Fact | None:
-        """That a driver is of a feature branch, or of one that no source says is anything else."""
+        """Return that a driver is not of a supported branch, by its designation or for want of one; None where it is."""
         if candidate.key.component != "driver" or not candidate.version.release:
             return None
         branch = self._branch(candidate)
@@ -97,12 +97,12 @@ class Standing:
         return Fact(word="feature-branch", predicate=predicate, source=self._source(candidate))
 
     def is_designated(self, candidate: Candidate) -> bool:
-        """Whether somebody says what kind of branch a driver is of."""
+        """Whether the branch of a driver has a designation."""
         branch = self._branch(candidate)
         return branch is not None and bool(branch.designation)
 
     def recent(self, candidate: Candidate) -> Fact | None:
-        """That the release came out within the week before the day; nothing where its date is not known."""
+        """Return that the release came out within the week before the day; None where it did not, or has no date."""
         release = self._release(candidate)
         if release is None or not release.released or self.day is None or last_day(release.released) <= self.day - WEEK:
             return None
@@ -110,7 +110,7 @@ class Standing:
         return Fact(word="recent", predicate=predicate, source=self._source(candidate))
 
     def is_undated(self, candidate: Candidate) -> bool:
-        """Whether nobody says when a release came out, and no newer one of its series is known to be old enough."""
+        """Whether a release has no date, and no newer release of its series is known to be old enough."""
         release = self._release(candidate)
         if release is None or release.released or self.day is None or not release.version.release:
             return False
@@ -122,7 +122,7 @@ class Standing:
         return all(last_day(text) > self.day - WEEK for text in newer)
 
     def prerelease(self, candidate: Candidate) -> Fact | None:
-        """That the release is an alpha, beta or release candidate, by its version or by what the matrix says of it."""
+        """Return that the release is an alpha, beta or release candidate, by its version or its row; None where it is not."""
         release = self._release(candidate)
         if release is None or not is_prerelease(release):
             return None
@@ -133,7 +133,7 @@ class Standing:
         return self._branches.get(str(release[0])) if release else None
 
     def _release(self, candidate: Candidate) -> Release | None:
-        """The row of the matrix a candidate is of; what a host states may be of a listed series (`6.8` for `6.8.12`)."""
+        """Return the release of the matrix for a candidate; for a stated version that of its series (`6.8` for `6.8.12`)."""
         if (found := release_of(candidate)) is not None:
             return found
         component = self._matrix.components.get(candidate.key.component)
@@ -153,18 +153,18 @@ class Standing:
             )
         name = candidate.key.component
         release = self._release(candidate)
-        place = self._matrix.positions.get(f"{name}=={release.version}", "") if release is not None else ""
-        return Place.parse(place or f"matrices/{name}.yaml")
+        place = self._matrix.positions.get(f"{name}=={release.version}") if release is not None else None
+        return place or Place(f"matrices/{name}.yaml")
 
 
 def is_prerelease(release: Release) -> bool:
-    """Whether a release is no final one."""
+    """Whether a release is a prerelease."""
     return bool(release.prerelease) or bool(release.version.release and _is_beta(release.version.text))
 
 
 @cache
 def _is_beta(text: str) -> bool:
-    """Remembered: it is asked of every release for every host of a fleet."""
+    """Whether a version is that of a prerelease; cached, for every host of a fleet tests every release."""
     return _PRERELEASE.fullmatch(text) is not None
 
 
@@ -173,7 +173,7 @@ def _image(candidate: Candidate) -> ImageFacts | None:
 
 
 def policy_day(matrix: Matrix, until: str | None) -> date | None:
-    """The policy's day: `exclude-newer`, else the matrix's newest reading; None where the matrix was never read."""
+    """Return the policy's day: `exclude-newer`, else the matrix's newest reading; None where the matrix has no citations."""
     if until is not None:
         return day_of(until)
     newest = max((one.read for one in matrix.citations.values()), default="")
@@ -181,12 +181,12 @@ def policy_day(matrix: Matrix, until: str | None) -> date | None:
 
 
 def has_ended(end: str, day: date | None) -> bool:
-    """Whether an end of life, as the matrix writes it, lies before a day; one that nobody states does not."""
+    """Whether an end of life, as the matrix writes it, lies before a day; False for none."""
     return bool(end) and day is not None and day > last_day(end)
 
 
 def last_day(text: str) -> date:
-    """The last day of what the matrix writes as `2026-06-03` or `2026-06`: a month ends with its last day."""
+    """Return the last day of a date of the matrix, `2026-06-03` or `2026-06` (the last day of the month)."""
     year, month, *day = (int(part) for part in text.split("-"))
     if day:
         return date(year, month, day[0])
@@ -194,6 +194,6 @@ def last_day(text: str) -> date:
 
 
 def day_of(text: str) -> date:
-    """The day of `exclude-newer`, which is a day or a moment (UTC); raises `ValueError` for anything else."""
+    """Return the day of `exclude-newer`, a day or a moment (UTC); raises `ValueError` for anything else."""
     moment = datetime.fromisoformat(text.strip())
     return (moment.astimezone(UTC) if moment.tzinfo is not None else moment).date()

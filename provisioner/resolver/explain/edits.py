@@ -1,0 +1,393 @@
+"""Edits of the inputs that may resolve a conflict, and their costs; whether one does is found by solving again.
+
+The requests and facts of a conflict are relaxed directly. Lines that shape a problem before it is solved (policy, base image,
+Python, constraints) and the set of hosts are edited in the spec, and the problem is joined again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from provisioner.components import COMPONENTS, FRAMEWORKS, Effort
+from provisioner.grounds.edit import (
+    LEFT_OUT,
+    DropBound,
+    DropComponent,
+    DropDistribution,
+    DropHashes,
+    DropHost,
+    DropRequiresPython,
+    OpenPython,
+    SetAccelerator,
+    SetArchitecture,
+    SetComponent,
+    SetDistribution,
+    SetFact,
+    SetImage,
+    SetPolicyWords,
+    SetStrategy,
+)
+from provisioner.grounds.requirement import (
+    PYTHON_ATTEMPT,
+    Constrains,
+    FactOf,
+    Forbids,
+    GivesHashes,
+    Overrides,
+    Relation,
+    RequiresComponent,
+    RequiresDistribution,
+    RequiresPython,
+    SpecLine,
+)
+from provisioner.resolver.requirement import FileCandidate, Key, ReleaseCandidate, Within, build_of
+from provisioner.resolver.rules.lifecycle import is_prerelease
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Sequence
+
+    from provisioner.grounds.edit import Edit
+    from provisioner.grounds.requirement import Ground, Group
+    from provisioner.request import Request
+    from provisioner.resolver.requirement import Candidate, Requirement
+    from provisioner.resolver.search.complete import CompleteSearch
+    from provisioner.resolver.search.instance import ProblemInstance
+
+
+Cost = tuple[int, int]
+"""The effort of a change, and its rank among changes of the same effort."""
+
+_COSTS: dict[str, Cost] = {
+    **{row.name: (row.effort, place) for place, row in enumerate(COMPONENTS.values()) if row.effort is not None},
+    # Changes that are not of one component: another build of the same release, and a dropped request.
+    "build": (Effort.BUILD, -1),
+    LEFT_OUT: (Effort.FEWER_REQUESTS, 0),
+}
+
+
+def cost_of(change: str) -> Cost:
+    """Return the cost of changing a component, of another `build` or of a request `left out`; other names are packages."""
+    return _COSTS.get(change, _COSTS["package"])
+
+
+def rank(costs: list[Cost]) -> tuple[int, int, list[Cost]]:
+    """Return the rank of several changes together: by the highest effort, then by their number."""
+    return max(level for level, _ in costs), len(costs), sorted(costs)
+
+
+# -- requests and facts of a conflict ------------------------------------------------------------------------------------------
+
+RANGES = frozenset({"driver", "amdgpu", "kernel", "glibc", "gcc", "clang", "container_toolkit", "cuda_driver", "xcode"})
+"""Facts of which a fix names the nearest value as a bound, for values beyond it mostly work, too."""
+
+FIXED = frozenset({"platform", "accelerator", "image", "policy"})
+"""Components that are not relaxed: the target, which no fix changes, and those that are edited before the problem is joined."""
+
+
+class Relaxable(Struct, frozen=True):
+    """A request or fact that a person could change: the group of its requirements, its key and its requirement today."""
+
+    group: Group
+    key: Key
+    current: Requirement
+
+    @property
+    def is_fact(self) -> bool:
+        """Whether this is a fact of a host."""
+        return self.current.ground.kind == "fact"
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether this only excludes versions: a constraint, an override or hashes, which can be dropped."""
+        return isinstance(self.current.ground, Constrains | Overrides | GivesHashes)
+
+    @property
+    def name(self) -> str:
+        """The name of the line or fact: `pytorch_build` is a line of its own, although its key is PyTorch's."""
+        ground = self.current.ground
+        if isinstance(ground, Constrains | Overrides):
+            return f"{ground.requirement} bound"  # two equal lines are dropped together, as one change
+        if isinstance(ground, GivesHashes):
+            return str(self.group)
+        if isinstance(ground, RequiresComponent) and ground.name == "pytorch_build":
+            return "pytorch_build"
+        return self.key.distribution if self.key.is_package else self.key.component
+
+    def nearest(self, instance: ProblemInstance) -> Iterator[Sequence[Candidate]]:
+        """Yield the values to try, nearest first, in groups of which the first value that works is taken.
+
+        Of a host fact newer values come first, except of a kernel; of a request other builds of the same release.
+        """
+        candidates = instance.candidates(self.key)
+        if not self.is_fact:
+            yield self._same_release(candidates)
+            return
+        today = next((one for one in candidates if self.current.allows(one)), None)
+        if today is None:
+            return
+        if not candidates[0].version.release:
+            yield [one for one in candidates if one is not today]
+            return
+        newer = sorted((one for one in candidates if one.version > today.version), key=lambda one: one.version)
+        older = sorted((one for one in candidates if one.version < today.version), key=lambda one: one.version, reverse=True)
+        yield from (older, newer) if self.key.name == "kernel" else (newer, older)
+
+    def _same_release(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        if self.key.component not in FRAMEWORKS or self.key.is_package:
+            return []
+        rows = [one for one in candidates if isinstance(one, ReleaseCandidate)]
+        releases = {id(one.release) for one in rows if self.current.allows(one)}
+        return [one for one in rows if id(one.release) in releases and not self.current.allows(one)]
+
+
+def relaxables(instance: ProblemInstance, search: CompleteSearch, groups: Sequence[Group]) -> list[Relaxable]:
+    """Return the requests and facts among some groups that a person could change: not rules, nor the target."""
+    found = []
+    extra = {root.ground.group for root in instance.problem.extra}
+    for group in groups:
+        for parent, requirement in search.members(group)[:1]:
+            one = Relaxable(group, requirement.key, requirement)
+            is_open = isinstance(requirement.test, Within) and not requirement.test.range.clauses
+            # The architectures to compile for follow from the GPUs, whose change changes them.
+            is_derived = one.is_fact and one.name == "arch_list"
+            is_fixed = is_open or is_derived or one.name in FIXED or group == PYTHON_ATTEMPT or group in extra
+            is_fixed = is_fixed or one.is_bound or isinstance(requirement.ground, RequiresPython)
+            is_environment = instance.finder is not None and one.name == "python"
+            if (parent is None and not is_fixed and not is_environment) or one.is_bound:
+                found.append(one)
+    return found
+
+
+def edit_of(instance: ProblemInstance, one: Relaxable, candidate: Candidate) -> tuple[Edit, Cost]:
+    """Return the edit that changes a request or fact to a candidate, and its cost."""
+    name = one.name
+    if one.is_fact:
+        return _of_fact(instance, one, candidate), cost_of(name)
+    lines = _grounds(instance, one)
+    if name == "pytorch_build":
+        build = build_of(candidate)
+        assert build is not None, "every release of PyTorch has builds"
+        return SetComponent(name=name, value=build.name, asked=lines), cost_of(name)
+    if name == "arch_list":
+        return SetArchitecture(asked=one.key.name.partition(":")[2], architecture=candidate.label), cost_of(name)
+    same = _public(candidate.label) in {_public(other.label) for other in instance.allowed(one.current) if name in FRAMEWORKS}
+    # The request of a direct URL is changed to a version: its address is requested already.
+    is_direct = isinstance(candidate, FileCandidate) and candidate.is_direct
+    wanted = str(candidate.pep440) if is_direct else candidate.label
+    ground = one.current.ground
+    edit: Edit = SetComponent(name=name, value=wanted, asked=lines)
+    if isinstance(ground, RequiresDistribution):
+        edit = SetDistribution(name=name, distribution=ground.distribution, value=wanted, asked=lines)
+    return edit, cost_of("build" if same else name)
+
+
+def left_out(instance: ProblemInstance, one: Relaxable) -> tuple[Edit, Cost]:
+    """Return the edit that drops a request, and its cost."""
+    ground = one.current.ground
+    if (edit := bound_left_out(ground)) is not None:
+        return edit, cost_of(edit.component)
+    lines = _grounds(instance, one)
+    if isinstance(ground, RequiresDistribution):
+        return DropDistribution(name=one.name, distribution=ground.distribution, asked=lines), cost_of(LEFT_OUT)
+    return DropComponent(name=one.name, asked=lines), cost_of(LEFT_OUT)
+
+
+def bound_left_out(ground: Ground) -> Edit | None:
+    """Return the edit that drops a line which only excludes versions; None for the ground of another line."""
+    match ground:
+        case Constrains(distribution=distribution, requirement=requirement):
+            return DropBound(key="constraints", distribution=distribution, requirement=requirement)
+        case Overrides(distribution=distribution, requirement=requirement):
+            return DropBound(key="overrides", distribution=distribution, requirement=requirement)
+        case GivesHashes(distribution=distribution):
+            return DropHashes(distribution=distribution)
+    return None
+
+
+def _public(label: str) -> str:
+    return label.partition("+")[0]
+
+
+def _grounds(instance: ProblemInstance, one: Relaxable) -> tuple[Ground, ...]:
+    """Return the grounds of a request: several lines may be about one distribution, and all of them are changed."""
+    others = (root.ground for root in instance.roots if root.ground.group == one.group)
+    return tuple(dict.fromkeys((one.current.ground, *others)))
+
+
+def _of_fact(instance: ProblemInstance, one: Relaxable, candidate: Candidate) -> SetFact:
+    today = next((other for other in instance.candidates(one.key) if one.current.allows(other)), candidate)
+    is_bound = one.name in RANGES and bool(candidate.version.release)
+    sign = "==" if not is_bound else "<=" if candidate.version < today.version else ">="
+    gpus = instance.problem.matrix.gpus if one.name == "gpu" else ()
+    products = tuple(gpu.name for gpu in gpus if (gpu.compute_capability or gpu.gfx) == today.label)
+    return SetFact(name=one.name, host=one.key.scope, sign=sign, value=candidate.label, today=today.label, products=products)
+
+
+# -- edits of the inputs that shape a problem ----------------------------------------------------------------------------------
+
+
+def _relates(group: Group, subjects: Collection[str], to: str) -> bool:
+    return isinstance(group, Relation) and group.subject in subjects and group.object == to
+
+
+ALLOWANCES: dict[str, Callable[[Group], bool]] = {
+    "minor-version": lambda group: _relates(group, {"cuda"}, "driver"),
+    "forward-compat": lambda group: _relates(group, {"cuda"}, "driver"),
+    "ptx-jit": lambda group: _relates(group, FRAMEWORKS, "gpu"),
+    "patched-kernel": lambda group: _relates(group, {"driver"}, "kernel"),
+    "prerelease": lambda group: isinstance(group, SpecLine) and group.key in {"requires", "packages"},
+    "end-of-life": lambda _: False,
+    "shared-files": lambda _: False,
+}
+"""Words of `policy.allow` or `policy.forbid` that a fix may change, with a test of the groups of a conflict that suggest it.
+
+A word that the policy forbids in the conflict is tried without such a group.
+"""
+
+BASES = ("auto", "cuda-runtime")
+"""Base images to try instead of another: the smallest, and the one with CUDA and its newer libcuda."""
+
+MOST_WITHOUT_HOSTS = 3
+"""How many sets of hosts are tried without."""
+
+
+def edits_of_inputs(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[tuple[Edit, ...]]:
+    """Yield the edits of lines that shape the problem which may resolve a conflict, cheapest first."""
+    request = instance.problem.request
+    roots = [root for root in instance.roots if root.ground.group in groups]
+    is_python_asked = any(root.key == Key("python") and root.ground.is_request for root in roots)
+    if is_python_asked and (edit := open_python(instance)) is not None:
+        yield (edit,)
+    yield from _accelerators(request, groups)
+    yield from _bounds(instance, groups)
+    policies = list(_policies(instance, groups))
+    for policy in policies:
+        yield (policy,)
+    images = [SetImage(base=base, asked=request.spec.image.base) for base in _bases(request, groups)]
+    for image in images:
+        yield (image,)
+    for policy in policies:
+        if isinstance(policy, SetPolicyWords) and "forward-compat" in policy.words and policy.key == "allow":
+            # Forward compatibility needs an image with the newer libcuda.
+            yield from ((policy, image) for image in images if image.base.startswith("cuda-"))
+
+
+def open_python(instance: ProblemInstance) -> OpenPython | None:
+    """Return the edit that leaves Python open; None where the spec requires none, or there are no packages."""
+    request = instance.problem.request
+    if instance.finder is None or "python" not in request.spec.requires:
+        return None
+    asked = RequiresComponent(name="python", range=request.spec.requires["python"], place=request.place("requires.python"))
+    return OpenPython(asked=(asked,))
+
+
+def _accelerators(request: Request, groups: tuple[Group, ...]) -> Iterator[tuple[Edit, ...]]:
+    """Yield the accelerator that the target's GPUs call for, where the spec has another one."""
+    asked = request.spec.accelerator
+    own = replace(request, spec=replace(request.spec, accelerator=None)).accelerator
+    if asked is not None and SpecLine("accelerator") in groups and own != asked:
+        yield (SetAccelerator(accelerator=own, asked=asked),)
+
+
+def _bounds(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[tuple[Edit, ...]]:
+    """Yield the edits that drop a constraint, an override, hashes or `requires-python` of the conflict."""
+    problem = instance.problem
+    lines: dict[Group, Ground] = {ground.group: ground for _, ground in problem.constraints}
+    lines |= {ground.group: ground for ground in problem.overrides.grounds}
+    lines |= {ground.group: ground for ground in instance.bounds.grounds}
+    for group in groups:
+        if group == SpecLine("requires-python"):
+            yield (DropRequiresPython(ranges=tuple(problem.request.spec.requires_python)),)
+        elif group in lines and (edit := bound_left_out(lines[group])) is not None:
+            yield (edit,)
+
+
+def _policies(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[Edit]:
+    policy = instance.problem.request.spec.policy
+    roots = (root.ground for root in instance.roots if root.ground.group in groups)
+    forbidden = [ground for ground in roots if isinstance(ground, Forbids)]
+    words = {ground.word for ground in forbidden}
+    for word, is_about in ALLOWANCES.items():
+        is_concerned = word in words or any(map(is_about, groups))
+        if not is_concerned or (word == "prerelease" and word not in words and not _has_prereleases(instance, groups)):
+            continue
+        if word in policy.forbid:
+            yield SetPolicyWords(key="forbid", words=tuple(one for one in policy.forbid if one != word))
+        elif word not in policy.allow:
+            yield SetPolicyWords(key="allow", words=(*policy.allow, word))
+    if any(ground.is_by_strategy for ground in forbidden):
+        yield SetStrategy(strategy="newest")
+
+
+def _has_prereleases(instance: ProblemInstance, groups: tuple[Group, ...]) -> bool:
+    """Whether a requested component has prereleases, or no final version of a requested distribution is allowed."""
+    components = instance.problem.matrix.components
+    for root in instance.roots:
+        if root.ground.group in groups and root.ground.is_request:
+            component = components.get(root.key.component)
+            if root.key.is_package and not instance.allowed(root):
+                return True
+            if component is not None and any(is_prerelease(release) for release in component.releases):
+                return True
+    return False
+
+
+def _bases(request: Request, groups: tuple[Group, ...]) -> Iterator[str]:
+    if request.runs != "container" or not {SpecLine("image"), Relation("cuda", "driver")}.intersection(groups):
+        return
+    base = request.spec.image.base
+    for other in BASES:
+        if other != base and not (other == "auto" and base == "slim") and (other == "auto" or request.accelerator == "cuda"):
+            yield other
+
+
+def fewer_hosts(instance: ProblemInstance, search: CompleteSearch, groups: Sequence[Group]) -> Iterator[tuple[Edit, ...]]:
+    """Yield sets of hosts without which the clauses can be satisfied, each started from another host of the conflict."""
+    facts = _facts_of_hosts(instance)
+    found: list[frozenset[str]] = []
+    for start in _concerned(facts, groups):
+        gone = _gone(search, facts, start, groups)
+        if gone and gone not in found and len(found) < MOST_WITHOUT_HOSTS:
+            found.append(gone)
+            yield tuple(DropHost(host=label) for label in facts if label in gone)
+
+
+def _facts_of_hosts(instance: ProblemInstance) -> dict[str, frozenset[FactOf]]:
+    """Return the groups of facts of each host, in the order of the target."""
+    facts: dict[str, set[FactOf]] = {target.label: set() for target in instance.problem.request.hosts}
+    for root in instance.roots:
+        group = root.ground.group
+        if isinstance(group, FactOf) and group.host in facts:
+            facts[group.host].add(group)
+    return {label: frozenset(some) for label, some in facts.items()}
+
+
+def _concerned(facts: dict[str, frozenset[FactOf]], groups: Collection[Group]) -> list[str]:
+    return [label for label, some in facts.items() if some.intersection(groups)]
+
+
+def _gone(
+    search: CompleteSearch, facts: dict[str, frozenset[FactOf]], start: str, groups: Sequence[Group]
+) -> frozenset[str] | None:
+    """Return `start` and every other host that must be dropped with it; None where no host would be left, or none helps."""
+    gone = {start}
+    against = _kinds(facts[start].intersection(groups))
+    while len(gone) < len(facts):
+        dropped = frozenset[FactOf]().union(*(facts[label] for label in gone))
+        if not search.refutes(without=dropped):
+            return frozenset(gone)
+        core = search.core(without=dropped)
+        others = [label for label in _concerned(facts, core) if label not in gone]
+        if not others:
+            return None
+        # Of two hosts that exclude each other, drop the one that is most like those dropped before.
+        gone.add(max(others, key=lambda label: len(against & _kinds(facts[label].intersection(core)))))
+    return None
+
+
+def _kinds(facts: Collection[FactOf]) -> set[tuple[str, str]]:
+    """Return facts without their hosts: `gpu` `7.0`."""
+    return {(fact.component, fact.value) for fact in facts}

@@ -1,0 +1,168 @@
+"""CUDA runtimes and libraries such as cuDNN that distributions bundle: their requirements of drivers and GPUs.
+
+CUDA runtimes of two majors load side by side, for their libraries have different names; but the driver must run both, and
+both must serve the GPUs. That is required here; the answer reports that there are two.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+from packaging.specifiers import SpecifierSet
+
+from provisioner.grounds.predicate import Bundles, BundlesCuda, Needs
+from provisioner.grounds.relaxation import MixedCuda
+from provisioner.grounds.requirement import Entails, Relation, Row, SameChoice, Subject
+from provisioner.places import Place
+from provisioner.resolver.requirement import PACKAGE, Candidate, Key, ReleaseCandidate, Requirement, build_of
+from provisioner.resolver.rules.bundled import BUNDLED, bundled_version, unlisted_release
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from provisioner.grounds.predicate import Predicate
+    from provisioner.matrix.model import ImpliedNeed, Matrix, Release
+    from provisioner.matrix.need import Need
+    from provisioner.resolver.problem import Problem
+
+
+CUDA = "cuda"
+HOST_COMPONENTS = frozenset({"driver", "gpu"})
+"""The components of hosts that bundled runtimes and libraries have requirements of."""
+
+_specifier = lru_cache(maxsize=512)(SpecifierSet)
+
+
+def bundled_cuda_requirements(
+    problem: Problem, candidate: Candidate, row: ImpliedNeed, *, place: Place
+) -> Iterator[Requirement]:
+    """Yield the host requirements of the CUDA runtimes that a version bundles; nothing for other accelerators."""
+    if problem.request.accelerator != CUDA:
+        return
+    for need in row.brings:
+        runtime = _oldest(problem.matrix, need)
+        name = candidate.key.name
+        for one in problem.needs.of(runtime) if runtime is not None else ():
+            if one.key.component in HOST_COMPONENTS and isinstance(one.ground, Entails):
+                ground = Entails(
+                    name=name,
+                    subject=Subject(name, candidate.label),
+                    predicate=BundlesCuda(_major(need), without_reason(one.ground.predicate), row.because),
+                    relation=Relation(CUDA, one.key.component, name),
+                    cited=place,
+                )
+                yield Requirement(one.key, one.test, ground)
+
+
+def _bundling_cuda(matrix: Matrix, pins: Mapping[Key, Candidate]) -> Iterator[tuple[Candidate, Need]]:
+    """Yield every chosen distribution that bundles a CUDA runtime, with the range of that runtime."""
+    for distribution in matrix.distributions:
+        chosen = pins.get(Key(distribution.name, PACKAGE))
+        for row in distribution.implies if chosen is not None else ():
+            if chosen is not None and row.brings and _specifier(row.versions).contains(chosen.pep440, prereleases=True):
+                yield from ((chosen, need) for need in row.brings)
+
+
+def bundled_runtimes(matrix: Matrix, pins: Mapping[Key, Candidate]) -> tuple[ReleaseCandidate, ...]:
+    """Return a CUDA release for each major that only distributions bundle: the image's gate must admit its hosts, too."""
+    chosen = [one.version for key, one in pins.items() if not key.is_package and key.component == CUDA]
+    found: dict[str, ReleaseCandidate] = {}
+    for _, need in _bundling_cuda(matrix, pins):
+        runtime = _oldest(matrix, need)
+        if runtime is not None and not any(need.allows(version) for version in chosen):
+            found.setdefault(runtime.label, runtime)
+    return tuple(found[label] for label in sorted(found))
+
+
+def mixed_cuda(matrix: Matrix, pins: Mapping[Key, Candidate]) -> Iterator[MixedCuda]:
+    """Yield the relaxation of CUDA runtimes of several majors in one environment, each with the packages that have it."""
+    majors: dict[str, dict[str, Place]] = {}
+    for key, one in pins.items():
+        if not key.is_package and key.component == CUDA and one.version.release:
+            framework = key.slot or "the framework"
+            majors.setdefault(str(one.version.release[0]), {})[framework] = Place(f"matrices/{CUDA}.yaml")
+    for one, need in _bundling_cuda(matrix, pins):
+        place = matrix.place_of(f"distribution:{one.key.name}")
+        majors.setdefault(_major(need), {})[f"{one.key.name} {one.label}"] = place
+    if len(majors) < 2:
+        return
+    holders = tuple((major, tuple(majors[major])) for major in sorted(majors, key=int))
+    last = max(majors, key=int)
+    yield MixedCuda(component=CUDA, majors=holders, source=next(iter(majors[last].values())))
+
+
+def without_reason(predicate: Predicate) -> Predicate:
+    """Return a predicate without the reason of its row: the row of the bundling distribution has one of its own."""
+    return replace(predicate, because="") if isinstance(predicate, Needs) else predicate
+
+
+def _oldest(matrix: Matrix, need: Need) -> ReleaseCandidate | None:
+    """Return the oldest CUDA release in a range: within a major every driver that runs it runs the later ones, too.
+
+    Source: CUDA Compatibility guide, "Minor Version Compatibility".
+    """
+    component = matrix.components.get(CUDA)
+    allowed: list[Release] = [one for one in component.releases if need.allows(one.version)] if component is not None else []
+    oldest = min(allowed, key=lambda one: one.version, default=None)
+    return None if oldest is None else ReleaseCandidate(Key(CUDA), oldest.version, str(oldest.version), oldest)
+
+
+def _major(need: Need) -> str:
+    return str(need.range.clauses[0].version.release[0]) if need.range.clauses else ""
+
+
+COMPONENT_BUNDLED_BY = {name: component for component, names in BUNDLED.items() for name in names}
+
+
+def bundled_library(problem: Problem, candidate: Candidate) -> ReleaseCandidate | None:
+    """Return the release of the component that a distribution bundles, for NVIDIA's GPUs; None where it bundles none."""
+    component = COMPONENT_BUNDLED_BY.get(candidate.key.name, "")
+    key = Key(component)
+    if problem.request.accelerator != CUDA or key not in problem.domains:
+        return None
+    listed, named = problem.domains[key], candidate.key.name.rpartition("-")[2]
+    releases = (one for one in listed if isinstance(one, ReleaseCandidate))
+    same = [one for one in releases if one.version == bundled_version(candidate)]
+    for_its_cuda = (one for one in same if (build := build_of(one)) is not None and build.name == named)
+    return next(for_its_cuda, None) or next(iter(same), None) or unlisted_release(key, listed, candidate)
+
+
+def bundled_library_requirements(problem: Problem, candidate: Candidate) -> Iterator[Requirement]:
+    """Yield the host requirements of the library that a version bundles; nothing for other accelerators."""
+    library = bundled_library(problem, candidate)
+    name = candidate.key.name
+    if library is None:
+        return
+    for one in problem.needs.of(library):
+        if one.key.component in HOST_COMPONENTS and isinstance(one.ground, Entails):
+            ground = replace(
+                one.ground,
+                name=name,
+                subject=Subject(name, candidate.label),
+                predicate=Bundles(library.key.component, library.label, one.ground.predicate),
+                relation=_through(one.ground.relation, name),
+            )
+            yield Requirement(one.key, one.test, ground)
+
+
+def _through(relation: Relation | SameChoice | Row, name: str) -> Relation | Row:
+    """Return a relation as that of the bundling distribution."""
+    if isinstance(relation, Row):
+        return Row(relation.table, relation.name, name)
+    return Relation(relation.subject, relation.object, name)
+
+
+def is_reported_for_component(requirement: Requirement, system: Iterable[Key]) -> bool:
+    """Whether a host requirement is of a bundled library that the stack has as a component, which reports it already."""
+    component = COMPONENT_BUNDLED_BY.get(requirement.ground.component, "")
+    return requirement.key.component in HOST_COMPONENTS and any(key.component == component for key in system)
+
+
+def bundled_libraries(problem: Problem, pins: Mapping[Key, Candidate]) -> tuple[ReleaseCandidate, ...]:
+    """Return the bundled libraries that the system half lacks: the image's gate must admit their hosts, too."""
+    known = {key.component for key in pins if not key.is_package}
+    bundling = [pins[Key(name, PACKAGE)] for name in sorted(COMPONENT_BUNDLED_BY) if Key(name, PACKAGE) in pins]
+    found = (bundled_library(problem, one) for one in bundling if COMPONENT_BUNDLED_BY[one.key.name] not in known)
+    return tuple(one for one in found if one is not None)

@@ -1,0 +1,295 @@
+"""Direct URLs and pre-releases as candidates, those that metadata refers to included.
+
+A direct URL or path (PEP 440, "Direct references") is a candidate for the requirements that name it alone. A URL of the spec
+is known from the start and then the only candidate of its name: no index is read. URLs in metadata are discovered when that
+metadata is read; the search then restarts with the new candidate.
+
+PEP 440 excludes pre-releases unless a requirement names one or no final version will do. Here both must hold, so that `>=2.0a4`
+takes 2.0 once it is out. A requirement of the same distribution that names no pre-release takes final versions alone: whether
+a pre-release is allowed must not depend on the order in which a search reads metadata. Requirements of metadata that only a
+pre-release meets are discovered, too.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from msgspec.structs import replace
+from packaging.utils import NormalizedName, canonicalize_name
+
+from provisioner.errors import ProvisionError, UnavailableError
+from provisioner.grounds.predicate import IsForHolders, NamesFile, RequiresFile
+from provisioner.grounds.requirement import Entails, Relation, Subject
+from provisioner.index.direct_reference import DirectReferenceError, direct_reference, shown_url
+from provisioner.index.model import FileSource, PrereleaseSource
+from provisioner.resolver.python.distributions import NO_VERSION
+from provisioner.resolver.requirement import (
+    PACKAGE,
+    Candidate,
+    FileCandidate,
+    HolderCandidate,
+    Key,
+    Labelled,
+    Requirement,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from packaging.requirements import Requirement as Pep508
+    from packaging.specifiers import SpecifierSet
+
+    from provisioner.grounds.requirement import Ground
+    from provisioner.grounds.source import Source
+    from provisioner.index.model import IndexFile, PackageRelease, PackageSource
+    from provisioner.resolver.requirement import Candidate
+
+
+PYPI_HOSTS = frozenset({"files.pythonhosted.org", "test-files.pythonhosted.org"})
+"""The hosts of PyPI's files, and of its test instance's."""
+
+_NOWHERE = Path("/")
+"""The base of relative addresses in metadata, which are refused."""
+
+
+class DirectUrlMutex(HolderCandidate, frozen=True, eq=False, gc=False, kw_only=True):
+    """A holder of the mutex of a direct URL that only metadata names. `name` is the distribution at the URL."""
+
+    name: str
+    url: str
+
+
+class Discoveries:
+    """The direct URLs and pre-releases that metadata refers to, as far as it was read; kept when a search restarts.
+
+    `has_grown` is set by every new discovery.
+    """
+
+    def __init__(self) -> None:
+        self._holders: dict[tuple[str, str], dict[tuple[Key, str], Candidate]] = {}
+        self.prereleases: set[str] = set()
+        """The distributions of which a requirement of metadata names a pre-release that no final version meets."""
+        self.has_grown = False
+
+    def add_url(self, name: str, url: str, holder: Candidate) -> None:
+        """Record that a candidate's metadata names a direct URL of a distribution."""
+        holders = self._holders.setdefault((name, url), {})
+        self.has_grown = self.has_grown or (holder.key, holder.label) not in holders
+        holders.setdefault((holder.key, holder.label), holder)
+
+    def add_prereleases(self, name: str) -> None:
+        """Record that pre-releases of a distribution are required."""
+        self.has_grown = self.has_grown or name not in self.prereleases
+        self.prereleases.add(name)
+
+    def urls(self, name: str) -> tuple[str, ...]:
+        """Return the direct URLs of a distribution, sorted."""
+        return tuple(sorted(url for known, url in self._holders if known == name))
+
+    def holders(self, name: str, url: str) -> tuple[Candidate, ...]:
+        """Return the candidates whose metadata names a direct URL."""
+        return tuple(self._holders.get((name, url), {}).values())
+
+
+class DirectUrls:
+    """The direct URLs of one search; `requirements` are those of the spec that hold on the target."""
+
+    def __init__(self, source: PackageSource, requirements: Iterable[tuple[Pep508, Ground]], discoveries: Discoveries) -> None:
+        self._source = source
+        self._discoveries = discoveries
+        self._given: dict[str, list[str]] = {}
+        self._mutexes: dict[Key, tuple[str, str]] = {}
+        self._places: dict[str, Source | None] = {}
+        for requirement, ground in requirements:
+            if requirement.url is not None:
+                self._given.setdefault(canonicalize_name(requirement.name), []).append(requirement.url)
+                self._places.setdefault(canonicalize_name(requirement.name), ground.source)
+
+    def is_given(self, name: str) -> bool:
+        """Whether the spec names a direct URL of a distribution, which is then its only candidate."""
+        return name in self._given
+
+    def given(self, name: str) -> PackageRelease | None:
+        """Return the release that the spec names by URL or path; None where it names none. Raises what reading it raises."""
+        urls = self._given.get(name)
+        return self._release(name, urls[0]) if urls else None
+
+    def candidates(self, key: Key) -> list[FileCandidate]:
+        """Return the candidates of a key that direct URLs name."""
+        name = _name(key)
+        found: dict[str, FileCandidate] = {}
+        for url in self._given.get(name) or self._discoveries.urls(name):
+            release = self._readable(name, url)
+            if release is not None:
+                label = _label(release, url)
+                found.setdefault(label, FileCandidate(key, NO_VERSION, label, release, is_direct=True))
+        return list(found.values())
+
+    def root(self, key: Key, url: str, ground: Ground) -> Requirement:
+        """Return the spec's requirement of a direct URL; raises what reading the file raises."""
+        return Requirement(key, Labelled(frozenset({_label(self._release(_name(key), url), url)})), ground)
+
+    def required(self, key: Key, needed: Pep508, *, holder: Candidate, ground: Entails) -> Requirement:
+        """Return a candidate's requirement of the direct URL that its metadata names."""
+        assert needed.url is not None
+        name = _name(key)
+        predicate = RequiresFile(name=name, url=shown_url(needed.url))
+        try:
+            if _is_of_machine(needed.url):
+                raise DirectReferenceError("metadata cannot name a file of this machine")
+            if not self.is_given(name):
+                _refuse_host(holder, needed.url)
+            direct_reference(name, needed.url, folder=_NOWHERE)
+            if not self.is_given(name):
+                self._discoveries.add_url(name, needed.url, holder)
+            label = _label(self._release(name, needed.url), needed.url)
+        except UnavailableError:
+            raise
+        except ProvisionError as error:
+            refused = replace(ground, predicate=replace(predicate, problem=error.message))
+            return Requirement(key, Labelled(frozenset()), refused)
+        if self.is_given(name) and all(one.label != label for one in self.candidates(key)):
+            predicate = replace(predicate, instead=shown_url(self._given[name][0]), place=self._places[name])
+        return Requirement(key, Labelled(frozenset({label})), replace(ground, predicate=predicate))
+
+    def support(self, candidate: Candidate) -> tuple[Requirement, ...]:
+        """Return the requirement of a direct URL that only metadata names: a candidate that names it."""
+        name = _name(candidate.key)
+        if self.is_given(name) or not isinstance(candidate, FileCandidate) or not candidate.is_direct:
+            return ()
+        url = next((one for one in self._discoveries.urls(name) if _label(candidate.release, one) == candidate.label), None)
+        if url is None:
+            return ()
+        key = Key(f"limit {name} @ {url}", PACKAGE)
+        self._mutexes[key] = name, url
+        labels = frozenset(_holder(one) for one in self._discoveries.holders(name, url))
+        return (Requirement(key, Labelled(labels), _named(name, Subject(name, candidate.label), IsForHolders())),)
+
+    def holders(self, key: Key) -> tuple[Candidate, ...] | None:
+        """Return the candidates of a direct URL's mutex; None for any other key."""
+        place = self._mutexes.get(key)
+        if place is None:
+            return None
+        name, url = place
+        return tuple(
+            DirectUrlMutex(key, NO_VERSION, _holder(one), one, name=name, url=url)
+            for one in self._discoveries.holders(name, url)
+        )
+
+    def of_holder(self, candidate: HolderCandidate) -> tuple[Requirement, ...]:
+        """Return the requirement of the holder of a direct URL's mutex; () for other mutexes."""
+        if candidate.key not in self._mutexes:
+            return ()
+        holder = candidate.holder
+        name, _ = self._mutexes[candidate.key]
+        ground = _named(name, Subject(holder.key.name, holder.label), NamesFile())
+        return (Requirement(holder.key, Labelled(frozenset({holder.label})), ground),)
+
+    def is_built(self, file: IndexFile) -> bool:
+        """Whether the requirements of a file were read by building it."""
+        return isinstance(self._source, FileSource) and self._source.is_built(file)
+
+    def _release(self, name: str, url: str) -> PackageRelease:
+        if not isinstance(self._source, FileSource):
+            raise DirectReferenceError(f"`{name} @ {shown_url(url)}` cannot be read from this source")
+        return self._source.direct(NormalizedName(name), url)
+
+    def _readable(self, name: str, url: str) -> PackageRelease | None:
+        """Return the release at a direct URL; None for one in metadata that is no distribution, which excludes its holders."""
+        try:
+            return self._release(name, url)
+        except UnavailableError:
+            raise
+        except ProvisionError:
+            if self.is_given(name):
+                raise
+            return None
+
+
+def _named(name: str, subject: Subject, predicate: IsForHolders | NamesFile) -> Entails:
+    return Entails(name=name, subject=subject, predicate=predicate, relation=Relation(name, "who names it"), cited=None)
+
+
+def _label(release: PackageRelease, url: str) -> str:
+    return f"{release.version} @ {_shown(url)}"
+
+
+def _shown(url: str) -> str:
+    """Return a URL without its fragment: of two requirements of one file only one may have its hash."""
+    return shown_url(url) if not _is_of_machine(url) else url.partition("#")[0]
+
+
+def _is_of_machine(url: str) -> bool:
+    return "://" not in url or url.startswith("file:")
+
+
+def _refuse_host(holder: Candidate, url: str) -> None:
+    """Raise `DirectReferenceError` where metadata of a PyPI file names a URL elsewhere, which PyPI does not accept.
+
+    Source: pip, `_internal/req/constructors.py`: "Packages installed from PyPI cannot depend on packages which are not also
+    hosted on PyPI".
+    """
+    file = holder.release.file if isinstance(holder, FileCandidate) else None
+    is_of_pypi = file is not None and urlsplit(file.url).netloc in PYPI_HOSTS
+    if is_of_pypi and urlsplit(url).netloc not in PYPI_HOSTS:
+        raise DirectReferenceError("a file of PyPI cannot name one that PyPI does not have; name it in the spec if you want it")
+
+
+def _name(key: Key) -> str:
+    return canonicalize_name(key.distribution)
+
+
+def _holder(candidate: Candidate) -> str:
+    return f"{candidate.key.name} {candidate.label}"
+
+
+# -- pre-releases --------------------------------------------------------------------------------------------------------------
+
+_LOWER_BOUNDS_AND_PINS = frozenset({"==", "===", ">=", "~=", ">"})
+"""Operators that require a pre-release; `<3.0.dev0` names one to exclude pre-releases."""
+
+
+def names_prerelease(specifier: SpecifierSet) -> bool:
+    """Whether a lower bound or a pin of a requirement is a pre-release."""
+    return any(one.prereleases and one.operator in _LOWER_BOUNDS_AND_PINS for one in specifier)
+
+
+def is_met_without_prereleases(specifier: SpecifierSet, listed: Iterable[Candidate]) -> bool:
+    """Whether a version that is neither yanked nor withheld meets a requirement."""
+    offered = (one for one in listed if not one.has_no_file and not one.is_withheld)
+    return any(specifier.contains(one.pep440, prereleases=True) for one in offered)
+
+
+class PrereleaseVersions:
+    """The pre-releases of one search, as far as requirements name them."""
+
+    def __init__(self, source: PackageSource, discoveries: Discoveries) -> None:
+        self._source = source
+        self._discoveries = discoveries
+
+    def releases(self, name: NormalizedName) -> tuple[PackageRelease, ...]:
+        """Return the required pre-releases of a project, newest first; raises `UnavailableError`."""
+        return (
+            self._source.prereleases(name)
+            if name in self._discoveries.prereleases and isinstance(self._source, PrereleaseSource)
+            else ()
+        )
+
+    def is_final_only(self, name: NormalizedName, specifier: SpecifierSet) -> bool:
+        """Whether a requirement takes final versions alone although another one names a pre-release of the distribution."""
+        return name in self._discoveries.prereleases and not names_prerelease(specifier)
+
+    def discover(self, name: NormalizedName, specifier: SpecifierSet, listed: Callable[[], Iterable[Candidate]]) -> None:
+        """Record a requirement of metadata that only a pre-release meets; raises `UnavailableError`."""
+        if (
+            name in self._discoveries.prereleases
+            or not names_prerelease(specifier)
+            or not isinstance(self._source, PrereleaseSource)
+        ):
+            return
+        if is_met_without_prereleases(specifier, listed()):
+            return
+        if any(specifier.contains(one.version, prereleases=True) for one in self._source.prereleases(name)):
+            self._discoveries.add_prereleases(name)

@@ -1,0 +1,274 @@
+"""A problem in one environment: the candidates of a key and the requirements of a candidate, from matrix and index alike.
+
+The searches read a problem through `ProblemInstance`; `violations` verifies an assignment against it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from packaging.specifiers import SpecifierSet
+
+from provisioner.errors import UnavailableError
+from provisioner.grounds.predicate import Bundles
+from provisioner.grounds.requirement import Entails, Relation, Subject, Supposes
+from provisioner.places import Place
+from provisioner.resolver.choices.constraints import Bounds, is_exact
+from provisioner.resolver.python.discovered import is_met_without_prereleases, names_prerelease
+from provisioner.resolver.requirement import (
+    PYTORCH,
+    Candidate,
+    FileCandidate,
+    Key,
+    Labelled,
+    Matching,
+    ReleaseCandidate,
+    Requirement,
+    Test,
+    WheelCandidate,
+    Within,
+)
+from provisioner.resolver.rules.bundled import bundled_version, unlisted_release
+from provisioner.versions import Range
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+
+    from provisioner.grounds.requirement import Group
+    from provisioner.resolver.problem import Problem
+    from provisioner.resolver.python.finder import PackageFinder
+
+Pair = tuple[Key, Key]
+"""A component, and the distribution that bundles it."""
+
+
+class ReadBudget:
+    """Budget of metadata reads: unlimited for an answer and its proof, limited for the fixes of a conflict.
+
+    Each version counts once, whether or not a cache has its metadata. So the same conflict has the same fixes on every
+    machine; a limit in seconds would make them differ.
+    """
+
+    def __init__(self) -> None:
+        self._read: set[tuple[Key, str]] = set()
+        self._left: int | None = None
+        self._share = 0
+
+    def limit(self, count: int) -> None:
+        """Allow `count` more versions in all, besides those read before; none until a share is allotted.
+
+        Calling it again changes nothing: the fixes looked for in several environments have one budget together.
+        """
+        self._left = count if self._left is None else self._left
+        self._share = 0
+
+    def allot(self, count: int) -> None:
+        """Let the next fix read `count` of the versions that are left, so that one fix does not use up the budget of all."""
+        self._share = count
+
+    def spend(self, candidate: Candidate) -> None:
+        """Count a version whose metadata is about to be read; raises `UnavailableError` when the budget is exhausted."""
+        version = (candidate.key, candidate.label)
+        if isinstance(candidate, WheelCandidate) or candidate.has_no_file or version in self._read:
+            return
+        if self._left is not None:
+            if not min(self._left, self._share):
+                raise UnavailableError(f"{candidate.key.name} {candidate.label} was not looked at: too much was read before")
+            self._left -= 1
+            self._share -= 1
+        self._read.add(version)
+
+
+class ProblemInstance:
+    """A problem in one environment; without a `finder` it is the system stack alone and needs no index.
+
+    For each of the `pairs` the distribution's version is required to be the component's.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        finder: PackageFinder | None = None,
+        budget: ReadBudget | None = None,
+        *,
+        pairs: frozenset[Pair] = frozenset(),
+    ) -> None:
+        self.problem = problem
+        self.finder = finder
+        self.budget = budget or ReadBudget()
+        self.roots = (*problem.roots, *(finder.roots if finder else ()))
+        """The root requirements."""
+        self.bounds = Bounds(problem.constraints, problem.request, finder.markers if finder else None, problem.pythons)
+        """The constraints and hashes, which rule candidates out before any search chooses them."""
+        self._requirements: dict[Candidate, tuple[Requirement, ...]] = {}
+        self._allowed: dict[Requirement, frozenset[Candidate]] = {}
+        self._allowed_by_test: dict[tuple[Key, Test], frozenset[Candidate]] = {}
+        self._admits_prereleases: dict[Requirement, bool] = {}
+        self._by_spelling: dict[Key, dict[str, list[Candidate]]] = {}
+        self._pairs = pairs
+        self._bundled_releases: dict[Key, tuple[Candidate, ...]] = {}
+        self._pair_requirements: dict[Candidate, tuple[Requirement, ...]] = {}
+
+    def relaxed(
+        self, *, without: Collection[Group] = (), given: Collection[Candidate] = (), present: Collection[Key] = ()
+    ) -> ProblemInstance:
+        """Return the instance without the root requirements of some groups, with some candidates and keys required."""
+        found = ProblemInstance(self.problem, self.finder, self.budget, pairs=self._pairs)
+        found._bundled_releases, found._pair_requirements = self._bundled_releases, self._pair_requirements
+        found.bounds = self.bounds.without(without)
+        if found.bounds is self.bounds:
+            found._requirements = self._requirements
+        supposed = Supposes()
+        found.roots = (
+            *(root for root in self.roots if root.ground.group not in without),
+            *(Requirement(one.key, Labelled(frozenset({one.label})), supposed) for one in given),
+            *(Requirement(key, Matching(SpecifierSet()) if key.is_package else Within(Range()), supposed) for key in present),
+        )
+        return found
+
+    def candidates(self, key: Key) -> tuple[Candidate, ...]:
+        """Return every candidate of a key, most wanted first; raises `UnavailableError` when the index is out of reach."""
+        if key.is_package:
+            return self.finder.candidates(key) if self.finder else ()
+        listed = self.problem.domains.get(key, ())
+        return (*listed, *self._releases_bundled_only(key, listed)) if self._pairs else listed
+
+    def _releases_bundled_only(self, key: Key, listed: Iterable[Candidate]) -> tuple[Candidate, ...]:
+        """Return the releases that paired distributions bundle and the matrix lacks; they are wanted least."""
+        if key not in self._bundled_releases:
+            distributions = [distribution for component, distribution in sorted(self._pairs) if component == key]
+            versions = (one for distribution in distributions for one in self.candidates(distribution) if not one.has_no_file)
+            found = (unlisted_release(key, listed, one) for one in versions)
+            self._bundled_releases[key] = tuple({one.version.text: one for one in found if one is not None}.values())
+        return self._bundled_releases[key]
+
+    def known_requirements(self, candidate: Candidate) -> tuple[Requirement, ...]:
+        """Return the requirements known without metadata: constraints, hashes, shared files and bundled components."""
+        if not candidate.key.is_package:
+            return self.bounds.of(candidate)
+        shared = self.finder.shared.of(candidate) if self.finder else ()
+        return (*self.bounds.of(candidate), *shared, *(self._of_pairs(candidate) if self._pairs else ()))
+
+    def _of_pairs(self, candidate: Candidate) -> tuple[Requirement, ...]:
+        """Require the components paired with a distribution to be at the version that it bundles."""
+        if candidate not in self._pair_requirements:
+            keys = [key for key, other in sorted(self._pairs) if other == candidate.key and not candidate.has_no_file]
+            self._pair_requirements[candidate] = tuple(self._of_pair(candidate, key) for key in keys)
+        return self._pair_requirements[candidate]
+
+    def _of_pair(self, candidate: Candidate, key: Key) -> Requirement:
+        name, version, component = candidate.key.name, bundled_version(candidate), key.component
+        labels = frozenset(one.label for one in self.candidates(key) if one.version == version)
+        ground = Entails(
+            name=name,
+            subject=Subject(name, candidate.label),
+            predicate=Bundles(component, str(version)),
+            relation=Relation(name, f"{component} as bundled"),
+            cited=Place(f"matrices/{component}.yaml"),
+        )
+        return Requirement(key, Labelled(labels), ground)
+
+    def requirements(self, candidate: Candidate) -> tuple[Requirement, ...]:
+        """Return the requirements of a candidate; computed once. Raises `UnavailableError`."""
+        found = self._requirements.get(candidate)
+        if found is None:
+            found = self._requirements[candidate] = (*self.known_requirements(candidate), *self._read(candidate))
+        return found
+
+    def _read(self, candidate: Candidate) -> Iterable[Requirement]:
+        """Return the requirements of a candidate by its metadata, or by the matrix."""
+        if candidate.key.is_package:
+            assert self.finder is not None, "a system stack has no distributions"
+            self.budget.spend(candidate)
+            return self.finder.requirements(candidate)
+        needs = self.problem.needs.of(candidate)
+        is_framework = not candidate.key.scope and candidate.key.name in self.problem.components
+        if self.finder is not None and is_framework and isinstance(candidate, ReleaseCandidate):
+            is_pytorch = candidate.key == PYTORCH
+            of_file = self.finder.wheel_requirement if is_pytorch else self.finder.distribution_requirement
+            return (*needs, of_file(candidate))
+        return needs
+
+    def allowed(self, requirement: Requirement) -> frozenset[Candidate]:
+        """Return the candidates that a requirement allows; computed once for each key and test.
+
+        Requirements are looked up by identity first: the searches ask this most of all, and hashing a specifier takes longer
+        than everything else here.
+        """
+        found = self._allowed.get(requirement)
+        if found is None:
+            question = (requirement.key, requirement.test)
+            found = self._allowed_by_test.get(question)
+            if found is None:
+                text = arbitrary_version(requirement)
+                candidates = self._spelled(requirement.key, text) if text else self.candidates(requirement.key)
+                found = self._allowed_by_test[question] = frozenset(self.among(requirement, candidates))
+            self._allowed[requirement] = found
+        return found
+
+    def _spelled(self, key: Key, text: str) -> Iterable[Candidate]:
+        """Return the versions of a distribution with one spelling: `===` would compare the text of every version."""
+        if key not in self._by_spelling:
+            by_spelling = self._by_spelling[key] = {}
+            for candidate in self.candidates(key):
+                by_spelling.setdefault(str(candidate.pep440).lower(), []).append(candidate)
+        return self._by_spelling[key].get(text, ())
+
+    def among(self, requirement: Requirement, candidates: Iterable[Candidate]) -> Iterator[Candidate]:
+        """Yield those of some candidates that a requirement allows, one by one."""
+        chosen = requirement.among(candidates)
+        if not requirement.key.is_package:
+            return chosen
+        return (one for one in chosen if not one.is_withheld or self._admits_withheld(requirement, one))
+
+    def accepts(self, requirement: Requirement, candidate: Candidate) -> bool:
+        """Whether a candidate satisfies a requirement, judged anew each time."""
+        is_admitted = not candidate.is_withheld or self._admits_withheld(requirement, candidate)
+        return is_admitted and requirement.allows(candidate)
+
+    def _admits_withheld(self, requirement: Requirement, candidate: Candidate) -> bool:
+        """Whether a requirement may have a yanked release or a pre-release.
+
+        A yanked release is for exact pins (PEP 592): of this requirement, or of the spec, which then holds for everybody. A
+        pre-release beside final versions is for requirements that name a pre-release where no final version meets them.
+        """
+        assert isinstance(candidate, FileCandidate), "only a version that an index has is withheld"
+        if candidate.release.is_explicit_only:
+            return self._admits_prerelease(requirement)
+        name = candidate.release.name
+        pins = (root for root in self.roots if root.key.distribution == name and is_exact(root.test))
+        return is_exact(requirement.test) or any(root.allows(candidate) for root in pins) or self.bounds.pins(candidate)
+
+    def _admits_prerelease(self, requirement: Requirement) -> bool:
+        if not isinstance(requirement.test, Matching):
+            return True
+        found = self._admits_prereleases.get(requirement)
+        if found is None:
+            specifier = requirement.test.specifier
+            found = names_prerelease(specifier) and not is_met_without_prereleases(specifier, self.candidates(requirement.key))
+            self._admits_prereleases[requirement] = found
+        return found
+
+
+def violations(instance: ProblemInstance, pins: dict[Key, Candidate]) -> list[Requirement]:
+    """Return every requirement that an assignment does not meet; every answer is verified by it.
+
+    An engine may be wrong in ways of its own, so nothing that a search has computed is used here.
+    """
+    wanted = [*instance.roots]
+    for candidate in pins.values():
+        wanted.extend(instance.requirements(candidate))
+
+    def is_met(requirement: Requirement) -> bool:
+        pinned = pins.get(requirement.key)
+        return pinned is not None and instance.accepts(requirement, pinned)
+
+    return [requirement for requirement in wanted if not is_met(requirement)]
+
+
+def arbitrary_version(requirement: Requirement) -> str:
+    """Return the text of an arbitrary-equality requirement such as `===1.0` (PEP 440); "" for any other requirement."""
+    if not requirement.key.is_package or not isinstance(requirement.test, Matching) or len(requirement.test.specifier) != 1:
+        return ""
+    (only,) = requirement.test.specifier
+    return only.version.lower() if only.operator == "===" else ""
