@@ -125,7 +125,7 @@ def project_in(folder: Path, capsys: pytest.CaptureFixture[str], patch: pytest.M
         patch.delenv(variable)
     patch.setenv("PIP_CONFIG_FILE", os.devnull)
     patch.setenv("NETRC", os.devnull)
-    patch.setattr(display, "PATIENCE_SECONDS", 3600.0)
+    patch.setattr(display, "PROGRESS_DELAY_SECONDS", 3600.0)
     patch.chdir(folder)
     with LoopbackIndex() as index:
         index.add_wheel("uv", "0.9.11", tag=UV_TAG, upload_time="2025-11-20T10:00:00Z")

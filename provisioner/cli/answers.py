@@ -26,7 +26,7 @@ def _release(answer: Answer) -> None:
         data(f"{answer['title']}: {release['component']} {release['version']}")
         data("\n".join(f"  {name}: {text}" for name, text in _release_lines(release)) or "  nothing more is stated")
     _rules(answer["rules"])
-    rows = [row for one in answer["with"] for row in _company(one)]
+    rows = [row for one in answer["with"] for row in _rows_beside(one)]
     if rows:
         data("\nwhat is stated to go with it")
         table(("component", "releases", "how many"), rows)
@@ -39,7 +39,7 @@ def _release(answer: Answer) -> None:
         _stacks(answer["stacks"])
 
 
-def _company(one: Answer) -> Iterator[tuple[str, str, str]]:
+def _rows_beside(one: Answer) -> Iterator[tuple[str, str, str]]:
     """One line for each way in which releases of a component go with what was asked: most have no special way."""
     ways: dict[str, list[Answer]] = {}
     for release in one["releases"]:

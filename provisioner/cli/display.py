@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from provisioner.errors import ProvisionError
 
-PATIENCE_SECONDS = 1.0
+PROGRESS_DELAY_SECONDS = 1.0
 """Work shorter than this is not talked about: by the time it could be read, it is done."""
 
 _LIVELY_PAUSE_SECONDS = 0.2
@@ -339,7 +339,7 @@ def steps(text: str) -> Iterator[Callable[[str], None]]:
 
 
 def _speak(text: str, details: Callable[[], str], is_done: Event) -> None:
-    if is_done.wait(PATIENCE_SECONDS):
+    if is_done.wait(PROGRESS_DELAY_SECONDS):
         return
     if not _is_lively(sys.stderr):
         talk(f"{text} ...")

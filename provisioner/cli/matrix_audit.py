@@ -133,18 +133,18 @@ class _Progress:
 
     def reading(self, text: str) -> None:
         """Hear which member of which artefact is read next."""
-        from provisioner.cli.display import PATIENCE_SECONDS, talk
+        from provisioner.cli.display import PROGRESS_DELAY_SECONDS, talk
 
-        if self._clock() - self._spoke > 5 * PATIENCE_SECONDS:
+        if self._clock() - self._spoke > 5 * PROGRESS_DELAY_SECONDS:
             self._spoke = self._clock()
             talk(f"[{self._count}/{self._total}] reading {text} ...")
 
     def done(self, one: Audited) -> None:
         """Hear that a row was audited."""
-        from provisioner.cli.display import PATIENCE_SECONDS, talk
+        from provisioner.cli.display import PROGRESS_DELAY_SECONDS, talk
 
         self._count += 1
-        if self._clock() - self._spoke > PATIENCE_SECONDS:
+        if self._clock() - self._spoke > PROGRESS_DELAY_SECONDS:
             self._spoke = self._clock()
             talk(f"[{self._count}/{self._total}] {one.row.name}: {one.outcome}")
 

@@ -193,10 +193,10 @@ def questions(
 
     found = []
     platforms = going.inputs.platforms
-    strangers = [one for one in hosts[0] if one.host.platform not in {None, *platforms}]
-    if strangers:
+    refused = [one for one in hosts[0] if one.host.platform not in {None, *platforms}]
+    if refused:
         raise UsageError(
-            f"host `{strangers[0].label}` is {strangers[0].host.platform}, but the spec is for {', '.join(platforms)}",
+            f"host `{refused[0].label}` is {refused[0].host.platform}, but the spec is for {', '.join(platforms)}",
             hints=("name every platform under target.platform, or leave this host out",),
         )
     for platform in platforms:

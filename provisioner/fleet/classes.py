@@ -63,7 +63,7 @@ class Fleet(Struct, frozen=True, kw_only=True):
     """All hosts: pools to cover, and classes whose platform the spec does not name or that have no GPU beside hosts that do."""
 
     pools: tuple[Pool, ...]
-    strangers: tuple[HostClass, ...] = ()
+    other_platforms: tuple[HostClass, ...] = ()
     without_gpu: tuple[HostClass, ...] = ()
 
     @property
@@ -121,14 +121,14 @@ def pools_of(listed: Sequence[InventoryHost], matrix: Matrix, request: Request, 
     their own only where no host has one, or where the spec asks for an accelerator by name: CPU is never a silent fall-back.
     """
     parts: dict[tuple[str, str], list[HostClass]] = {}
-    strangers, without_gpu = [], []
+    other_platforms, without_gpu = [], []
     classes = list(fold(listed))
     has_gpus = any(one.host.gpus for one in classes)
     for one in classes:
         platform = one.host.platform or (platforms[0] if platforms else request.platform)
         alone = replace(request, hosts=(TargetHost(label=one.name, host=one.host),), platform=platform)
         if platforms and platform not in platforms:
-            strangers.append(one)
+            other_platforms.append(one)
         elif alone.has_no_gpu and has_gpus and request.spec.accelerator is None:
             without_gpu.append(one)
         else:
@@ -139,6 +139,6 @@ def pools_of(listed: Sequence[InventoryHost], matrix: Matrix, request: Request, 
         pools.append(Pool(request=known, classes=indistinguishable(some, matrix, known)))
     return Fleet(
         pools=tuple(pools),
-        strangers=indistinguishable(strangers, matrix, request),
+        other_platforms=indistinguishable(other_platforms, matrix, request),
         without_gpu=indistinguishable(without_gpu, matrix, request),
     )

@@ -44,7 +44,7 @@ def cover_fleet(matrix: Matrix, request: Request, listed: Sequence[InventoryHost
         unserved.extend(left)
         lower += bound.lower
     unserved.extend(explaining.without_gpu(request, fleet.without_gpu, accelerators=fleet.accelerators))
-    unserved.extend(explaining.strangers(request, fleet.strangers, platforms=platforms))
+    unserved.extend(explaining.other_platforms(request, fleet.other_platforms, platforms=platforms))
     return FleetAnswer(stacks=tuple(stacks), unserved=tuple(unserved), bound=Bound(lower=lower, found=len(stacks)))
 
 

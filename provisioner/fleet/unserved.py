@@ -89,14 +89,18 @@ class Explaining:
             read.add(member.component)
         return frozenset(read)
 
-    def strangers(self, request: Request, classes: Sequence[HostClass], *, platforms: Sequence[str]) -> list[Unserved]:
+    def other_platforms(self, request: Request, classes: Sequence[HostClass], *, platforms: Sequence[str]) -> list[Unserved]:
         """Hosts of platforms the spec does not name, and whether naming them would do."""
         by_platform: dict[str, list[HostClass]] = {}
         for one in classes:
             by_platform.setdefault(one.host.platform or "", []).append(one)
-        return [self._stranger(request, platform, some, platforms=platforms) for platform, some in sorted(by_platform.items())]
+        return [
+            self._other_platform(request, platform, some, platforms=platforms) for platform, some in sorted(by_platform.items())
+        ]
 
-    def _stranger(self, request: Request, platform: str, classes: list[HostClass], *, platforms: Sequence[str]) -> Unserved:
+    def _other_platform(
+        self, request: Request, platform: str, classes: list[HostClass], *, platforms: Sequence[str]
+    ) -> Unserved:
         asked = SpecPlatforms(platforms=tuple(platforms), place=request.place("target.platform"))
         target = classes[0].target
         fact = HostFact(name="platform", value=platform, host=target.label, place=target.place("platform"))

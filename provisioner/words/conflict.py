@@ -170,7 +170,7 @@ def exclusion_words(conflict: Conflict) -> str:
 def _stated(conflict: Conflict) -> list[Ground]:
     """The requests and facts of a conflict, each of which is needed for it; [] where some are only counted.
 
-    A Python that was tried stands for all that were: it is part of the proof, and nobody's wish.
+    A Python that was tried stands for all that were: it is part of the proof, and nobody asked for it.
     """
     if any(member.more for member in conflict.members if member.kind != "rule"):
         return []

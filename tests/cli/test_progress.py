@@ -14,7 +14,7 @@ from tests.pseudo_terminal import on_a_terminal
 if TYPE_CHECKING:
     from tests.project import Project
 
-OFTEN = "from provisioner.cli import display\ndisplay.PATIENCE_SECONDS, display._PLAIN_PAUSE_SECONDS = 0.2, 0.25"
+OFTEN = "from provisioner.cli import display\ndisplay.PROGRESS_DELAY_SECONDS, display._PLAIN_PAUSE_SECONDS = 0.2, 0.25"
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
@@ -45,7 +45,7 @@ def test_a_slow_solve_says_now_and_then_how_far_it_is_and_nothing_of_it_on_stdou
 
 
 def test_a_quick_solve_says_nothing_of_it(project: Project) -> None:
-    process = project.spawn("solve", before="from provisioner.cli import display\ndisplay.PATIENCE_SECONDS = 60")
+    process = project.spawn("solve", before="from provisioner.cli import display\ndisplay.PROGRESS_DELAY_SECONDS = 60")
     _, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
     assert "Solving" not in err

@@ -227,7 +227,7 @@ def test_a_step_ends_when_the_work_fails(capsys: pytest.CaptureFixture[str]) -> 
 PARTS = """
 import time
 from provisioner.cli import display
-display.PATIENCE_SECONDS, display._PLAIN_PAUSE_SECONDS = 0.1, 1.7
+display.PROGRESS_DELAY_SECONDS, display._PLAIN_PAUSE_SECONDS = 0.1, 1.7
 with display.steps('reading') as tick:
     for part in ('torch: a.whl', 'torch: [b].whl', 'jax: c.whl'):
         tick(part)

@@ -98,7 +98,7 @@ def test_platforms_the_spec_does_not_name_are_strangers() -> None:
     inventory = listed(a=host(platform="linux/amd64", **CUDA), c=host(platform="linux/arm64", **CUDA), d=host(**CUDA))
     fleet = pools_of(inventory, MATRIX, small.request({"pytorch": ">=2"}), platforms=("linux/amd64",))
     assert [named(pool.classes) for pool in fleet.pools] == [[["a"], ["d"]]]
-    assert named(fleet.strangers) == [["c"]]
+    assert named(fleet.other_platforms) == [["c"]]
 
 
 @pytest.mark.parametrize(
