@@ -1,12 +1,12 @@
 """Solve, lock, render and validate machine-learning environments, from the kernel up to the Python packages.
 
-The names below are the public Python API; `provisioner.api` describes them. They are loaded when they are first used, so that
-`import provisioner` alone stays cheap.
+The names below are the public Python API; `provisioner.api` documents them. They are imported on first use, so that `import
+provisioner` alone is fast.
 """
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # `typing` itself takes a tenth of what `provision --version` takes
+TYPE_CHECKING = False  # importing `typing` takes a tenth of the time of `provision --version`
 if TYPE_CHECKING:
     from provisioner.api import (
         Lock,
@@ -46,7 +46,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Return a name of the API."""
+    """Import `provisioner.api` and return one of its names; raises `AttributeError` for any other name."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

@@ -1,4 +1,4 @@
-"""`python -m provisioner` is the same program as `provision`."""
+"""Run the program by `python -m provisioner`, equivalent to `provision`."""
 
 from provisioner.cli.app import main
 

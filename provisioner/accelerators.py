@@ -1,7 +1,7 @@
-"""The accelerators a stack can compute on, one row each: what is true of CUDA, ROCm, Metal and plain processors as such.
+"""The accelerators a stack can compute on (CUDA, ROCm, Metal, plain CPUs), one row each with its fixed properties.
 
-What works with what is data of the matrix. A row names what belongs to one accelerator: its components, the keys that tell its
-GPUs and the code compiled for them, its node labels, and how containers reach it.
+The properties are its components, the keys that identify its GPUs and the code compiled for them, its Kubernetes node labels,
+and how containers reach its devices. Which versions work together is data of the matrix.
 """
 
 from __future__ import annotations
@@ -18,49 +18,46 @@ AcceleratorName = Literal["cuda", "rocm", "mps", "cpu"]
 
 
 class Accelerator(Struct, frozen=True, kw_only=True):
-    """One accelerator; what does not apply to it is empty.
-
-    What is not said of it does not apply to it.
-    """
+    """One accelerator; a field that does not apply to it is empty."""
 
     name: AcceleratorName
     label: str
-    """Its name in sentences."""
+    """Its name in messages."""
     systems: frozenset[System]
-    """The systems its frameworks run on."""
+    """The operating systems its frameworks run on."""
     vendor: str = ""
-    """Who makes its GPUs; "" for processors alone."""
+    """The manufacturer of its GPUs; "" for plain CPUs."""
     runtime: str = ""
-    """The component its frameworks are built with."""
+    """The component its frameworks are built with, such as `cuda`; "" for an accelerator without one."""
     drivers: tuple[str, ...] = ()
-    """The components that run its GPUs, on one system or another."""
+    """The driver components of its GPUs, over all systems and driver kinds."""
 
     target_key: str = ""
-    """The key of a GPU, in a host profile and in the matrix, that says which code it runs."""
+    """The key, in host profiles and in the matrix, of the target that a GPU runs code for, such as `compute_capability`."""
     target: str = ""
-    """What the values of that key look like: a regular expression."""
+    """A regular expression that the values of `target_key` match."""
     compiled_keys: tuple[str, ...] = ()
-    """The keys of a build that list what it is compiled for, machine code first."""
+    """The keys of a build that list the targets it is compiled for, machine code first."""
     image_kinds: tuple[str, ...] = ()
-    """The kinds of base images with its runtime that a spec may ask for."""
+    """The kinds of base images that contain its runtime; a spec may name one in place of an image."""
 
     pci_vendor: str = ""
     """The vendor's id on the PCI bus. Source: the PCI ID repository, pci.ids."""
     node_labels: str = ""
-    """How the labels begin that the vendor's software gives to Kubernetes nodes."""
+    """The prefix of the labels that the vendor's software gives to Kubernetes nodes."""
     product_labels: tuple[str, ...] = ()
-    """The labels that name the GPUs of a node, the most exact first, where no label tells their target."""
+    """The labels that name the GPUs of a node, the most exact first; read if no label states the target of the GPUs."""
     driver_label: str = ""
-    """The label that names the driver of a node as a whole."""
+    """The label whose value is the whole version of a node's driver."""
 
     device_files: tuple[str, ...] = ()
-    """The files through which a container reaches its GPUs, where no runtime of the vendor hands them over."""
+    """The device files through which a container reaches its GPUs; empty if a container runtime of the vendor adds them."""
     device_groups: tuple[str, ...] = ()
-    """The groups that may use those files."""
+    """The groups that may use `device_files`."""
     container_variables: dict[str, str] = field(default_factory=dict)
-    """The variables of an image that the vendor's container runtime reads."""
+    """The environment variables of an image that the vendor's container runtime reads, with their values."""
     cdi_kind: str = ""
-    """What its devices are called in the Container Device Interface."""
+    """The kind of its devices in the Container Device Interface."""
 
 
 ACCELERATORS: dict[str, Accelerator] = {
@@ -103,24 +100,24 @@ ACCELERATORS: dict[str, Accelerator] = {
         Accelerator(name="cpu", label="CPU", systems=frozenset({"linux", "macos"})),
     )
 }
-"""Every accelerator by its name, in the order in which people are told of them."""
+"""Every accelerator by its name, in the order of messages."""
 
 GPU_ACCELERATORS = tuple(row for row in ACCELERATORS.values() if row.target_key)
-"""Accelerators whose GPUs differ in the code they run, so that hosts state them and builds are measured for them."""
+"""Accelerators with `target_key`: host profiles state the target of each GPU, and builds are measured for the targets."""
 
 IMAGE_KINDS = ("auto", "slim", *(kind for row in ACCELERATORS.values() for kind in row.image_kinds))
-"""What a spec may say in place of a base image: the kind that is chosen for it."""
+"""The names of kinds of base images, which a spec may write under `image.base` in place of an image."""
 
 GPU_DRIVERS = tuple(driver for row in ACCELERATORS.values() for driver in row.drivers)
-"""Every component that runs GPUs."""
+"""Every driver component."""
 
 COMPILED_KEYS = tuple(key for row in ACCELERATORS.values() for key in row.compiled_keys)
-"""Every key of a build that lists targets it is compiled for."""
+"""The keys of all accelerators under which a build lists the targets it is compiled for."""
 
 RUNTIMES = tuple(row.runtime for row in ACCELERATORS.values() if row.runtime)
-"""The components that frameworks are built with, one of each accelerator that has any."""
+"""The runtime components, such as `cuda`; an accelerator has one or none."""
 
 
 def accelerator_of_target(target: str) -> Accelerator | None:
-    """The accelerator whose GPUs run such code: `9.0` is CUDA's, `gfx942` ROCm's; None for what is no target of a GPU."""
+    """Return the accelerator of a target: CUDA for `9.0`, ROCm for `gfx942`; None if no GPU has such a target."""
     return next((row for row in GPU_ACCELERATORS if re.fullmatch(row.target, target)), None)

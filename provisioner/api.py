@@ -1,6 +1,7 @@
-"""The public Python API: solve, check, explain and compare as functions that return values, print nothing and raise our errors.
+"""The public Python API: solve, check, explain and compare as functions that return values and print nothing.
 
-`provisioner` exports every name of `__all__`. The command line is made of the same jobs, in `provisioner.workflow`.
+`provisioner` exports every name of `__all__`. The command line calls the same functions of `provisioner.workflow`. Every
+expected failure is raised as a `ProvisionError`.
 """
 
 from __future__ import annotations
@@ -63,14 +64,15 @@ def solve(
 ) -> Solution:
     """Choose the system stack and the packages of a spec, and return them with the lock and the files it renders.
 
-    `hosts` are host profiles that stand in place of those the spec names; `target` is the one wanted of a spec with several;
-    `upgrade` says which packages may leave what the earlier lock in `folder` has: True for all, else their names.
-    `exclude_newer` is a date or time (RFC 3339): files uploaded later are left out. `matrix` is a folder of matrix files.
-    Nothing is written: `Solution.write` writes the lock and the files into `folder`, by default that of the spec.
+    `hosts` are host profiles that replace those the spec names; `target` names one of the `targets` of the spec, and is None
+    for a spec without them. `upgrade` says which packages may differ from the earlier lock in `folder`: True for all, else
+    their names. `exclude_newer` is a date or time (RFC 3339): files uploaded later are left out. `matrix` is a folder of matrix
+    files. Nothing is written: `Solution.write` writes the lock and the files into `folder`, by default that of the spec.
 
-    Raises `NoStackError` (nothing fits, which is proved; its `conflict` says what excludes what, and what would do),
-    `UnavailableError` (an index or registry that is needed does not answer), and other `ProvisionError`s for mistakes of the
-    spec, a host profile or the matrix, all mistakes of a file at once.
+    Raises `NoStackError` when no stack satisfies the spec, which is proved: its `conflict` has the requirements that exclude
+    each other and the changes that would resolve them. Raises `UnavailableError` when an index or registry that is needed does
+    not answer, and other `ProvisionError`s for mistakes in the spec, a host profile or the matrix, all mistakes of a file at
+    once.
     """
     inputs = read_inputs(Path(spec), hosts=_paths(hosts), exclude_newer=exclude_newer, matrix=_path(matrix), target=target)
     upgrades: Upgrades | None
@@ -104,11 +106,11 @@ def check(
     reads_wheels: bool = False,
     is_offline: bool = False,
 ) -> tuple[Report, ...]:
-    """Check locks beside their specs, the matrix and the files rendered from them, and return one report for each.
+    """Check locks against their specs, the matrix and the files rendered from them, and return one report for each lock.
 
-    `paths` are locks, or folders in which every `pylock.*.toml` is checked; by default the current folder. `asks_changes` asks
-    the indexes what solving again would change; `reads_wheels` reads which files each locked wheel has. An error about one
-    lock is in its report, so that the others are still checked. Raises `UsageError` where there is no lock.
+    `paths` are locks, or folders in which every `pylock.*.toml` is checked; by default the current folder. With `asks_changes`
+    the indexes are asked what solving again would change; with `reads_wheels` the list of files of each locked wheel is read.
+    An error about one lock is in its report, so that the others are still checked. Raises `UsageError` when there is no lock.
     """
     question = Question(
         hosts=_paths(hosts),
@@ -131,10 +133,10 @@ def explain(
     matrix: Path | str | None = None,
     is_offline: bool = False,
 ) -> tuple[Why, ...]:
-    """Return why one component or package has its version and not a newer one, once for each host or slot that has one.
+    """Return why one component or package has its version and not a newer one: one explanation for each host or slot with it.
 
     `platform` is one of the spec's, by default the first. Raises `NoStackError`, `UnavailableError`, `UsageError` for a
-    component that is no part of the stack, and the errors of reading the files.
+    component that is not in the stack, and the errors of reading the files.
     """
     inputs = read_inputs(Path(spec), hosts=_paths(hosts), matrix=_path(matrix), target=target)
     wanted = platform_of(inputs, platform)
@@ -146,17 +148,17 @@ def explain(
 
 
 def read_lock(path: Path | str) -> Lock:
-    """Return a lock that was read from a file; raises `FileError` or `InvalidDocumentError`."""
+    """Read and parse a lock file; raises `FileError` or `InvalidDocumentError`."""
     return parse_lock(read_text(Path(path), kind=KIND), file=str(path))
 
 
 def render_lock(path: Path | str, output: str = "dockerfile") -> str:
-    """Return the text that one output format has of a lock file; raises `UsageError` for a format there is none of."""
+    """Return a lock file rendered in the format `output`; raises `UsageError` for an unknown format."""
     return render(read_lock(path), output, lock_file_name=Path(path).name)
 
 
 def compare_locks(old: Path | str, new: Path | str) -> Comparison:
-    """Return what changed from one lock file to another, and why; nothing is solved."""
+    """Return the changes from one lock file to another, with their causes; raises `FileError` or `InvalidDocumentError`."""
     first, second = ((str(path), read_text(Path(path), kind=KIND)) for path in (old, new))
     return compare_texts(first, second)
 

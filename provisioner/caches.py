@@ -1,4 +1,4 @@
-"""Where the program keeps what it can make again."""
+"""The folder of the program's cache, whose content can be fetched or computed again."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The components of a stack, one row each: what the program knows of `driver` or `pytorch` wherever it speaks of it.
+"""The components of a stack, such as `driver` or `pytorch`: one row each with everything that is not data of the matrix.
 
-What works with what is data of the matrix, with its sources. A row says everything else: who provides a component and where a
-host profile states it, what changing it costs a person, how a plan changes it, and what it is called. Every other table of
-components is a view of this one.
+A row says who provides a component and where a host profile states it, how much work a change is for a person, how a plan
+changes it, and its name in messages. Which versions work together is data of the matrix, with sources. Every other table of
+components is derived from this one.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from provisioner.platforms import System
 
 ABSENT = "none"
-"""The value of a fact that is known to be missing, such as headers that are not installed; a fact left out is unknown."""
+"""The value of a fact that is known to be missing, such as headers that are not installed; an omitted fact is unknown."""
 
 
 class Supplier(Enum):
-    """Who provides a component, and so where what a host states of it binds a stack."""
+    """Who provides a component, which decides whether a host's value of the component constrains a stack."""
 
     SPEC = "a line of the spec: the policy, the architectures to compile for"
     INSTALLER = "an installer or an image, never the host: frameworks, CUDA, Python"
@@ -33,7 +33,7 @@ class Supplier(Enum):
 
 
 class Effort(IntEnum):
-    """What changing a component costs a person, the cheapest first."""
+    """How much work a change of a component is for a person, from the least to the most."""
 
     BUILD = 0
     RELEASE = 1
@@ -50,7 +50,7 @@ class Effort(IntEnum):
 
 
 class Move(StrEnum):
-    """What a plan changes on a machine in one go, in the order in which people do it."""
+    """A kind of change that a plan makes to a machine as one step, in the order in which people make them."""
 
     SECURE_BOOT = "secure_boot"
     LOADED_MODULES = "loaded_modules"
@@ -75,64 +75,70 @@ _ON_CUDA, _ON_ROCM = frozenset({"cuda"}), frozenset({"rocm"})
 
 
 class Component(Struct, frozen=True, kw_only=True):
-    """One component; what is not said of it does not apply to it."""
+    """One component; a field that does not apply to it has its default."""
 
     name: str
     supplier: Supplier
     title: str = ""
-    """Its name in sentences, where that is not `name`."""
+    """Its name in messages; "" if that is `name`."""
     is_named: bool = False
-    """Its values are names (`open`, `ubuntu 24.04`), not versions."""
+    """Whether its values are names (`open`, `ubuntu 24.04`) and not versions."""
     distribution: str = ""
-    """The Python distribution whose release it is: `pytorch ==2.7.1` and `torch==2.7.1` never disagree."""
+    """The Python distribution that it is identical with (`torch` for `pytorch`) and shares every version with; else ""."""
 
     key: str = ""
-    """The key of a host profile that states it."""
+    """The key under which a host profile states it; "" if host profiles do not."""
     is_fact: bool = True
-    """A host has one value of it, which the solver fixes or chooses; not several, nor one that rules only depend on."""
+    """Whether a host has exactly one value of it, which the host states or the solver chooses.
+
+    False for a component of which a host has several values (`gpu`), or which rules only depend on.
+    """
     accelerators: frozenset[str] = _ON_ANYTHING
-    """The accelerators of the stacks to which a host's value of it matters."""
+    """The accelerators whose stacks depend on a host's value of it."""
     systems: frozenset[System] = _ANYWHERE
-    """The systems on which it exists."""
+    """The operating systems on which it exists."""
     driver_kind: str = ""
-    """The `driver.kind` of profiles that state it."""
+    """The `driver.kind` of the host profiles that state it; "" for a component that is not a driver."""
     is_chosen: bool = False
-    """The solver chooses what a host leaves open of it, because it can be installed."""
+    """Whether the solver chooses it for a host that does not state it, because it can be installed."""
     is_build_tool: bool = False
-    """It matters only where something is compiled."""
+    """Whether it is needed only to compile something."""
     how_to_find: str = ""
-    """What a person has to find out who must state it."""
+    """The instruction for a person who must find out its value."""
 
     effort: Effort | None = None
-    """What changing it costs. Of rows with the same effort the cheaper one stands first in the table."""
+    """How much work a change of it is; rows of equal effort are in the table from the cheapest to the dearest."""
 
     move: Move | None = None
-    """The change of a plan that it is part of; the part of the same name leads."""
+    """The change of a plan that includes it; the component named like the change is the main one."""
     installed_with: str = ""
-    """The component that brings it along; where it has no `move`, it is of that one's very version."""
+    """The component that installs it too; if it has no `move`, it always has the version of that component."""
     is_prepared: bool = False
-    """It may stand in the way of another change, and is put right beside it."""
+    """Whether its value may prevent another change, so that a plan corrects it together with that change."""
     remedy: str = ""
-    """The value that puts it right, where only one does."""
+    """The value that a plan corrects it to, for a component with `is_prepared`; "" if that depends on the other change."""
     reboots: bool = False
-    """A change works from the next boot on."""
+    """Whether a change takes effect only after a reboot."""
     reloads_modules: bool = False
-    """A change loads kernel modules anew, so that they must be documented to go together; what runs already, runs."""
+    """Whether a change reloads kernel modules, which must then be documented to work together.
+
+    Modules that are loaded already are not checked.
+    """
     instruction: str = ""
-    """What to do, with the values `before` and `after`, where that is not to install it."""
+    """The text of the step with the fields `{before}` and `{after}`; "" if the step is to install it."""
 
     @property
     def label(self) -> str:
-        """Its name in sentences."""
+        """Its name in messages."""
         return self.title or self.name
 
     @property
     def is_of_host(self) -> bool:
-        """Whether a machine states it about itself and no image brings it along."""
+        """Whether it belongs to the machine itself, so that a host profile states it and no image contains it."""
         return self.supplier in _OF_HOSTS
 
     def binds(self, runs: str) -> bool:
-        """Whether a host's value of it matters to what runs in a `container`, or on the `host` itself."""
+        """Return whether a host's value of it constrains a stack that runs in a `container`, or on the `host` itself."""
         return self.supplier in (_BINDING_CONTAINERS if runs == "container" else _BINDING_HOSTS)
 
 
@@ -270,13 +276,13 @@ _ROWS = (
 )  # fmt: skip
 
 COMPONENTS: dict[str, Component] = {row.name: row for row in _ROWS}
-"""Every component by its name, from the top of a stack to the hardware."""
+"""Every component by its name, from the top of a stack down to the hardware."""
 
 FRAMEWORKS = tuple(row.name for row in _ROWS if row.distribution)
-"""The frameworks, in the order in which a stack is called by one of them."""
+"""The frameworks; a stack is named after the first of these that it contains."""
 
 LEADS = (*FRAMEWORKS, *RUNTIMES)
-"""What a stack is built around, in this order: their releases and builds decide what machines must be."""
+"""Frameworks and runtimes: the components whose releases and builds determine the requirements on machines."""
 
 DRIVERS = tuple(row.name for row in _ROWS if row.driver_kind)
-"""The drivers that run GPUs, of which a machine has one."""
+"""The driver components; a machine has one of them."""

@@ -1,6 +1,6 @@
-"""Read YAML files as plain data with the file, line and column of every key, and write files whole or not at all.
+"""Read YAML files as plain data with the file, line and column of every key, and write files atomically.
 
-Only this module knows ruamel.yaml.
+Only this module imports ruamel.yaml.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ _TAG = "tag:yaml.org,2002:"
 _TAGS = frozenset({"bool", "float", "int", "map", "null", "seq", "str", "timestamp"})
 _HUGE = "is nested too deeply, or holds too much, to be read"
 _DEEPEST, _MOST = 50, 200_000
-"""The most levels of nesting and values in one file: aliases can make a short file endless, or larger than memory."""
+"""The most levels of nesting and values accepted in one file.
+
+Aliases can make the data of a short file endless, or larger than memory.
+"""
 
 
 class FileError(ProvisionError):
@@ -41,7 +44,7 @@ class FileError(ProvisionError):
 
 
 class Position(Struct, frozen=True):
-    """A line and column in a file, from 1 as editors count; `file` is "" for the file of the document."""
+    """A line and column in a file, counted from 1 as editors do; `file` is "" if it is the document's own file."""
 
     line: int
     column: int
@@ -57,13 +60,13 @@ class Document(Struct, frozen=True):
     texts: dict[KeyPath, str]
 
     def position(self, path: KeyPath) -> Position:
-        """Return the position of a key or item; that of the nearest enclosing one for a key that is not in the file."""
+        """Return the position of a key or item; for a key that the file lacks, that of the nearest enclosing key."""
         while path and path not in self.keys:
             path = path[:-1]
         return self.keys.get(path, Position(1, 1))
 
     def below(self, path: KeyPath) -> Document:
-        """Return the part of this document under a key path as a document of its own, with the same positions."""
+        """Return the part of this document under a key path as a document with the same positions."""
         data = self.data
         for part in path:
             data = data[part]
@@ -82,18 +85,18 @@ class Document(Struct, frozen=True):
         return str(self.place(path))
 
     def places(self) -> dict[str, Place]:
-        """Return the file and line of every key, under its path with dots: `target.platform`, `packages.0`."""
+        """Return the file and line of every key by its dotted path, such as `target.platform` or `packages.0`."""
         return {".".join(str(part) for part in path): self.place(path) for path in self.keys}
 
     def mistake(self, path: KeyPath, text: str) -> Mistake:
         """Return a mistake at a key path, to be reported with the others of the file."""
         position = self.position(path)
-        where = "" if position.file else dotted(path)  # in another file the line has no such key
+        where = "" if position.file else dotted(path)  # the key path is wrong for a line of another file
         return Mistake(position.file or self.file, position.line, position.column, where, text)
 
 
 def dotted(path: KeyPath) -> str:
-    """Return a key path as messages show it: `packages[0].name`."""
+    """Return a key path as text for messages, such as `packages[0].name`."""
     spelled = ""
     for part in path:
         spelled += f"[{part}]" if isinstance(part, int) else f".{part}" if spelled else str(part)
@@ -101,7 +104,10 @@ def dotted(path: KeyPath) -> str:
 
 
 def read_text(path: Path, *, kind: str) -> str:
-    """Return the text of a file; raises `FileError` that names the file and the problem."""
+    """Return the text of a UTF-8 file; raises `FileError` with the name of the file and the reason.
+
+    `kind` names the kind of file in the message.
+    """
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -115,21 +121,22 @@ def read_text(path: Path, *, kind: str) -> str:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a whole file or nothing; raises `FileError` (disk full, not permitted) and leaves an old file as it was."""
+    """Write a file atomically; raises `FileError` (disk full, not permitted) and leaves an existing file unchanged."""
     write_together({path: text.encode()})
 
 
 def write_together(files: Mapping[Path, bytes]) -> None:
-    """Write several files that belong together: all are on disk under temporary names before the first is renamed.
+    """Write several files together: all are on disk under temporary names before the first is renamed.
 
-    A file keeps its mode, and a link stays a link to the written file. Raises `FileError` (disk full, not permitted); nothing
-    has changed then, unless renaming itself fails half-way, and the error names the files that are written already.
+    An existing file keeps its mode, and a symbolic link keeps pointing to the file, which is the one replaced. Raises
+    `FileError` (disk full, not permitted). No file has changed then, unless a rename fails after others succeeded: the message
+    names the files that are written already.
     """
     staged: list[tuple[Path, Path, Path]] = []
     done, path = "", Path()
     try:
         for path, content in files.items():
-            if path.exists() and not path.is_file():  # before anything has been renamed
+            if path.exists() and not path.is_file():  # checked before any file has been renamed
                 raise FileExistsError(0, "it is a directory" if path.is_dir() else "it is a device or a pipe")
             place = Path(os.path.realpath(path)) if path.is_symlink() else path
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -153,14 +160,15 @@ def write_together(files: Mapping[Path, bytes]) -> None:
 
 
 def load_document(path: Path, *, kind: str, is_ours: bool = False) -> Document:
-    """Read one YAML file; raises `FileError` or `InvalidDocumentError`."""
+    """Read one YAML file; raises `FileError`, or `InvalidDocumentError` as `parse_document` does."""
     return parse_document(read_text(path, kind=kind), file=str(path), kind=kind, is_ours=is_ours)
 
 
 def parse_document(text: str, *, file: str, kind: str, is_ours: bool = False) -> Document:
-    """Read YAML text; raises `InvalidDocumentError` with the position of a syntax error or of every duplicate key.
+    """Read YAML text; raises `InvalidDocumentError` with the position of a syntax error, or of every duplicate key.
 
-    `is_ours`: a file of this package is read by libyaml, eight times as fast; hostile text nested 100,000 deep crashes it.
+    `is_ours` marks a file that this package ships: libyaml parses it, eight times as fast as pure Python, but crashes on
+    hostile text nested 100,000 deep.
     """
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
@@ -188,7 +196,7 @@ def parse_document(text: str, *, file: str, kind: str, is_ours: bool = False) ->
 
 
 class _Reader:
-    """Turns a node graph into plain data, and records the position of every key and the text of every scalar."""
+    """Convert a ruamel.yaml node graph into plain data, and record the position of every key and the text of every scalar."""
 
     def __init__(self, file: str, kind: str, most: int) -> None:
         self.file = file
@@ -254,7 +262,7 @@ class _Reader:
             return None
         if tag == "bool":
             return text.lower() == "true"
-        with suppress(ValueError):  # 0o9, or too many digits: the model refuses the text where it wants a number
+        with suppress(ValueError):  # 0o9, or too many digits: remains text, which the model rejects if it requires a number
             if tag == "int":
                 return int(text.replace("_", ""), 0)
             if tag == "float":
@@ -265,7 +273,8 @@ class _Reader:
 def parse_model(document: Document, model: type[Model], *, kind: str, besides: tuple[Mistake, ...] = ()) -> Model:
     """Validate a document against a model; raises `InvalidDocumentError` with every mistake at its line and column.
 
-    `besides` are mistakes that types do not show; they are reported with the others, but not twice for one position.
+    `besides` are mistakes found by other checks than those of types; one is reported too unless the model has a mistake at its
+    position.
     """
     if not isinstance(document.data, dict):
         raise InvalidDocumentError(kind, (Mistake(document.file, 1, 1, "", "the file must hold a mapping of keys to values"),))

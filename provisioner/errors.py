@@ -1,4 +1,4 @@
-"""Errors a user can cause or meet: what failed, why, and what to try. Words are printed by `cli`, nowhere else."""
+"""Errors that a user can cause or act on: what failed, why, and what to do next. They are printed by `cli` alone."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ _LOGIN = re.compile(r"://\S*@")
 
 
 class ProvisionError(Exception):
-    """Something the user can act on.
+    """A failure that the user can act on.
 
-    `message` names the token the user wrote; `causes` are the facts found, one line each; `hints` say what to do next.
-    `code` is kebab-case and stable, so scripts can grep for it; `exit_code` follows the contract: 1 the answer is no,
-    2 bad input or usage, 3 cannot tell.
+    `message` names the token the user wrote; `causes` are the facts found, one line each; `hints` say what to do next. `code`
+    is kebab-case and stable, so that scripts can search for it; `exit_code` is 1 for a negative answer, 2 for bad input or
+    usage, 3 if no answer is possible.
     """
 
     code: ClassVar[str] = "error"
@@ -36,9 +36,9 @@ class UsageError(ProvisionError):
 
 
 class Mistake(Struct, frozen=True, order=True):
-    """One mistake in one file: where (1-based line and column), the key path, and what is wrong there.
+    """One mistake in one file: 1-based line and column, the key path, and the message.
 
-    As text it has no login of an address that was written there, for what is printed ends in logs.
+    `str()` masks the login in a URL, because the printed text ends in logs.
     """
 
     file: str
@@ -67,14 +67,14 @@ class InvalidDocumentError(ProvisionError):
 
 
 class UnavailableError(ProvisionError):
-    """Something outside this program (an index, an engine, a registry, a GPU) is out of reach, so no verdict is possible."""
+    """An index, an engine, a registry or a GPU is out of reach, so that no verdict is possible."""
 
     code = "unavailable"
     exit_code = 3
 
 
 class RefusedError(ProvisionError):
-    """The question was answered, and the answer is no."""
+    """The program reached an answer, and it is negative: no stack fits, or an image does not build."""
 
     code = "refused"
     exit_code = 1

@@ -1,4 +1,4 @@
-"""Names people write: of distributions that are components of the matrix, and the known name nearest to a typo."""
+"""Names that people write: Python distributions that are components of the matrix, and corrections of typos."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 DISTRIBUTION_OF_COMPONENT = {row.name: row.distribution for row in COMPONENTS.values() if row.distribution}
-"""Components whose release *is* a Python distribution: `pytorch ==2.7.1` and `torch==2.7.1` must never disagree."""
+"""The components that are Python distributions, with their names: `pytorch ==2.7.1` and `torch==2.7.1` mean the same."""
 
 COMPONENT_OF_DISTRIBUTION = {name: component for component, name in DISTRIBUTION_OF_COMPONENT.items()}
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name most like `name`, or None when nothing is close."""
+    """Return the name in `known` most similar to `name`, for a hint about a typo; None when none is similar enough."""
     from difflib import get_close_matches
 
     matches = get_close_matches(name, sorted(known), n=1, cutoff=0.6)

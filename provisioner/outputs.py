@@ -1,4 +1,4 @@
-"""The output formats of a lock: one row a format. Every list of formats elsewhere in the program is a view of this table."""
+"""The output formats of a lock, one row each. Every list of formats elsewhere in the program is derived from this table."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from provisioner.names import nearest
 
 
 class Output(NamedTuple):
-    """One format a lock can be rendered in. The module of its name in `provisioner/render` renders it.
+    """One format that a lock can be rendered in, by the module `provisioner/render/<name>.py`.
 
-    `file_name` is the usual name of the rendered file. From an image recipe a container image is built; a spec that asks for
-    one, and does not say where the environment runs, gets an environment for containers.
+    `file_name` is the default name of the rendered file. `is_image_recipe` marks a format from which a container image is
+    built: if a spec lists one under `outputs` and does not set `runs`, the environment is for containers.
     """
 
     name: str
@@ -33,14 +33,14 @@ OUTPUTS = {
 
 
 def output_named(name: str) -> Output:
-    """Return the row of a format; raises `UsageError` where there is none of this name."""
+    """Return the output format called `name`; raises `UsageError` when there is none."""
     if name not in OUTPUTS:
         raise UsageError(f"`{name}` is not an output format", hints=(output_advice(name),))
     return OUTPUTS[name]
 
 
 def output_advice(name: str) -> str:
-    """Advise whoever wrote a name that no format has: the nearest name, and all there are."""
+    """Return the hint about an unknown format `name`: the most similar name, and all formats."""
     near = nearest(name, OUTPUTS)
     question = f"did you mean `{near}`? " if near else ""
     return f"{question}there are {', '.join(OUTPUTS)}"

@@ -1,4 +1,4 @@
-"""Places: lines of files that a person or the matrix wrote, as grounds and errors cite them."""
+"""Places: lines of files, cited in errors and in the reasons of a choice (grounds)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from msgspec import Struct
 
 
 class Place(Struct, frozen=True, order=True):
-    """A line of a file, counted from 1; 0 stands for the file as a whole, or for the item that `file` names behind its path.
+    """A line of a file, counted from 1; line 0 means the whole file, or the item that `file` names after its path.
 
-    `file` is relative to the spec, or `matrices/…`.
+    `file` is relative to the folder of the spec, or begins with `matrices/`.
     """
 
     file: str
@@ -16,7 +16,7 @@ class Place(Struct, frozen=True, order=True):
 
     @classmethod
     def parse(cls, text: str) -> Place:
-        """Read `provision.yaml:7`; a text that does not end in a number is the name of a file."""
+        """Parse `provision.yaml:7`; a text that does not end in `:` and a number is a file name, with line 0."""
         file, _, line = text.rpartition(":")
         return cls(file, int(line)) if file and line.isdigit() else cls(text)
 
@@ -25,7 +25,10 @@ class Place(Struct, frozen=True, order=True):
 
 
 class HostPlace(Struct, frozen=True):
-    """The line of a host profile that states a fact, which `others` more profiles state alike; the host's label without one."""
+    """The line of a host profile that states a fact; `others` is the number of further profiles with the same facts.
+
+    If no line is known, `place` holds the host's label as its file.
+    """
 
     place: Place
     others: int = 0

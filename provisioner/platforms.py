@@ -1,4 +1,4 @@
-"""The platforms an environment can be locked for, one row each: how this program, installers and kernels spell each."""
+"""The platforms an environment can be locked for, one row each, with their names for installers and kernels."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ PlatformName = Literal["linux/amd64", "linux/arm64", "macos/x86_64", "macos/arm6
 class Platform(Struct, frozen=True, kw_only=True):
     """One platform.
 
-    `machine` is what `uname -m` prints and PEP 508 calls `platform_machine`, `sys_platform` what CPython calls the system.
-    `wheel_tags` is a regular expression over the platform tags of the wheels that are installed there.
+    `machine` is the output of `uname -m` and PEP 508's `platform_machine`; `sys_platform` is CPython's `sys.platform`.
+    `wheel_tags` is a regular expression that matches the platform tags of the wheels installable there.
     """
 
     name: PlatformName
@@ -57,20 +57,20 @@ PLATFORMS: dict[str, Platform] = {
         ),
     )
 }
-"""Every platform by its name, in the order in which people are told of them."""
+"""Every platform by its name, in the order of messages."""
 
 PLATFORM_NAMES = tuple(row.name for row in PLATFORMS.values())
 LINUX_PLATFORMS = tuple(row.name for row in PLATFORMS.values() if row.system == "linux")
 MACOS_PLATFORMS = tuple(row.name for row in PLATFORMS.values() if row.system == "macos")
 
 DEFAULT_PLATFORM: PlatformName = "linux/amd64"
-"""The platform of a spec that names none."""
+"""The platform of a spec that does not name one."""
 
 _SAME_MACHINE = {"amd64": "x86_64", "arm64": "aarch64"}
-"""Other names that Linux distributions have for a machine, and how `uname -m` spells it."""
+"""Names that Linux distributions use for a machine, and the `uname -m` spelling of each."""
 
 
 def platform_of(system: System, machine: str) -> PlatformName | None:
-    """The platform of a machine as `uname -m` or a Linux distribution names it (`aarch64`, `arm64`); None for any other."""
+    """Return the platform of a machine named as by `uname -m` or a Linux distribution (`aarch64`, `arm64`), or None."""
     found = _SAME_MACHINE.get(machine, machine) if system == "linux" else machine
     return next((row.name for row in PLATFORMS.values() if (row.system, row.machine) == (system, found)), None)

@@ -1,4 +1,4 @@
-"""The request of a resolution: the spec, the hosts that the stack must run on, and the lines both were read from."""
+"""The request of a resolution: the spec, the hosts that the stack must run on, and the line of each of their keys."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ if TYPE_CHECKING:
 
 
 class TargetHost(Struct, frozen=True, kw_only=True):
-    """One host of the target. `label` names the host in messages; `places` has the line that states each fact."""
+    """One host that the stack must run on. `label` names it in messages; `places` has the line that states each fact."""
 
     label: str
     host: Host
     places: Mapping[str, Place] = field(default_factory=dict)
     names: tuple[str, ...] = ()
-    """The labels of all hosts, where several state the same and are one here."""
+    """The labels of all hosts with the same facts, if this one represents several; else empty."""
 
     @property
     def count(self) -> int:
-        """The number of hosts that are one here."""
+        """The number of hosts that this one represents."""
         return len(self.names) or 1
 
     def place(self, fact: str) -> HostPlace:
-        """Return where a fact of this host was read; the host's label where no place is known."""
+        """Return the line that states a fact of this host; the host's label if the line is unknown."""
         place = self.places.get(fact)
         return HostPlace(Place(self.label)) if place is None else HostPlace(place, self.count - 1)
 
 
 def merge_equal_hosts(targets: Sequence[TargetHost]) -> tuple[TargetHost, ...]:
-    """Return one target for all hosts that state the same, in the order given: they have the same requirements."""
+    """Merge hosts with equal facts, and so equal requirements, into one each, in the order of their first."""
     groups: dict[bytes, list[TargetHost]] = {}
     for target in targets:
         groups.setdefault(encode(target.host), []).append(target)
@@ -55,7 +55,8 @@ def merge_equal_hosts(targets: Sequence[TargetHost]) -> tuple[TargetHost, ...]:
 class Request(Struct, frozen=True, kw_only=True):
     """A spec, the hosts and the platform to resolve for, and the line of each key (`requires.cuda`: `provision.yaml:7`).
 
-    Places and labels of hosts are relative to the folder of the spec, so that answers do not depend on the working directory.
+    Paths in `places` and labels of hosts are relative to the folder of the spec, so that answers do not depend on the working
+    directory.
     """
 
     spec: Spec
@@ -63,17 +64,17 @@ class Request(Struct, frozen=True, kw_only=True):
     platform: str
     places: Mapping[str, Place] = field(default_factory=dict)
     preferred: Mapping[str, str] = field(default_factory=dict)
-    """The versions of an earlier lock (`pytorch`: `2.7.1+cu126`), which are tried first, so that nothing changes needlessly."""
+    """The versions of an earlier lock (`pytorch`: `2.7.1+cu126`). The solver tries them first, to avoid needless changes."""
     upgraded: Mapping[str, str] = field(default_factory=dict)
-    """The components and packages to upgrade, with their versions in the earlier lock. They are chosen after all others."""
+    """The components and packages to upgrade, with their versions in the earlier lock; they are chosen last."""
 
     def place(self, key: str) -> Place:
-        """Return the line of a key of the spec; the spec as a whole for a key that was left out."""
+        """Return the line of a key of the spec; if the spec lacks the key, the place of the spec as a whole."""
         return self.places.get(key) or self.places.get("") or Place("the spec")
 
     @property
     def allowed(self) -> frozenset[str]:
-        """The relaxations that may be used: what the policy allows, less what it forbids by name."""
+        """The relaxations (such as `prerelease`) that may be used: those of `policy.allow` that are not in `policy.forbid`."""
         return frozenset(self.spec.policy.allow).difference(self.spec.policy.forbid)
 
     @property
@@ -83,7 +84,7 @@ class Request(Struct, frozen=True, kw_only=True):
 
     @property
     def runs(self) -> str:
-        """`container` or `host`: as the spec says, else by whether an output is an image recipe; `host` for macOS."""
+        """`container` or `host`: the spec's `runs`, by default `container` if an output is an image recipe; `host` on macOS."""
         if self.system == "macos":
             return "host"
         has_recipe = any(OUTPUTS[output].is_image_recipe for output in self.spec.outputs)
@@ -91,25 +92,25 @@ class Request(Struct, frozen=True, kw_only=True):
 
     @property
     def has_no_gpu(self) -> bool:
-        """Whether every host states that it has no GPU; a host that states nothing about GPUs may have one."""
+        """Whether every host states that it has no GPU; a host that does not state its GPUs may have one."""
         return bool(self.hosts) and all(target.host.gpus == () for target in self.hosts)
 
     @property
     def accelerator(self) -> str:
-        """The accelerator of the spec, else that of the hosts' GPUs; `cpu` only where every host states that it has none."""
+        """The accelerator of the spec, by default that of the hosts' GPUs; `cpu` if every host states that it has no GPU."""
         if self.spec.accelerator is not None:
             return self.spec.accelerator
         if self.has_no_gpu:
             return "cpu"
         if self.platform == "macos/arm64":
             return "mps"
-        # `all` ends at the first GPU of another vendor, because this property is read for every fact of every host of a fleet.
+        # A generator, so that `all` stops early: this property is read for every fact of every host of a fleet.
         is_amd = all(_is_amd(gpu, target.host) for target in self.hosts for gpu in target.host.gpus or ())
         return "rocm" if is_amd and any(target.host.gpus for target in self.hosts) else "cuda"
 
     @property
     def image_base(self) -> str:
-        """The base image of the spec; where CUDA code is compiled, `auto` means one with the compiler."""
+        """The base image of the spec; `auto` becomes `cuda-devel`, which has the compiler, if CUDA code is compiled."""
         base = self.spec.image.base
         is_compiling = self.spec.build is not None and self.accelerator == "cuda"
         return "cuda-devel" if base == "auto" and is_compiling else base
@@ -118,14 +119,14 @@ class Request(Struct, frozen=True, kw_only=True):
     def has_cuda_compat(self) -> bool:
         """Whether the image has cuda-compat, the libcuda with which a container runs on an older driver branch.
 
-        NVIDIA's own images install cuda-compat in their base stage (NVIDIA container images, dist/*/base/Dockerfile); for other
-        images the spec says so with `image.cuda_compat`.
+        NVIDIA's own images install cuda-compat in their base stage (NVIDIA container images, dist/*/base/Dockerfile). For
+        another image, `image.cuda_compat` of the spec states it.
         """
         return bool(self.spec.image.cuda_compat) or self.image_base.startswith(("cuda-", "nvidia/cuda:"))
 
 
 def _is_amd(gpu: HostGpu, host: Host) -> bool:
-    """Return whether a GPU is AMD's: by its target, else by its product, else by the driver of its host."""
+    """Return whether a GPU is made by AMD, judged by its target, else by its product, else by the driver of its host."""
     if gpu.gfx or gpu.compute_capability:
         return bool(gpu.gfx)
     if gpu.name:

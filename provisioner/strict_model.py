@@ -1,6 +1,7 @@
-"""What a document may hold, declared once as msgspec structs, and every mistake of a document that holds something else.
+"""Read documents into msgspec structs, which declare their keys and types, and report every mistake of a document.
 
-msgspec reads what is right, and stops at the first mistake of what is wrong: that is walked beside the declaration once more.
+msgspec reads valid data fast but stops at the first mistake, so invalid data is compared with the declaration a second time, to
+find all mistakes.
 """
 
 from __future__ import annotations
@@ -22,22 +23,22 @@ if TYPE_CHECKING:
     Declared = TypeVar("Declared", bound=Struct)
 
 Keys = tuple[str | int, ...]
-"""The keys and indexes that lead to a value of a document."""
+"""The path of a value in a document: the keys and list indexes that lead to it."""
 
 
 class StrictModel(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Frozen, strict, and unknown keys are errors; a hyphenated key is a field with a `name`."""
+    """A frozen struct that rejects unknown keys; the field of a hyphenated key gives it as `name`."""
 
 
 class SpelledModel(StrictModel, frozen=True, kw_only=True):
-    """A strict model with values that have a `Spelling`, in it or below: other models are read without looking for one."""
+    """A strict model that has, at any depth, values with a `Spelling`; `read` looks for spellings in these models only."""
 
 
 class Spelling(NamedTuple):
-    """How documents hold a value that is a struct in memory, as they hold a version as text: metadata of an annotation.
+    """The form in documents of a value that is a struct in memory, such as a version as text; annotation metadata.
 
-    `form` is the type of the spelling. `read` takes what a document has in its place, and raises `ValueError` with a sentence
-    for what cannot be meant; `write` gives the spelling back.
+    `form` is the type of the value in documents. `read` converts it into the struct, and raises `ValueError` with the message
+    for an invalid one; `write` converts the struct back.
     """
 
     form: Any
@@ -46,25 +47,31 @@ class Spelling(NamedTuple):
 
 
 def spelled(pattern: str) -> Meta:
-    """Text that matches a pattern, which ends with `$`: the end of the text, and no line break before it."""
+    """Return the annotation of text that matches `pattern`, which must end with `$`.
+
+    Here `$` means the very end of the text, not also before a final line break.
+    """
     return Meta(pattern=pattern.removesuffix("$") + r"\Z", extra={"pattern": pattern})
 
 
 _TEXT_IS_NO_MOMENT = (datetime, date, time)
-"""Types that documents have values of, so that no text is read as one."""
+"""Date and time types, which documents have as such: msgspec must not convert text into them."""
 
 
 def read(data: object, model: type[Declared]) -> Declared:
-    """Return the data of a document as a model; raises msgspec's `ValidationError` for the first thing that is wrong."""
+    """Convert the data of a document to a model; raises msgspec's `ValidationError` for the first mistake."""
     reader = _reader(model)
     try:
         return convert(data if reader is None else reader(data), model, builtin_types=_TEXT_IS_NO_MOMENT)
-    except ValueError as error:  # of a spelling
+    except ValueError as error:  # raised by `Spelling.read`
         raise ValidationError(str(error)) from None
 
 
 def _reader(kind: Any) -> Callable[[Any], object] | None:  # noqa: ANN401 - any annotation of a model
-    """Return what replaces spellings by their values in data of a type; None where the type has none. Other data stays."""
+    """Return a function that replaces spellings in data of the type `kind` by their values; None if the type has none.
+
+    The function returns data of another shape unchanged, for msgspec to reject.
+    """
     if (spelling := _spelling_of(kind)) is not None:
         return spelling.read
     if isinstance(kind, type) and issubclass(kind, Struct):
@@ -94,7 +101,7 @@ def _reader_of_model(model: type[Struct]) -> Callable[[Any], object] | None:
 
 
 def _spelling_of(kind: Any) -> Spelling | None:  # noqa: ANN401 - any annotation of a model
-    """Return the spelling of the values of a type; None where documents hold them as they are."""
+    """Return the `Spelling` in the annotation of a type; None if it has none."""
     return next((one for one in getattr(kind, "__metadata__", ()) if isinstance(one, Spelling)), None)
 
 
@@ -103,14 +110,14 @@ def _alternatives(kind: Any) -> tuple[Any, ...]:  # noqa: ANN401 - any annotatio
 
 
 class Wrong(NamedTuple):
-    """One thing that is wrong with a document: where, and what, as a sentence without its subject."""
+    """One mistake of a document: the path of the value, and the message, a sentence without its subject."""
 
     path: Keys
     text: str
 
 
 def mistakes(data: object, model: type[Struct], texts: Mapping[Keys, str]) -> tuple[Wrong, ...]:
-    """Return everything for which `read` refuses the data; `texts` are its scalars as they were written."""
+    """Return every mistake for which `read` rejects the data; `texts` are its scalars as they were written."""
     return tuple(_Walk(texts).value(data, model, ()))
 
 
@@ -118,13 +125,13 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 
 def half_characters(data: object) -> tuple[Wrong, ...]:
-    """Return where a text holds half of a character, about which `read` cannot be asked."""
+    """Return a mistake for each text with half of a character (a lone surrogate of UTF-16), which msgspec cannot convert."""
     text = "holds half of a character, which nothing can be written with; write the whole one"
     return tuple(Wrong(path, text) for path in _halves(data, ()))
 
 
 def _halves(data: object, path: Keys) -> Iterator[Keys]:
-    """Yield where a key or a text holds half of a character, a surrogate of UTF-16, which YAML and JSON can escape."""
+    """Yield the path of each key or text with a lone surrogate of UTF-16, which YAML and JSON can escape."""
     if isinstance(data, str):
         if _HALF.search(data):
             yield path
@@ -137,16 +144,16 @@ def _halves(data: object, path: Keys) -> Iterator[Keys]:
 
 
 class _Walk:
-    """Walks data beside the annotations of its model; `texts` are its scalars as they were written."""
+    """Compare data with the annotations of its model, value by value; `texts` are its scalars as they were written."""
 
     def __init__(self, texts: Mapping[Keys, str]) -> None:
         self._texts = texts
 
     def value(self, value: object, kind: Any, path: Keys) -> Iterator[Wrong]:  # noqa: ANN401 - any annotation of a model
-        """Yield what is wrong with a value, and with all that is in it."""
+        """Yield the mistakes of a value and of everything inside it."""
         kind = self._meant(value, _alternatives(kind), path)
         if kind in {Any, object}:
-            return  # what another model reads, with its own mistakes
+            return  # data that another model validates later
         shape = _shape_of(kind)
         if value is None and shape is not None:
             yield Wrong(path, "has no value; write one, or leave the key out")
@@ -163,7 +170,7 @@ class _Walk:
             yield self._shown(path, text)
 
     def _meant(self, value: object, kinds: tuple[Any, ...], path: Keys) -> Any:  # noqa: ANN401 - any annotation of a model
-        """Return the type that a value is of, or was meant to be of: one of its shape, else the first."""
+        """Return the type in `kinds` that a value was meant for: the first valid one of its shape, else the first one."""
         alike = [one for one in kinds if _shape_of(one) is _shape(value)] or kinds[:1]
         right = (one for one in alike if not any(self.value(value, one, path)))
         return alike[0] if len(alike) == 1 else next(right, alike[0])
@@ -216,14 +223,14 @@ class _Walk:
 
 
 def _shape(value: object) -> type | None:
-    """Return `dict`, `tuple` or None for such values and `str` for scalars."""
+    """Return the shape of a value: `dict` for a mapping, `tuple` for a list, None for None and `str` for any scalar."""
     if isinstance(value, tuple | list):
         return tuple
     return None if value is None else dict if isinstance(value, dict) else str
 
 
 def _shape_of(kind: Any) -> type | None:  # noqa: ANN401 - any annotation of a model
-    """Return the shape of the values of a type, and `object` for whatever has any."""
+    """Return the shape (see `_shape`) of the values of a type; `object` for `Any`."""
     if kind is Any:
         return object
     if (spelling := _spelling_of(kind)) is not None:
@@ -239,7 +246,7 @@ def _bare(kind: Any) -> Any:  # noqa: ANN401 - any annotation of a model
 
 
 def _wrong_scalar(value: object, kind: Any) -> str:  # noqa: ANN401 - any annotation of a scalar
-    """Return what is wrong with a scalar, "" where nothing is."""
+    """Return the message about an invalid scalar; "" if it is valid."""
     meta = next((one for one in get_args(kind) if isinstance(one, Meta)), Meta())
     bare = _bare(kind)
     if get_origin(bare) is Literal:
@@ -263,7 +270,7 @@ def _wrong_scalar(value: object, kind: Any) -> str:  # noqa: ANN401 - any annota
 
 
 def _wrong_word(value: object, words: tuple[object, ...]) -> str:
-    """Return what is wrong with a value that must be one of some words, or numbers; the word "" goes without saying."""
+    """Return the message about a value that is not one of `words`; "" if it is one. The message omits the word ""."""
     if any(type(word) is type(value) and word == value for word in words):
         return ""
     if isinstance(words[0], int) and type(value) is not int:
@@ -300,7 +307,7 @@ def _written(value: Any, kind: Any) -> Any:  # noqa: ANN401 - whatever a model h
 
 
 _fields = cache(fields)
-"""The fields of a model; their annotations are texts, which take long to evaluate."""
+"""The fields of a model, cached because evaluating their annotations, which are strings, is slow."""
 
 
 def _default(field: Any) -> Any:  # noqa: ANN401 - the type that describes a field has no public name to annotate with

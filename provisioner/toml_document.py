@@ -1,8 +1,9 @@
 """Read TOML as plain data with the line and column of every key and of every item of a list.
 
-The values are the standard library's, which gives no positions: a second walk over text that is known to be TOML finds them,
-and needs to know no more of the grammar than where a key, a value and a table begin. No kept library does both: tomlkit gives
-no positions (its issue #55), and spanned-toml had its last release in 2022.
+`tomllib` reads the values but gives no positions. A second pass over the text, known to be valid by then, finds where each key,
+value and table begins. No maintained library does both: tomlkit gives no positions (its issue #55), and spanned-toml had its
+last release in 2022.
+
 Source: TOML v1.0.0, toml.io/en/v1.0.0.
 """
 
@@ -29,13 +30,16 @@ _QUOTED = (
     re.compile(r'"(?:[^"\\]|\\.)*"'),
     re.compile(r"'[^']*'"),
 )
-"""Strings, the long ones first; a long one may end in two quotes of its own before its three."""
+"""Patterns of strings, the multi-line ones first.
+
+A multi-line string may have up to two quotes right before its closing three.
+"""
 
 
 def parse_toml(text: str, *, file: str, kind: str, dates_as_text: bool = False) -> Document:
-    """Return a TOML document; lists are tuples, and dates the text that they are in YAML where that is asked for.
+    """Read TOML text; lists become tuples. With `dates_as_text`, dates become ISO 8601 text, as in YAML.
 
-    Raises `InvalidDocumentError` with the place of a syntax error.
+    Raises `InvalidDocumentError` with the position of a syntax error.
     """
     places = _Places(text)
     try:
@@ -43,7 +47,7 @@ def parse_toml(text: str, *, file: str, kind: str, dates_as_text: bool = False) 
         places.find()
     except RecursionError:
         raise InvalidDocumentError(kind, (Mistake(file, 1, 1, "", "the file is nested too deeply to be read"),)) from None
-    except ValueError as error:  # also numbers of more digits than Python reads
+    except ValueError as error:  # also for a number with more digits than Python converts
         raise InvalidDocumentError(kind, (_syntax_mistake(text, file, str(error)),)) from None
     return Document(file, _frozen(data, dates_as_text=dates_as_text), places.keys, places.texts)
 
@@ -69,7 +73,7 @@ def _frozen(value: Any, *, dates_as_text: bool) -> Any:  # noqa: ANN401 - TOML h
 
 
 class _Places:
-    """Walks over valid TOML: `keys` gets the position of each key and item, `texts` the spelling of each scalar."""
+    """Scan valid TOML: `keys` gets the position of each key and item, `texts` the spelling of each scalar."""
 
     def __init__(self, text: str) -> None:
         self.keys: dict[KeyPath, Position] = {}
@@ -78,10 +82,10 @@ class _Places:
         self._at = 0
         self._line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
         self._tables: dict[KeyPath, int] = {}
-        """The number of tables read so far of each list of tables."""
+        """The number of tables read so far of each array of tables."""
 
     def find(self) -> None:
-        """Walk over the whole text."""
+        """Scan the whole text."""
         table: KeyPath = ()
         self._skip(_BLANK)
         while self._at < len(self._text):
@@ -92,7 +96,7 @@ class _Places:
             self._skip(_BLANK)
 
     def _header(self) -> KeyPath:
-        """Read `[a.b]` or `[[a.b]]` and return its path, in which a list of tables means the last table of the list."""
+        """Read `[a.b]` or `[[a.b]]` and return its path; the key of an array of tables means the last table of the array."""
         is_list = self._text.startswith("[[", self._at)
         self._at += 2 if is_list else 1
         keys = self._dotted()
@@ -112,12 +116,12 @@ class _Places:
         for key, start in self._dotted():
             path = (*path, key)
             self._note(path, start)
-        self._at += 1  # the sign between key and value
+        self._at += 1  # the `=` between key and value
         self._skip(_SPACES)
         self._value(path)
 
     def _dotted(self) -> list[tuple[str, int]]:
-        """Read a dotted key and return its parts with their offsets; the walk is then at the character behind the key."""
+        """Read a dotted key and return its parts with their offsets; the scan is then at the character after the key."""
         found = []
         while True:
             self._skip(_SPACES)
@@ -151,7 +155,7 @@ class _Places:
             self.texts[path] = self._text[start : self._at].strip()
 
     def _members(self, path: KeyPath, *, is_table: bool) -> None:
-        """Read a list or an inline table, from its opening bracket to behind the closing one."""
+        """Read a list or an inline table, including both brackets."""
         self._at += 1
         index = 0
         while True:
@@ -177,7 +181,7 @@ class _Places:
                 return
 
     def _note(self, path: KeyPath, start: int) -> None:
-        """Record the position of a key where it has none yet: `[a.b]` above `[a]` gives both theirs."""
+        """Record the position of a key if it has none yet: with `[a.b]` above `[a]`, that of `a` is in `[a.b]`."""
         if path not in self.keys:
             line = bisect_right(self._line_starts, start)
             self.keys[path] = Position(line, start - self._line_starts[line - 1] + 1)

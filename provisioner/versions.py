@@ -1,9 +1,9 @@
-"""Versions as their vendors spell them, and ranges over them.
+"""Versions in the spelling of their vendors, and ranges over them.
 
-`packaging.version.Version` cannot carry the system half of a stack: it rewrites `550.144.03` to `550.144.3`, reads the
-kernel `5.15.0-105` as a post-release and refuses `5.15.0-105-generic`. A `Version` here keeps the spelling and compares
-by its leading dotted integers, which is how NVIDIA, the kernel, CUDA, cuDNN and PyTorch number final releases.
-Python packages keep using `packaging`; this module is for components of the matrix.
+`packaging.version.Version` cannot represent versions of the system half of a stack: it rewrites `550.144.03` to `550.144.3`,
+parses the kernel `5.15.0-105` as a post-release and rejects `5.15.0-105-generic`. A `Version` here preserves the spelling and
+compares by its leading dotted integers, which is how NVIDIA, the kernel, CUDA, cuDNN and PyTorch number final releases. Python
+packages use `packaging`; this module is for components of the matrix.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _POST = re.compile(r"[.-]?post(\d+)")
 
 
 class Version(Struct, frozen=True, eq=False, array_like=True, gc=False):
-    """One published version: its spelling, the integers it is compared by, and its local label (`+cu126`), if any."""
+    """One published version: its spelling, the integers that order it, and its local label (`+cu126`), "" for none."""
 
     text: str
     release: tuple[int, ...]
@@ -30,24 +30,24 @@ class Version(Struct, frozen=True, eq=False, array_like=True, gc=False):
 
     @classmethod
     def parse(cls, text: str) -> Version:
-        """Read a version; raises `ValueError` naming the text when it does not start with a dotted number."""
+        """Parse a version; raises `ValueError` with the text when it does not start with a dotted number."""
         return _parse_version(text)
 
     @classmethod
     def named(cls, text: str) -> Version:
-        """The "version" of a component whose values are names, not numbers, such as `driver_module` or `image`."""
+        """Return the "version" of a component whose values are names, such as `driver_module` or `image`."""
         return cls(text, (), 0, "", ((), 0, text))
 
     @property
     def public(self) -> str:
-        """The spelling without the local label."""
+        """The spelling without the local label (`+cu126`)."""
         return self.text.partition("+")[0]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Version) and self._key == other._key
 
     def __ne__(self, other: object) -> bool:
-        return not self == other  # msgspec's own compares field by field, the spelling too
+        return not self == other  # msgspec's `__ne__` would compare all fields, including the spelling
 
     def __lt__(self, other: Version) -> bool:
         return self._key < other._key
@@ -88,7 +88,8 @@ def _parse_version(text: str) -> Version:
 class Clause(Struct, frozen=True, eq=False, array_like=True, gc=False):
     """One comparison of a range, such as `>=525.60.13` or `==12.*`.
 
-    Two are equal when they are spelled alike: the versions 13 and 13.0 are the same, but `==13.*` and `==13.0.*` are not.
+    Two clauses are equal when they have the same spelling: the versions 13 and 13.0 are equal, but `==13.*` and `==13.0.*`
+    allow different ones.
     """
 
     operator: str
@@ -110,7 +111,7 @@ class Clause(Struct, frozen=True, eq=False, array_like=True, gc=False):
         return self.operator, self.version.text, self.is_prefix
 
     def allows(self, version: Version) -> bool:
-        """Whether `version` satisfies this comparison."""
+        """Return whether `version` satisfies this comparison."""
         wanted = self.version
         if self.operator == "===":
             return version.text == wanted.text
@@ -144,31 +145,31 @@ class Clause(Struct, frozen=True, eq=False, array_like=True, gc=False):
 
 
 class Range(Struct, frozen=True, array_like=True, gc=False):
-    """A set of versions: every clause must hold. The empty range allows everything."""
+    """A set of versions: those that every clause allows. A range without clauses allows every version."""
 
     clauses: tuple[Clause, ...] = ()
 
     @classmethod
     def parse(cls, text: str) -> Range:
-        """Read `>=550,<580`, `==12.*`, `12.*`, `~=2.6` or a bare `3.11`, which means its whole series.
+        """Parse `>=550,<580`, `==12.*`, `12.*`, `~=2.6` or a bare `3.11`, which means its whole series.
 
-        `==12.8` means the 12.8 series too (12.8.1 is in it): every component of the matrix publishes three or more
-        numbers where users write two, and PEP 440's reading would silently select nothing. A version with as many
-        numbers as the vendor publishes selects exactly that one. Raises `ValueError` naming the clause at fault.
+        `==12.8` means the 12.8 series too (12.8.1 is in it): every component of the matrix publishes three or more numbers
+        where users write two, and with PEP 440's meaning such a clause would match nothing. A version with as many numbers as
+        the vendor publishes matches exactly that one. Raises `ValueError` with the invalid clause.
         """
         return _parse_range(text)
 
     @classmethod
     def exactly(cls, version: Version) -> Range:
-        """The range that holds one spelling only."""
+        """Return the range that allows only the spelling of `version`."""
         return cls((Clause("===", version),))
 
     def allows(self, version: Version) -> bool:
-        """Whether every clause allows `version`."""
+        """Return whether every clause allows `version`."""
         return all(clause.allows(version) for clause in self.clauses)
 
     def intersect(self, other: Range) -> Range:
-        """The versions allowed by both."""
+        """Return the range of the versions that both ranges allow."""
         return Range(tuple(dict.fromkeys(self.clauses + other.clauses)))
 
     def __str__(self) -> str:

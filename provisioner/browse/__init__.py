@@ -1,1 +1,1 @@
-"""Questions over a matrix: what there is, what goes with what, which stacks run on a host; and the site that shows it."""
+"""Answer questions about a matrix: its rows, compatible releases, the stacks of a host; and generate the site."""

@@ -1,6 +1,6 @@
-"""Find the releases of other components that go together with a release, by the needs and rules of either side.
+"""Find the releases of other components that are compatible with a release, by the needs and rules of either side.
 
-A pair counts only where one side has a need or rule about the other: no statement is no compatibility. Rules with guards hold
+A pair is compatible only if one side has a need or rule about the other; without any, nothing is known. Rules with guards hold
 on some hosts only, so they exclude nothing here; `rules_about` lists them beside the answer.
 """
 
@@ -81,12 +81,12 @@ class PairChecker:
                 self._rules.setdefault(rule.when.component, []).append(rule)
 
     def fit(self, one: Party, other: Party) -> bool | None:
-        """Return whether two parties go together; None where neither has a need or rule about the other."""
+        """Return whether two parties go together; None if neither has a need or rule about the other."""
         statements = [*self._statements(one, other), *self._statements(other, one)]
         return all(statements) if statements else None
 
     def basis(self, one: Party, other: Party) -> str:
-        """Return how the driver of a pair runs the CUDA of the pair, "" where it does not, and for other pairs."""
+        """Return how the driver of a pair runs the CUDA of the pair; "" if it does not, or for a pair of other components."""
         from provisioner.resolver.rules.drivers import RunsCuda
 
         for toolkit, driver in ((one, other), (other, one)):

@@ -41,7 +41,7 @@ LETTERS = {"native": "n", "minor-version": "m", "forward-compat": "f"}
 BASES = tuple(LETTERS)
 PTX, UNMEASURED, REFUSED = "p", "u", "x"
 INSTALLED: tuple[Group, ...] = (Relation("driver", "kernel"),)
-"""Groups about building a driver, which do not apply to an installed one."""
+"""Groups of requirements about building a driver's modules, which are ignored because the driver is installed already."""
 
 ALLOWED: tuple[Allowance, ...] = ("minor-version", "forward-compat", "ptx-jit")
 
@@ -109,7 +109,7 @@ def documented_kernels(matrix: Matrix, drivers: Sequence[Version]) -> dict[str, 
 def request_for(
     device: Device, platform: PlatformName, *, driver: str | None = None, allow: tuple[Allowance, ...] = ALLOWED
 ) -> Request:
-    """Return the request for a cell, with the relaxations in `allow`."""
+    """Return the request for one cell of the grid, with the relaxations in `allow`; None for `driver` leaves it open."""
     gpu = HostGpu.of_target(device.target, name=device.product or None)
     host = Host(
         platform=platform,
@@ -134,10 +134,10 @@ def open_request(
 
 
 class Code(Struct, frozen=True, kw_only=True):
-    """One verdict: `n`ative, `m`inor-version, `f`orward-compat, `p`tx, `u`nmeasured, or `x` for refused, with the groups.
+    """One verdict, by its first letter: `n`ative, `m`inor-version, `f`orward-compat, `p`tx, `u`nmeasured, or `x` for refused.
 
-    `basis` is how the driver runs the CUDA of an unmeasured build; `is_offered` is whether the resolver chooses such a build
-    and reports it as unverified.
+    `groups` are the needs and rules in a minimal conflict of a refused build. `basis` is how the driver runs the CUDA of an
+    unmeasured build; `is_offered` is whether the resolver chooses such a build and reports it as unverified.
     """
 
     letter: str
@@ -155,9 +155,9 @@ class GridBuild(NamedTuple):
 
 
 class Grid(Struct):
-    """The verdicts as indexes: `table[platform][device][build]` is one of `rows`, -1 where the build is not for the platform.
+    """The verdicts as indexes: `table[platform][device][build]` is an index of `rows`, -1 if the build is not for the platform.
 
-    A row has the index of a code for each driver, or of a single one for GPUs of other vendors than NVIDIA.
+    A row has the index of a code for each driver, or of a single code for GPUs of other vendors than NVIDIA.
     """
 
     drivers: tuple[Version, ...]
@@ -168,20 +168,20 @@ class Grid(Struct):
     table: dict[str, list[list[int]]] = field(default_factory=dict)
 
     def code(self, code: Code) -> int:
-        """Return the index of a verdict, added where it is new."""
+        """Return the index of a verdict, which is added if it is new."""
         if code not in self.codes:
             self.codes.append(code)
         return self.codes.index(code)
 
     def row(self, row: tuple[int, ...]) -> int:
-        """Return the index of a row of verdicts, added where it is new."""
+        """Return the index of a row of verdicts, which is added if it is new."""
         if row not in self.rows:
             self.rows.append(row)
         return self.rows.index(row)
 
 
 def make_grid(matrix: Matrix, platforms: Sequence[PlatformName] = LINUX_PLATFORMS) -> Grid:
-    """Compute the verdict of every cell."""
+    """Return the grid with the verdict of every framework build on every kind of GPU under every driver branch."""
     grid = Grid(drivers=newest_of_branches(matrix), devices=devices(matrix))
     grid.builds.extend(_builds(matrix, grid.devices))
     for platform in platforms:
@@ -215,7 +215,10 @@ def _builds(matrix: Matrix, known: Sequence[Device]) -> list[GridBuild]:
 
 
 def chosen_beside(matrix: Matrix, name: str, *, release: Release, build: Build) -> dict[str, str]:
-    """Return the CUDA, cuDNN, Python and so on that the resolver chooses for a build on a host that states nothing."""
+    """Return the other components (CUDA, cuDNN, Python …) that the resolver chooses for a build if the host states nothing.
+
+    Empty if the build has no stack.
+    """
     platform = build.platforms[0] if build.platforms else LINUX_PLATFORMS[0]
     problem = join(matrix, open_request(build.accelerator, platform, Host(platform=platform)))  # type: ignore[arg-type]  # a matrix has no others
     key = Key(name)
@@ -236,12 +239,12 @@ def _releases(candidates: Iterable[Candidate]) -> list[ReleaseCandidate]:
 
 
 def _of(candidates: Iterable[Candidate], release: Release, build: Build) -> list[ReleaseCandidate]:
-    """Return the candidate of a build, in a list that is empty where there is none."""
+    """Return a list with the candidate of a build, [] if there is none."""
     return [one for one in _releases(candidates) if one.release == release and one.build == build]
 
 
 def _market(matrix: Matrix, device: Device) -> tuple[bool, ...]:
-    """Return the values that differ among GPUs of one target: being for data centres, and guards on the kind of GPU."""
+    """Return the values in which GPUs of one target may differ for rules: whether for data centres, guards on `gpu_kind`."""
     kind = Version.named(device.kind)
     guards = (guard for rule in matrix.rules for guard in rule.on if guard.component == "gpu_kind")
     return (device.kind == "datacenter", *(guard.allows(kind) for guard in guards))
@@ -305,7 +308,7 @@ class _Column:
         return self._rows[signature]
 
     def _signature(self, candidate: Candidate, first: Code) -> _Signature:
-        """Return the part of a build on which its verdict under a driver depends: equal builds have the same row."""
+        """Return the part of a build on which its verdict under a driver depends; builds with equal parts have the same row."""
         wanted = self._instance.requirements(candidate)
         bound = ((one.key, str(one.test)) for one in wanted if one.key.component not in self._leaves)
         return _Signature(candidate.key.component, first, tuple(sorted(bound)))
@@ -347,7 +350,7 @@ class _Column:
         return [one for one in self._instance.candidates(key) if all(one in self._instance.allowed(need) for need in wanted)]
 
     def _runs(self, cuda: Candidate, driver: Candidate) -> str:
-        """Return how a driver runs a CUDA release, "" where it does not."""
+        """Return how a driver runs a CUDA release (one of `BASES`), "" if it does not."""
         known = self._bases.get((cuda, driver))
         if known is None:
             tests = (one.test for one in self._instance.requirements(cuda) if one.key == driver.key)
@@ -356,7 +359,7 @@ class _Column:
         return known
 
     def _minimal_core(self, given: list[Candidate], core: frozenset[Group], ignored: Collection[Group]) -> tuple[Group, ...]:
-        """Return a minimal part of an unsatisfiable core: without any of its groups the rest can be satisfied."""
+        """Return a minimal part of an unsatisfiable core: if any of its groups is left out, a stack exists."""
         known = self._known.get(core)
         if known is not None and self._is_refuted(given, known, ignored):
             return self._rules(known)

@@ -33,7 +33,10 @@ PLAIN_FACTS = ("accelerator", "runs", *STATED)
 
 
 class Fact(Struct, frozen=True, kw_only=True):
-    """One fact of a query. `is_exact` tells `driver=535` (a value) from `driver>=535` (a range)."""
+    """One fact of a query; `spelled` is the word of the command line, `text` the value or range in it.
+
+    `is_exact` is True for a value (`driver=535`) and False for a range (`driver>=535`).
+    """
 
     name: str
     text: str
@@ -42,7 +45,7 @@ class Fact(Struct, frozen=True, kw_only=True):
 
     @property
     def range(self) -> Range:
-        """The range of versions; raises `ValueError` for a text that is none."""
+        """The range of versions; raises `ValueError` for a text that is no range."""
         return Range.parse(self.text)
 
     @property
@@ -52,7 +55,7 @@ class Fact(Struct, frozen=True, kw_only=True):
 
 
 class Query(Struct, frozen=True, kw_only=True):
-    """Facts, or the `name` of a row."""
+    """Facts, or the `name` of a row if there are no facts."""
 
     facts: tuple[Fact, ...] = ()
     name: str = ""
@@ -124,7 +127,7 @@ def component_named(matrix: Matrix, name: str) -> Component:
 
 
 def matching(component: Component, fact: Fact) -> tuple[Release, ...]:
-    """Return the releases of a component that a fact is about, newest first; for `2.7.1+cu126` with that build alone."""
+    """Return the releases of a component that a fact matches, newest first; for `2.7.1+cu126` with that build only."""
     if component.named:
         return tuple(release for release in component.releases if release.version.text.startswith(fact.value))
     public, _, build = fact.text.partition("+") if fact.is_exact else (fact.text, "", "")
@@ -169,7 +172,7 @@ def is_target(text: str) -> bool:
 
 
 def newest_of_series(component: Component, text: str) -> str:
-    """Return the newest release of a series, such as that of `535`; a release, or a series without any, as it is."""
+    """Return the newest release of a series such as `535`; a release, or a series without releases, is returned as it is."""
     if component.named or any(str(release.version) == text for release in component.releases):
         return text
     found = [release.version for release in component.releases if Range.parse(text).allows(release.version)]
@@ -179,9 +182,9 @@ def newest_of_series(component: Component, text: str) -> str:
 
 
 class InterpretedFacts(Struct):
-    """The facts of a query as a host and the requirements of a spec; `facts` shows how each fact was read.
+    """The facts of a query as a host that is not validated yet, and as requirements and settings of a spec.
 
-    The host is not validated yet.
+    `facts` has each component with its value as it was interpreted.
     """
 
     host: Host = field(default_factory=Host)

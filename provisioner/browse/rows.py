@@ -25,7 +25,7 @@ def without_empty(data: Data) -> Data:
 
 
 def needs_data(needs: Iterable[Need]) -> Data:
-    """Return the needs of each component as text, joined by commas where there are several."""
+    """Return the needs by component as text; several needs of one component are joined by commas."""
     found: dict[str, str] = {}
     for need in needs:
         text = str(need)
@@ -47,7 +47,7 @@ def driver_data(minimum: DriverMinimum | None) -> Data | None:
 
 
 def build_data(build: Build) -> Data:
-    """Return the data of one build; measured lists stay, even empty ones."""
+    """Return the data of one build; lists of measured targets are included even if they are empty."""
     data = without_empty(
         {
             "name": build.name,
@@ -196,7 +196,7 @@ def row_named(matrix: Matrix, name: str) -> Row:
 
 
 def named_rows(matrix: Matrix) -> Iterator[Row]:
-    """Yield every row with a name of its own; of two kinds that share a name, `row_named` returns the later one."""
+    """Yield every row that has a name; if rows of two kinds share one, `row_named` returns the one yielded later."""
     for key, names in citing_index(matrix).items():
         yield Row(kind="source", name=key, data=without_empty({"key": key, "sources": (key,), "rows": names}))
     for image in matrix.images:
@@ -254,7 +254,7 @@ def _knowledge(matrix: Matrix) -> Iterator[Row]:
 
 
 def citing_index(matrix: Matrix) -> dict[str, tuple[str, ...]]:
-    """Return the rows that cite each source, spelled as a query for them."""
+    """Return the rows that cite each source, each by its name or spelled as a query such as `cuda==11.3`."""
     found: dict[str, dict[str, None]] = {key: {} for key in matrix.citations}
     for name, sources in _cited_rows(matrix):
         for key in sources:

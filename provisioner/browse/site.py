@@ -1,4 +1,4 @@
-"""Generate the static site: one page, its style and scripts, and the data of the matrix; it works from `file://`."""
+"""Generate the static site: one page, its style and scripts, and the data of the matrix. The site works from `file://`."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ LABEL = "host"
 
 
 class OfRelease(Struct, frozen=True):
-    """Allows the builds of one release."""
+    """A requirement that allows only the builds of one release."""
 
     version: Version
 
@@ -77,9 +77,10 @@ class Stacks(Struct, frozen=True, kw_only=True):
 
 
 def which_stacks(matrix: Matrix, facts: Sequence[Fact], allow: Sequence[str] = ("minor-version",)) -> Stacks:
-    """Try every release of every framework on a host with these facts; raises `UsageError` for facts no host can state.
+    """Try every release of every framework on a host with these facts.
 
-    Where forward compatibility is allowed, the image is taken to have NVIDIA's cuda-compat.
+    Raises `UsageError` for a fact that no host can state. If forward compatibility is allowed, the image is assumed to have
+    NVIDIA's cuda-compat.
     """
     interpreted = interpret(matrix, facts)
     host = host_from_document(parse_document(interpreted.profile_text(), file="the question", kind="question"))
@@ -156,7 +157,7 @@ def _refusal(problem: Problem, key: Key, text: str, version: Version) -> Refused
     finally:
         search.close()
     rules = tuple(group.name for group in groups if isinstance(group, Row) and group.table == "rule")
-    # Where no rule of the matrix is in the conflict, the needs of releases and builds are named: `pytorch needs gpu`.
+    # If no rule of the matrix is in the conflict, the needs of releases and builds are named: `pytorch needs gpu`.
     return Refused(
         component=key.component,
         releases=(text,),
@@ -166,7 +167,7 @@ def _refusal(problem: Problem, key: Key, text: str, version: Version) -> Refused
 
 
 def _merge_neighbours(refused: Sequence[Refused]) -> list[Refused]:
-    """Merge neighbouring releases that the same rules refuse; the conflict is that of the newest."""
+    """Return refused releases with neighbours merged that the same rules refuse; the conflict is that of the newest release."""
     found: list[Refused] = []
     for one in refused:
         if found and found[-1].rules == one.rules:

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 class Summary(Struct, frozen=True, kw_only=True):
-    """One component: how many releases and builds it has, its newest, and how many of its rows were measured.
+    """One component with its numbers of releases, builds and rules, its newest release, and its number of measured rows.
 
-    `end_of_life` is the latest date any release of it states.
+    `end_of_life` is the latest date that any of its releases states, "" if none does.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Summary(Struct, frozen=True, kw_only=True):
 
     @property
     def share(self) -> str:
-        """The measured share in percent, "" where there is no row to measure."""
+        """The share of measured rows in percent, "" if there are no rows."""
         return f"{100 * self.measured // self.rows} %" if self.rows else ""
 
 
@@ -61,7 +61,7 @@ def _summary(matrix: Matrix, component: Component) -> Summary:
 
 
 def _rows(component: Component) -> Iterator[tuple[str, ...]]:
-    """Yield the sources of every row; a build with the sources of its release is no row of its own, as in `matrix.lint`."""
+    """Yield the sources of every row; as in `matrix.lint`, a build with the sources of its release is not a row."""
     for release in component.releases:
         if release.source:
             yield release.source

@@ -1,4 +1,4 @@
-"""The words and tables of `provision matrix show`: plain data in, lines on stdout and stderr out."""
+"""Print the answers of `provision matrix show`, given as plain data, as text and tables."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 Answer = dict[str, Any]
 FEW = 6
-"""How many versions are listed one by one before a span stands for them."""
+"""How many versions are listed one by one; of more, only the first and the last are shown."""
 
 
 def tell(answer: Answer) -> None:
-    """Print one answer."""
+    """Print one answer, by its `kind`."""
     {"release": _release, "stacks": _stacks, "row": _row}[answer["kind"]](answer)
 
 
@@ -40,7 +40,10 @@ def _release(answer: Answer) -> None:
 
 
 def _rows_beside(one: Answer) -> Iterator[tuple[str, str, str]]:
-    """One line for each way in which releases of a component go with what was asked: most have no special way."""
+    """Yield a table row for each way (`basis`) in which releases of one component work with the release in the question.
+
+    Most releases have no special way, so "".
+    """
     ways: dict[str, list[Answer]] = {}
     for release in one["releases"]:
         ways.setdefault(release.get("basis", ""), []).append(release)

@@ -1,4 +1,4 @@
-"""The program's entry: the quick answer to `--version`, the dispatch, and the one place where errors become words."""
+"""The entry point of the program: the fast path for `--version`, the dispatch, and the printing of errors."""
 
 from __future__ import annotations
 
@@ -20,11 +20,10 @@ _COMPLETION = "_PROVISION_COMPLETE"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the program on `arguments` (default: the command line) and leave with its exit code; never returns."""
+    """Run the program on `arguments` (default: the command line) and exit with its exit code; never returns."""
     words = sys.argv[1:] if arguments is None else list(arguments)
-    gc.set_threshold(
-        300_000, 20, 100
-    )  # what a solve makes lives until its end; as often as is usual, it takes a tenth of the time
+    # Objects of a solve live until its end; collecting at Python's default rate takes a tenth of its time.
+    gc.set_threshold(300_000, 20, 100)
     _prepare_streams()
     code = _guarded(words)
     if code == _INTERRUPTED:
@@ -33,7 +32,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _prepare_streams() -> None:
-    """A closed stream (`>&-`) swallows what it is given; one of a narrow encoding shows what it cannot spell escaped."""
+    """Make stdout and stderr safe to write to.
+
+    A closed stream (`>&-`) discards its output; a stream with a narrow encoding shows characters that it cannot encode as
+    escapes.
+    """
     import io
     import os
 
@@ -46,7 +49,7 @@ def _prepare_streams() -> None:
 
 
 def _guarded(words: list[str]) -> int:
-    """Run, and turn what ends a program early into an exit code, as a shell reports it."""
+    """Run the program, and convert interrupts and output errors into the exit codes that shells report for them."""
     try:
         code = _version() if words in (["--version"], ["-V"]) else _run(words)
         sys.stdout.flush()
@@ -61,7 +64,7 @@ def _guarded(words: list[str]) -> int:
 
 
 def _output_lost(error: OSError) -> int:
-    """Say that standard output cannot be written, when that is what happened; raises the error again otherwise."""
+    """Print an error about unwritable standard output, such as on a full disk, and return 2; raises any other `error` again."""
     import errno
 
     is_full = error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
@@ -89,7 +92,7 @@ def _run(words: list[str]) -> int:
 
 
 def _dispatch(words: list[str]) -> int:
-    """Let Typer parse the line and run the command; raises `UsageError` for a line it cannot read."""
+    """Parse the command line with Typer and run the command; raises `UsageError` when Typer cannot parse it."""
     import os
 
     import typer
@@ -101,7 +104,7 @@ def _dispatch(words: list[str]) -> int:
     if _COMPLETION in os.environ:
         app(prog_name=PROGRAM)
     try:
-        # Not `app()`: it would turn an interrupt and a closed pipe into exit codes of its own, 1 among them.
+        # Not `app()`, which maps an interrupt and a closed pipe to other exit codes, 1 among them.
         command = get_command(app)
         with command.make_context(PROGRAM, _verbosity_first(words)) as context:
             result = command.invoke(context)
@@ -115,7 +118,7 @@ def _dispatch(words: list[str]) -> int:
 
 
 def _verbosity_first(words: list[str]) -> list[str]:
-    """`provision solve -v` means `provision -v solve`: one option of the program, wherever it stands."""
+    """Move `-v` to the front, because it is an option of the program: `provision solve -v` means `provision -v solve`."""
     end = words.index("--") if "--" in words else len(words)
     is_verbosity = [word in {"-v", "-vv", "--verbose"} for word in words[:end]]
     first = [word for word, moved in zip(words, is_verbosity, strict=False) if moved]
@@ -123,12 +126,15 @@ def _verbosity_first(words: list[str]) -> list[str]:
 
 
 def _misused(error: typer.TyperException) -> int:
-    """Say a line that Typer cannot read in this program's words; raises `UsageError`."""
+    """Raise Typer's error about the command line as a `UsageError`.
+
+    Without a command Typer reports the whole help, which is printed; the exit code is returned.
+    """
     from provisioner.cli.display import talk
     from provisioner.errors import UsageError
 
     message = error.format_message()
-    if message.startswith("Usage:"):  # no command was given, and Typer answers with the whole help
+    if message.startswith("Usage:"):  # without a command, Typer's message is the whole help
         talk(message)
         return UsageError.exit_code
     text = message.removesuffix(".")
@@ -147,7 +153,7 @@ def _report(error: ProvisionError, words: list[str]) -> int:
 
 
 def _wants_json(words: list[str]) -> bool:
-    """Whether the line asks for JSON; read from the words because a line that cannot be parsed may ask for it too."""
+    """Return whether JSON output is requested; reads the words of the command line, because it may not be parsable."""
     from itertools import pairwise
 
     options = words[: words.index("--")] if "--" in words else words
@@ -155,7 +161,7 @@ def _wants_json(words: list[str]) -> bool:
 
 
 def _abandon_output() -> None:
-    """Point stdout at nothing: the interpreter flushes it once more on the way out, and nobody reads it any longer."""
+    """Redirect stdout to the null device: the interpreter flushes it once more at exit, and nobody reads it any longer."""
     import os
 
     nothing = os.open(os.devnull, os.O_WRONLY)
@@ -163,9 +169,9 @@ def _abandon_output() -> None:
 
 
 def _abandon_threads() -> None:
-    """Leave at once although requests are under way: the interpreter would wait for each of them to time out.
+    """Exit at once if requests are still running in threads: the interpreter would wait for each of them to time out.
 
-    Nothing is lost: files are written whole by the main thread, which has been interrupted already.
+    No data is lost: the main thread writes files, atomically, and it has been interrupted already.
     """
     import os
     import threading

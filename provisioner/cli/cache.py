@@ -1,4 +1,4 @@
-"""`provision cache`: where what was read before is kept, how much it is, and how to have less of it."""
+"""`provision cache`: the folder and size of the cache, and the removal of old entries or all."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Action(StrEnum):
-    """What to do with the cache."""
+    """An action of `provision cache`."""
 
     SHOW = "show"
     DIR = "dir"
@@ -23,7 +23,7 @@ class Action(StrEnum):
 
 
 LONGEST = 36_500
-"""Days that `prune` can be given: a hundred years, which no cache is old."""
+"""The most days that `prune` accepts: a hundred years, more than the age of any cache."""
 
 ActionArgument = Annotated[
     Action,

@@ -1,4 +1,4 @@
-"""The commands by name: a line for the list of all, and examples for each. Plain data, so that listing imports nothing."""
+"""The commands by name, with a summary and examples; plain data, so that `--help` imports no command."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
         ("provision cache", "provision cache prune --days 30", "provision cache clean --format json"),
     ),
 }
-"""For each command, in the order in which a user meets them: its summary and its examples."""
+"""The summary and the examples of each command, in the order of `--help`."""
 
 MATRIX_COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "list": (
@@ -104,4 +104,7 @@ MATRIX_COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
         ("provision matrix site --out matrix-site",),
     ),
 }
-"""The commands under `provision matrix`, likewise; each is a function `matrix_NAME` in `cli/matrix_NAME.py`."""
+"""The summary and the examples of each command of `provision matrix`.
+
+A command is the function `matrix_NAME` in `cli/matrix_NAME.py`.
+"""

@@ -1,4 +1,4 @@
-"""What solving a lock again would change, as `provision check` tells it: in lines below the lock's findings, and as JSON."""
+"""The changes that solving a lock again would make, as `provision check` prints them below the lock's findings and as JSON."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 _Told = TypeVar("_Told")
 
 _MANY = 3
-"""So many packages that are where they are because of one other are told in one line."""
+"""The least number of packages with one package as their common cause that are combined in one line."""
 
 _WORDS = {BroughtAlong: "brings along", TakenAlong: "brought along"}
 
 
 def preview_lines(preview: Preview) -> Iterator[str]:
-    """A preview in words, below the findings of its lock."""
+    """Yield the lines of a preview, to be printed below the findings of its lock."""
     yield from (f"news: {drift_words(one)}  [{one.kind}-file]" for one in preview.drifts if not one.is_alarm)
     if preview.system is not None:
         yield from _block("solving the system half again", _told(preview.system), len(_changes(preview.system)))
@@ -47,7 +47,7 @@ def preview_lines(preview: Preview) -> Iterator[str]:
 
 
 def _by_line(held: Sequence[Held]) -> list[list[Held]]:
-    """What is held back, alike on several platforms as one."""
+    """Return the packages held back in groups with the same text, so that several platforms share one line."""
     found: dict[str, list[Held]] = {}
     for one in held:
         found.setdefault(_held_line(one), []).append(one)
@@ -55,7 +55,7 @@ def _by_line(held: Sequence[Held]) -> list[list[Held]]:
 
 
 def _held_lines(groups: Sequence[list[Held]]) -> Iterator[str]:
-    """What holds on every platform that has something held back is said once; of the rest the platform is named."""
+    """Yield a line for each group of packages held back; a platform is named unless the line applies to all of them."""
     platforms = {one.platform for group in groups for one in group}
     for together in _together(groups, lambda group: (_required_by(group[0].causes), *(one.platform for one in group))):
         first = together[0]
@@ -68,7 +68,10 @@ def _held_lines(groups: Sequence[list[Held]]) -> Iterator[str]:
 
 
 def _together(items: Sequence[_Told], key: Callable[[_Told], tuple[Hashable, ...]]) -> Iterator[list[_Told]]:
-    """Items one by one in their order, but many of one key at once; a key that begins with None is nobody's."""
+    """Yield the items in groups of equal `key`, in the order of their first.
+
+    A group has a single item if fewer than `_MANY` share the key, or if the key begins with None.
+    """
     by_key: dict[tuple[Hashable, ...], list[_Told]] = {}
     for item in items:
         by_key.setdefault(key(item), []).append(item)
@@ -81,7 +84,7 @@ def _together(items: Sequence[_Told], key: Callable[[_Told], tuple[Hashable, ...
 
 
 def _required_by(causes: Sequence[Cause]) -> tuple[Subject, type[ByDependent]] | None:
-    """Return the package that alone is the cause, and the kind of cause; None for other causes and for several."""
+    """Return the package that is the only cause, and the kind of the cause; None for any other cause or several."""
     cause = causes[0]
     if len(causes) > 1 or not isinstance(cause, ByDependent) or isinstance(cause, FreedFrom):
         return None
@@ -89,7 +92,7 @@ def _required_by(causes: Sequence[Cause]) -> tuple[Subject, type[ByDependent]] |
 
 
 def _led(causes: Sequence[Cause]) -> str:
-    """Return `13 packages that torch 2.8.0 pins`."""
+    """Return the beginning of a line about several packages with one cause: `13 packages that torch 2.8.0 pins`."""
     found = _required_by(causes[:1])
     assert found is not None, "packages are told together where another package requires them"
     dependent, kind = found
@@ -104,9 +107,9 @@ def _is_pin(requirement: Requirement) -> bool:
 
 
 def _told(comparison: Comparison) -> list[str]:
-    """A line for each change and indented ones for its reasons, as `explain --diff` words them.
+    """Return a line for each change and indented lines for its reasons, in the words of `explain --diff`.
 
-    Packages that do nothing but follow one other are told in one line.
+    Packages that only follow a change of one other package are combined in one line.
     """
     lines = []
     for together in _together(_changes(comparison), _leader):
@@ -130,7 +133,7 @@ def _move(change: Change) -> str:
 
 
 def _moves(comparison: Comparison) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """What would change, whatever the reasons: without a lock to keep to these have other words."""
+    """Yield the changes without their reasons, to compare two previews: with `--upgrade` the same change has other reasons."""
     return ((change_words(change), change.platforms) for change in _changes(comparison))
 
 
@@ -158,7 +161,7 @@ def _held_line(held: Held) -> str:
 
 
 def preview_data(preview: Preview) -> dict[str, object]:
-    """A preview as JSON; null for what was asked and cannot be told, because an index is out of reach or nothing fits."""
+    """Return a preview as JSON; a comparison that could not be computed (index out of reach, nothing fits) is null."""
     if preview.system is not None:
         return {"system": [_entry(change) for change in _changes(preview.system)]}
     least, upgrade = preview.least, preview.upgrade
@@ -211,7 +214,7 @@ def _drift_entry(drift: FileDrift) -> dict[str, object]:
 
 
 def cause_data(cause: Cause) -> dict[str, object]:
-    """Return a cause as JSON: its words, and its fields; what it has nothing of is left out."""
+    """Return a cause as JSON: its text and its fields; empty fields are left out."""
     from msgspec import to_builtins
 
     words = {"kind": cause.kind, "text": cause_words(cause), "subject": cause.subject, "where": cause_source(cause)}

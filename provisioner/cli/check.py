@@ -1,4 +1,4 @@
-"""`provision check`: before a merge: do the locks hold, are rendered files what their locks say, what would solving change."""
+"""`provision check`: check locks and the files rendered from them, and preview what solving again would change."""
 
 from __future__ import annotations
 
@@ -49,7 +49,10 @@ EXIT_CODES = {"yes": 0, "no": 1, "unverified": 3}
 PAINTS = {"error": Paint.BAD, "no": Paint.BAD, "unverified": Paint.UNSURE, "yes": Paint.GOOD}
 
 SEVERITY = (0, 3, 1, 2)
-"""Exit codes from best to worst: a file that cannot be used says less than a no, and somebody has to mend it first."""
+"""The exit codes from best to worst.
+
+Bad input (2) ranks last: a file that cannot be read gives no answer at all and must be corrected first.
+"""
 
 
 def check(
@@ -94,7 +97,7 @@ def check(
 
 
 def _raise_if_all_failed(reports: Sequence[Report]) -> None:
-    """One error, of all locks (a matrix that is not there, say) or of the only one, is the error of the command."""
+    """Raise the error of the locks if every lock failed with the same error, such as a missing matrix, and has no finding."""
     from provisioner.cli.display import failure_data
 
     errors = {str(failure_data(report.error)): report.error for report in reports if report.error is not None}
@@ -117,7 +120,7 @@ def _as_json(result: Report) -> dict[str, object]:
 
 
 def _finding_data(finding: Finding, lock: Path) -> dict[str, object]:
-    """Return a finding as JSON: its words, and its fields; `where` is the place in a file that does not say what it should."""
+    """Return a finding as JSON: its text and its fields; `where` is its place in a file, by default the path of the lock."""
     from msgspec import to_builtins
 
     from provisioner.grounds.finding import Contradiction, EditedOutput, finding_fields
@@ -137,7 +140,7 @@ def _finding_data(finding: Finding, lock: Path) -> dict[str, object]:
 
 
 def _tell(reports: Sequence[Report]) -> None:
-    """Print each lock with its verdict, and below it what was found, the worst first."""
+    """Print each lock with its verdict and its findings, the worst first."""
     from provisioner.cli.display import Line, report, verdict_line
     from provisioner.workflow.checking import VERDICTS
 

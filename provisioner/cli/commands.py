@@ -29,22 +29,22 @@ Exit codes: 0 done, or yes. 1 the answer is no. 2 bad input or usage. 3 cannot t
 
 
 class LazyGroup(TyperGroup):
-    """Lists commands from the catalogue, and imports the one that is asked for.
+    """A Typer group that lists commands from the catalogue, and imports a command only when it is run.
 
-    `provision check` must not pay for the container client, nor any command for the modules of the others.
+    This keeps `provision check`, for one, from importing the container client.
     """
 
     catalogue: ClassVar = COMMANDS
     prefix: ClassVar = ""
-    """What stands before a command's name in the name of its module."""
+    """The prefix of a command's name in the name of its module."""
 
     def list_commands(self, ctx: object) -> list[str]:
-        """Return the names of all commands, in the order in which a user meets them."""
+        """Return the names of all commands, in the order of `--help`."""
         del ctx
         return list(self.catalogue)
 
     def get_command(self, ctx: object, cmd_name: str) -> Command | None:
-        """Import and build one command; None where the catalogue does not know its name."""
+        """Import and build one command; None when the catalogue does not contain its name."""
         del ctx
         if cmd_name not in self.catalogue:
             return None
@@ -54,7 +54,7 @@ class LazyGroup(TyperGroup):
         return self.commands[cmd_name]
 
     def resolve_command(self, ctx: Context, args: list[str]) -> tuple[str | None, Command | None, list[str]]:
-        """Find the command the first argument names, or fail naming the nearest one."""
+        """Return the command named by the first argument; for an unknown name, fail with the most similar one as a hint."""
         name = args[0]
         if name not in self.catalogue and not name.startswith("-"):
             near = nearest(name, self.catalogue)
@@ -76,7 +76,7 @@ class MatrixGroup(LazyGroup):
 
 
 def application() -> typer.Typer:
-    """Return the whole program; nothing of any command is imported yet."""
+    """Return the program as a Typer application, without importing any command."""
     app = typer.Typer(
         name=PROGRAM,
         cls=LazyGroup,
@@ -92,7 +92,7 @@ def application() -> typer.Typer:
 
 
 def load_command(name: str, *, module: str, examples: tuple[str, ...]) -> Command:
-    """Import `provisioner.cli.<module>` and build its command: a function of that name, or a Typer with commands of its own."""
+    """Import `provisioner.cli.<module>` and build its command: the function of that name, or a Typer group of commands."""
     verb = getattr(import_module(f"provisioner.cli.{module}"), module)
     epilog = "\b\nExamples:\n" + "\n".join(f"  {example}" for example in examples)
     if isinstance(verb, typer.Typer):
@@ -140,13 +140,13 @@ def _program(
 
 
 def talk_more(level: int) -> None:
-    """Let the program's log through to stderr: level 1 what it does, 2 and more every detail."""
+    """Print the program's log to stderr: at level 1 messages of INFO and above, from level 2 on all."""
     import logging
 
     from provisioner.cli.display import shown
 
     class Shown(logging.Formatter):
-        """Lines of others among ours: what a build printed, for one."""
+        """Format records without control characters, because they may contain output of other programs, such as of a build."""
 
         def format(self, record: logging.LogRecord) -> str:
             return shown(super().format(record))

@@ -1,4 +1,4 @@
-"""All printing: stdout carries data, stderr carries talk, and both read well without colour or a terminal."""
+"""All printing: results go to stdout, messages about the work to stderr, and neither depends on colour or a terminal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from provisioner.errors import ProvisionError
 
 PROGRESS_DELAY_SECONDS = 1.0
-"""Work shorter than this is not talked about: by the time it could be read, it is done."""
+"""Work that takes less time has no progress message, because nobody could read it in time."""
 
 _LIVELY_PAUSE_SECONDS = 0.2
 _PLAIN_PAUSE_SECONDS = 10.0
@@ -26,16 +26,16 @@ _COLOURS = r"\x1b\[(?:0|1|1;31|1;32|1;33|1;36)m"
 _OBEYED = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]"
 _NARROWEST = 20
 _LONGEST_HANGING = 12
-"""A label up to this long has the whole text beside it; below a longer one the text goes on two cells in."""
+"""The longest label beside which the text of its paragraph is aligned; below a longer one the text is indented by two cells."""
 
 _OPERATORS = ("<", ">", "==", "!=", "~=")
 
 _PLAINER = str.maketrans({"✓": "+", "✗": "x", "·": "|", "…": "..."})
-"""What stands for our own signs where the encoding of a stream lacks them."""
+"""ASCII replacements of this program's symbols, for a stream whose encoding lacks them."""
 
 
 class Paint(StrEnum):
-    """How a label or a text is emphasized where there is colour."""
+    """The emphasis of a label or a text on a terminal with colour, as an ANSI code."""
 
     PLAIN = ""
     STRONG = "1"
@@ -46,10 +46,10 @@ class Paint(StrEnum):
 
 
 class Line(NamedTuple):
-    """A paragraph of a report: a label, painted, and a text that is wrapped beside it; `indent` is in cells.
+    """A paragraph of a report: a painted label, and a text that is wrapped beside it; `indent` is in cells.
 
-    A terminal breaks it between words only, and what goes on in the next line hangs under its text; elsewhere one paragraph
-    stays one line, so that it can be searched and cut.
+    On a terminal it is broken between words, and the following rows are aligned with the text. Elsewhere a paragraph is one
+    line, so that it can be searched and cut.
     """
 
     text: str
@@ -60,43 +60,43 @@ class Line(NamedTuple):
 
 
 MARKS = {"yes": ("✓", Paint.GOOD), "no": ("✗", Paint.BAD), "unverified": ("?", Paint.UNSURE)}
-"""The sign in front of an answer, and its colour: the sign says the same without it."""
+"""The symbol and the colour of each verdict; the symbol suffices without the colour."""
 
 _is_detailed = False
 
 
 def show_details(wanted: bool) -> None:
-    """Set whether reports tell their details too, as `-v` asks."""
-    global _is_detailed  # noqa: PLW0603 - the terminal is one, and so is what was asked of it
+    """Set whether reports include details, the option `-v`."""
+    global _is_detailed  # noqa: PLW0603 - one setting for the one terminal of the process
     _is_detailed = wanted
 
 
 def wants_details() -> bool:
-    """Return whether reports tell their details too."""
+    """Return whether reports include details, the option `-v`."""
     return _is_detailed
 
 
 def verdict_line(verdict: str, text: str) -> Line:
-    """Return an answer behind the sign of its verdict."""
+    """Return the line of an answer, with the symbol of its verdict as the label."""
     mark, paint = MARKS[verdict]
     return Line(text, mark, paint, text_paint=Paint.STRONG)
 
 
 def data(text: str) -> None:
-    """Print what the user asked for to stdout; a newline is added where the text does not end in one."""
+    """Print a result to stdout, with a newline at its end."""
     text = shown(text)
     sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
 
 
 def shown(text: str) -> str:
-    r"""A text without what a terminal would obey: all control characters but our own colours, as `\x1b`.
+    r"""Return a text with all control characters escaped as `\x1b`, except this program's own colours.
 
-    Names, versions and reasons come from indexes and from files that others wrote. Characters that turn the direction of
-    writing are among them: they show a line other than it is.
+    Names, versions and reasons come from indexes and files of other people. Characters that reverse the writing direction are
+    escaped too, because they make a line look different from its content.
     """
     if text.replace("\n", "").replace("\t", "").isprintable():
         return text
-    import re  # hardly a text needs it
+    import re  # imported here because few texts need it
 
     return re.sub(f"({_COLOURS})|{_OBEYED}", _escaped, text)
 
@@ -106,9 +106,9 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def json_data(value: object) -> None:
-    """Print a JSON document to stdout: keys in the order given, two spaces of indent, text as it is spelled.
+    """Print a JSON document to stdout: keys in the order given, two spaces of indent, non-ASCII text unescaped.
 
-    Where stdout cannot spell it, or a terminal would obey it, JSON's own escapes are used.
+    Characters that stdout cannot encode, or that control a terminal, are escaped as JSON does.
     """
     import json
     import re
@@ -122,30 +122,30 @@ def json_data(value: object) -> None:
 
 
 def report(lines: Iterable[Line]) -> None:
-    """Print the paragraphs of an answer to stdout."""
+    """Print the paragraphs of a result to stdout."""
     _print(lines, sys.stdout)
 
 
 def talk(text: str) -> None:
-    """Print a paragraph about the work, not its result, to stderr."""
+    """Print a paragraph about the work, which is not part of the result, to stderr."""
     tell([Line(text)])
 
 
 def tell(lines: Iterable[Line]) -> None:
-    """Print paragraphs about the work, not its result, to stderr."""
-    # What was already printed as data belongs above these lines when both streams end in one terminal or log.
+    """Print paragraphs about the work, which are not part of the result, to stderr."""
+    # Results printed before must come first if both streams go to one terminal or log.
     sys.stdout.flush()
     _print(lines, sys.stderr)
     sys.stderr.flush()
 
 
 def warn(text: str) -> None:
-    """Print something the user should know although the work goes on."""
+    """Print a warning to stderr."""
     tell([Line(text, "warning:", Paint.UNSURE)])
 
 
 def failure(error: ProvisionError) -> None:
-    """Print an error in words: what failed and its code, the facts found, and after a blank line what to do next."""
+    """Print an error to stderr: its message and code, its causes, and after a blank line its hints."""
     lines = [Line(f"{error.message}  [{error.code}]", "error:", Paint.BAD)]
     lines += [Line(line, indent=len(_GAP)) for cause in error.causes for line in cause.splitlines()]
     if error.hints:
@@ -161,7 +161,7 @@ def _print(lines: Iterable[Line], stream: TextIO) -> None:
 
 
 def _rows(line: Line, width: int | None, stream: TextIO) -> Iterator[str]:
-    """The rows of a paragraph; line breaks in its text are kept, and so are the blanks that begin a line of it."""
+    """Yield the rows of a paragraph; line breaks in its text, and the blanks at the beginning of a line, are preserved."""
     label = shown(line.label)
     taken = line.indent + (_cells(label) + 1 if label else 0)
     lead = f"{' ' * line.indent}{_paint(label, line.paint, stream)}{' ' if label else ''}"
@@ -176,7 +176,7 @@ def _rows(line: Line, width: int | None, stream: TextIO) -> Iterator[str]:
 
 
 def _spelled(text: str, stream: TextIO) -> str:
-    """A text in the signs that a stream can encode."""
+    """Return a text with this program's symbols replaced by ASCII if the stream cannot encode the text."""
     try:
         text.encode(stream.encoding or "utf-8")
     except UnicodeEncodeError:
@@ -185,7 +185,7 @@ def _spelled(text: str, stream: TextIO) -> str:
 
 
 def failure_data(error: ProvisionError) -> dict[str, object]:
-    """Return an error as the JSON object that reporting commands print under `--format json`."""
+    """Return an error as the JSON object that commands print with `--format json`."""
     return {
         "status": "error",
         "code": error.code,
@@ -196,9 +196,9 @@ def failure_data(error: ProvisionError) -> dict[str, object]:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print rows under their column names to stdout; on a terminal the columns are wrapped between words to fit its width.
+    """Print a table to stdout; on a terminal the columns are wrapped between words to fit its width.
 
-    Elsewhere one row stays one line, so that it can be searched and cut.
+    Elsewhere a row is one line, so that it can be searched and cut.
     """
     width = _terminal_width() if sys.stdout.isatty() else None
     first, *rest = table_lines(columns, rows, width=width)
@@ -206,7 +206,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 def table_lines(columns: Sequence[str], rows: Iterable[Sequence[str]], *, width: int | None = None) -> list[str]:
-    """Return the lines of a table, its head first; `width` is in terminal cells, None leaves every row on one line.
+    """Return the lines of a table, the header first; `width` is in terminal cells, and None leaves every row on one line.
 
     Columns of numbers are aligned to the right.
     """
@@ -223,9 +223,9 @@ def table_lines(columns: Sequence[str], rows: Iterable[Sequence[str]], *, width:
 
 
 def _column_widths(by_column: Sequence[Sequence[str]], width: int | None) -> list[int]:
-    """The width of every column: as wide as its texts, but the widest give way until all fit.
+    """Return the width of each column in cells: that of its longest text, reduced for the widest columns until all fit.
 
-    No word is broken for that. One that is longer than the last column sticks out of it, where it pushes nothing aside.
+    No word is broken. A word longer than the last column extends beyond it, where no other column follows.
     """
     widths = [max(map(_cells, texts)) for texts in by_column]
     if width is None:
@@ -239,7 +239,7 @@ def _column_widths(by_column: Sequence[Sequence[str]], width: int | None) -> lis
             break
         widths[index] -= 1
         too_wide -= 1
-    # Wrapped texts may be narrower than their column, and the last one has what is left.
+    # Wrapped texts may be narrower than their column; the last column gets the rest of the width.
     widths = [
         max(_cells(row) for text in texts for row in _wrapped(text, at)) for texts, at in zip(by_column, widths, strict=True)
     ]
@@ -255,15 +255,15 @@ def _row_lines(cells: Sequence[Sequence[str]], widths: list[int], is_number: lis
 
 
 def _shifted(line: str, width: int) -> str:
-    """A line that holds one word too long for the last column begins further left, where the terminal has room for it."""
+    """Return a line shifted left by as much as its single word is too long for the last column, if there is room."""
     word = line.lstrip()
     return line if _cells(line) <= width or " " in word or word == line else f"{' ' * max(0, width - _cells(word))}{word}"
 
 
 def _wrapped(text: str, width: int | None, *, first: int = 0, hanging: int = 0) -> list[str]:
-    """A line in rows of at most `width` cells, broken at blanks; a version, path or URL in two could no longer be copied.
+    """Return a line as rows of at most `width` cells, broken at blanks only, so that a version, path or URL can be copied.
 
-    `first` and `hanging` are the cells already taken in the first row and in the others.
+    `first` and `hanging` are the cells taken already in the first row and in the others.
     """
     if width is None or first + _cells(text) <= width:
         return [text]
@@ -281,7 +281,10 @@ def _wrapped(text: str, width: int | None, *, first: int = 0, hanging: int = 0) 
 
 
 def _words(text: str, width: int) -> list[str]:
-    """A text in pieces between which a row may end: versions stay with their names, quoted commands whole where they fit."""
+    """Return the pieces of a text between which a row may end.
+
+    A version remains with its name, and a quoted command in one piece if it fits into `width`.
+    """
     pieces: list[str] = []
     is_open = False
     for word in text.split(" "):
@@ -297,7 +300,7 @@ def _words(text: str, width: int) -> list[str]:
 
 
 def _cells(text: str) -> int:
-    """The terminal cells a text takes: East Asian wide characters take two."""
+    """Return the terminal cells that a text takes: an East Asian wide character takes two, a combining one none."""
     if text.isascii():
         return len(text)
     from unicodedata import combining, east_asian_width
@@ -313,10 +316,10 @@ def _terminal_width() -> int:
 
 @contextmanager
 def step(text: str, details: Callable[[], str] = str) -> Iterator[None]:
-    """Say what long work is going on, and how far it is: `details` is asked now and then, and may have nothing to say.
+    """Show that long work is going on; `details` is called repeatedly and returns its progress, or "".
 
-    A terminal shows it in one line that is overwritten, anything else in a plain line every ten seconds. Work that is quick is
-    not talked about.
+    A terminal shows one line, which is overwritten; elsewhere a plain line is printed every ten seconds. Work shorter than
+    `PROGRESS_DELAY_SECONDS` is not shown.
     """
     from threading import Event, Thread
 
@@ -332,7 +335,7 @@ def step(text: str, details: Callable[[], str] = str) -> Iterator[None]:
 
 @contextmanager
 def steps(text: str) -> Iterator[Callable[[str], None]]:
-    """Like `step`, for work of many parts: call what this yields with the name of each part as it begins."""
+    """Show work of many parts, as `step` does; call the function that this yields with the name of each part as it begins."""
     begun: list[str] = []
     with step(text, lambda: f"{len(begun)}, {begun[-1]}" if begun else "0"):
         yield begun.append
@@ -365,12 +368,15 @@ def _show_live(text: str, details: Callable[[], str], is_done: Event) -> None:
 
 
 def _is_lively(stream: TextIO) -> bool:
-    """Whether a line of this stream can be overwritten: a real terminal, outside continuous integration."""
+    """Return whether a line of this stream can be overwritten: on a terminal, outside of continuous integration."""
     return stream.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("CI")
 
 
 def _has_colour(stream: TextIO) -> bool:
-    """Follow https://no-color.org and https://force-color.org: set and not empty counts, and NO_COLOR wins."""
+    """Return whether to use colour on a stream, by https://no-color.org and https://force-color.org.
+
+    A variable counts if it is not empty; NO_COLOR takes precedence.
+    """
     if os.environ.get("NO_COLOR"):
         return False
     if os.environ.get("FORCE_COLOR"):

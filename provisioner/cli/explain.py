@@ -1,4 +1,4 @@
-"""`provision explain`: why this version and not a newer one, or why nothing fits."""
+"""`provision explain`: why a version was chosen and not a newer one, or why no stack fits."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def explain(
 
 
 def _answer_system(inputs: Inputs, platform: str, component: str | None, format: OutputFormat) -> int:  # noqa: A002
-    """Explain the system stack alone: nothing is asked of an index. Returns the exit code."""
+    """Explain the system stack without its packages, so without an index, and return the exit code."""
     from provisioner.workflow.system import explain_component, explain_stack
 
     if component is None:
@@ -99,7 +99,7 @@ def _answer_joint(
     format: OutputFormat,  # noqa: A002
     is_offline: bool,
 ) -> int:
-    """Explain system and packages as `solve` solves them. Returns the exit code."""
+    """Explain system and packages together, as `solve` chooses them, and return the exit code."""
     from provisioner.cli.display import step, warn
     from provisioner.words.notice import notice_words
     from provisioner.workflow.explaining import explain_joint_component, explain_joint_stack
@@ -136,7 +136,7 @@ def _tell_stack(inputs: Inputs, stack: Stack, format: OutputFormat) -> int:  # n
 
 
 def _tell_component(inputs: Inputs, whys: Sequence[Why], format: OutputFormat) -> int:  # noqa: A002
-    """Tell why; 3 where it cannot be told whether the newest would work."""
+    """Print the explanations of one component; return 3 if it is unknown whether the newest version works, else 0."""
     from provisioner.cli.display import json_data, report
     from provisioner.cli.why_report import why_data, why_lines
     from provisioner.errors import UnavailableError

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from provisioner.grounds.change import Comparison
 
 STDIN = Path("-")
-"""One of the two locks may come from a pipe, such as `git show main:pylock.trainer.toml`."""
+"""The path that means stdin, such as for `git show main:pylock.trainer.toml`; one of the two locks may come from there."""
 
 
 def explain_diff(old: Path, new: Path, format: OutputFormat) -> int:  # noqa: A002 - the option is called --format
-    """Print what changed between two locks; 0 whether or not something did, as `git diff` has it."""
+    """Print the changes between two locks and return 0, whether or not there are any, as `git diff` does."""
     from provisioner.cli.display import Line, json_data, report
     from provisioner.lock.diff.compare import compare_texts
     from provisioner.words.change import comparison_lines

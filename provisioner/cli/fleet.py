@@ -1,4 +1,4 @@
-"""`provision fleet`: many hosts, the fewest stacks that serve them, and where each may be scheduled."""
+"""`provision fleet`: the fewest stacks that serve many hosts, and the hosts where each stack may be scheduled."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def fleet(
     from provisioner.workflow.inputs import read_without_hosts
 
     with step("Covering"):
-        # The hosts of a fleet are read here, and may be of platforms the spec does not name: these are told, not refused.
+        # The hosts of a fleet are read here: one of a platform that the spec does not name is reported in the answer, no error.
         inputs = read_without_hosts(spec, exclude_newer=exclude_newer, matrix=matrix, target=target)
         listed = _listed(inputs, [*(hosts or ()), *(host or ())])
         platforms = inputs.platforms if ("target", "platform") in inputs.document.keys else ()
@@ -96,7 +96,7 @@ def fleet(
 
 
 def _listed(inputs: Inputs, paths: Sequence[Path]) -> Sequence[InventoryHost]:
-    """The hosts of the fleet: those of the paths given, else those the spec names."""
+    """Return the hosts of the fleet: those in `paths`, else those that the spec names; raises `UsageError` without any."""
     from provisioner.cli.inspect import known_products
     from provisioner.errors import UsageError
     from provisioner.host.inventory import InventoryHost, read_inventory

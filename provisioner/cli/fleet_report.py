@@ -1,4 +1,4 @@
-"""The words, the JSON and the files of `provision fleet`: plain data in, text out."""
+"""The text, the JSON and the files of `provision fleet`, from its answer."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
 
 _NAMES = 8
 _WIDTH = 10
-"""The column in which what is said of a stack begins."""
+"""The width of the labels of the rows about a stack."""
 
 _MOST_GROUPS = 20
-"""How many groups of hosts the table has before the rest is counted."""
+"""The most groups of hosts in the table; the others are only counted."""
 
 
 def fleet_head(answer: FleetAnswer) -> Line:
-    """The answer: how many stacks serve how many hosts."""
+    """Return the first line of the answer: how many stacks serve how many hosts."""
     verdict = "no" if answer.unserved else "unverified" if any(one.unverified for one in answer.stacks) else "yes"
     return verdict_line(verdict, _headline(answer))
 
 
 def fleet_rows(answer: FleetAnswer) -> list[tuple[str, str, str, str]]:
-    """One row for each group of hosts: how many have which GPUs and which branch of the driver, and which stack serves them."""
+    """Return the table of host groups: the number of hosts with the same GPUs, driver branch and stack."""
     counts: dict[tuple[str, str, str], int] = {}
     served = [(one.classes, f"stack {number}") for number, one in enumerate(answer.stacks, start=1)]
     for classes, outcome in [*served, *((left.classes, "no stack") for left in answer.unserved)]:
@@ -57,7 +57,7 @@ def fleet_rows(answer: FleetAnswer) -> list[tuple[str, str, str, str]]:
 
 
 def fleet_lines(answer: FleetAnswer, placed: Sequence[Affinity]) -> Iterator[Line]:
-    """Each stack with its hosts and what it needs of them, and why some hosts have none."""
+    """Yield the lines about each stack with its hosts and requirements, then about hosts without a stack, with the reason."""
     for number, (one, affinity) in enumerate(zip(answer.stacks, placed, strict=True), start=1):
         yield Line("")
         doubt = ", unverified" if one.unverified else ""
@@ -85,9 +85,10 @@ def _count(number: int, noun: str) -> str:
 
 
 def _about(one: FleetStack, affinity: Affinity, *, is_one_of_many: bool) -> Iterator[Line]:
-    """What a reader of the table asks next; what decided, and the affinity that `--out` writes, are details.
+    """Yield the rows about one stack: its hosts, image, requirements, relaxations and doubts.
 
-    `is_one_of_many`: the fleet has several platforms, so the stack's own is told.
+    With details, also the host classes that decided its choice and the affinity that `--out` writes. `is_one_of_many`: the
+    fleet has several platforms, so that of the stack is included.
     """
     hosts = _count(one.nodes, "host")
     classes = f" in {len(one.classes)} classes" if len(one.classes) > 1 else ""
@@ -120,15 +121,15 @@ def _sorted(hosts: Iterable[InventoryHost]) -> list[InventoryHost]:
 
 
 def _facts(one: HostClass) -> str:
-    """A class in a few words: what most often decides."""
+    """Return the GPUs and the driver of a host class, which most often decide its stack."""
     return f"{gpus_of(one.host)}, driver {driver_of(one.host)}" if one.host.gpus else gpus_of(one.host)
 
 
 def _relaxed(one: FleetStack) -> Iterator[str]:
-    """Each relaxation once, with the components it was used for; the JSON has every single use."""
+    """Yield a line for each relaxation, with its first use and the number of the others; the JSON lists every use."""
     uses: dict[str, dict[str, list[str]]] = {}
     for each in one.stack.relaxations:
-        if isinstance(each, DriverWay) and not wants_details():  # the first line says how CUDA runs
+        if isinstance(each, DriverWay) and not wants_details():  # the first line about the stack has it already
             continue
         uses.setdefault(each.name, {}).setdefault(each.component, []).append(relaxation_words(each))
     for name, components in uses.items():
@@ -155,7 +156,7 @@ def _affinity_rows(affinity: Affinity) -> Iterator[Line]:
 
 
 def _doubts(affinity: Affinity) -> Iterator[str]:
-    """What labels cannot do."""
+    """Yield the limits of an affinity: the hosts that node labels cannot select or exclude, and the facts they do not show."""
     for key in affinity.by_name:
         yield f"told apart by name ({key}), since no number differs"
     for unreached in affinity.unreached:
@@ -187,7 +188,7 @@ def _unserved_lines(left: Unserved) -> Iterator[Line]:
 
 
 def as_json(answer: FleetAnswer, placed: Sequence[Affinity], *, written: Sequence[str]) -> dict[str, Any]:
-    """The whole answer; a host is named where it belongs, and classes hold its facts."""
+    """Return the whole answer as JSON; stacks list their hosts by name, and classes hold the facts of hosts."""
     bound = answer.bound
     return {
         "status": "no-stack" if answer.unserved else "solved",
@@ -259,7 +260,7 @@ def _unserved(left: Unserved) -> dict[str, Any]:
 
 
 def notes(listed: Iterable[InventoryHost]) -> Iterator[str]:
-    """What the inventory has to say about hosts beside their facts, such as that a node is cordoned: each thing once."""
+    """Yield each note of the inventory about hosts, such as that a node is cordoned, once with the names of its hosts."""
     found: dict[str, list[InventoryHost]] = {}
     for host in listed:
         for text in host.notes:
@@ -269,7 +270,10 @@ def notes(listed: Iterable[InventoryHost]) -> Iterator[str]:
 
 
 def affinity_files(answer: FleetAnswer, placed: Sequence[Affinity], *, name: str) -> dict[str, str]:
-    """One YAML file for each stack whose hosts labels can show: what stands in a pod's spec, and for which stack."""
+    """Return the affinity files by name: one for each stack whose hosts node labels can select.
+
+    A file holds the `affinity` of a pod's spec, and comments that name the stack and the limits of the affinity.
+    """
     files = {}
     for number, (one, affinity) in enumerate(zip(answer.stacks, placed, strict=True), start=1):
         if affinity.terms:
@@ -280,7 +284,7 @@ def affinity_files(answer: FleetAnswer, placed: Sequence[Affinity], *, name: str
 
 
 def _yaml(value: dict[str, Any], depth: int) -> str:
-    """Mappings and lists of strings as YAML, every string in quotes that YAML and JSON share."""
+    """Return nested mappings and lists of strings as YAML; the strings are quoted as in JSON."""
     found = []
     for key, item in value.items():
         pad = "  " * depth

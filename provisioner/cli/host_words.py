@@ -1,4 +1,4 @@
-"""Hosts in a few words, as the columns of a table of groups: their GPUs and their driver."""
+"""The GPUs and the driver of a host as short text, for tables of host groups."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ UNSTATED = "not stated"
 
 
 def gpus_of(host: Host | None) -> str:
-    """Return the products of a host's GPUs: `NVIDIA H100`, or `no GPU`."""
+    """Return the product names of a host's GPUs, such as `NVIDIA H100`; `no GPU` for none, else that they are not stated."""
     if host is None or host.gpus is None:
         return "GPUs not stated"
     return " + ".join(dict.fromkeys(map(_gpu, host.gpus))) or "no GPU"
@@ -23,14 +23,14 @@ def _gpu(gpu: HostGpu) -> str:
 
 
 def driver_of(host: Host | None) -> str:
-    """Return the version of a host's driver, with its kind where it is not NVIDIA's."""
+    """Return the version of a host's driver, after its kind unless that is NVIDIA's; `not stated` when it is unknown."""
     if host is None or host.driver is None or host.driver.version is None:
         return UNSTATED
     return f"{host.driver.version}" if host.driver.kind == "nvidia" else f"{host.driver.kind} {host.driver.version}"
 
 
 def branch_of(host: Host | None) -> str:
-    """Return the branch of a host's driver: `550`; of other vendors than NVIDIA the version."""
+    """Return the branch of a host's NVIDIA driver, such as `550`; of another driver its version."""
     driver = driver_of(host)
     is_branch = host is not None and host.driver is not None and host.driver.kind == "nvidia"
     return driver.split(".")[0] if is_branch else driver

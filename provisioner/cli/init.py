@@ -47,7 +47,7 @@ def init(
 
 
 def _described(profile: str | None) -> tuple[Host, str]:
-    """The host the spec is for, and in words where its facts come from."""
+    """Return the host that the spec is for, and a sentence that names the source of its facts."""
     if profile is None:
         from provisioner.cli.inspect import inspected
 

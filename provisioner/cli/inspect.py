@@ -1,4 +1,4 @@
-"""`provision inspect`: this machine, a saved tree of one, or the nodes of a cluster, as host profiles."""
+"""`provision inspect`: print this machine, the saved file tree of another, or the nodes of a cluster as host profiles."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ProfileFormat(StrEnum):
-    """How a host profile is printed: the YAML that other commands read, or the same as JSON."""
+    """The output format of a host profile: the YAML that other commands read, or JSON."""
 
     YAML = "yaml"
     JSON = "json"
@@ -60,7 +60,7 @@ def inspect(
 
 
 def inspected(root: Path = Path("/")) -> Inspection:
-    """Inspect a machine with the products the matrix knows, and say on stderr what could not be learned."""
+    """Inspect a machine, with the GPU products of the matrix, and print to stderr the facts that could not be determined."""
     from provisioner.cli.display import warn
     from provisioner.host.inspect import inspect_host
     from provisioner.matrix.cache import cached_matrix
@@ -77,7 +77,7 @@ def inspected(root: Path = Path("/")) -> Inspection:
 
 
 def known_products(matrix: Matrix) -> dict[str, str]:
-    """What the matrix knows GPUs by: product and PCI device id -> compute capability or gfx target."""
+    """Return the compute capability or gfx target of each GPU of the matrix, by its product name and its PCI device ids."""
     return {
         identity: gpu.compute_capability or gpu.gfx
         for gpu in reversed(matrix.gpus)

@@ -121,7 +121,7 @@ def _audited(matrix: Matrix, rows: Sequence[Row], artefacts: Artefacts, *, jobs:
 
 
 class _Progress:
-    """Says on stderr what was audited, a line for each artefact that took long enough to be talked about."""
+    """Print the progress of an audit to stderr: a line for each artefact that takes noticeably long."""
 
     def __init__(self, total: int) -> None:
         from time import monotonic
@@ -132,7 +132,7 @@ class _Progress:
         self._spoke = monotonic()
 
     def reading(self, text: str) -> None:
-        """Hear which member of which artefact is read next."""
+        """Report that a member of an artefact is read next."""
         from provisioner.cli.display import PROGRESS_DELAY_SECONDS, talk
 
         if self._clock() - self._spoke > 5 * PROGRESS_DELAY_SECONDS:
@@ -140,7 +140,7 @@ class _Progress:
             talk(f"[{self._count}/{self._total}] reading {text} ...")
 
     def done(self, one: Audited) -> None:
-        """Hear that a row was audited."""
+        """Report that a row has been audited."""
         from provisioner.cli.display import PROGRESS_DELAY_SECONDS, talk
 
         self._count += 1

@@ -1,4 +1,4 @@
-"""`provision matrix check`: does the matrix hold together, how much of it was measured, and does anybody disagree."""
+"""`provision matrix check`: lint the matrix, count its measured rows, and compare it with other published tables."""
 
 from __future__ import annotations
 

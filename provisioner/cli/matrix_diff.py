@@ -1,4 +1,4 @@
-"""`provision matrix diff`: what other published tables say differently, and why this matrix stays as it is."""
+"""`provision matrix diff`: the differences between the matrix and other published tables, with the reason for each."""
 
 from __future__ import annotations
 

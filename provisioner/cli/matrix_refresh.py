@@ -1,4 +1,4 @@
-"""`provision matrix refresh`: the generated files of the matrix, derived again from what the package index serves."""
+"""`provision matrix refresh`: derive the generated files of the matrix again from the package index."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""`provision matrix show`: answers in both directions, as tables or JSON.
+"""`provision matrix show`: the releases that work with a release, the stacks that run on a host, or one row of the matrix.
 
-JSON has one of three shapes, told apart by `kind`:
+JSON has one of three shapes, distinguished by `kind`:
 
 - `release`: `{"question", "kind", "component", "title", "releases", "rules", "with", "gpus", "images", "citations"}`. A
   release is `{"component", "version", "released", "end_of_life", "platforms", "needs": {COMPONENT: RANGE}, "driver":
@@ -11,8 +11,8 @@ JSON has one of three shapes, told apart by `kind`:
   "members"}`, members being those of a conflict.
 - `row`: `{"question", "kind", "row", "name", "says", "citations"}` for a rule, a source, a product, an image, a failure.
 
-A citation is `{"title", "where", "url", "read", "measured"}`. What nobody stated is left out. One fact about a host's component
-(`driver==535.54.03`) is answered with both `release` and, under `stacks`, the stacks that run there.
+A citation is `{"title", "where", "url", "read", "measured"}`. A key without a value is left out. For a single fact about a
+component of hosts (`driver==535.54.03`), the `release` answer has the stacks that run there, too, under `stacks`.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _ways(allow: list[str]) -> tuple[str, ...]:
 
 
 def _answer(matrix: Matrix, question: Query, ways: tuple[str, ...]) -> tuple[dict[str, Any], int]:
-    """The answer as data, and the exit code: 1 where nothing runs."""
+    """Return the answer as data, and the exit code: 1 if no stack runs on the host, else 0."""
     from provisioner.browse import show
 
     if question.name:

@@ -1,4 +1,4 @@
-"""`provision matrix site`: the matrix as a static site.
+"""`provision matrix site`: write the matrix as a static site.
 
 JSON: `{"written": [PATH], "bytes": N}`.
 """

@@ -1,4 +1,4 @@
-"""Options that mean the same in every command, spelled once."""
+"""Options and arguments that several commands share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 
 
 class OutputFormat(StrEnum):
-    """How a command reports: words and tables for people, one JSON document for programs."""
+    """The output format of a command: text for people, or one JSON document for programs."""
 
     TEXT = "text"
     JSON = "json"
@@ -18,7 +18,7 @@ class OutputFormat(StrEnum):
 
 FormatOption = Annotated[OutputFormat, typer.Option("--format", help="Report as text for people or as JSON for programs.")]
 
-# `readable=False`, here and wherever a path is given: `document` says in our own words why a file cannot be read.
+# `readable=False`, here and wherever a path is given: `provisioner.document` has the message about an unreadable file.
 SpecArgument = Annotated[
     Path, typer.Argument(metavar="SPEC", readable=False, help="The request: a provision.yaml, or a pyproject.toml.")
 ]
@@ -71,4 +71,4 @@ MatrixOption = Annotated[
 ]
 
 DEFAULT_SPEC = Path("provision.yaml")
-"""What SPEC means where it is left out."""
+"""The default of SPEC."""

@@ -1,4 +1,4 @@
-"""`provision plan`: the ordered steps from today's stack to the wanted one, and which hosts fall out, why."""
+"""`provision plan`: the ordered steps from today's stack to the wanted one, and the hosts that cannot follow, with reasons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `provision plan` is asked, from the words of its command line: today's stack, the wanted one, and the hosts."""
+"""Read the inputs of `provision plan` from its command line: today's stack, the wanted stack, and the hosts."""
 
 from __future__ import annotations
 
@@ -25,16 +25,19 @@ if TYPE_CHECKING:
 
 _REQUIREMENT = re.compile(r"\s*(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)(?P<extras>\[[^]]*\])?\s*(?P<range>[<>=!~].*)?", re.DOTALL)
 _TYPO = 0.8
-"""How alike a name and a component must be for a typo: `transformers` and `tensorrt` are not."""
+"""The least similarity of an unknown name to a component for a typo: `transformers` and `tensorrt` have less."""
 
 _LOCK, _SPECS = ".toml", (".yaml", ".yml")
 KEPT = ("driver", "driver_module", "kernel", "container_toolkit", "cuda_driver")
 CHANGED = ("os",)
-"""What is left alone unless it is named: a new release of the operating system is a new machine."""
+"""The components that change only if `--may-change` names them: a new release of the operating system is a new machine."""
 
 
 class Going(Struct, frozen=True, kw_only=True):
-    """What `--to` says: a spec, a lock, or requirements laid over today's spec; `places` say where each was written."""
+    """The goal given with `--to`: a spec, a lock, or requirements applied to today's spec.
+
+    `places` have the option that each requirement comes from.
+    """
 
     inputs: Inputs
     lock: Lock | None = None
@@ -43,7 +46,7 @@ class Going(Struct, frozen=True, kw_only=True):
 
 
 def read_going(to: Sequence[str], today: Inputs) -> Going:
-    """Read every `--to`; raises `UsageError` for one that is neither a file nor a requirement, and for files that mix."""
+    """Read the values of `--to`; raises `UsageError` for one that is neither a file nor a requirement, and for two files."""
     files = [text for text in to if text.endswith((_LOCK, *_SPECS))]
     if len(files) > 1:
         raise UsageError(f"--to `{files[0]}` and --to `{files[1]}`: a plan has one goal", hints=("make one plan for each",))
@@ -62,7 +65,7 @@ def _read_file(path: Path, today: Inputs) -> Going:
 
 
 def _laid_over(going: Going, texts: Sequence[str]) -> Going:
-    """The spec with each requirement in place of what it says of the same component or package."""
+    """Return the goal with each requirement in place of those of its spec on the same component or package."""
     spec = going.inputs.spec
     requires: dict[str, str] = {}
     packages: dict[str, str] = {}
@@ -141,9 +144,9 @@ def _component_of(text: str) -> str:
 
 
 def read_today(spec_path: Path, inputs: Inputs, given: Path | None) -> tuple[Lock | None, Path]:
-    """Today's lock: the one named, or the one that `solve` writes for the spec and its target; None where there is neither.
+    """Return today's lock and its path: `given`, else the one that `solve` writes for the spec; None if that is missing.
 
-    Raises what `read_lock` raises.
+    Raises the errors of `read_lock`.
     """
     from provisioner.lock.format.file import lock_path, read_lock
 
@@ -154,7 +157,10 @@ def read_today(spec_path: Path, inputs: Inputs, given: Path | None) -> tuple[Loc
 
 
 def package_changes(old: Lock | None, new: Lock | None, platform: str) -> tuple[tuple[str, str, str], ...]:
-    """The packages that differ between two locks on one platform: name, version before and after, "" where there is none."""
+    """Return the packages that differ between two locks on one platform: name, old and new version, "" for none.
+
+    Empty when a lock is missing or lacks the platform.
+    """
     if old is None or new is None or platform not in old.platforms or platform not in new.platforms:
         return ()
     before, after = ({one.name: one.version for one in lock.on(platform).packages} for lock in (old, new))
@@ -163,9 +169,9 @@ def package_changes(old: Lock | None, new: Lock | None, platform: str) -> tuple[
 
 
 def read_hosts(inputs: Inputs, paths: Sequence[Path] | None) -> tuple[tuple[TargetHost, ...], tuple[int, ...]]:
-    """The hosts of the plan and how many machines each is: those of inventories where any are given, else the spec's.
+    """Return the hosts of the plan and the number of machines each represents: those of `paths`, else those of the spec.
 
-    What an inventory has to say beside the facts, such as that a node is cordoned, is told as a warning.
+    Notes of an inventory, such as that a node is cordoned, are printed as warnings.
     """
     if not paths:
         return inputs.hosts, tuple(1 for _ in inputs.hosts)
@@ -187,7 +193,10 @@ def read_hosts(inputs: Inputs, paths: Sequence[Path] | None) -> tuple[tuple[Targ
 def questions(
     today: Inputs, going: Going, *, lock: tuple[Lock | None, Path], hosts: tuple[tuple[TargetHost, ...], tuple[int, ...]]
 ) -> list[PlanRequest]:
-    """One question for each platform that has hosts; hosts that state no platform are of the spec's first."""
+    """Return a plan request for each platform with hosts; a host without a platform gets the first one of the spec.
+
+    Raises `UsageError` for a host with another platform.
+    """
     from provisioner.plan.model import PlanRequest
     from provisioner.request import Request
 
@@ -225,7 +234,7 @@ def _stack_spec(inputs: Inputs, spec: Spec, platform: str, accelerator: str) -> 
 
 
 def _today(inputs: Inputs, lock: tuple[Lock | None, Path], platform: str, accelerator: str) -> StackSpec:
-    """What runs today needs what the matrix says of it, and nothing of what the spec may ask by now."""
+    """Return today's stack without the requirements of the spec, which may be newer: only the matrix applies to it."""
     spec = replace(inputs.spec, requires={}, packages=())
     found, path = lock
     if found is None or platform not in found.platforms:
@@ -247,7 +256,7 @@ def _wanted(going: Going, platform: str, accelerator: str) -> StackSpec:
 
 
 def _fixed(stack_spec: StackSpec, lock: Lock, path: Path) -> StackSpec:
-    """Return a stack spec with everything a lock of one platform chose required from the start."""
+    """Return a stack spec that requires every version that a lock of one platform chose."""
     labels = {name: value for name, value in lock.stack.components.items() if name not in {"pytorch_build", "platform"}}
     if "pytorch" in labels:
         labels["pytorch"] = f"{labels['pytorch']}+{lock.stack.components['pytorch_build']}"
@@ -258,7 +267,10 @@ def _fixed(stack_spec: StackSpec, lock: Lock, path: Path) -> StackSpec:
 
 
 def with_changes(question: PlanRequest, *, keep: Sequence[str] | None, may_change: Sequence[str] | None) -> PlanRequest:
-    """The question with what must stay and what may change; raises `UsageError` for a word that is no such component."""
+    """Return the plan request with the components that must stay and those that may change.
+
+    Raises `UsageError` for a name that the option does not accept.
+    """
     for option, words, known in (("--keep", keep, KEPT), ("--may-change", may_change, CHANGED)):
         unknown = [word for word in words or () if word not in known]
         if unknown:

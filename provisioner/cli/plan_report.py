@@ -1,4 +1,4 @@
-"""How `provision plan` is printed: its JSON, and its words."""
+"""The JSON and the text of `provision plan`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_REASONS = 3
 
 
 def plan_data(plans: Sequence[Plan], packages: Sequence[tuple[str, str, str]] = ()) -> dict[str, object]:
-    """The JSON of all platforms: of several the first one's stack is told, all of them under `platforms`.
+    """Return the plans of all platforms as JSON: the stack of the first under `wanted`, of several all under `platforms`.
 
     `packages` are those that differ between two locks.
     """
@@ -43,7 +43,7 @@ def plan_data(plans: Sequence[Plan], packages: Sequence[tuple[str, str, str]] = 
 
 
 def verdict_of(plans: Sequence[Plan]) -> str:
-    """The worst of several platforms: no, then unverified, then yes."""
+    """Return the worst verdict of several platforms: `no`, then `unverified`, then `yes`."""
     verdicts = [plan.verdict for plan in plans]
     return next((word for word in ("no", "unverified") if word in verdicts), "yes")
 
@@ -58,7 +58,7 @@ def _stack(stack: Stack) -> dict[str, object]:
 
 
 def _shared(stack: Stack) -> dict[str, object]:
-    """The stack of all hosts: what is verified about it is told host by host."""
+    """Return the wanted stack as JSON, without verdict and doubts, which are reported for each host."""
     return {name: value for name, value in _stack(stack).items() if name not in {"verdict", "unverified"}}
 
 
@@ -99,7 +99,7 @@ def _step(step: Step) -> dict[str, object]:
 
 
 def plan_head(plans: Sequence[Plan], packages: Sequence[tuple[str, str, str]]) -> Iterator[Line]:
-    """The answer: how many machines get to the wanted stack, and which stack that is."""
+    """Yield the first lines of the answer: how many machines can reach the wanted stack, and which stack that is."""
     hosts = [one for plan in plans for one in plan.hosts]
     total = counted(sum(one.count for one in hosts), "machine")
     out = sum(one.count for one in hosts if one.exclusion is not None)
@@ -130,7 +130,7 @@ def _goal(plan: Plan) -> str:
 
 
 def plan_rows(plans: Sequence[Plan]) -> list[tuple[str, ...]]:
-    """One row for each group of machines: how many have which GPUs and driver, how many steps and reboots, what comes of it."""
+    """Return the table of machine groups: count, GPUs, driver, number of steps and of reboots, outcome."""
     counts: dict[tuple[str, ...], int] = {}
     for one in (one for plan in plans for one in plan.hosts):
         reboots = sum(step.is_reboot for step in one.steps)
@@ -143,7 +143,7 @@ def plan_rows(plans: Sequence[Plan]) -> list[tuple[str, ...]]:
 
 
 def plan_lines(plans: Sequence[Plan]) -> Iterator[Line]:
-    """The steps of each class of hosts, or what keeps it out; classes of which the same is told stand together."""
+    """Yield the steps of each class of hosts, or the conflict that excludes it; classes with equal lines are combined."""
     alike: dict[tuple[Line, ...], list[HostPlan]] = {}
     for one in (one for plan in plans for one in plan.hosts):
         alike.setdefault((_headline(one), *_class_lines(one)), []).append(one)
@@ -154,7 +154,7 @@ def plan_lines(plans: Sequence[Plan]) -> Iterator[Line]:
 
 
 def _names(some: Sequence[HostPlan]) -> str:
-    """The names of hosts, the first few of many, and how many machines they are."""
+    """Return the names of hosts, of many the first few, and the number of machines they represent."""
     hosts = [name for one in some for name in one.hosts]
     count = sum(one.count for one in some)
     shown = ", ".join(hosts[:MOST_NAMES])
@@ -190,7 +190,10 @@ def _last_lines(exclusion: Exclusion) -> Iterator[Line]:
 
 
 def _step_lines(index: int, step: Step) -> Iterator[Line]:
-    """A step, and the rule or fact that makes it necessary; the requests behind it, and how it is done, are details."""
+    """Yield the lines of a step and the rules or facts that require it.
+
+    Details add the requests behind it and how to carry it out.
+    """
     reboot = "  [reboot]" if step.is_reboot else ""
     yield Line(f"{step.text}{reboot}", f"{index}.", Paint.STRONG, 2)
     if step.kind == FIND_OUT:

@@ -1,4 +1,4 @@
-"""`provision render`: a lock as a Dockerfile or one of its siblings."""
+"""`provision render`: write a lock as a Dockerfile or in another output format."""
 
 from __future__ import annotations
 

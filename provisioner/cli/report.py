@@ -1,4 +1,4 @@
-"""The JSON of `solve`, to the letter of the contract (DESIGN 3.4)."""
+"""The JSON of `provision solve`, whose keys are a stable interface for programs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 
 
 def solved(stacks: Sequence[Stack], written: Sequence[str]) -> dict[str, object]:
-    """What was decided; of several platforms the first is told as the contract says, all of them under `platforms`."""
+    """Return the solution as JSON: the stack of the first platform, and if there are several, of each under `platforms`.
+
+    `written` are the paths of the written files.
+    """
     report: dict[str, object] = {"status": "solved", **_stack(stacks[0])}
     if len(stacks) > 1:
         report["platforms"] = {stack.platform: _stack(stack) for stack in stacks}
@@ -35,7 +38,7 @@ def solved(stacks: Sequence[Stack], written: Sequence[str]) -> dict[str, object]
 
 
 def solved_targets(answers: Sequence[tuple[str, Sequence[Stack], Sequence[str]]]) -> dict[str, object]:
-    """What was decided for each target, by its name; of one target alone, what `solved` says and which one it is."""
+    """Return the solutions of several targets as JSON, by name; for a single target, its solution with its name."""
     if len(answers) == 1:
         ((name, stacks, written),) = answers
         return {**solved(stacks, written), **({"target": name} if name else {})}
@@ -96,13 +99,13 @@ def _stack(stack: Stack) -> dict[str, object]:
 
 
 def _version(stack: Stack, name: str, version: str) -> str:
-    """The framework says which build it is, as `torch.__version__` does, although the index's file name does not."""
+    """Return a package's version; that of torch includes the build (`+cu126`), as in `torch.__version__`."""
     build = stack.components.get("pytorch_build")
     return f"{version}+{build}" if name == "torch" and build and "+" not in version else version
 
 
 def no_stack(conflict: Conflict) -> dict[str, object]:
-    """Return why nothing fits, and what would."""
+    """Return a conflict as JSON: why no stack fits, and the changes that would resolve it."""
     members = [_member(member) for member in conflict.members]
     hints = [_fix(fix) for fix in conflict.fixes]
     conclusion = conclusion_words(conflict.conclusion) if conflict.conclusion is not None else ""
@@ -110,7 +113,7 @@ def no_stack(conflict: Conflict) -> dict[str, object]:
 
 
 def ground_data(ground: Ground) -> dict[str, object]:
-    """Return a ground in words and as fields."""
+    """Return a ground (the rule, fact or request behind a choice) as JSON: its text and its fields."""
     return {
         "component": ground.component,
         "kind": ground.kind,
@@ -125,7 +128,7 @@ def _filled(fields: Struct) -> dict[str, object]:
 
 
 def _member(member: Member) -> dict[str, object]:
-    """Return a member of a conflict: as words, and every clause of it as fields."""
+    """Return a member of a conflict, one of the statements that exclude each other, as JSON: its text and its clauses."""
     return {
         "component": member.component,
         "kind": member.kind,
@@ -163,6 +166,6 @@ def _fix(fix: Fix) -> dict[str, object]:
 
 
 def _changes(edit: Edit, fix: Fix) -> list[dict[str, str]]:
-    """Return an edit, once for each host that it stands for where the target has several."""
+    """Return an edit as JSON, once for each host that it applies to."""
     change = {"component": edit.component, "change": edit.change, "kind": type_of(type(edit))}
     return [{**change, "host": host} for host in fix.hosts.get(edit.host_label, ())] or [change]

@@ -1,4 +1,4 @@
-"""`provision solve`: the main job: solve, lock, render, write."""
+"""`provision solve`: solve a spec, lock the solution, render the outputs, write the files."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Run(Struct, frozen=True, kw_only=True):
-    """How to lock: where to write, what may move away from an earlier lock (None: everything), and what may be done."""
+    """How to lock: the output folder, the packages that may differ from an earlier lock (None: all), and the mode."""
 
     folder: Path
     upgrades: Upgrades | None
@@ -45,7 +45,7 @@ class Run(Struct, frozen=True, kw_only=True):
 
 
 class Answer(Struct, frozen=True):
-    """The stacks of one target, one a platform, and the files that were written for it; `target` is "" of a spec with one."""
+    """The stacks of one target, one per platform, and the files written for it; `target` is "" for a spec without targets."""
 
     target: str
     stacks: tuple[Stack, ...]
@@ -118,7 +118,7 @@ def _warn(notices: Iterable[str]) -> None:
 
 
 def _stacks(targets: Sequence[Inputs], answered: list[str]) -> list[Answer]:
-    """Solve the system stack of every target; `answered` grows with the name of each that has one."""
+    """Solve the system stack of every target; the name of each solved target is appended to `answered`."""
     from provisioner.workflow.system import solve_stacks
 
     answers = []
@@ -129,10 +129,10 @@ def _stacks(targets: Sequence[Inputs], answered: list[str]) -> list[Answer]:
 
 
 def _locked(targets: Sequence[Inputs], run: Run, answered: list[str], notices: dict[str, None]) -> list[Answer]:
-    """Solve every target, then write all.
+    """Solve every target, then write all files.
 
-    `answered` grows with the name of each target that has an answer, `notices` with what a user should hear of it. Raises
-    `NoStackError` for the first target that has none: nothing is written then.
+    The name of each solved target is appended to `answered`, the warnings for the user are added to `notices`. Raises
+    `NoStackError` for the first target without a stack; nothing is written then.
     """
     from provisioner.cli.display import step
     from provisioner.words.notice import notice_words
@@ -160,7 +160,10 @@ def _locked(targets: Sequence[Inputs], run: Run, answered: list[str], notices: d
 
 
 def _tell(answer: Answer, inputs: Inputs, *, heading: str, told: set[str]) -> None:
-    """The answer on stdout, what to know of it as talk; `told` are cautions that stand there already, of other platforms."""
+    """Print the stacks of a target to stdout and remarks about them to stderr.
+
+    `told` are the warnings printed already, for other platforms; new ones are added to it.
+    """
     from provisioner.cli.display import report, table, tell, wants_details
     from provisioner.cli.stack_words import answer_lines, stack_rows
 
@@ -173,7 +176,7 @@ def _tell(answer: Answer, inputs: Inputs, *, heading: str, told: set[str]) -> No
 
 
 def _remarks(stack: Stack, told: set[str]) -> Iterator[Line]:
-    """What holds a stack back, what a stricter policy would refuse, what is unverified, and what else to know of it."""
+    """Yield the remarks about a stack: components held back, relaxations, doubts, warnings not in `told`, and upgrades."""
     from provisioner.cli.display import Line, Paint, wants_details
     from provisioner.grounds.relaxation import DriverWay
     from provisioner.words.choice import caution_words, held_back_words
@@ -183,7 +186,7 @@ def _remarks(stack: Stack, told: set[str]) -> Iterator[Line]:
     for held in stack.held_back:
         yield Line(held_back_words(held), "held back:", Paint.UNSURE)
     for relaxation in stack.relaxations:
-        if wants_details() or not isinstance(relaxation, DriverWay):  # the answer says how CUDA runs
+        if wants_details() or not isinstance(relaxation, DriverWay):  # the first line of the answer has it already
             yield Line(f"{relaxation.name}: {relaxation_words(relaxation)}", "relaxed:", Paint.STRONG)
     for doubt in stack.doubts:
         yield Line(f"unverified: {doubt_words(doubt)}", "warning:", Paint.UNSURE)
@@ -195,7 +198,7 @@ def _remarks(stack: Stack, told: set[str]) -> Iterator[Line]:
 
 
 def _moved(move: Move) -> Line:
-    """What an upgrade by name did, and why."""
+    """Return the line about a component or package named for an upgrade: its old and new version, and the reason."""
     from provisioner.cli.display import Line, Paint
     from provisioner.words.choice import move_reason_words, move_source
 
@@ -207,7 +210,7 @@ def _moved(move: Move) -> Line:
 
 
 def _tell_files(answer: Answer, inputs: Inputs, run: Run) -> None:
-    """What was written, and what to do with it next."""
+    """Print the written files and the next command; with `--dry-run`, only the files that would be written."""
     from provisioner.cli.display import Line, Paint, talk, tell
 
     if not answer.written:
@@ -220,7 +223,7 @@ def _tell_files(answer: Answer, inputs: Inputs, run: Run) -> None:
 
 
 def _next_command(answer: Answer, inputs: Inputs, folder: Path) -> str:
-    """The command that makes an environment of the files: an image where there is a recipe of one, else an installation."""
+    """Return the command that uses the files: `docker build` if there is a Dockerfile, else an installation with uv."""
     from shlex import quote
 
     from provisioner.lock.format.file import lock_path

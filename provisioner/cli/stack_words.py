@@ -1,4 +1,4 @@
-"""A stack as an answer, as rows and as one line."""
+"""A stack as lines of an answer, as rows of a table, and as one line."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 DRIVERS = ("driver", "amdgpu", "webdriver")
 SUMMARIZED = ("tensorflow", "jax", "cuda", "rocm", *DRIVERS, "python")
 _NAMED = ("pytorch", "tensorflow", "jax", "cuda", "rocm", "python")
-"""Components that an answer names whether or not they were asked for."""
+"""Components that an answer names even if the spec does not."""
 
 _MOST_MACHINES = 3
 _MOST_PACKAGES = 6
@@ -30,9 +30,9 @@ _WAYS = {"minor-version": "minor-version compatibility", "forward-compat": "the 
 
 
 def answer_lines(stack: Stack, spec: Spec, *, heading: str = "") -> list[Line]:
-    """Return the answer: where the stack runs and how CUDA does there, then the versions of what was asked for by name.
+    """Return the answer: the machines the stack runs on and how CUDA runs there, then the versions that the spec names.
 
-    `heading` tells it from the answers for other targets and platforms.
+    `heading` is the target or platform, to distinguish several answers; "" for none.
     """
     verb = "runs on" if stack.verdict == "yes" else "should run on"
     doubts = f"; {counted(len(stack.doubts), 'point')} unverified" if stack.doubts else ""
@@ -43,7 +43,7 @@ def answer_lines(stack: Stack, spec: Spec, *, heading: str = "") -> list[Line]:
 
 
 def _machines(stack: Stack) -> str:
-    """The GPUs of each kind of machine with its driver; of machines that state neither, what they must have."""
+    """Return the GPUs and driver of each kind of machine; for machines that state neither, the requirements on them."""
     pins: dict[str, list[Pin]] = {}
     for pin in stack.pins:
         if pin.component in {"gpu", *DRIVERS}:
@@ -71,7 +71,7 @@ def _machine(stack: Stack, pins: Sequence[Pin]) -> str:
 
 
 def _named(stack: Stack, spec: Spec) -> Iterator[str]:
-    """The packages and components that were asked for, and those everybody asks about; then how many packages there are."""
+    """Yield the versions of the packages and components that the spec names, those of `_NAMED`, and the number of packages."""
     components = {name: value for name, value in stack.components.items() if name not in {"pytorch_build", "platform"}}
     if "pytorch" in components and (build := stack.components.get("pytorch_build")):
         components["pytorch"] = f"{components['pytorch']}+{build}"
@@ -87,9 +87,9 @@ def _named(stack: Stack, spec: Spec) -> Iterator[str]:
 
 
 def stack_rows(stack: Stack) -> list[tuple[str, str, str]]:
-    """Return each component, what was chosen, and what bound it: the fact, the request, or the rule of the highest component.
+    """Return a row for each component: name, version, and its main reason: a fact, else a request, else its first rule.
 
-    Where a package holds a component back, that is what bound it.
+    If a package prevents a newer version of the component, that is the main reason.
     """
     reasons: dict[str, Ground] = {}
     held_by = {one.component: one.by for one in stack.held_back}
@@ -105,7 +105,7 @@ def stack_rows(stack: Stack) -> list[tuple[str, str, str]]:
 
 
 def _because(reason: Ground) -> str:
-    """A reason with its source; of a fact the row has the value already, so its source is enough."""
+    """Return a reason with its source; for a fact only the source, because the row has the value already."""
     if isinstance(reason, HostFact | HostGpu):
         return f"stated in {source_words(reason.source)}"
     return say_with_source(reason)
@@ -117,7 +117,7 @@ def _weight(reason: Ground, held_by: Ground | None) -> tuple[bool, int]:
 
 
 def package_rows(stack: Stack) -> list[tuple[str, str, str]]:
-    """Return each distribution, its version, and who needs it in which range."""
+    """Return a row per distribution: name, version, and the first package that requires it, with the range; "" for none."""
     needed: dict[str, list[str]] = {}
     for package in stack.packages:
         for text in package.requires:
@@ -131,12 +131,12 @@ def package_rows(stack: Stack) -> list[tuple[str, str, str]]:
 
 
 def summary(stack: Stack, *, verdict: str = "") -> str:
-    """Return the choices of a stack and its verdict, or the one given, as one line."""
+    """Return the choices of a stack and its verdict, or `verdict` in its place, as one line."""
     return f"{choices(stack)}, verdict {verdict or stack.verdict}"
 
 
 def choices(stack: Stack) -> str:
-    """Return what was chosen where people look first, and how CUDA runs, as one line."""
+    """Return the versions of the main components, the number of packages, and how CUDA runs, as one line."""
     framework = stack.components.get("pytorch")
     build = stack.components.get("pytorch_build")
     parts = [f"pytorch {framework}+{build}"] if framework else []

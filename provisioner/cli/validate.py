@@ -87,7 +87,7 @@ def _validated(path: Path, engine: Engine, options: Options, *, is_recorded: boo
 
 
 def _show_progress(line: str) -> None:
-    """Show one line of a build or run, unless it is blank or the digest of a layer."""
+    """Print one line of a build or run, unless it is blank or the digest of a layer."""
     from provisioner.cli.display import talk
 
     _, _, rest = line.partition(" ")

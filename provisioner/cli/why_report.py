@@ -1,4 +1,4 @@
-"""`provision explain COMPONENT` in words and as JSON."""
+"""The text and the JSON of `provision explain COMPONENT`."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from provisioner.resolver.why import Counterfactual, Moved, Why
 
 FEW = 6
-"""How many reasons are told before the rest is counted; those that hold a newer release back are always told."""
+"""How many reasons are shown, those that prevent a newer release first; the others are counted."""
 
 
 def why_lines(whys: Sequence[Why], *, names_platform: bool) -> list[Line]:
-    """What was chosen and why, for each host or slot that has the component; what is the same is said once."""
+    """Return the lines that explain the version of a component on each host or slot with it."""
     lines: list[Line] = []
     for one in whys:
         where = f" on {one.host}" if len(whys) > 1 and one.host else ""
@@ -58,7 +58,10 @@ def _lines(why: Why, where: str) -> Iterator[Line]:
 
 
 def _what_holds(why: Why) -> Iterator[Line]:
-    """What is in the way of the newest: a conflict; or only what the spec says of it, and then what it would come with."""
+    """Yield what excludes the newest version: a conflict, or only the spec's own lines.
+
+    For the latter, also what would change without these lines.
+    """
     from provisioner.words.choice import passed_over_words
     from provisioner.words.conflict import conflict_lines, exclusion_words
     from provisioner.words.ground import asked_words
@@ -90,7 +93,7 @@ def _what_holds(why: Why) -> Iterator[Line]:
 
 
 def _further(why: Why) -> Iterator[str]:
-    """Ways out that were found only once the spec's own lines about it were gone."""
+    """Yield the fixes that would work once the spec's own lines about the component are removed."""
     from provisioner.words.conflict import fix_line
     from provisioner.words.ground import asked_words
 
@@ -112,7 +115,7 @@ def _move(one: Moved) -> str:
 
 
 def why_data(whys: Sequence[Why]) -> dict[str, object]:
-    """The first as the contract has it, those of other hosts and slots under `others`."""
+    """Return the explanations as JSON: the first with its fields, those of other hosts and slots under `others`."""
     found = _data(whys[0])
     if len(whys) > 1:
         found["others"] = [_data(one) for one in whys[1:]]
@@ -143,7 +146,7 @@ def _data(why: Why) -> dict[str, object]:
 
 
 def _without(freed: Counterfactual) -> dict[str, object]:
-    """What the newest would need without the spec's own lines about it."""
+    """Return, as JSON, the result of choosing the newest version without the spec's own lines about the component."""
     found: dict[str, object] = {"lines": [ground_data(line) for line in freed.lines]}
     if freed.conflict is not None:
         return {**found, "conflict": no_stack(freed.conflict)["conflict"]}

@@ -1,1 +1,1 @@
-"""Other published tables beside the matrix: what they claim, what we say, and why the two differ."""
+"""Comparison of compatibility tables published by other projects with the matrix, claim by claim."""

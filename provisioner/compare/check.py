@@ -26,9 +26,9 @@ _PYTHONS = tuple(f"{major}.{minor}" for major, last in ((2, 7), (3, 20)) for min
 
 
 class ClaimResult(Struct, frozen=True, kw_only=True):
-    """The outcome of a claim: `ours` is the answer of the matrix, `evidence` the lines and citations behind it.
+    """The result of comparing a claim: `ours` is the answer of the matrix, `evidence` the lines and citations behind it.
 
-    `silent`: the matrix has no row that could agree or differ, and `ours` says which one is missing.
+    The verdict is `silent` when the matrix has no row that could agree or differ; `ours` is then a message on what is missing.
     """
 
     verdict: Verdict
@@ -73,7 +73,7 @@ def _releases(matrix: Matrix, component: str) -> Sequence[Release]:
 
 
 def _driver_floor(matrix: Matrix, claim: Claim) -> ClaimResult:
-    """Compare with the floor of minor-version compatibility where there is one, else with the toolkit's own driver."""
+    """Compare with the oldest driver of minor-version compatibility or, if a release has none, with the toolkit's driver."""
     wanted = claim.subject.removeprefix("cuda ")
     rows = [row for row in _releases(matrix, "cuda") if row.driver is not None and in_series(row.version, wanted)]
     floors = {row.version: row.driver.minor_version or row.driver.toolkit for row in rows if row.driver is not None}
@@ -87,7 +87,7 @@ def _driver_floor(matrix: Matrix, claim: Claim) -> ClaimResult:
 
 
 def _driver_major(matrix: Matrix, claim: Claim) -> ClaimResult:
-    """Agree where every release of a CUDA major has minor-version compatibility; others need their own driver."""
+    """Agree if every CUDA release of the matrix has minor-version compatibility, so that any driver of its major runs it."""
     del claim
     without = [row for row in _releases(matrix, "cuda") if row.driver is not None and row.driver.minor_version is None]
     agrees = not without
@@ -107,7 +107,10 @@ def _nvcc_target(matrix: Matrix, claim: Claim) -> ClaimResult:
 
 
 def _ptx_isa(matrix: Matrix, claim: Claim) -> ClaimResult:
-    """Compare with our first release of at least this PTX version; the matrix is silent on those before its first release."""
+    """Compare with the first CUDA release of the matrix that knows the PTX version.
+
+    The result is `silent` when the version is older or newer than all releases of the matrix.
+    """
     wanted = numbers(claim.subject.removeprefix("ptx "))
     known = sorted((row for row in _releases(matrix, "cuda") if row.ptx_isa), key=lambda row: row.version)
     able = [row for row in known if numbers(row.ptx_isa) >= wanted]
@@ -195,7 +198,7 @@ def _image(matrix: Matrix, claim: Claim) -> ClaimResult:
 
 
 def _framework_cuda(matrix: Matrix, claim: Claim) -> ClaimResult:
-    """Agree where the build and its rules allow every part of the claim (`cuda 11.2`, `cudnn 8.1`)."""
+    """Agree if the needs of the build and the rules on its release allow every part of the claim (`cuda 11.2`, `cudnn 8.1`)."""
     component, rows = _rows(matrix, claim)
     if not rows:
         return ClaimResult.silent(f"{claim.subject} is not in this matrix")
@@ -212,7 +215,7 @@ def _framework_cuda(matrix: Matrix, claim: Claim) -> ClaimResult:
 
 
 def _framework_python(matrix: Matrix, claim: Claim) -> ClaimResult:
-    """Compare Pythons: a list must equal ours, a range of releases must contain ours."""
+    """Compare the Pythons of a build or release: a claimed list must equal those of the matrix, a range must contain them."""
     component, rows = _rows(matrix, claim)
     scope = [version for version in _PYTHONS if not claim.scope or _inside(version, claim.scope)]
     pythons = {text for _, build in rows for need in _python(build) for text in scope if need.allows(Version.parse(text))}
@@ -287,7 +290,7 @@ def _inside(text: str, span: str) -> bool:
 
 
 def evidence(matrix: Matrix, component: str, rows: Iterable[Release | tuple[Release, Build]]) -> tuple[str, ...]:
-    """Return `file:line: citation` of the first few rows, each a release or one build of a release."""
+    """Return `file:line: citation` for up to three rows, each a release or one build of a release."""
     found: dict[str, None] = {}
     for row in rows:
         release, build = row if isinstance(row, tuple) else (row, None)

@@ -66,7 +66,7 @@ class ClaimEntry(StrictModel, frozen=True, kw_only=True):
 
 
 class TableFile(StrictModel, frozen=True, kw_only=True):
-    """The YAML of a `Table`: where it stood, when it was read, and its claims by question."""
+    """The YAML of a `Table`: its file in the other project, URL, the day it was read, and its claims by question."""
 
     table: str
     title: str
@@ -77,10 +77,10 @@ class TableFile(StrictModel, frozen=True, kw_only=True):
 
 
 class Disagreement(StrictModel, frozen=True, kw_only=True):
-    """The reason why the matrix stays as it is although a table differs from it.
+    """A known disagreement: the reason (`because`) why the matrix is not changed although a table differs from it.
 
-    `subject` may hold `*`; `says` and `ours`, where given, must equal the answers of table and matrix, so that a reason written
-    for one difference never covers another one.
+    `subject` may contain `*`. `says` and `ours`, unless "", must equal the answers of the table and the matrix, so that a
+    reason written for one difference never explains another.
     """
 
     table: str
@@ -99,7 +99,7 @@ class DisagreementFile(StrictModel, frozen=True, kw_only=True):
 
 
 def numbers(text: str) -> tuple[int, ...]:
-    """Return `12.6` as (12, 6)."""
+    """Return the numbers of a version text: `12.6` as (12, 6); raises `ValueError` for other texts."""
     return tuple(int(part) for part in text.split("."))
 
 

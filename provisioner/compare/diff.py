@@ -35,7 +35,7 @@ class Compared(Struct, frozen=True, kw_only=True):
 
 
 class Comparison(Struct, frozen=True, kw_only=True):
-    """The compared claims of some tables; `idle` are known disagreements that no longer occur."""
+    """The compared claims of tables; `idle` are known disagreements on their questions that no longer occur."""
 
     compared: tuple[Compared, ...]
     idle: tuple[Disagreement, ...] = ()

@@ -66,7 +66,10 @@ def read_table(path: Path) -> Table:
 
 
 def shipped_tables(directory: Path | None = None) -> tuple[Table, ...]:
-    """Return the extracts beside a matrix; raises `InvalidDocumentError` when one of them is malformed."""
+    """Return the extracts in a matrix directory (default: the shipped one).
+
+    Raises `InvalidDocumentError` when one of them is malformed.
+    """
     folder = (directory or default_directory()) / PUBLISHED
     paths = sorted(path for path in folder.glob("*.yaml") if path.name != DISAGREEMENTS)
     return tuple(_table(parse_model(load_document(path, kind=KIND), TableFile, kind=KIND)) for path in paths)
@@ -84,7 +87,7 @@ def extract_text(table: Table) -> str:
 
 
 def disagreements(directory: Path | None = None) -> tuple[Disagreement, ...]:
-    """Return the known disagreements beside a matrix; none where it has no such file."""
+    """Return the known disagreements in a matrix directory (default: the shipped one); empty when it has no such file."""
     path = (directory or default_directory()) / PUBLISHED / DISAGREEMENTS
     if not path.is_file():
         return ()

@@ -1,6 +1,6 @@
-"""Artefacts that rows of the matrix name, found again on the configured indexes and measured, each only once.
+"""Finding the artefacts (wheels) that matrix rows name on the configured indexes, and measuring each of them once.
 
-Measurements are kept under the hash of the artefact, so an audit that was interrupted goes on where it stopped.
+Measurements are cached by the artefact's hash, so an interrupted audit continues where it stopped.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ class Artefacts(IndexReader):
         self._lock = Lock()
 
     def close(self) -> None:
-        """Close connections and the cache; what is being read in other threads is given up."""
+        """Close connections and the cache; reads in other threads end with `UnavailableError`."""
         for wheel in tuple(self._open):
             wheel.close()
         super().close()
 
     def find(self, filename: str) -> IndexFile | None:
-        """The file of this name; None where no index in reach has it. Raises `UnavailableError`."""
+        """Return the file of this name; None when neither the index nor find-links have it. Raises `UnavailableError`."""
         project = canonicalize_name(filename.partition("-")[0])
         return next((file for file in self.files(project) if file.filename == filename), None)
 
     def wheels(self, project: str, version: str) -> tuple[IndexFile, ...]:
-        """The wheels of one release that are not yanked."""
+        """Return the wheels of one release that are not yanked."""
         name = canonicalize_name(project)
         return tuple(
             file
@@ -61,14 +61,14 @@ class Artefacts(IndexReader):
         )
 
     def files(self, project: str) -> tuple[IndexFile, ...]:
-        """Every file of a project: of find-links, and of the first index that knows it. Raises `UnavailableError`."""
+        """Return the files of a project from find-links and from the first index that knows it; raises `UnavailableError`."""
         with self._lock:
             if project not in self._files:
                 self._files[project] = (*self._find_links.files(project), *self._listed(project))
             return self._files[project]
 
     def measured(self, file: IndexFile) -> Measurement:
-        """What a file holds, from the cache or from the file; raises `UnavailableError` and `UnreadableArtefactError`."""
+        """Return the measurement of a wheel, cached or made now; raises `UnavailableError` and `UnreadableArtefactError`."""
         for depth in ("full",) if self._is_full else ("full", "sample"):
             kept = self._cache.load(self._key(file, depth), Measurement) if file.sha256 else None
             if kept is not None:
@@ -85,7 +85,7 @@ class Artefacts(IndexReader):
         return found
 
     def record(self, file: IndexFile) -> str:
-        """The RECORD of a wheel, read by ranges and kept; raises `UnavailableError` and `UnreadableArtefactError`."""
+        """Return the RECORD of a wheel, cached or read by ranges; raises `UnavailableError` and `UnreadableArtefactError`."""
         key = f"record:{file.sha256}"
         kept = self._cache.load(key, str) if file.sha256 else None
         if kept is not None:

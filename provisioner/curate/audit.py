@@ -1,4 +1,4 @@
-"""The audit: every row that names an artefact, measured again from that artefact, field by field."""
+"""The audit: measures the artefacts that matrix rows name and compares the fields of each row with the measurement."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ HEADERS_OF = {"nvidia-cuda-nvcc": "nvidia-cuda-crt"}
 
 
 def rows(matrix: Matrix, *, component: str = "", version: str = "") -> tuple[Row, ...]:
-    """The builds that name an artefact, in the matrix's order: of all components or of one, of one release.
+    """Return the builds that name an artefact, in the order of the matrix, then the owners of shared files.
 
-    After them come the owners of shared files, which `shared-files` names alone.
+    `component` and `version` restrict the result, "" for all; the component `shared-files` selects the shared files alone.
     """
     shared = shared_file_rows(matrix, version) if component in {"", SHARED_FILES} else ()
     builds = tuple(
@@ -61,7 +61,7 @@ def rows(matrix: Matrix, *, component: str = "", version: str = "") -> tuple[Row
 
 
 def unnamed(matrix: Matrix, *, component: str = "", version: str = "") -> int:
-    """How many builds name no artefact, and so cannot be measured again."""
+    """Return the number of builds that name no artefact and so cannot be audited."""
     return sum(
         not build.artefact
         for name in matrix.order
@@ -73,9 +73,10 @@ def unnamed(matrix: Matrix, *, component: str = "", version: str = "") -> int:
 
 
 def audited(matrix: Matrix, wanted: Sequence[Row], artefacts: Artefacts, *, jobs: int = 2) -> Iterator[Audited]:
-    """Each row with what was found, as soon as it is; raises nothing that one artefact alone is the cause of.
+    """Yield each row with its findings as soon as it is audited, `jobs` artefacts at once.
 
-    Rows of one artefact are measured one after the other, so that it is read only once.
+    An error of a single artefact is recorded in `Audited.why_not`, not raised. Rows with the same artefact are audited one
+    after the other, so that it is read only once.
     """
     groups: dict[str, list[Row]] = {}
     for row in wanted:
@@ -157,7 +158,7 @@ def _hash_finding(row: Row, file: IndexFile) -> Iterator[Finding]:
 
 
 def _wheels_of(file: IndexFile, artefacts: Artefacts) -> tuple[IndexFile, ...]:
-    """The wheels that decide which Pythons a release runs on: none for an artefact that is for every Python."""
+    """Return the wheels of the artefact's release, to compare their Pythons; empty for a wheel that is for every Python."""
     if file.filename.endswith("-any.whl") or "-py3-none-" in file.filename or "-py2.py3-none-" in file.filename:
         return ()
     project, _, rest = file.filename.partition("-")

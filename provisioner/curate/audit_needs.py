@@ -1,4 +1,4 @@
-"""Whether a build needs what its row states: glibc, Python, CUDA and its libraries, the C++ ABI, host compilers."""
+"""Audit of needs: compares glibc, Python, CUDA and its libraries, the C++ ABI and host compilers with a build's row."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ PINNED_AS = {
     "triton": ("triton",),
     "cuda": ("cuda-toolkit",),
 }
-"""How the requirements of wheels name components: the distribution, or what its name starts with."""
+"""Component -> the name of its distribution in the requirements of wheels, or its prefix if it ends in `-`."""
 
 STATED_AS = {"cuda": ("cuda", "nccl_cuda"), "cudnn": ("cudnn",), "nccl": ("nccl",)}
-"""Under which names a wheel states the versions of components itself."""
+"""Component -> the keys of `Measurement.versions` that hold its version."""
 
 OWN_VERSION = {"pytorch": "torch", "cudnn": "cudnn", "nccl": "nccl"}
 ANY_GLIBC = (2, 99)
@@ -43,7 +43,7 @@ RSQRT_GLIBC = Version.parse("2.42")
 
 
 def version_finding(row: Row, measurement: Measurement) -> Iterator[Finding]:
-    """Whether the artefact is of the release the row is about, where it says so itself."""
+    """Compare the version recorded inside the artefact, if any, with the release of the row."""
     read = measurement.versions.get(OWN_VERSION.get(row.component.name, ""), "")
     if read:
         stated = str(row.release.version)
@@ -53,9 +53,9 @@ def version_finding(row: Row, measurement: Measurement) -> Iterator[Finding]:
 
 
 def glibc_finding(row: Row, measurement: Measurement) -> Iterator[Finding]:
-    """The floor is the higher of what the filename promises and what the libraries ask for.
+    """Compare the row's glibc with the higher of the tag's glibc and the newest symbol version that its libraries need.
 
-    A filename with the oldest tags promises nothing: such wheels were never checked.
+    A tag older than `HONEST_GLIBC` is ignored, because such wheels were never checked. Yields nothing without such a need.
     """
     need = _need(row, "glibc")
     if need is None:
@@ -77,7 +77,7 @@ def glibc_finding(row: Row, measurement: Measurement) -> Iterator[Finding]:
 
 
 def python_findings(row: Row, files: Iterable[IndexFile], pythons: Iterable[str]) -> Iterator[Finding]:
-    """Whether just the Pythons the row allows, of those the matrix knows, have a wheel on every platform of the build."""
+    """Check, for each platform of the build, that exactly those of `pythons` have a wheel in `files` that the row allows."""
     need = _need(row, "python")
     wheels = [(file, named.tag) for file in files if (named := parse_filename(file.filename, _project(file))) is not None]
     if need is None or not wheels:
@@ -97,7 +97,7 @@ def python_findings(row: Row, files: Iterable[IndexFile], pythons: Iterable[str]
 
 
 def _is_of_sibling(row: Row, minor: str, platform: str) -> bool:
-    """Whether another build of this name has the Python: 2.10.0 for macOS needs a newer macOS with 3.14 than before."""
+    """Return whether a build of the same name and platform lists a Python: PyTorch 2.10.0 needs a newer macOS with 3.14."""
     siblings = (one for one in row.release.builds if one.name == row.build.name and platform in one.platforms)
     return any(need.component == "python" and need.allows(Version.parse(minor)) for one in siblings for need in one.requires)
 
@@ -109,7 +109,7 @@ def _has_wheel(wheels: Iterable[tuple[IndexFile, str]], minor: str, platform: st
 
 
 def pin_findings(row: Row, measurement: Measurement, matrix: Matrix) -> Iterator[Finding]:
-    """CUDA and its libraries: what the wheel requires of the index, else what it states itself."""
+    """Compare the needs of CUDA and its libraries with the wheel's requirements or, without exact pins, its own records."""
     pins = _pins(row, measurement)
     for need in row.build.requires:
         prefixes = PINNED_AS.get(need.component, ())
@@ -128,7 +128,7 @@ def pin_findings(row: Row, measurement: Measurement, matrix: Matrix) -> Iterator
 
 
 def _against_stated(need: Need, stated: str, matrix: Matrix) -> Finding:
-    """A version such as 13.2 stands for every release that begins with it."""
+    """Compare a need with a recorded version; 13.2 stands for every release of the matrix that begins with it."""
     series = Version.parse(stated).release[:2]
     component = matrix.components.get(need.component)
     releases = [release.version for release in component.releases] if component is not None else []
@@ -138,7 +138,7 @@ def _against_stated(need: Need, stated: str, matrix: Matrix) -> Finding:
 
 
 def abi_finding(row: Row, measurement: Measurement) -> Iterator[Finding]:
-    """The C++ ABI its symbols are of."""
+    """Compare the C++ ABI of the libraries' symbols with the row, if the row states one."""
     if row.build.cxx11_abi is not None:
         stated, read = row.build.cxx11_abi, measurement.cxx11_abi
         if read is None:
@@ -149,7 +149,7 @@ def abi_finding(row: Row, measurement: Measurement) -> Iterator[Finding]:
 
 
 def compiler_findings(row: Row, measurement: Measurement, matrix: Matrix) -> Iterator[Finding]:
-    """Whether the rules of the CUDA compiler refuse just the host compilers its headers refuse."""
+    """Check that the rules on nvcc refuse exactly the host compilers that its headers refuse; nothing for other components."""
     if row.component.name != "nvcc":
         return
     for compiler, refused in measurement.compilers.items():
@@ -165,9 +165,9 @@ def compiler_findings(row: Row, measurement: Measurement, matrix: Matrix) -> Ite
 
 
 def header_findings(row: Row, measurement: Measurement, matrix: Matrix) -> Iterator[Finding]:
-    """Whether the rules of the CUDA compiler refuse glibc 2.42 just where its headers clash with it.
+    """Check that the rules on nvcc refuse glibc 2.42 exactly if its headers conflict with it; nothing for other components.
 
-    That glibc declares `rsqrt` with an exception specifier, and C++ wants both declarations to have one, or neither.
+    That glibc declares `rsqrt` with an exception specifier, and C++ requires both declarations to have one, or neither.
     """
     if row.component.name != "nvcc" or measurement.rsqrt_noexcept is None:
         return
@@ -179,7 +179,7 @@ def header_findings(row: Row, measurement: Measurement, matrix: Matrix) -> Itera
 
 
 def _ruled(row: Row, component: str, matrix: Matrix) -> tuple[Need, ...]:
-    """What the rules of a release without further conditions require of a component."""
+    """Return the needs for a component from the rules that apply to the row's release without host conditions."""
     return tuple(
         need
         for rule in matrix.rules

@@ -1,4 +1,4 @@
-"""Whether a build holds code for the GPUs its row states: fat binaries and offload bundles against `sass`, `ptx`, `gfx`."""
+"""Audit of GPU targets: compares the fat binaries and offload bundles of a wheel with `sass`, `ptx` and `gfx` of its row."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ OWN_KERNELS = {
     ),
     "cudnn": CUDNN_LIBRARY,
 }
-"""The libraries whose targets a row states, where a wheel has others (linear algebra, engines) with sets of their own."""
+"""Component -> the libraries whose targets its rows list; other libraries of its wheels have other sets of targets."""
 
 
 def target_findings(row: Row, measurement: Measurement) -> Iterator[Finding]:
-    """A finding for each of `sass`, `ptx` and `gfx` that the row states."""
+    """Yield a finding for each of the fields `sass`, `ptx` and `gfx` that is set in the row."""
     libraries = _libraries(row, measurement)
     for field, stated in (("sass", row.build.sass), ("ptx", row.build.ptx)):
         if stated is not None:
@@ -52,7 +52,7 @@ def _libraries(row: Row, measurement: Measurement) -> tuple[Library, ...]:
 def _against_flags(
     field: str, stated: Iterable[str], flags: Iterable[str], *, found: Mapping[str, int], libraries: Iterable[Library]
 ) -> Finding:
-    """The build says itself what it was asked for; what the fat binaries hold must not contradict it."""
+    """Compare the targets of a row with the architecture flags recorded in the build, which its fat binaries must confirm."""
     wanted, asked = set(stated), set(flags)
     if wanted != asked:
         return refuted(field, _listed(wanted), f"the build was asked for {_listed(asked)}")
@@ -83,7 +83,7 @@ def _against_entries(field: str, stated: Iterable[str], found: Mapping[str, int]
 
 
 def _entries(name: str, found: Mapping[str, int]) -> int:
-    """The entries for a target; one stated without a suffix is met by its `a` and `f` kinds, which say where it runs."""
+    """Return the number of entries for a target; for `sm_90` without entries, those of its variants `sm_90a` and `sm_90f`."""
     plain = name.rstrip("af")
     return found.get(name, 0) or (sum(found.get(plain + suffix, 0) for suffix in "af") if name == plain else 0)
 

@@ -1,4 +1,4 @@
-"""What an audit says of one field of one row."""
+"""Result types of an audit, which measures the artefact that a matrix row names and compares each field of the row."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Outcome = Literal["confirmed", "refuted", "not measurable"]
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """One row of the matrix that names an artefact: a build of a release. `place` is its `file:line`."""
+    """One build of a release that names an artefact; `place` is its `file:line`, "" when unknown."""
 
     component: Component
     release: Release
@@ -22,15 +22,15 @@ class Row(Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """`pytorch==2.8.0+cu128 (linux/amd64)`, unmistakable where builds of one name differ by platform."""
+        """A unique name for messages: `pytorch==2.8.0+cu128 (linux/amd64)`."""
         platforms = f" ({', '.join(self.build.platforms)})" if self.build.platforms else ""
         return f"{self.component.name}=={self.release.version}+{self.build.name}{platforms}"
 
 
 class Finding(Struct, frozen=True, kw_only=True):
-    """One field of a row: what the row states, what was read, and what follows.
+    """The audit of one field: the value in the row (`stated`), the measurement as text (`read`), and the outcome.
 
-    `is_whole`: all of the artefact was read; otherwise `confirmed` means as far as it was read.
+    `is_whole` is False when only a part of the artefact was read, so that the outcome holds for that part only.
     """
 
     field: str
@@ -41,7 +41,7 @@ class Finding(Struct, frozen=True, kw_only=True):
 
 
 class Audited(Struct, frozen=True, kw_only=True):
-    """A row with what was found of it; `why_not` is set, and nothing found, where its artefact could not be measured."""
+    """A row with its findings; `why_not` is the reason when its artefact could not be measured, "" otherwise."""
 
     row: Row
     findings: tuple[Finding, ...] = ()
@@ -49,7 +49,7 @@ class Audited(Struct, frozen=True, kw_only=True):
 
     @property
     def outcome(self) -> Outcome:
-        """Refuted when any field is, confirmed when any field is and none is refuted."""
+        """`refuted` if any finding is, otherwise `confirmed` if any finding is, otherwise `not measurable`."""
         outcomes = {finding.outcome for finding in self.findings}
         if "refuted" in outcomes:
             return "refuted"
@@ -57,15 +57,15 @@ class Audited(Struct, frozen=True, kw_only=True):
 
 
 def confirmed(field: str, stated: object, read: str, *, is_whole: bool = True) -> Finding:
-    """The artefact says what the row states."""
+    """Return the finding that the artefact agrees with the row."""
     return Finding(field=field, outcome="confirmed", stated=str(stated), read=read, is_whole=is_whole)
 
 
 def refuted(field: str, stated: object, read: str) -> Finding:
-    """The artefact says something else."""
+    """Return the finding that the artefact contradicts the row."""
     return Finding(field=field, outcome="refuted", stated=str(stated), read=read)
 
 
 def unmeasured(field: str, stated: object, why: str) -> Finding:
-    """The artefact does not tell, or was not read far enough."""
+    """Return the finding that the artefact does not show the fact, or was not read far enough; `why` is the reason."""
     return Finding(field=field, outcome="not measurable", stated=str(stated), read=why, is_whole=False)

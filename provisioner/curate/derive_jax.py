@@ -1,7 +1,7 @@
-"""JAX, from the wheels of jax, of jaxlib, and of the CUDA plugins its extras name.
+"""The deriver of JAX's matrix file, from the wheels of jax, jaxlib and the CUDA plugins that the extras of jax require.
 
-An extra that names a plugin without a wheel (cuda13 of 0.7.0) is no build. The extras of old releases that name a jaxlib of
-Google's own server (cuda11_pip, cuda12_pip) are none either: no package index has it.
+An extra whose plugin has no wheel (cuda13 of 0.7.0) gives no build, nor do the extras of old releases that require a jaxlib
+from Google's own server (cuda11_pip, cuda12_pip), which no package index has.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ PLUGINS = {"cuda13": "jax-cuda13-plugin", "cuda12": "jax-cuda12-plugin"}
 """Extra -> the plugin it names."""
 
 OLDEST = (0, 4)
-"""0.1.19 to 0.1.23 have wheels too, but the index has none of the jaxlib they ask for."""
+"""The oldest release derived; 0.1.19 to 0.1.23 have wheels too, but the index lacks the jaxlib that they require."""
 
 
 def _releases(session: Session) -> Iterator[Release]:
@@ -94,7 +94,7 @@ def _required(session: Session, wheel: Wheel, platform: str, extra: str) -> dict
 
 
 def _some_python(session: Session, wheels: Sequence[Wheel]) -> str:
-    """Return a Python that the newest of these wheels is for; markers of these projects hardly ask which."""
+    """Return a Python for the evaluation of markers: the first that the newest of `wheels` supports, `3.11` without any."""
     latest = max((wheel.version for wheel in wheels), default=None)
     newest = newest_minor(session.index.wheels(LIBRARY))
     served = pythons([wheel for wheel in wheels if wheel.version == latest], newest=newest) if wheels else ()
@@ -102,7 +102,7 @@ def _some_python(session: Session, wheels: Sequence[Wheel]) -> str:
 
 
 def _newest(session: Session, project: str, requirement: Requirement | None, platform: str) -> list[Wheel]:
-    """Return the wheels of the newest release of a project that a requirement allows and that has some for the platform."""
+    """Return the platform's wheels of the newest release that a requirement allows; empty without a requirement or wheels."""
     if requirement is None:
         return []
     for version, wheels in by_version(session.index.wheels(project)).items():
@@ -121,7 +121,10 @@ def _build(
     extra: str,
     cuda: Needs | None = None,
 ) -> Build:
-    """Return a build for the Pythons that every part has wheels for and that jax itself welcomes."""
+    """Return a build for the Pythons for which all `parts` (jaxlib, plugin) have wheels and that jax's Requires-Python allows.
+
+    It is a CPU build when `cuda` is None.
+    """
     newest = newest_minor(session.index.wheels(LIBRARY))
     served = [set(pythons(part, newest=newest)) for part in parts]
     everywhere = tuple(

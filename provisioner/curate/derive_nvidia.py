@@ -1,8 +1,9 @@
-"""NVIDIA's libraries, from their wheels.
+"""Derivers of the matrix files of NVIDIA's libraries, from their wheels.
 
-cuDNN, NCCL, cuSPARSELt and NVSHMEM have numbers of their own and a wheel for each CUDA major. The others belong to toolkits,
-whose libraries the metapackage cuda-toolkit (11.8 and newer) pins. A wheel it never names belongs to the series its number
-says, where the library is numbered like the toolkit (NVRTC 12.1.66 is of CUDA 12.1), else to the major its name says.
+cuDNN, NCCL, cuSPARSELt and NVSHMEM have their own version numbers and one wheel for each CUDA major. The others are parts of
+the CUDA toolkit; the metapackage cuda-toolkit (11.8 and newer) pins their versions. A wheel that it never pins is assigned by
+its version if the library is numbered like the toolkit (NVRTC 12.1.66 is of CUDA 12.1), otherwise to the CUDA major in its
+name.
 """
 
 from __future__ import annotations
@@ -44,11 +45,11 @@ LIBRARIES = {
 """Component -> the middle of its wheels' names, its title, and whether it is numbered like the toolkit."""
 
 ENDINGS = {"": "13", "-cu12": "12", "-cu11": "11"}
-"""How wheel names end -> their CUDA major. From CUDA 13 on the names have no ending; a release there says its own major."""
+"""Ending of the wheel's name -> CUDA major. From CUDA 13 on there is no ending, and the version begins with the major."""
 
 
 def _per_major(component: str, about: str, edit: str = BESIDE, readings: tuple[Reading, ...] = ()) -> Deriver:
-    """Return the deriver of `nvidia-<component>-cu<major>`, each a build that needs that CUDA major."""
+    """Return the deriver of the wheels `nvidia-<component>-cu<major>`; each major becomes a build that needs that CUDA."""
     projects = {major: f"nvidia-{component}-cu{major}" for major in MAJORS}
     key = f"{component}-wheels"
 
@@ -87,7 +88,7 @@ def _per_major(component: str, about: str, edit: str = BESIDE, readings: tuple[R
 
 
 def _of_toolkit(component: str) -> Deriver:
-    """Return the deriver of a library of the toolkit: which release of it belongs to which toolkits."""
+    """Return the deriver of a toolkit library; each release needs the CUDA toolkits that contain it."""
     stem, title, is_numbered = LIBRARIES[component]
     key = f"{component}-wheels"
     source = Source(
@@ -129,7 +130,7 @@ def _of_toolkit(component: str) -> Deriver:
 
 
 def _toolkits(index: WheelIndex) -> dict[tuple[str, Version], tuple[str, ...]]:
-    """Return (project, release) -> the toolkits it belongs to, oldest first."""
+    """Return (project, release) -> the versions of the cuda-toolkit metapackages that pin it, oldest first."""
     metapackages = index.wheels(METAPACKAGE)
     index.read_ahead(metapackages)
     found: dict[tuple[str, Version], list[str]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""PyTorch's default builds, those of the package index, and Triton, from the wheels themselves.
+"""The derivers of the matrix files of PyTorch's default builds (those on the package index) and of Triton, from wheels.
 
 The pins of CUDA, cuDNN and NCCL have had three shapes: none (up to 1.12.1, CUDA is inside the wheel and torch/version.py
 names it), exact pins of nvidia-*-cuNN (1.13 to 2.10), and the cuda-toolkit metapackage (from 2.11 on).
@@ -75,7 +75,7 @@ def _releases(session: Session) -> Iterator[Release]:
 
 
 def _builds(session: Session, wheels: Sequence[Wheel], platform: str, *, newest: tuple[int, ...]) -> Iterator[Build]:
-    """Yield the builds of one release on one platform: one, or several where what it needs depends on the Python."""
+    """Yield the builds of one release on one platform: several if its requirements differ between Pythons."""
     wheel = session.representative(wheels)
     requirements = session.index.requires(wheel)
     groups: dict[Needs, list[str]] = {}
@@ -100,7 +100,7 @@ def _builds(session: Session, wheels: Sequence[Wheel], platform: str, *, newest:
 
 
 def _pinned(index: WheelIndex, pins: Mapping[str, Requirement]) -> Needs:
-    """Return the components that pins stand for, in the order of the matrix's file."""
+    """Return the needs of components (CUDA, cuDNN, NCCL) that requirements on NVIDIA's wheels and Triton express."""
     cuda = ""
     libraries: dict[str, NeedText] = {}
     for name, requirement in pins.items():
@@ -122,7 +122,7 @@ def _pinned(index: WheelIndex, pins: Mapping[str, Requirement]) -> Needs:
 
 
 def _pin(index: WheelIndex, project: str, requirement: Requirement) -> NeedText:
-    """Return a range, or the one exact version where the project has a post-release that `==` of the matrix would let in."""
+    """Return the range of a requirement, or its exact version as a tuple if `==` in the matrix would allow a post-release."""
     text = as_range(requirement.specifier)
     wanted = [wheel.version for wheel in index.wheels(project) if requirement.specifier.contains(wheel.version)]
     is_exact = text.startswith("==") and not text.endswith("*") and "," not in text
@@ -134,7 +134,7 @@ def _pin(index: WheelIndex, project: str, requirement: Requirement) -> NeedText:
 
 
 def _is_pinned(index: WheelIndex, wheel: Wheel) -> bool:
-    """Whether a wheel's requirements name its CUDA."""
+    """Return whether a wheel's requirements pin its CUDA."""
     platform = next(platform for platform in LINUX_PLATFORMS if for_platform([wheel], platform))
     python = next(iter(minors(wheel)))
     pinned = _pinned(index, required(index.requires(wheel), platform=platform, python=python))
@@ -142,7 +142,7 @@ def _is_pinned(index: WheelIndex, wheel: Wheel) -> bool:
 
 
 def _cuda_inside(session: Session, wheel: Wheel) -> str:
-    """Return the CUDA torch/version.py names, as its minor release; "" for a build without."""
+    """Return the CUDA minor release in torch/version.py as a range (`==12.6.*`); "" for a build without CUDA."""
     text = session.index.member(wheel, VERSION_FILE) or ""
     match = _CUDA.search(text)
     return f"=={'.'.join(match[1].split('.')[:2])}.*" if match else ""

@@ -1,7 +1,7 @@
-"""TensorFlow, from its wheels.
+"""The deriver of TensorFlow's matrix file, from its wheels.
 
-CUDA comes with `tensorflow[and-cuda]` from 2.14 on. Before that the Linux wheel for x86_64 uses the CUDA of the system: the
-one of `tensorflow` from 2.1 on, the one of `tensorflow-gpu` up to 2.0; which CUDA that is, no metadata says.
+From 2.14 on, `tensorflow[and-cuda]` installs CUDA. Before that, the Linux wheel for x86_64 (of `tensorflow` from 2.1 on, of
+`tensorflow-gpu` up to 2.0) uses the CUDA of the system, whose version no metadata declares.
 Source: TensorFlow release notes 2.1.0, "The tensorflow pip package now includes GPU support by default"; METADATA.
 """
 
@@ -98,7 +98,7 @@ def _with_cuda(
 
 
 def cuda_needs(pins: Mapping[str, Requirement]) -> Needs:
-    """Return CUDA, cuDNN, NCCL and NVSHMEM as requirements on NVIDIA's wheels stand for them; empty when there are none."""
+    """Return the needs of CUDA, cuDNN, NCCL and NVSHMEM that requirements on NVIDIA's wheels express; empty without CUDA."""
     found = {}
     for name, requirement in pins.items():
         stem, _, major = name.removeprefix("nvidia-").partition("-cu1")

@@ -1,4 +1,4 @@
-"""Reads the files of projects from the configured indexes; what was read is kept in the index cache."""
+"""Reading of the files of projects from the configured indexes, through the disk cache."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class IndexReader:
-    """What the readers of wheels share; use as a context manager. `progress` is told what is read next."""
+    """The base of the readers of wheels; use it as a context manager. `progress` is called with a text on each read."""
 
     def __init__(self, settings: IndexSettings, progress: Callable[[str], None]) -> None:
         self._settings = settings
@@ -41,11 +41,11 @@ class IndexReader:
 
     @property
     def fetched(self) -> int:
-        """Bytes that came over the network so far."""
+        """The bytes received over the network."""
         return self._transport.received
 
     def _listed(self, project: str) -> tuple[IndexFile, ...]:
-        """Return the files of the first index that knows a project; none where no index does. Raises `UnavailableError`."""
+        """Return the files of the first index that knows a project; empty when none does. Raises `UnavailableError`."""
         name = canonicalize_name(project)
         for location in self._settings.indexes:
             page = None if location.is_template else self._pages.page(location, name)
@@ -54,6 +54,6 @@ class IndexReader:
         return ()
 
     def _require_online(self, file: IndexFile, what: str) -> None:
-        """Raise `UnavailableError` where something of a file has to be fetched, and nothing may be."""
+        """Raise `UnavailableError` with the message `what` when a remote file has to be read in offline mode."""
         if self._settings.offline and not file.path:
             raise UnavailableError(f"offline: {what}; run once without --offline")

@@ -1,7 +1,7 @@
-"""What a refresh does not read again, and what it must not lose; pure.
+"""Carrying measured facts of a matrix file over to its newly derived rows, and finding rows that were lost; pure.
 
-Facts read inside an artefact (compiled targets, a need of glibc, a library linked statically) cost hundreds of megabytes.
-They cite a source of their own, and stay true as long as name and hash of the artefact are the same.
+Facts measured inside an artefact (GPU targets, a need of glibc, a statically linked library) take hundreds of megabytes to
+read. They cite a source of their own and remain true while the artefact has the same name and hash.
 """
 
 from __future__ import annotations
@@ -21,13 +21,16 @@ if TYPE_CHECKING:
 
 FIELDS = ("sass", "ptx", "gfx", "cxx11_abi")
 NEEDS = ("cudnn", "nccl", "glibc")
-"""What may have been read inside an artefact: fields of a build, and components it needs."""
+"""Components whose needs may have been measured inside an artefact; `FIELDS` are fields of a build that may have been."""
 
 _ORDER = ("cuda", "cudnn", "nccl", "cusparselt", "nvshmem", "triton", "python", "glibc", "macos")
 
 
 def with_kept_facts(old: ComponentFile, derived: ComponentFile) -> tuple[ComponentFile, tuple[str, ...]]:
-    """Add to derived rows what `old` knows of the same artefacts; also returns what is lost because an artefact changed."""
+    """Return derived rows with the facts that `old` has on the same artefacts, and a message for each artefact's lost facts.
+
+    Facts are lost when their artefact is gone or has another hash.
+    """
     known = {_identity(build): build for build in old.builds if build.artefact and set(build.source) - derived.sources.keys()}
     releases = tuple(
         replace(
@@ -69,7 +72,7 @@ def _kept_needs(build: Build) -> dict[str, Need]:
 
 
 def _lost(build: Build, derived: Collection[str]) -> str:
-    """Return what is no longer known of an artefact that is gone or is another file now; "" when nothing was."""
+    """Return a message on the facts of an artefact that is gone or has another hash; "" when it had no measured facts."""
     fields = _kept_fields(build)
     needs = [name for name in NEEDS if name in _kept_needs(build) and (name == "glibc" or not fields)]
     facts = [*fields, *(f"need of {name}" for name in needs)]
@@ -78,7 +81,7 @@ def _lost(build: Build, derived: Collection[str]) -> str:
 
 
 def _with_days_of(old: ComponentFile, new: ComponentFile) -> ComponentFile:
-    """Return a file that, where no fact changed, has the days on which its facts were first read."""
+    """Return `new` with the reading dates of `old` if all releases are equal, so that an unchanged file keeps its text."""
     if old.releases != new.releases:
         return new
     same = {

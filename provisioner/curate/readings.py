@@ -1,4 +1,4 @@
-"""Facts read inside artefacts that nobody has measured yet, where that costs little: compiled targets, and PyTorch's C++ ABI.
+"""Readings, measurements inside artefacts that cost little: the GPU targets of builds, and the C++ ABI of PyTorch.
 
 The targets of a CUDA build of PyTorch are the literal list that torch.cuda.get_arch_list() returns (from 1.6 on), about 10 MB
 for each wheel; its ABI shows in the names of c10's own functions that take a std::string, about 2 MB. TensorFlow records what
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     Find = Callable[[Session, Wheel], list[str]]
 
 FEW = 0.5
-"""Targets with fewer entries than this part of the most frequent one's cover only some kernels: no GPU can count on them."""
+"""The fraction of the most frequent target's entries below which a target is ignored: it covers only some kernels."""
 
 QUIET = 8 << 20
-"""A library is read until so many bytes of it, as inflated, brought no new target after its fat binaries began.
+"""The unpacked bytes without a new target after which reading a library's fat binaries stops.
 
 Measured: in libnccl 2.26.2 and libcudnn_ops 9.28 every target is in the first container, and the last container adds none.
 """
@@ -48,19 +48,19 @@ libstdc++, "Dual ABI". libstdc++'s own names prove nothing: parts of it are link
 
 
 def arch_flags(content: bytes) -> list[str]:
-    """Return the targets in libtorch_python.so, as PyTorch lists them; none where it holds no such list."""
+    """Return the targets listed in libtorch_python.so; empty when it has no such list."""
     found = _LISTED.findall(content)
     return max(found, key=len).decode().split() if found else []
 
 
 def string_abi(content: bytes) -> list[str]:
-    """Return `cxx11` or `before` by the functions libc10.so has; nothing where it has both or neither."""
+    """Return [`cxx11`] or [`before`], the C++ ABI of the functions in libc10.so; empty when it has both or neither."""
     is_new, is_old = _NEW_STRING.search(content) is not None, _OLD_STRING.search(content) is not None
     return [] if is_new == is_old else ["cxx11" if is_new else "before"]
 
 
 def fat_targets(pieces: Iterable[bytes]) -> list[str]:
-    """Return the targets of a library's fat binaries, read until nothing new comes; those of a few kernels are left out."""
+    """Return the targets of a library's fat binaries, reading until `QUIET`; targets below `FEW` are left out."""
     reader = FatBinaryReader()
     known, last_new = 0, 0
     for piece in pieces:
@@ -74,7 +74,7 @@ def fat_targets(pieces: Iterable[bytes]) -> list[str]:
 
 
 def target_fields(targets: Iterable[str]) -> dict[str, object]:
-    """Return targets as the fields of a build; none where there are none, because then nothing was read."""
+    """Return targets as the fields `sass` and `ptx` of a build; empty without targets, because then nothing was measured."""
     known = tuple(targets)
     if not known:
         return {}
@@ -84,7 +84,7 @@ def target_fields(targets: Iterable[str]) -> dict[str, object]:
 
 
 def _targets(what: str, find: Find) -> Callable[[Session, Wheel, Build], Mapping[str, object]]:
-    """Return what adds the targets that `find` reads; they are remembered in the cache as `what`. A CPU build has none."""
+    """Return a `Reading.fields` that sets the targets found by `find`, cached as `what`; CPU builds get no fields."""
 
     def fields(session: Session, wheel: Wheel, build: Build) -> Mapping[str, object]:
         if build.sass is not None or build.accelerator == "cpu":

@@ -1,6 +1,6 @@
-"""Derives the generated files of a matrix again: what the index serves now, what was measured before, and what changed.
+"""Derivation of the generated matrix files anew from a package index, keeping facts measured before.
 
-Nothing is written here, and nothing is returned that the matrix could not be loaded with.
+Nothing is written here; the result is checked, so that the matrix can be loaded with it.
 """
 
 from __future__ import annotations
@@ -37,23 +37,27 @@ if TYPE_CHECKING:
     from provisioner.matrix.files import MatrixFiles
 
 DERIVERS: dict[str, Deriver] = {one.component: one for one in (PYTORCH, TENSORFLOW, JAX, TRITON, *NVIDIA)}
-"""What can be derived, by component."""
+"""The deriver of each component whose file can be generated."""
 
 
 class ShrunkenTableError(RefusedError):
-    """The index has less than the matrix; facts are not forgotten because a server forgot a file."""
+    """The index lacks rows that the matrix has; they are removed only if the user allows it."""
 
     code = "shrunken-table"
 
 
 class UnloadableMatrixError(RefusedError):
-    """The matrix could not be loaded with the derived rows: two of them are one release, or a pin leads nowhere."""
+    """The derived rows are inconsistent with the matrix, such as a repeated release or a need that no release meets."""
 
     code = "unloadable-matrix"
 
 
 class Refreshed(Struct, frozen=True, kw_only=True):
-    """One generated file: its path, its text before and after, and what a person should hear of it."""
+    """One generated file: its path and its text before and after.
+
+    `releases` and `builds` are counts. `lost` are the rows of the old file that are missing now; `notes` are messages about
+    measured facts that were dropped because their artefact changed.
+    """
 
     component: str
     path: Path
@@ -67,12 +71,12 @@ class Refreshed(Struct, frozen=True, kw_only=True):
 
     @property
     def is_changed(self) -> bool:
-        """Whether the file on disk is not what the index says."""
+        """Whether the new text differs from the file on disk."""
         return self.before != self.after
 
     @property
     def diff(self) -> str:
-        """The change as a unified diff; "" when there is none."""
+        """The change as a unified diff; "" when the file is unchanged."""
         lines = difflib.unified_diff(
             self.before.splitlines(keepends=True),
             self.after.splitlines(keepends=True),
@@ -91,10 +95,11 @@ def refresh(
     allow_removals: bool = False,
     measure: bool = False,
 ) -> tuple[Refreshed, ...]:
-    """Derive the files of `components` (all that can be, by default) from what `index` reads; `today` is an ISO day.
+    """Derive the files of `components` (if empty, of all in `DERIVERS`) from an index; `today` is an ISO date.
 
-    `measure`: read what nobody has yet inside new artefacts, where that costs little. Raises `UsageError` for a component that
-    no index tells of, `ShrunkenTableError`, `UnloadableMatrixError`, and what reading the index raises.
+    With `measure`, facts of new artefacts that cost little to read are measured. Raises `UsageError` for an unknown component
+    or one that is curated by hand, `ShrunkenTableError` when rows are lost without `allow_removals`, `UnloadableMatrixError`
+    when the result is inconsistent, and the errors of reading the index.
     """
     files = read_files(directory)
     found = [_one(files, deriver, index, today=today, measure=measure) for deriver in _wanted(files, components)]
@@ -168,7 +173,7 @@ def _one(
 
 
 def _require_loadable(files: MatrixFiles, found: Sequence[Refreshed]) -> None:
-    """Raise when the derived files bring a mistake into the matrix that it did not have."""
+    """Raise `UnloadableMatrixError` when the derived files add an inconsistency that the matrix did not have before."""
     changed = [one for one in found if one.is_changed]
     if not changed:
         return
@@ -198,5 +203,5 @@ def _with(files: MatrixFiles, changed: Sequence[Refreshed]) -> MatrixFiles:
 
 
 def _kind(mistake: Mistake) -> tuple[str, str]:
-    """A mistake without the lines it names, which move when a file grows."""
+    """Return the file and message of a mistake without line numbers, which move when a file grows."""
     return mistake.file, re.sub(r"\bline \d+|:\d+", "", mistake.text)

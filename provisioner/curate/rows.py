@@ -1,6 +1,6 @@
-"""A component's file as YAML text, always in the same form: what fits on a line stands on one, keys keep the order of fields.
+"""Serialization of a component's file as YAML in a canonical form: values that fit go on one line, keys in order of fields.
 
-The same rows give the same bytes, so that a change of a fact is a change of its line and of nothing else.
+Equal rows give equal bytes, so that a changed fact changes only its own line.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ WIDTH = 140
 
 _PLAIN = re.compile(r"[a-z_][a-z0-9_./+-]*")
 _WORDS = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
-"""Words YAML readers of one age or another take for something else than text."""
+"""Words that some version of YAML does not read as text."""
 
 _QUOTED = frozenset(
     {
@@ -39,14 +39,14 @@ _QUOTED = frozenset(
         "where",
     }
 )
-"""Keys whose texts are quoted even where YAML could do without: versions, dates and prose look alike everywhere."""
+"""Keys whose texts are always quoted, for a uniform look of versions, dates and prose."""
 
 _SPREAD = frozenset({"sources", "releases", "rules", "builds"})
-"""Keys whose items always stand below them."""
+"""Keys whose items are always written on lines of their own."""
 
 
 def component_text(content: ComponentFile, *, header: str) -> str:
-    """The text of a component's file, `header` (comment lines without `# `) first."""
+    """Return the YAML of a component's file, beginning with `header` (comment lines without `# `)."""
     lines = [f"# {line}".rstrip() for line in header.splitlines()]
     plain = without_defaults(content)
     if "sources" in plain:
@@ -57,7 +57,7 @@ def component_text(content: ComponentFile, *, header: str) -> str:
 
 
 def _entry(key: str, value: Any, indent: int) -> Iterator[str]:  # noqa: ANN401 - plain YAML data
-    """`key: value`, on one line where it fits, else with the value below."""
+    """Yield the lines of `key: value`: one if it fits, otherwise the key and the value on lines below it."""
     pad = " " * indent
     flow = f"{pad}{key}: {_flow(value, key)}"
     if not value and isinstance(value, dict | tuple | list):
@@ -83,7 +83,7 @@ def _below(key: str, value: Any, indent: int) -> Iterator[str]:  # noqa: ANN401 
 
 
 def _item(item: Any, indent: int) -> Iterator[str]:  # noqa: ANN401 - plain YAML data
-    """`- item`, on one line where it fits and holds no list of rows, else one key a line."""
+    """Yield the lines of `- item`: one if it fits and has no list of rows, otherwise one line for each key."""
     pad = " " * indent
     flow = f"{pad}- {_flow(item, '')}"
     if not isinstance(item, dict) or (len(flow) <= WIDTH and not _SPREAD & item.keys()):
@@ -97,7 +97,7 @@ def _item(item: Any, indent: int) -> Iterator[str]:  # noqa: ANN401 - plain YAML
 
 
 def _holds_prose(value: Any) -> bool:  # noqa: ANN401 - plain YAML data
-    """Whether this is a source, which reads better with a key a line."""
+    """Return whether a value is a citation, which is written with one key on each line."""
     return isinstance(value, dict) and "title" in value
 
 

@@ -1,4 +1,4 @@
-"""Files that several wheels write, each with its own content: in the RECORDs of any wheels, and in the rows of the matrix."""
+"""Files that several wheels install with different content: found in RECORDs, and audited in the rows of the matrix."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from provisioner.matrix.model import Matrix
 
 SHARED_FILES = "shared-files"
-"""How these rows are asked for, and the component they are listed under: `shared-files==nccl`."""
+"""The name that selects these rows in an audit, used as their component: `shared-files==nccl`."""
 
 
 def shared_file_rows(matrix: Matrix, name: str = "") -> Iterator[Row]:
-    """Yield a row for each owner of each shared file, or of the one of that name."""
+    """Yield an audit row for each owner of each shared file, or only of the shared file `name`."""
     component = Component(name=SHARED_FILES, title="files that several distributions write")
     for shared in matrix.shared_files:
         if name not in {"", shared.name}:
@@ -50,7 +50,7 @@ def shared_file_findings(matrix: Matrix, row: Row, file: IndexFile, *, artefacts
 
 
 def recorded_hash(record: str, path: str) -> str | None:
-    """Return the hash that a RECORD states of a path, "" where it states none; None where it does not list the path.
+    """Return the hash of a path in a RECORD, "" when its row has no hash; None when the path is not listed.
 
     Source: Python packaging, "Recording installed projects", the RECORD file: CSV of path, hash and size.
     """

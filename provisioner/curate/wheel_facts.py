@@ -1,4 +1,4 @@
-"""What the filenames and requirements of wheels say, as needs of the matrix; pure.
+"""Conversion of the tags and requirements of wheels to the spelling of needs in the matrix; pure.
 
 Sources: PyPA specifications, "Platform compatibility tags", "Version specifiers" and "Dependency specifiers".
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from provisioner.matrix.need import NeedText
 
 HONEST_GLIBC = (2, 12)
-"""Wheels tagged manylinux1 (glibc 2.5) were never checked and often need more, so that tag says nothing."""
+"""The oldest glibc in a tag that is trusted: wheels tagged manylinux1 (2.5) were never checked and often need a newer one."""
 
 _INTERPRETER = re.compile(r"cp(\d)(\d+)")
 _MACOS = re.compile(r"macosx_(\d+)_(\d+)_(\w+)")
@@ -32,7 +32,7 @@ _MACHINES = {"amd64": "x86_64", "arm64": "aarch64", "x86_64": "x86_64"}
 
 
 def platforms(wheel: Wheel) -> tuple[PlatformName, ...]:
-    """The platforms of the matrix a wheel is for; all of them for `any`."""
+    """Return the platforms of the matrix that a wheel is for; all of them for `any`."""
     found = {platform_of(tag) for tag in wheel.platform_tags}
     if "any" in found:
         return PLATFORM_NAMES
@@ -42,26 +42,26 @@ def platforms(wheel: Wheel) -> tuple[PlatformName, ...]:
 
 
 def is_ordinary(wheel: Wheel) -> bool:
-    """Whether a wheel is for the CPython everybody has, not PyPy and not a free-threaded build."""
+    """Return whether a wheel is for the standard CPython, not for PyPy or a free-threaded build."""
     return not wheel.abi.endswith("t") and any(name.startswith(("cp", "py")) for name in wheel.interpreters)
 
 
 def minors(wheel: Wheel) -> tuple[str, ...]:
-    """The CPython feature releases a wheel's filename names: `3.12`."""
+    """Return the CPython feature releases (`3.12`) in a wheel's tag; empty for a tag such as `py3`."""
     found = [match for name in wheel.interpreters if (match := _INTERPRETER.fullmatch(name))]
     return tuple(f"{match[1]}.{match[2]}" for match in found)
 
 
 def newest_minor(wheels: Iterable[Wheel]) -> tuple[int, ...]:
-    """The newest CPython any of these wheels names."""
+    """Return the newest CPython in the tags of wheels as numbers; (0,) when no tag names one."""
     return max((_numbers(minor) for wheel in wheels for minor in minors(wheel)), default=(0,))
 
 
 def pythons(wheels: Sequence[Wheel], *, newest: tuple[int, ...]) -> NeedText:
-    """The Pythons that have a wheel among these, by tags *and* Requires-Python: a list, or a range for pure Python wheels.
+    """Return the Pythons that tags and Requires-Python of the wheels allow: a list, or a range for pure Python wheels.
 
-    A stable-ABI wheel serves every Python from its own on; the list ends at `newest`, the newest any wheel of the project
-    was built for, because nobody has tried it beyond.
+    A stable-ABI (abi3) wheel supports its own Python and all later ones, here up to `newest`, the newest Python that any wheel
+    of the project was built for.
     """
     usable = [wheel for wheel in wheels if is_ordinary(wheel)]
     if any(not minors(wheel) for wheel in usable):
@@ -77,7 +77,7 @@ def pythons(wheels: Sequence[Wheel], *, newest: tuple[int, ...]) -> NeedText:
 
 
 def welcome(minor: str, file: IndexFile) -> bool:
-    """Whether any patch release of a CPython is in a wheel's Requires-Python."""
+    """Return whether a wheel's Requires-Python allows any patch release of a CPython (`3.12`)."""
     # `>=3.11.2` still welcomes 3.11, and `<3.12.1` still 3.12: a feature release counts when any patch release of it does.
     allowed = SpecifierSet(file.requires_python or "")
     return any(allowed.contains(f"{minor}.{patch}") for patch in (0, 50))
@@ -88,14 +88,14 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 def glibc(wheels: Iterable[Wheel]) -> str:
-    """The glibc these wheels promise to run on (`>=2.28`), the highest of them; "" where a tag says nothing."""
+    """Return the glibc that all wheels run on by their tags (`>=2.28`); "" when any tag is untrusted or not manylinux."""
     floors = [glibc_needed(wheel.file.filename) for wheel in wheels]
     known = [floor for floor in floors if floor is not None and floor >= HONEST_GLIBC]
     return ">=" + ".".join(str(part) for part in max(known)) if known and len(known) == len(floors) else ""
 
 
 def macos(wheels: Iterable[Wheel], platform: str) -> str:
-    """The oldest macOS these wheels are built for (`>=11.0`), the highest of them; "" where none says."""
+    """Return the macOS that all wheels run on by their tags (`>=11.0`); "" when no tag names one for the platform."""
     machine = platform.rpartition("/")[2]
     found = [
         (int(match[1]), int(match[2]))
@@ -109,9 +109,9 @@ def macos(wheels: Iterable[Wheel], platform: str) -> str:
 def required(
     requirements: Iterable[Requirement], *, platform: str, python: str, extras: Iterable[str] = ("",)
 ) -> dict[str, Requirement]:
-    """What of these requirements applies on a platform and Python, by normalized name.
+    """Return the requirements that apply on a platform and Python with any of `extras`, by normalized name.
 
-    Two requirements on one name that both apply are joined.
+    Several such requirements on one name are merged.
     """
     from packaging.utils import canonicalize_name
 
@@ -151,21 +151,21 @@ def _environment(platform: str, python: str, extra: str) -> dict[str, str]:
 
 
 def as_range(specifier: SpecifierSet) -> str:
-    """A PEP 440 specifier as a range of the matrix, its lower bound first: `>=9.8,<10.0`."""
+    """Return a PEP 440 specifier as a range of the matrix, its lower bound first: `>=9.8,<10.0`."""
     parts = sorted(specifier, key=lambda one: (_ORDER.index(one.operator), one.version))
     return ",".join(f"{one.operator}{one.version}" for one in parts)
 
 
 def floor(specifier: SpecifierSet) -> str:
-    """The version a specifier starts at, without `.*`; "" when it has no lower end."""
+    """Return the lower bound of a specifier, without `.*`; "" when it has none."""
     found = [one.version.removesuffix(".*") for one in specifier if one.operator in {"==", ">=", "~="}]
     return found[0] if found else ""
 
 
 def cuda_of_runtime(specifier: SpecifierSet, major: str) -> str:
-    """The CUDA that a pin of its runtime (`==12.6.77`, `>=12.1.105`) stands for: a minor release, or all from it on.
+    """Return the CUDA range for a pin of its runtime library: `==12.6.77` gives `==12.6.*`, `>=12.1.105` gives `>=12.1,<13`.
 
-    The third number of the runtime library is a build number, not the toolkit's.
+    The third number of the runtime library is a build number, not the toolkit's. Without a lower bound, it is `==MAJOR.*`.
     """
     numbers = floor(specifier).split(".")
     if len(numbers) < 2:
@@ -176,6 +176,6 @@ def cuda_of_runtime(specifier: SpecifierSet, major: str) -> str:
 
 
 def released(wheels: Iterable[Wheel]) -> str:
-    """The day the first of these wheels was uploaded; "" where the index does not say."""
+    """Return the ISO date of the first upload of these wheels; "" when the index gives no upload times."""
     days = sorted(wheel.file.upload_time[:10] for wheel in wheels if wheel.file.upload_time)
     return days[0] if days else ""

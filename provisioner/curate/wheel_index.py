@@ -1,7 +1,7 @@
-"""What an index has of a project: wheels taken apart, their requirements, and single small members, each read only once.
+"""The wheels of a project in an index: their filename parts, requirements, and single members (files inside the archive).
 
-Nothing here downloads a wheel: requirements come from the metadata file beside it, or like a member from a range of it.
-What was read is kept by the wheel's hash, so an interrupted run goes on where it stopped and a second one reads no wheel.
+No wheel is downloaded whole: requirements come from its `.metadata` file, members from range requests. Results are cached by
+the wheel's hash, so an interrupted run continues where it stopped.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Result = TypeVar("Result")
 
 
 class Wheel(Struct, frozen=True, kw_only=True):
-    """One wheel of an index. `text` is its version as its filename spells it; `build` orders wheels of equal tags."""
+    """One wheel of an index; `text` is its version as spelled in the filename, `build` the sort key of its build number."""
 
     project: str
     version: Version
@@ -47,22 +47,22 @@ class Wheel(Struct, frozen=True, kw_only=True):
 
     @property
     def interpreters(self) -> tuple[str, ...]:
-        """`cp312`, or `py2` and `py3`."""
+        """The interpreter tags: (`cp312`,) or (`py2`, `py3`)."""
         return tuple(self.tag.split("-")[0].split("."))
 
     @property
     def abi(self) -> str:
-        """`cp312`, `cp37m`, `abi3` or `none`."""
+        """The ABI tag: `cp312`, `cp37m`, `abi3` or `none`."""
         return self.tag.split("-")[1]
 
     @property
     def platform_tags(self) -> tuple[str, ...]:
-        """`manylinux_2_27_x86_64` and the like."""
+        """The platform tags: (`manylinux_2_27_x86_64`,)."""
         return tuple(self.tag.split("-")[2].split("."))
 
 
 class _Member(Struct, frozen=True, kw_only=True):
-    """The text of one member of a wheel; None where the wheel has no such member."""
+    """A cache entry: the text of one member of a wheel; None when the wheel has no such member."""
 
     text: str | None
 
@@ -78,12 +78,13 @@ class WheelIndex(IndexReader):
         self._metadata = MetadataReader(settings, self._cache, self._transport)
         self._wheels: dict[str, tuple[Wheel, ...]] = {}
         self.yanked: dict[str, None] = {}
-        """The releases that were left out because they were yanked, as `jax 0.4.32`, in the order met."""
+        """The yanked releases that were left out (`jax 0.4.32`), as the keys of an ordered set."""
 
     def wheels(self, project: str) -> tuple[Wheel, ...]:
-        """The wheels of a project, pre-releases and yanked ones left out; an unknown project has none.
+        """Return the wheels of a project without pre-releases and yanked files; empty when no index knows the project.
 
-        Of wheels of one version and tag only the one with the highest build number is there: it is what installers take.
+        Of several wheels with one version and tag, only the one with the highest build number is returned, as installers choose
+        it. Raises `UnavailableError` when the index cannot be read or lists a wheel without a sha256.
         """
         if project not in self._wheels:
             self._progress(f"{project}: its list of files")
@@ -91,11 +92,11 @@ class WheelIndex(IndexReader):
         return self._wheels[project]
 
     def requires(self, wheel: Wheel) -> tuple[Requirement, ...]:
-        """What a wheel requires, markers not evaluated."""
+        """Return all requirements of a wheel, whatever their markers."""
         return tuple(parse_requirement(text) for text in self._metadata.metadata(wheel.file).requires)
 
     def member(self, wheel: Wheel, path: str) -> str | None:
-        """The text of one small member of a wheel; None when it has no such member."""
+        """Return the text of one small member of a wheel, from the cache if possible; None when it has no such member."""
         key = f"member:{wheel.file.sha256 or wheel.file.url}:{path}"
         stored = self._cache.load(key, _Member)
         if stored is not None:
@@ -106,15 +107,15 @@ class WheelIndex(IndexReader):
         return text
 
     def content(self, wheel: Wheel, path: str) -> bytes | None:
-        """The bytes of one member of a wheel, which are not kept; None when it has no such member."""
+        """Return the bytes of one member of a wheel, without caching them; None when it has no such member."""
         self._require_online(wheel.file, _unread(path, wheel))
         with RemoteWheel(wheel.file, self._transport) as remote:
             return remote.read(path) if path in remote.names() else None
 
     def streamed(self, wheel: Wheel, path: re.Pattern[str], read: Callable[[Iterable[bytes]], list[str]]) -> list[str]:
-        """What `read` finds in the first member of a wheel whose path matches; it stops when it has enough.
+        """Return the result of `read` on the stream of the first member whose path matches; empty when no member matches.
 
-        Nothing is found where no member matches.
+        Only the pieces that `read` consumes are fetched.
         """
         self._require_online(wheel.file, _unread(path.pattern, wheel))
         with RemoteWheel(wheel.file, self._transport) as remote:
@@ -122,7 +123,7 @@ class WheelIndex(IndexReader):
             return [] if member is None else read(remote.stream(member))
 
     def remembered(self, wheel: Wheel, what: str, measure: Callable[[], list[str]]) -> list[str]:
-        """What was measured in a wheel before, or else is now; kept for ever, because the wheel cannot change."""
+        """Return the cached measurement `what` of a wheel, or call `measure` and cache its result; a wheel never changes."""
         key = f"measured:{wheel.file.sha256 or wheel.file.url}:{what}"
         stored = self._cache.load(key, list[str])
         if stored is not None:
@@ -133,14 +134,14 @@ class WheelIndex(IndexReader):
         return found
 
     def read_ahead(self, wheels: Iterable[Wheel], *, members: tuple[str, ...] = ()) -> None:
-        """Read requirements and members of many wheels side by side, so that asking for them one by one costs nothing.
+        """Read the requirements and members of many wheels concurrently into the cache.
 
-        Raises what the first failing read raises; what others have read by then stays read.
+        Raises the error of the first read that fails; what was read before remains cached.
         """
         self.side_by_side(lambda wheel: self._ahead(wheel, members), wheels)
 
     def side_by_side(self, read: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-        """What `read` returns for each item, in their order; raises what the first failing read raises."""
+        """Call `read` on all items concurrently and return the results in order; raises the error of the first failure."""
         wanted = list(items)
         with ThreadPoolExecutor(self._workers, thread_name_prefix="wheel-index") as pool:
             try:

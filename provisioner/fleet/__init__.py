@@ -1,1 +1,1 @@
-"""Many hosts: the fewest stacks that serve them all, and which hosts none can serve."""
+"""Cover a fleet: find the fewest stacks that serve all hosts of an inventory, and the hosts that no stack can serve."""

@@ -1,7 +1,11 @@
-"""Which nodes of a cluster take a stack: a Kubernetes node affinity that admits its hosts and keeps out all others.
+"""Compute a Kubernetes node affinity for a stack: it admits the nodes of the stack's hosts and refuses all other hosts.
 
-It starts from what the stack needs of a node, so that a node it was not made from is admitted only where the stack runs, and
-then tells the hosts of other stacks apart by as little as does. Numbers are compared as integers, as `Gt` and `Lt` do.
+An affinity starts from the requirements of the stack on a node, so that a node outside of the inventory is admitted only if the
+stack runs on it; as few constraints as possible are then added to refuse the hosts of other stacks. Versions are compared as
+integers, as the operators `Gt` and `Lt` do.
+
+A `LabelSet` is hosts with the same labels: `admitted` ones are of the stack, `refused` ones are not. A box has a constraint for
+each of some labels, and becomes one term of the affinity.
 """
 
 from __future__ import annotations
@@ -23,11 +27,14 @@ if TYPE_CHECKING:
 
 
 _MOST_STARTS = 200
-"""Hosts that a box is grown around whether or not another box holds them: more boxes to choose from, and more time."""
+"""Number of label sets around which a box is grown even if another box holds them: more to choose from, and more time."""
 
 
 class Expression(Struct, frozen=True, kw_only=True):
-    """One comparison of a label: `In`, `Exists`, `DoesNotExist`, `Gt` or `Lt`, the last two with one integer."""
+    """One match expression: `key` is the label, `operator` is `In`, `Exists`, `DoesNotExist`, `Gt` or `Lt`.
+
+    `Gt` and `Lt` have exactly one value, an integer.
+    """
 
     key: str
     operator: str
@@ -39,26 +46,30 @@ class Expression(Struct, frozen=True, kw_only=True):
         return f"{self.key} {self.operator} {', '.join(value or '(empty)' for value in self.values)}"
 
     def document(self) -> dict[str, Any]:
-        """As Kubernetes writes it."""
+        """Return the expression as an item of `matchExpressions` in a manifest."""
         values = {"values": list(self.values)} if self.values else {}
         return {"key": self.key, "operator": self.operator} | values
 
 
 Term = tuple[Expression, ...]
-"""Expressions that must all hold."""
+"""Match expressions that must all hold."""
 
 
 class Unreached(Struct, frozen=True, kw_only=True):
-    """Hosts of the stack that its affinity does not admit, because their labels do not show what the stack needs."""
+    """Hosts of the stack that its affinity does not admit, because their labels do not show what the stack needs.
+
+    `lacking` has a message for each label that is missing or has an unsuitable value.
+    """
 
     names: tuple[str, ...]
     lacking: tuple[str, ...]
 
 
 class Inseparable(Struct, frozen=True, kw_only=True):
-    """Hosts that are not the stack's and are admitted all the same: their labels are those of hosts that are.
+    """Hosts outside of the stack that its affinity admits, because they have the same labels as hosts of the stack.
 
-    `facts` are what differs between them and no label shows.
+    `admitted` are the names of the hosts of the stack, `refused` those of the others; `facts` are the facts in which they
+    differ and that no label shows.
     """
 
     admitted: tuple[str, ...]
@@ -67,10 +78,11 @@ class Inseparable(Struct, frozen=True, kw_only=True):
 
 
 class Affinity(Struct, frozen=True, kw_only=True):
-    """Terms of which one must hold, and what they cannot tell.
+    """The terms of a node affinity, of which one must hold, and the limits of what labels can express.
 
-    `by_name` says that some term tells hosts apart by a name (product, machine, instance type), since no number differs.
-    `unshown` are requirements of the stack that no label shows.
+    `unreached` are hosts of the stack that are not admitted, `inseparable` other hosts that are. `unshown` are requirements of
+    the stack that no label shows. `by_name` are labels with names (product, machine, instance type, kernel release) by which
+    some term tells hosts apart, because no label with a number differs.
     """
 
     terms: tuple[Term, ...]
@@ -81,18 +93,22 @@ class Affinity(Struct, frozen=True, kw_only=True):
 
     @property
     def is_exact(self) -> bool:
-        """Whether it admits every host of the stack and none of the others."""
+        """Whether the affinity admits every host of the stack and none of the others."""
         return not self.unreached and not self.inseparable
 
     @property
     def node_selector(self) -> dict[str, str]:
-        """The same as a plain `nodeSelector`, where equalities suffice; empty where they do not."""
+        """The affinity as a plain `nodeSelector`; empty if it is not a single term of equalities."""
         if len(self.terms) != 1 or any(one.operator != "In" or len(one.values) != 1 for one in self.terms[0]):
             return {}
         return {one.key: one.values[0] for one in self.terms[0]}
 
     def manifest(self) -> dict[str, Any]:
-        """What stands under `affinity:` in a pod; empty when no label shows any of the hosts, for no term admits nothing."""
+        """Return the value of `affinity:` in a pod's manifest.
+
+        Empty if there are no terms, because no host's labels show what the stack needs: a node affinity without terms admits no
+        node.
+        """
         if not self.terms:
             return {}
         terms = [{"matchExpressions": [one.document() for one in term]} for term in self.terms]
@@ -100,11 +116,12 @@ class Affinity(Struct, frozen=True, kw_only=True):
 
 
 def node_affinity(admitted: Sequence[LabelSet], refused: Sequence[LabelSet], needs: Needs) -> Affinity:
-    """The affinity of a stack: it admits every `admitted` host whose labels show what the stack needs, and no `refused` one.
+    """Return the affinity of a stack, which admits its hosts and refuses the others as far as labels tell them apart.
 
-    A host whose driver is upgraded stays admitted, as long as the stack runs there and no refused host is labelled like it.
-    What labels cannot do is said: hosts whose labels lack something, and refused hosts labelled like admitted ones. Same input,
-    same answer, in whatever order the hosts come.
+    `admitted` are the label sets of the stack's hosts, `refused` those of all other hosts. A host of `admitted` whose labels do
+    not show what the stack needs is listed in `unreached`, a host of `refused` with the same labels as one of `admitted` in
+    `inseparable`. A host stays admitted after an upgrade of its driver, if the stack runs with the newer driver and no refused
+    host has these labels. The result does not depend on the order of the hosts.
     """
     refused = sorted(refused, key=_rank)
     reached: list[LabelSet] = []
@@ -128,7 +145,11 @@ def node_affinity(admitted: Sequence[LabelSet], refused: Sequence[LabelSet], nee
 def _upgraded(
     admitted: Sequence[LabelSet], refused: Sequence[LabelSet], needs: Needs, shared: tuple[str, ...]
 ) -> list[LabelSet]:
-    """The admitted hosts with newer drivers: without them, the next upgrade of a node would drive its pods away."""
+    """Return the labels that the admitted hosts have after an upgrade of their drivers.
+
+    Without them, the affinity would drive away a node's pods at the next upgrade. Upgrades are left out if the stack does not
+    run after them, or if the labels would be those of a refused host.
+    """
     outside = Population([one.labels for one in refused])
     known = {frozenset(one.labels.items()) for one in admitted}
     found: list[LabelSet] = []
@@ -142,13 +163,14 @@ def _upgraded(
 
 
 def _boxes(admitted: Sequence[LabelSet], refused: Sequence[LabelSet], needs: Needs, shared: tuple[str, ...]) -> list[Box]:
-    """Few boxes of labels that hold every admitted host, and no refused one that labels can tell from them."""
+    """Return few boxes that hold every admitted label set, and no refused one that labels can tell from an admitted one."""
     inside, outside = (Population([one.labels for one in sets]) for sets in (admitted, refused))
     candidates: dict[frozenset[tuple[str, Constraint]], tuple[Box, int]] = {}
     expansions: dict[tuple[str, ...], Expansion] = {}
     covered = 0
     for index, one in enumerate(admitted):
-        # Each box takes in what it can: in a large fleet most hosts are in some other host's box already.
+        # A box also holds other hosts than the one it is grown around: in a large fleet most hosts are in an earlier box
+        # already.
         if index >= _MOST_STARTS and covered >> index & 1:
             continue
         drivers = shared or drivers_named(one.labels)
@@ -160,9 +182,10 @@ def _boxes(admitted: Sequence[LabelSet], refused: Sequence[LabelSet], needs: Nee
 
 
 def _shared_names(sets: Sequence[LabelSet], needs: Needs) -> tuple[str, ...]:
-    """Names of the driver's labels that show what is needed of every node, those of today first; none where nodes differ.
+    """Return names of the driver's version labels that suit every node, the current names first; () if no names suit all nodes.
 
-    Feature discovery writes the first names beside today's, so that one old node does not split the terms of all others.
+    Feature discovery writes the former names beside the current ones, so that the former names suit all nodes if one old node
+    has only those.
     """
     for names in (DRIVER, OLD_DRIVER):
         if all(names[0] in one.labels and needs.covers(point(one.labels, names)) for one in sets):
@@ -185,7 +208,7 @@ def _rank(one: LabelSet) -> tuple[list[tuple[int, str]], tuple[str, ...]]:
 
 
 def _unlike(one: LabelSet, other: LabelSet) -> tuple[str, ...]:
-    """The facts in which two hosts with the same labels differ, as `container_toolkit 1.17.4 / not stated`."""
+    """Return the facts in which two hosts with the same labels differ, such as `container_toolkit 1.17.4 / not stated`."""
     if not one.hosts or not other.hosts:
         return ()
     ours, theirs = dict(_facts(one.hosts[0])), dict(_facts(other.hosts[0]))
@@ -213,9 +236,10 @@ def _term(box: Box) -> Term:
 
 
 def _expressions(key: str, constraint: Constraint) -> Iterator[Expression]:
-    """A constraint in the operators there are: `Gt` and `Lt` leave out the number they name, and no label is negative.
+    """Yield a constraint as match expressions.
 
-    A single number is one between two others, for `In` compares text: to it the revisions `2` and `02` differ.
+    `Gt` and `Lt` exclude the number they name. No label is negative, so a lower bound of 0 needs no expression. A single number
+    is written as `Gt` and `Lt`, because `In` compares text and would tell the revisions `2` and `02` apart.
     """
     if isinstance(constraint, Absent):
         yield Expression(key=key, operator="DoesNotExist")

@@ -1,4 +1,4 @@
-"""What a stack needs of a node, in terms of labels: the limits that no affinity may reach beyond."""
+"""Compute the requirements of a stack on a node in terms of labels: no affinity may admit a node that does not meet them."""
 
 from __future__ import annotations
 
@@ -35,29 +35,30 @@ if TYPE_CHECKING:
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _LARGEST = 2**63 - 1
 _SHOWN = frozenset({*DRIVERS, "gpu", "kernel", "platform"})
-"""Components whose requirement some label shows."""
+"""Components whose requirements can be checked by labels."""
 
 
 class Bounds(Struct, frozen=True):
-    """An interval of integers, both ends included; None is no end."""
+    """An interval of integers, both ends included; None is unbounded."""
 
     low: int | None = None
     high: int | None = None
 
 
 class Absent(Struct, frozen=True):
-    """The label must not be there."""
+    """The constraint that a node does not have the label."""
 
 
 Constraint = frozenset[str] | Bounds | Absent
 Box = dict[str, Constraint]
-"""Labels that must all meet their constraint: one term of an affinity, before it is written out."""
+"""Labels with the constraint that each must meet: one term of an affinity, before it is written as match expressions."""
 
 
 class Alternative(Struct, frozen=True, kw_only=True):
-    """One way for a node to do: labels with one of some `values`, one of the `capabilities`, and versions within ranges.
+    """One way for a node to meet the requirements of a stack: constraints on labels, compute capability, driver and kernel.
 
-    `capabilities` None asks for no GPU of NVIDIA's; a range that is empty asks nothing of the version.
+    `values` has the allowed values of each label. `capabilities` are the allowed compute capabilities as (major, minor); None
+    requires no NVIDIA GPU. An empty `driver` or `kernel` range allows every version.
     """
 
     values: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -66,7 +67,7 @@ class Alternative(Struct, frozen=True, kw_only=True):
     kernel: Range = field(default_factory=Range)
 
     def covers(self, box: Box) -> bool:
-        """Whether every node in the box does."""
+        """Return whether every node in the box meets this alternative."""
         for key, allowed in self.values.items():
             constraint = box.get(key)
             if not isinstance(constraint, frozenset) or not constraint <= allowed:
@@ -84,12 +85,12 @@ class Alternative(Struct, frozen=True, kw_only=True):
         return all((integer(major), integer(minor)) in self.capabilities for major in majors for minor in minors)
 
     def thresholds(self) -> Iterator[int]:
-        """The numbers at which a range begins: where a lower bound may have to stand."""
+        """Yield the numbers in the version ranges and their successors, at which the lower bound of a label may have to be."""
         for clause in (*self.driver.clauses, *self.kernel.clauses):
             yield from (number for part in clause.version.release[:3] for number in (part, part + 1))
 
     def lacking(self, labels: Mapping[str, str]) -> tuple[str, ...]:
-        """What the labels of a node do not show of this alternative, a sentence each."""
+        """Return a sentence for each requirement of this alternative that a node's labels do not show; () if they show all."""
         return tuple(self._lacking(labels))
 
     def _lacking(self, labels: Mapping[str, str]) -> Iterator[str]:
@@ -109,22 +110,31 @@ class Alternative(Struct, frozen=True, kw_only=True):
 
 
 class Needs(Struct, frozen=True, kw_only=True):
-    """The ways for a node to serve a stack; `unshown` are requirements no label shows, a sentence each."""
+    """The alternative ways for a node to meet the requirements of a stack.
+
+    `unshown` are requirements that no label shows, each as a component with its range.
+    """
 
     alternatives: tuple[Alternative, ...]
     unshown: tuple[str, ...] = ()
 
     def covers(self, box: Box) -> bool:
-        """Whether every node in the box meets one and the same alternative."""
+        """Return whether every node in the box meets one and the same alternative."""
         return any(alternative.covers(box) for alternative in self.alternatives)
 
     def lacking(self, labels: Mapping[str, str]) -> tuple[str, ...]:
-        """Why a node's labels do not show that it serves: what is lacking of the alternative it comes closest to."""
+        """Return a sentence for each requirement that a node's labels do not show; () if they meet an alternative.
+
+        The requirements are those of the alternative that the node comes closest to.
+        """
         return min((one.lacking(labels) for one in self.alternatives), key=len, default=())
 
 
 def integer(text: str | None) -> int | None:
-    """A label as Kubernetes compares it: `strconv.ParseInt(text, 10, 64)`; None when it is no such number."""
+    """Return a label as the integer that Kubernetes compares, None if it is no integer of 64 bits.
+
+    Kubernetes reads it by `strconv.ParseInt(text, 10, 64)`.
+    """
     if text is None or not _INTEGER.fullmatch(text) or len(text) > len(str(_LARGEST)) + 1:
         return None
     number = int(text)
@@ -136,7 +146,7 @@ VERSIONS = frozenset({*DRIVER, *OLD_DRIVER, *KERNEL})
 
 
 def point_of(key: str, labels: Mapping[str, str]) -> Constraint:
-    """The narrowest constraint that a node's own label meets."""
+    """Return the narrowest constraint that a node's own value of the label `key` meets."""
     value = labels.get(key)
     if value is None:
         return Absent()
@@ -145,10 +155,11 @@ def point_of(key: str, labels: Mapping[str, str]) -> Constraint:
 
 
 def needs_of(stack: Stack, admitted: Sequence[LabelSet]) -> Needs:
-    """What a stack needs of any node; `admitted`, on which it was solved, say what its requirements leave open.
+    """Return the requirements of a stack on any node.
 
-    A driver that reaches the stack only through forward compatibility does so on the products that have it, which the
-    compute capability does not tell: those of the hosts the stack was solved for are named.
+    `admitted` are the label sets of the hosts that the stack was solved for. If the requirements of the stack name no products,
+    drivers or compute capabilities, those of these hosts are taken. Forward compatibility works on certain products only, which
+    the compute capability does not show, so that for it the products of these hosts are named.
     """
     wanted = stack.host_requirements
     system, _, architecture = stack.platform.partition("/")
@@ -170,10 +181,10 @@ def needs_of(stack: Stack, admitted: Sequence[LabelSet]) -> Needs:
 
 
 def _drivers(stack: Stack, plain: Alternative) -> Iterator[tuple[Range, frozenset[tuple[int, int]]]]:
-    """Ranges of drivers, each with the compute capabilities it serves: newer GPUs may need a newer driver than the rest.
+    """Yield ranges of drivers, each with the compute capabilities that it serves: newer GPUs may need a newer driver.
 
-    The stack's own NVIDIA_REQUIRE_CUDA says so exactly, for it is worked out for each compute capability. Its alternatives
-    by brand are forward compatibility, which no label shows.
+    The ranges are read from the stack's NVIDIA_REQUIRE_CUDA, which is computed for each compute capability. Alternatives with a
+    brand are left out: they are about forward compatibility, which no label shows.
     """
     capabilities = plain.capabilities or frozenset()
     served: dict[Range, set[tuple[int, int]]] = {}
@@ -192,7 +203,7 @@ def _drivers(stack: Stack, plain: Alternative) -> Iterator[tuple[Range, frozense
 
 
 def _range(text: str) -> Range:
-    """A requirement as a range; one that is worded otherwise is shown by nothing, and so by no driver at all."""
+    """Return a requirement as a range of versions; a range that no driver meets if the text is not a range."""
     try:
         return Range.parse(text)
     except ValueError:
@@ -200,7 +211,7 @@ def _range(text: str) -> Range:
 
 
 def _capabilities(stack: Stack, admitted: Sequence[LabelSet]) -> frozenset[tuple[int, int]]:
-    """The compute capabilities the stack is compiled for; where it does not say, those of the hosts it was solved for."""
+    """Return the compute capabilities the stack is compiled for; if it names none, those of the hosts it was solved for."""
     texts = [text.strip() for text in stack.host_requirements.get("gpu", "").split(",")]
     stated = [tuple(text.split(".")) for text in texts if re.fullmatch(r"\d+\.\d+", text)]
     own = [tuple(one.labels.get(key, "") for key in COMPUTE) for one in admitted]
@@ -209,7 +220,7 @@ def _capabilities(stack: Stack, admitted: Sequence[LabelSet]) -> frozenset[tuple
 
 
 def _forward(plain: Alternative, ways: Sequence[Alternative], admitted: Sequence[LabelSet]) -> Iterator[Alternative]:
-    """One alternative for each older driver branch among the hosts the stack was solved for."""
+    """Yield an alternative, for certain products, for each driver branch of the hosts that no alternative in `ways` admits."""
     products: dict[int, set[str]] = {}
     for one in admitted:
         major = integer(one.labels.get(drivers_named(one.labels)[0]))
@@ -227,7 +238,10 @@ def _forward(plain: Alternative, ways: Sequence[Alternative], admitted: Sequence
 def _by_product(
     accelerator: Accelerator, admitted: Sequence[LabelSet], *, needs_driver: bool
 ) -> Iterator[dict[str, frozenset[str]]]:
-    """The products and drivers of the hosts the stack was solved for: labels that are names cannot be compared with others."""
+    """Yield the product labels, with `needs_driver` also the driver labels, of the hosts that the stack was solved for.
+
+    The labels are names, so that other nodes are admitted only if they have the same ones.
+    """
     for index, key in enumerate(accelerator.product_labels):
         better = accelerator.product_labels[:index]
         nodes = [one.labels for one in admitted if key in one.labels and not any(other in one.labels for other in better)]
@@ -238,7 +252,10 @@ def _by_product(
 
 
 def _within(wanted: Range, box: Box, keys: tuple[str, ...]) -> bool:
-    """Whether every version in a box of major, minor and revision is in a range: for an interval, its two corners are."""
+    """Return whether every version in a box is in the range `wanted`; `keys` are the labels of major, minor and revision.
+
+    The versions of a box are an interval, so that its two ends are checked.
+    """
     low, high = (tuple(end) for end in zip(*(_ends(box.get(key)) for key in keys), strict=True))
     assert len(low) == len(high) == len(keys)
     return all(_clause_holds(clause, low, high) for clause in wanted.clauses)
@@ -247,7 +264,7 @@ def _within(wanted: Range, box: Box, keys: tuple[str, ...]) -> bool:
 def _ends(constraint: Constraint | None) -> tuple[float, float]:
     if isinstance(constraint, Bounds):
         return (constraint.low or 0, inf if constraint.high is None else constraint.high)
-    # A revision that is empty is that of a version without one.
+    # An empty revision label belongs to a version without a revision.
     return (0, 0) if constraint == frozenset({""}) else (0, inf)
 
 

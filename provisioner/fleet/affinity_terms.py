@@ -1,9 +1,10 @@
-"""The search for the terms of an affinity: boxes of labels that hold admitted hosts only, each as wide as it may be.
+"""Search for the terms of an affinity: boxes as wide as possible that hold admitted hosts and no refused ones.
 
-It is the expansion step of two-level logic minimisation (Brayton and others, ESPRESSO, 1984): start at the labels of one
-admitted host, and drop or loosen one label after the other as long as the box stays within what the stack needs and holds no
-refused host. What is loosened last is what stays to tell hosts apart, so names come first and compute capabilities last. Every
-box is sound whatever the order; the order decides how few and how readable they are.
+A box has a constraint for each of some labels. The search is the expansion step of two-level logic minimisation (Brayton and
+others, ESPRESSO, 1984): start at the labels of one admitted host, and drop or loosen one label after the other as long as the
+box stays within the requirements of the stack and holds no refused host. The labels that are loosened last are the most likely
+to remain, so names are loosened first and compute capabilities last. Every order gives correct boxes; the order decides how few
+and how readable they are.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ if TYPE_CHECKING:
     from provisioner.fleet.affinity_needs import Box, Constraint, Needs
 
 LAST_RESORT = (KERNEL_FULL, INSTANCE, MACHINE, PRODUCT)
-"""Names rather than numbers: they stay in a box only where nothing else tells hosts apart."""
+"""Labels with names instead of numbers, which stay in a box only if nothing else tells hosts apart."""
 
 _NAMES_LOOSENED_FIRST = (*LAST_RESORT, OS_VERSION, OS_ID, AMD_DRIVER, AMD_PRODUCT, AMD_DEVICE, SYSTEM, ARCHITECTURE)
 
 
 def holds(constraint: Constraint, value: str | None) -> bool:
-    """Whether a label, None where it is missing, meets a constraint."""
+    """Return whether the value of a label, None for a missing label, meets a constraint."""
     if isinstance(constraint, Absent):
         return value is None
     if isinstance(constraint, Bounds):
@@ -50,7 +51,10 @@ def holds(constraint: Constraint, value: str | None) -> bool:
 
 
 class Population:
-    """Label sets as bits, so that "which of them does this box hold" is a few operations on integers."""
+    """Label sets as bits of integers, to compute quickly which of them a box holds.
+
+    In a mask, bit `i` stands for the label set at index `i` of `sets`.
+    """
 
     def __init__(self, sets: Sequence[Mapping[str, str]]) -> None:
         self.sets = sets
@@ -59,7 +63,7 @@ class Population:
         self._known: dict[tuple[str, Constraint], int] = {}
 
     def values(self, key: str) -> dict[str | None, int]:
-        """The values of a label, each with the sets that have it."""
+        """Return the values of a label, None for a missing label, each with the mask of the label sets that have it."""
         if key not in self._values:
             found: dict[str | None, int] = {}
             for index, labels in enumerate(self.sets):
@@ -69,7 +73,7 @@ class Population:
         return self._values[key]
 
     def meeting(self, key: str, constraint: Constraint) -> int:
-        """The sets whose label meets a constraint."""
+        """Return the mask of the label sets that meet a constraint on the label `key`."""
         known = self._known.get((key, constraint))
         if known is None:
             masks = (mask for value, mask in self.values(key).items() if holds(constraint, value))
@@ -77,7 +81,7 @@ class Population:
         return known
 
     def within(self, box: Box, *, without: tuple[str, ...] = ()) -> int:
-        """The sets that a box holds, some of its labels left aside."""
+        """Return the mask of the label sets that a box holds, ignoring its constraints on the labels in `without`."""
         mask = self.all
         for key, constraint in box.items():
             if key not in without:
@@ -86,13 +90,13 @@ class Population:
 
 
 def point(labels: Mapping[str, str], drivers: tuple[str, ...]) -> Box:
-    """The narrowest box around one label set; the driver's version goes by the names `drivers`."""
+    """Return the narrowest box around one label set; `drivers` are the names of the driver's version labels."""
     keys = (*_NAMES_LOOSENED_FIRST, *KERNEL, *drivers, *COMPUTE)
     return {key: point_of(key, labels) for key in keys}
 
 
 class Expansion:
-    """Widens boxes: never beyond `needs`, and never onto a refused set that the box did not hold from the start."""
+    """Widens boxes within `needs`, and never onto a refused label set that the box did not hold from the start."""
 
     def __init__(self, admitted: Population, refused: Population, needs: Needs, drivers: tuple[str, ...]) -> None:
         self._admitted = admitted
@@ -103,10 +107,10 @@ class Expansion:
         self._inseparable = 0
 
     def boxes(self, labels: Mapping[str, str]) -> Iterator[Box]:
-        """The widest boxes around one admitted label set, in a few orders of loosening; most readable first."""
+        """Yield wide boxes around one admitted label set, one for each of a few orders of loosening, most readable first."""
         start = point(labels, self._drivers)
         self._inseparable = self._refused.within(start)
-        # That a label is missing tells a host without a GPU from one with it, and is otherwise of no interest.
+        # Drop the constraint that a label is missing, unless it is needed to tell a host without a GPU from one with a GPU.
         for key in [key for key, constraint in start.items() if isinstance(constraint, Absent)]:
             self._may(start, key, None)
         for is_capability_last in (True, False):
@@ -123,7 +127,7 @@ class Expansion:
                 yield box
 
     def _may(self, box: Box, key: str, constraint: Constraint | None) -> bool:
-        """Loosen one constraint, None to drop it, if the box stays sound; says whether it did."""
+        """Replace a constraint of the box, or drop it (None), if the box stays correct; return whether that was done."""
         wider = {one: kept for one, kept in box.items() if one != key}
         if constraint is not None:
             wider[key] = constraint
@@ -139,7 +143,7 @@ class Expansion:
                 self._widen(box, key)
 
     def _widen(self, box: Box, key: str) -> None:
-        """Take in the other values that admitted hosts have of a label, one by one."""
+        """Allow the other values of a label that admitted hosts have, one by one, as far as the box stays correct."""
         values = sorted(value for value in self._admitted.values(key) if value is not None)
         for value in sorted(values, key=lambda text: (integer(text) or 0, text)):
             constraint = box.get(key)
@@ -154,9 +158,10 @@ class Expansion:
                 self._may(box, key, None)
 
     def _version(self, box: Box, keys: tuple[str, ...]) -> None:
-        """Loosen a version from its last part to its first: a part is bounded only where those before it are fixed.
+        """Loosen the numbers of a version from last to first: a number is bounded only if the numbers before it are fixed.
 
-        So a box is an interval of versions. `major above 524, minor above 59` would be none, and keep 550.54 out.
+        So the versions of a box are an interval. The bounds `major above 524, minor above 59` would be none, and would refuse
+        550.54.
         """
         for key in reversed(keys):
             if key in box and not self._may(box, key, None):
@@ -167,13 +172,13 @@ class Expansion:
         constraint = box[key]
         if not isinstance(constraint, Bounds):
             return
-        # Only the refused sets that nothing else keeps out stand in the way.
+        # Only refused sets that no other label excludes limit the bounds.
         others = self._refused.within(box, without=(key,)) & ~self._inseparable
         values = [integer(value) for value, mask in self._refused.values(key).items() if mask & others]
         numbers = sorted(number for number in values if number is not None and number >= 0)
         own = constraint.low or 0
         above = next((number - 1 for number in numbers if number > own), None)
-        # No expression says "any number at all", which would keep out a label that is none: one bound always stays.
+        # One bound always stays, because no expression requires that a label is any number.
         highs = [*([None] if own else []), *([above] if above is not None and above >= own else [])]
         for high in highs:
             if self._may(box, key, Bounds(own, high)):
@@ -188,9 +193,10 @@ class Expansion:
 
 
 def fewest(candidates: Sequence[tuple[Box, int]], wanted: int) -> list[Box]:
-    """Few boxes that together hold every wanted set: the one that holds most of what is left, again and again.
+    """Return few boxes that together hold every label set in the mask `wanted`.
 
-    Each wanted set must be in one of the candidates. Of equal ones the shortest, then the first; boxes that the others make
+    `candidates` are boxes with the masks of the label sets they hold; each wanted set must be in one of them. The box with the
+    most remaining sets is chosen first, of equal ones that with the fewest labels. Chosen boxes that the others make
     superfluous are dropped in the end.
     """
     chosen: list[tuple[Box, int]] = []

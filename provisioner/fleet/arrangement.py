@@ -1,7 +1,9 @@
-"""Of covers of the smallest size, one that gives the newest stacks to the most nodes, and which signature goes where in it.
+"""Choose among the smallest covers of a pool, and place every signature, so that most nodes get the newest stacks.
 
-How many stacks there are is proved elsewhere. Which of the equally small covers is taken is a good choice, not proved to be the
-best: signatures are placed one by one where they cost least, heavy ones first, and then moved as long as that gains something.
+A signature stands for hosts with equal constraints, a group is the signatures that one stack serves, and a cover is groups with
+all maximal signatures (see `cover`). The number of stacks is proved elsewhere. The choice among equally small covers is a
+heuristic: signatures are placed one by one where they cost least, those with the most nodes first, and are then moved as long
+as the cost falls.
 """
 
 from __future__ import annotations
@@ -15,14 +17,17 @@ if TYPE_CHECKING:
     from provisioner.resolver.search.sat import Members
 
 TRIED = 4
-"""How many covers are worked out in full, of those that look best by their maximal signatures."""
+"""Number of covers that are worked out in full: those of the lowest cost for their maximal signatures."""
 
 PASSES = 3
-"""How often every signature may move."""
+"""Most passes in which every signature may move to another group."""
 
 
 class Arranging:
-    """Places signatures. What a group costs is how far its leading component is from the most wanted, for every node in it."""
+    """Places signatures in groups at a low cost.
+
+    The cost of a group is the rank of its leading component (`Coverage.rank`, 0 for the most wanted candidate) times its nodes.
+    """
 
     def __init__(self, coverage: Coverage, weights: Sequence[int]) -> None:
         self._coverage = coverage
@@ -30,7 +35,7 @@ class Arranging:
         self._ranks: dict[Members, int | None] = {}
 
     def best(self, options: Sequence[Sequence[Members]]) -> list[Members]:
-        """The groups of all served signatures, from covers of the maximal signatures that are equally small."""
+        """Return the groups of all served signatures; `options` are equally small covers of the maximal signatures."""
         started = sorted((self._placed(option) for option in options), key=self._cost)
         full = [self._filled(groups, home=home) for groups in started[:TRIED] for home in range(-1, len(groups))]
         return min(full, key=lambda groups: (self._cost(groups), [sorted(group) for group in groups]))
@@ -47,10 +52,11 @@ class Arranging:
         return groups
 
     def _filled(self, groups: list[Members], *, home: int) -> list[Members]:
-        """All other served signatures placed, and every signature moved as long as that gains something.
+        """Return the groups with all other served signatures placed, and signatures moved as long as the cost falls.
 
-        They are placed in the group `home` wherever it can take them, or (-1) each where it costs least: a group that becomes
-        older for the first signature that joins it may still be the best place for all of them together.
+        Signatures are placed in the group at the index `home` if it can take them, else where they cost least; -1 stands for no
+        such group. A group that becomes older for the first signature that joins it may still be the best place for all of them
+        together.
         """
         everywhere = range(len(groups))
         placed = frozenset[int]().union(*groups)
@@ -69,7 +75,7 @@ class Arranging:
         return groups
 
     def _added(self, groups: list[Members], signature: int, places: Sequence[int]) -> list[Members]:
-        """The groups with one more signature, where that costs least; the first of equals."""
+        """Return the groups with `signature` added to the group, of those at the indexes `places`, where it costs least."""
         tries = []
         for at in places:
             grown = groups[at] | {signature}

@@ -1,4 +1,4 @@
-"""Hosts folded into classes: those that state the same facts, as far as anything may read them."""
+"""Fold hosts that no requirement can tell apart into classes, and part the classes into pools by platform and accelerator."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from provisioner.matrix.model import Matrix
 
 _GPUS = 16
-"""For how many kinds of GPU in one machine a place is given; more do not fit into one."""
+"""Number of kinds of GPU per host whose facts get a file and line; no machine has more kinds."""
 
 
 class HostClass(Struct, frozen=True, kw_only=True):
-    """Hosts of which the same things are known; `members` are in the order of their names, `host` is the first's profile."""
+    """Hosts that no requirement can tell apart; `members` are sorted by name, `host` is the profile of the first."""
 
     host: Host
     members: tuple[InventoryHost, ...]
@@ -37,7 +37,7 @@ class HostClass(Struct, frozen=True, kw_only=True):
 
     @property
     def nodes(self) -> int:
-        """How many machines it is."""
+        """The number of machines."""
         return sum(member.count for member in self.members)
 
     @property
@@ -49,18 +49,24 @@ class HostClass(Struct, frozen=True, kw_only=True):
 
 
 class Pool(Struct, frozen=True, kw_only=True):
-    """Classes that one stack may serve together: of one platform and one accelerator. `request` is for the first of them."""
+    """Classes of hosts of one platform and one accelerator, which one stack may serve together.
+
+    `request` is the request for a stack, with one of these hosts.
+    """
 
     request: Request
     classes: tuple[HostClass, ...]
 
     def request_for(self, targets: Iterable[TargetHost]) -> Request:
-        """The same request for some hosts."""
+        """Return the request of the pool for other hosts."""
         return replace(self.request, hosts=tuple(targets))
 
 
 class Fleet(Struct, frozen=True, kw_only=True):
-    """All hosts: pools to cover, and classes whose platform the spec does not name or that have no GPU beside hosts that do."""
+    """All hosts of an inventory: pools to cover, and classes that no stack is searched for.
+
+    `other_platforms` have a platform that the spec does not name; `without_gpu` have no GPU although other hosts have one.
+    """
 
     pools: tuple[Pool, ...]
     other_platforms: tuple[HostClass, ...] = ()
@@ -68,22 +74,23 @@ class Fleet(Struct, frozen=True, kw_only=True):
 
     @property
     def accelerators(self) -> tuple[str, ...]:
-        """What the GPUs of the fleet call for."""
+        """The accelerators of the pools, sorted."""
         return tuple(sorted({pool.request.accelerator for pool in self.pools}))
 
 
 def natural(name: str) -> tuple[tuple[bool, int, str], ...]:
-    """The key by which people sort names: `node-2` before `node-10`."""
+    """Return a sort key with which numbers in names count as numbers: `node-2` comes before `node-10`."""
     parts = re.split(r"(\d+)", name)
     return tuple((part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in parts if part)
 
 
 def fold(listed: Iterable[InventoryHost]) -> Iterator[HostClass]:
-    """Hosts with equal profiles as one class each, whatever order they are listed in."""
+    """Yield one class for all hosts with equal profiles, in whatever order the hosts are listed."""
     same: dict[Host, list[InventoryHost]] = {}
     known: dict[int, list[InventoryHost]] = {}
     for one in listed:
-        # An inventory uses one object for equal profiles where it can, and looking at it takes longer than knowing it.
+        # An inventory shares one object among equal profiles where it can; looking up its id is faster than hashing the
+        # profile.
         members = known.get(id(one.host))
         if members is None:
             members = known[id(one.host)] = same.setdefault(one.host, [])
@@ -93,7 +100,10 @@ def fold(listed: Iterable[InventoryHost]) -> Iterator[HostClass]:
 
 
 def indistinguishable(classes: Iterable[HostClass], matrix: Matrix, request: Request) -> tuple[HostClass, ...]:
-    """Classes that no requirement can tell apart as one: they differ in what nothing of this request reads."""
+    """Return classes with those merged that no requirement of the request can tell apart, because nothing reads the difference.
+
+    The class with the most nodes comes first.
+    """
     guarded = {guard.component for rule in matrix.rules for guard in rule.on}
     read = tuple(name for name in FACTS if name in guarded or binds(name, request))
     same: dict[tuple[object, ...], list[HostClass]] = {}
@@ -115,10 +125,10 @@ def _merged(classes: Sequence[HostClass]) -> HostClass:
 
 
 def pools_of(listed: Sequence[InventoryHost], matrix: Matrix, request: Request, *, platforms: Sequence[str]) -> Fleet:
-    """Part the hosts by platform and by what their GPUs call for.
+    """Return the hosts of an inventory in pools, one for each platform and accelerator of GPUs.
 
-    `platforms` are those the spec names, none where it leaves the platform to the hosts. Hosts without a GPU are a pool of
-    their own only where no host has one, or where the spec asks for an accelerator by name: CPU is never a silent fall-back.
+    `platforms` are those that the spec names, () if it leaves the platform to the hosts. Hosts without a GPU are a pool only if
+    no host has a GPU or the spec names an accelerator: the CPU is never a silent fallback.
     """
     parts: dict[tuple[str, str], list[HostClass]] = {}
     other_platforms, without_gpu = [], []

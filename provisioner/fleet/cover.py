@@ -1,10 +1,10 @@
-"""The fewest stacks for the classes of one pool: which classes one stack can serve together, and how few sets hold them all.
+"""Find the fewest stacks for the classes of one pool: which classes one stack can serve together, and a set cover of them.
 
 Classes of hosts with equal constraints have one *signature*. A stack that serves a signature serves every signature whose
-constraints are a subset, so only the *maximal* ones, which are a subset of no other, decide how many stacks there must be: a
-set cover. Every maximal set of them that one stack can serve is listed (`resolver/search/sat.py`), and the fewest of these
-sets that hold every maximal signature are the answer, which is then exact. Where there are too many sets to list, those that
-were listed are covered, and a lower bound is proved: signatures of which no two share a stack.
+constraints are a subset, so only the *maximal* signatures, which are a subset of no other, decide how many stacks there must
+be: a set cover. Every largest set of maximal signatures that one stack can serve is listed (`resolver/search/sat.py`); the
+fewest of these sets that hold every maximal signature are the exact answer. If there are too many sets to list, those that were
+listed are covered, and a lower bound is proved: signatures of which no two can share a stack.
 """
 
 from __future__ import annotations
@@ -34,34 +34,37 @@ if TYPE_CHECKING:
     from provisioner.fleet.local import Choice, Constraint
 
 EXACT_SIGNATURES = 20
-"""With so many maximal signatures or fewer every set is listed, whatever their number."""
+"""With at most this number of maximal signatures every set is listed, whatever the number of sets."""
 
 MOST_SETS = 4_000
-"""How many sets are listed for more of them."""
+"""Most sets that are listed if there are more than `EXACT_SIGNATURES` maximal signatures."""
 
 MOST_COVERS = 60
-"""How many covers of the smallest size are compared by what they give."""
+"""Most covers of the smallest size that are compared by how new their stacks are."""
 
 
 class Bound(Struct, frozen=True, kw_only=True):
-    """How many stacks are proved to be needed, and how many were found."""
+    """A proved lower bound of the number of stacks, and the number that was found."""
 
     lower: int
     found: int
 
     @property
     def is_optimal(self) -> bool:
-        """Whether it is proved that no fewer will do."""
+        """Whether it is proved that fewer stacks do not suffice."""
         return self.lower == self.found
 
 
 class Coverage:
-    """Asks which classes of a pool one stack can serve together; what one question taught serves the next."""
+    """Decides which signatures of a pool one stack can serve together.
+
+    One SAT solver answers all questions, so that it reuses what it learns from each.
+    """
 
     def __init__(self, effects: Effects, *, is_joint: bool = False) -> None:
         self._shared = effects.shared
         self.is_joint = is_joint
-        """Whether what a signature constraints depends on who else is served, so that no signature stands for another."""
+        """Whether the constraints of a host depend on which other hosts are served, so that no signature stands for another."""
         self._clauses = Clauses()
         self._choices: dict[Choice, int] = {}
         self._requests: dict[frozenset[Constraint], int] = {}
@@ -69,7 +72,7 @@ class Coverage:
         """The different sets of constraints, in the order of their first classes."""
         places = {signature: place for place, signature in enumerate(self.signatures)}
         self.signature_of = tuple(places[one] for one in effects.constraints)
-        """For each class, which signature it is."""
+        """The index of the signature of each class, in the order of the classes."""
         for name in sorted(self._shared.sizes):
             self._clauses.at_most_one([self._choice((name, place)) for place in range(self._shared.sizes[name])])
         for name, allowed in sorted(self._shared.roots, key=_sortable):
@@ -93,10 +96,7 @@ class Coverage:
         return self.outermost(self.served)
 
     def outermost(self, signatures: Iterable[int]) -> tuple[int, ...]:
-        """Those of some signatures whose constraints are not all among another's: a stack that serves these serves all.
-
-        Where constraints depend on which other hosts are served, no signature stands for another.
-        """
+        """Return the signatures whose constraints are no subset of another's: a stack for them serves all of `signatures`."""
         if self.is_joint:
             return tuple(sorted(signatures))
         masks = {signature: self._masks[signature] for signature in signatures}
@@ -113,15 +113,15 @@ class Coverage:
         return tuple(sum(1 << bits.setdefault(one, len(bits)) for one in signature) for signature in self.signatures)
 
     def refuse(self, signatures: Collection[int]) -> None:
-        """Learn that no stack serves all of these, which solving them together has proved."""
+        """Record that no stack serves all of these signatures, which solving them together has proved."""
         self._clauses.add([-self._selectors[signature] for signature in signatures])
 
     def can_share(self, signatures: Iterable[int]) -> bool:
-        """Whether one stack can serve all of these signatures."""
+        """Return whether one stack can serve all of these signatures."""
         return self._clauses.model([self._selectors[signature] for signature in signatures]) is not None
 
     def serves(self, choices: Iterable[Choice], signature: int) -> bool:
-        """Whether a stack of these choices, and of nothing else, serves a signature."""
+        """Return whether a stack with these choices, and no other shared component, serves a signature."""
         chosen = frozenset(choices)
         open_ones = []
         for constraint in self.signatures[signature]:
@@ -142,10 +142,7 @@ class Coverage:
         return self._clauses.model([self._selectors[signature], *assumed, *absent]) is not None
 
     def rank(self, signatures: Collection[int], *, at_least: int = 0) -> int | None:
-        """How far from the most wanted the best leading component is that serves these signatures: 0 is the most wanted itself.
-
-        None when no stack serves them all. `at_least` is what is known already, which is mostly the answer.
-        """
+        """Return the rank of the most wanted leading component with which one stack serves these signatures; 0 is the best."""
         literals = [self._choice((self.lead, place)) for place in range(self._shared.sizes[self.lead])]
         selectors = [self._selectors[signature] for signature in sorted(signatures)]
 
@@ -164,7 +161,7 @@ class Coverage:
 
     @cached_property
     def lead(self) -> str:
-        """The component whose newness comes first: the framework asked for, else of those required the highest in the order."""
+        """The component whose release is compared first: the required framework, else the first required one in the order."""
         order = self._shared.order
         required = {name for name, _ in self._shared.roots}
         framework = next((name for name in FRAMEWORKS if name in required), "")
@@ -190,7 +187,7 @@ class Coverage:
         return sorted(found, key=lambda members: (-len(members), sorted(members))), is_complete
 
     def smallest(self) -> tuple[list[list[Members]], Bound]:
-        """Covers of the smallest size that was found, and what is proved about it."""
+        """Return covers of the smallest size found, each a list of sets of signatures, and the bound proved for that size."""
         if not self.maximal:
             return [[]], Bound(lower=0, found=0)
         sets, is_complete = self.listed()
@@ -215,7 +212,7 @@ class Coverage:
         return self._choices[choice]
 
     def _request(self, signature: frozenset[Constraint]) -> int:
-        """A literal that, when it holds, makes the stack serve a signature."""
+        """Return a literal that, if it is true, makes the stack serve a signature."""
         selector = self._clauses.variable()
         own: dict[Choice, int] = {}
         for domain in sorted(constraint for constraint in signature if isinstance(constraint, Domain)):

@@ -1,4 +1,4 @@
-"""The entry: a fleet of hosts becomes the fewest stacks that serve it, and the hosts none can serve."""
+"""Cover a fleet, the entry point: find the fewest stacks that serve its hosts, and explain the hosts that none can serve."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ if TYPE_CHECKING:
 
 
 def cover_fleet(matrix: Matrix, request: Request, listed: Sequence[InventoryHost], *, platforms: Sequence[str]) -> FleetAnswer:
-    """Cover every host that can be served with as few stacks as can be.
+    """Return as few stacks as possible for all hosts that any stack can serve, and the conflicts of the other hosts.
 
-    `request` is the spec's, without hosts; `platforms` are those the spec names, none where it leaves them to the hosts. A
-    stack is for one platform and one accelerator. Raises `UnknownGpuError`, and what `join` raises.
+    `request` is that of the spec, without hosts; `platforms` are those that the spec names, () if it leaves the platform to the
+    hosts. A stack is for one platform and one accelerator. Raises `UnknownGpuError` for a GPU that the matrix does not list,
+    and the errors of `join`.
     """
     _require_known_gpus(matrix, listed)
     fleet = pools_of(listed, matrix, request, platforms=platforms)
@@ -49,7 +50,10 @@ def cover_fleet(matrix: Matrix, request: Request, listed: Sequence[InventoryHost
 
 
 def _require_known_gpus(matrix: Matrix, listed: Sequence[InventoryHost]) -> None:
-    """Refuse products nobody knows, all at once: what they can do would never be compared."""
+    """Raise `UnknownGpuError` for all GPUs without a target whose product the matrix does not list.
+
+    Nothing would be required of such a GPU, because nothing is known about it.
+    """
     known = {gpu.name for gpu in matrix.gpus}
     strange: dict[str, list[str]] = {}
     for one in listed:

@@ -1,9 +1,12 @@
-"""What a class of hosts asks of a stack, exactly: the candidates it refuses, and the few choices left on the host itself.
+"""Compute the constraints of each class of hosts on a stack: the candidates it refuses, and choices left open on the host.
 
-A stack serves several hosts exactly when it serves each, so each class becomes a set of *constraints* on the part all hosts
-share. Constraints come from the very requirements the solver uses (`ProblemInstance`); nothing of the matrix is judged here a
-second time. Where the parts are not independent after all (one environment variable for all AMD GPUs), solving the hosts
-together has the last word: see `cover`.
+A stack serves several hosts exactly when it serves each, so each class becomes a set of *constraints* on the part that all
+hosts share. Constraints come from the same requirements that the solver uses (`ProblemInstance`); no rule of the matrix is
+evaluated a second time here. If the hosts are not independent (one environment variable for all AMD GPUs), solving them
+together decides: see `groups`.
+
+A key is what is chosen: a component or package, shared or on one host. A place is the index of a candidate among those of its
+key.
 """
 
 from __future__ import annotations
@@ -29,15 +32,20 @@ if TYPE_CHECKING:
     from provisioner.resolver.rules.guards import Guards
 
 BLOCK = 32
-"""How many classes are looked at in one problem: the cost of the shared part is paid once for all of them."""
+"""Number of classes in one problem, so that the cost of the shared part is paid once for all of them."""
 
 
 NEVER: frozenset[Constraint] = frozenset({Unservable()})
-"""The constraints of a class that no stack of its pool serves: it states that it has no GPU, and an accelerator is asked."""
+"""The constraints of a class that no stack of its pool serves: it states that it has no GPU, and the pool is for GPUs."""
 
 
 class Shared(Struct, kw_only=True):
-    """The part all hosts share: candidates of each key, and what choosing one requires of the others."""
+    """The part of a stack that all hosts share: the candidates of each key, and what choosing one requires of other keys.
+
+    By the name of the key, `sizes` and `labels` have the number and the labels of its candidates, and `order` its position in
+    the resolver's order. `roots` has the places that are allowed for a key in every stack, `needs` those that a choice allows
+    for another key.
+    """
 
     sizes: dict[str, int] = field(default_factory=dict)
     labels: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -54,7 +62,7 @@ class Effects(Struct, frozen=True, kw_only=True):
 
 
 def effects_of(matrix: Matrix, pool: Pool) -> Effects:
-    """Read the constraints of every class of a pool; raises `UnknownGpuError`."""
+    """Return the constraints of every class of a pool; raises `UnknownGpuError` for a GPU that the matrix does not list."""
     shared = Shared()
     found: dict[int, frozenset[Constraint]] = {}
     for index, one in enumerate(pool.classes):
@@ -70,7 +78,10 @@ def effects_of(matrix: Matrix, pool: Pool) -> Effects:
 
 
 def depends_on_other_hosts(matrix: Matrix, pool: Pool) -> bool:
-    """Whether a host's constraints may depend on which others are served: an AMD override is for all GPUs of an environment."""
+    """Return whether a host's constraints may depend on which other hosts are served.
+
+    AMD overrides cause such a dependency, because they are set for all GPUs of an environment.
+    """
     if ACCELERATORS[pool.request.accelerator].target_key != "gfx":
         return False
     passing = {gfx for row in matrix.overrides for gfx in row.gfx}
@@ -79,12 +90,12 @@ def depends_on_other_hosts(matrix: Matrix, pool: Pool) -> bool:
 
 
 def marked(index: int) -> str:
-    """The label of a class inside a problem of many: no name a user gives can be mistaken for it."""
+    """Return the label of the class at `index` in a problem of several classes, which no name that a user gives can equal."""
     return f"\x02{index}\x03"
 
 
 class _Block:
-    """One problem of some classes, read requirement by requirement."""
+    """One problem of several classes, whose requirements become constraints one by one."""
 
     def __init__(self, matrix: Matrix, pool: Pool, classes: Sequence[HostClass], *, shared: Shared) -> None:
         self._targets = {marked(index): TargetHost(label=marked(index), host=one.host) for index, one in enumerate(classes)}
@@ -100,7 +111,7 @@ class _Block:
         self._rules: dict[Group, Rule] = {Row("rule", rule.name): rule for rule in matrix.rules if _reads_host(rule)}
 
     def constraints(self) -> Iterator[frozenset[Constraint]]:
-        """The constraints of each class, in their order."""
+        """Yield the constraints of each class, in the order of the classes."""
         self._read_roots()
         waiting = [root.key for root in self._problem.roots]
         seen: set[Key] = set()
@@ -117,7 +128,10 @@ class _Block:
             yield self._locals[label].constraints()
 
     def _offered(self, key: Key) -> tuple[Candidate, ...]:
-        """The candidates in question: of a fact that a host states the stated one, of a shared key those no root refuses."""
+        """Return the candidates of a key that the roots common to all hosts allow.
+
+        For a fact that a host states, this is the stated candidate alone.
+        """
         candidates = self._instance.candidates(key)
         if key.scope:
             self._domain(key)
@@ -149,7 +163,7 @@ class _Block:
                 self._shared.roots.add((root.key.name, allowed))
 
     def _is_of_some(self, root: Requirement) -> bool:
-        """Whether a root comes from what some hosts have: the architectures to compile for, where the spec lists none."""
+        """Return whether a root comes from the GPUs of some hosts: the architectures to compile for, if the spec lists none."""
         return not root.key.scope and root.key.component == "arch_list" and root.ground.kind == "fact"
 
     def _devices(self, target: TargetHost) -> set[str | None]:
@@ -166,7 +180,7 @@ class _Block:
                 self._domain(target)
             stated = self._stated[target]
             if stated is not None and requirement.allows(stated):
-                return  # what is there anyway is all that is wanted, which is so for most requirements
+                return  # the stated fact meets the requirement, as most do
             local, place = self._locals[target.scope], self._place(candidate)
             allowed = frozenset[int]() if stated is not None else self._allowed_here(local, requirement)
             if world:
@@ -190,7 +204,7 @@ class _Block:
                 self._locals[label].outer((candidate.key.name, place), target.name, allowed)
 
     def _allowed_here(self, local: Local, requirement: Requirement) -> frozenset[int]:
-        """The places of a host's domain that a requirement allows: mostly one fact is asked about."""
+        """Return the places of a host's candidates that a requirement allows."""
         places = local.places(requirement.key.name)
         candidates = self._instance.candidates(requirement.key)
         return frozenset(place for place in places if requirement.allows(candidates[place]))
@@ -207,5 +221,5 @@ _OF_THE_REQUEST = frozenset({"platform", "accelerator", "runs", "build"})
 
 
 def _reads_host(rule: Rule) -> bool:
-    """Whether a rule holds on some hosts of a pool and not on others."""
+    """Return whether a rule may hold on some hosts of a pool and not on others, because one of its guards reads the host."""
     return any(guard.component not in _OF_THE_REQUEST for guard in rule.on)

@@ -1,4 +1,4 @@
-"""Groups of signatures become stacks: solved together, verified on every class; each class moves to the best that serves it."""
+"""Turn groups of signatures into stacks: solve each group, and move each signature to the most wanted stack that serves it."""
 
 from __future__ import annotations
 
@@ -22,25 +22,28 @@ if TYPE_CHECKING:
     from provisioner.resolver.requirement import Candidate
 
 ROUNDS = 8
-"""How often classes may move to better stacks, each of which may then be better still."""
+"""Most rounds in which signatures move to better stacks, each of which is then solved again and may become better still."""
 
 
 _FIRST = -2
-"""Before every component, and before names, which have no place in the order."""
+"""The position of the leading component: before all components, and before names without a position in the order (-1)."""
 
 
 class Group(Struct, frozen=True, kw_only=True):
-    """Signatures that one stack serves, the maximal ones of them, and the places of the stack's choices in their candidates."""
+    """Signatures that one stack serves; `maximal` are the maximal ones, for which the stack was solved.
+
+    `choices` are the shared candidates of the stack, each as the name of its key and its index among the candidates of the key.
+    """
 
     signatures: frozenset[int]
     maximal: frozenset[int]
     choices: frozenset[Choice]
     rank: tuple[tuple[int, str, int], ...]
-    """Smaller is more wanted: the places of what was chosen, the leading component's first, then down the order."""
+    """The indexes of the chosen candidates: the leading component's, then in the resolver's order; smaller is more wanted."""
 
 
 class Grouping:
-    """The groups of one pool."""
+    """Computes the groups of one pool."""
 
     def __init__(self, matrix: Matrix, pool: Pool, coverage: Coverage) -> None:
         self._matrix = matrix
@@ -54,7 +57,10 @@ class Grouping:
         self._solved: dict[frozenset[int], Group | None] = {}
 
     def groups(self) -> tuple[list[Group], Bound]:
-        """The fewest groups, most wanted stacks first, and what is proved about their number."""
+        """Return the fewest groups, those with the most wanted stacks first, and the bound proved for their number.
+
+        If the hosts of a group cannot be solved together, the cover is computed again without such a group.
+        """
         arranging = Arranging(self._coverage, self._weights)
         while True:
             options, bound = self._coverage.smallest()
@@ -64,10 +70,10 @@ class Grouping:
             solved = [group for group in groups if group is not None]
             if len(solved) == len(groups):
                 return self._settled(solved), bound
-            # Solving the hosts together has the last word: what it refused is learnt, and the cover looked for again.
+            # `_solve` has recorded which signatures cannot be solved together: cover again.
 
     def _solve(self, signatures: frozenset[int]) -> Group | None:
-        """The most wanted stack for some signatures together; None where there is none, which is learnt then."""
+        """Return the most wanted stack for some signatures together; None if there is none, which the coverage then records."""
         if signatures not in self._solved:
             self._solved[signatures] = self._decided(signatures)
         if self._solved[signatures] is None:
@@ -98,7 +104,7 @@ class Grouping:
         return kept
 
     def _settled(self, groups: list[Group]) -> list[Group]:
-        """Every signature at the most wanted stack that serves it, and every stack the most wanted for its signatures."""
+        """Return the groups with every signature moved to the most wanted stack that serves it, and each stack solved again."""
         served = self._coverage.served
         ordered = sorted(groups, key=_preference)
         if self._coverage.is_joint:

@@ -1,10 +1,10 @@
-"""The labels of a cluster's nodes that tell what a stack can run on: their names, and what a host's facts come to as labels.
+"""The labels of Kubernetes nodes that show what a stack can run on: their names, and the labels that a host's facts imply.
 
 Read in NVIDIA/k8s-device-plugin v0.20.0 (GPU feature discovery: docs/gpu-feature-discovery/README.md, internal/lm/nvml.go,
 resource.go), kubernetes-sigs/node-feature-discovery (docs/usage/features.md, source/kernel/version.go, source/system/system.go)
-and ROCm/k8s-device-plugin (cmd/k8s-node-labeller/main.go), 2026-11-21. Labels that change without the machine changing
-(`nvidia.com/gfd.timestamp`), or that name one machine (`kubernetes.io/hostname`), are not among them, nor is the family of a
-GPU: `blackwell` is two incompatible generations, and a newer GPU than feature discovery knows is `undefined`.
+and ROCm/k8s-device-plugin (cmd/k8s-node-labeller/main.go), 2026-11-21. Left out are labels that change without the machine
+changing (`nvidia.com/gfd.timestamp`), labels that name one machine (`kubernetes.io/hostname`), and the family of a GPU:
+`blackwell` is two incompatible generations, and a GPU newer than feature discovery is `undefined`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ DRIVER = (
     "nvidia.com/cuda.driver-version.revision",
 )
 OLD_DRIVER = ("nvidia.com/cuda.driver.major", "nvidia.com/cuda.driver.minor", "nvidia.com/cuda.driver.rev")
-"""What feature discovery called the driver's version at first, and still does beside the new names."""
+"""The former names of the driver's version labels, which feature discovery still writes beside the current ones."""
 
 _NFD = "feature.node.kubernetes.io"
 KERNEL = tuple(f"{_NFD}/kernel-version.{part}" for part in ("major", "minor", "revision"))
@@ -51,11 +51,11 @@ KNOWN = (
     ARCHITECTURE, SYSTEM, *COMPUTE, *DRIVER, *OLD_DRIVER, *KERNEL, OS_ID, OS_VERSION, AMD_DEVICE, AMD_PRODUCT, AMD_DRIVER,
     KERNEL_FULL, PRODUCT, MACHINE, INSTANCE,
 )  # fmt: skip
-"""Every label an affinity may speak of."""
+"""Every label that an affinity may use, in the order of its expressions."""
 
 
 class LabelSet(Struct, frozen=True, kw_only=True):
-    """Hosts whose labels are alike, as far as an affinity may speak of them; `hosts` are their different facts."""
+    """Hosts with the same labels, as far as an affinity may use them: all their names, and their different profiles."""
 
     labels: Mapping[str, str]
     names: tuple[str, ...]
@@ -63,7 +63,10 @@ class LabelSet(Struct, frozen=True, kw_only=True):
 
 
 def label_sets(listed: Iterable[InventoryHost]) -> tuple[LabelSet, ...]:
-    """Group hosts by their labels: those Kubernetes told, else those their facts come to. The order is that of the hosts."""
+    """Return hosts grouped by their labels: those of the Kubernetes node if there are any, else those that their facts imply.
+
+    The groups are in the order of their first hosts.
+    """
     own: dict[tuple[int, int], Mapping[str, str]] = {}
     found: dict[frozenset[tuple[str, str]], tuple[Mapping[str, str], list[str], dict[int, Host]]] = {}
     groups: dict[tuple[int, int], tuple[list[str], dict[int, Host]]] = {}
@@ -86,14 +89,14 @@ def _spoken_of(labels: Mapping[str, str]) -> dict[str, str]:
 
 
 def drivers_named(labels: Mapping[str, str]) -> tuple[str, str, str]:
-    """The names a node's labels give its driver's version: those of today, or the first ones."""
+    """Return the names of a node's driver version labels: the current ones, or the former ones if the node has only those."""
     return OLD_DRIVER if DRIVER[0] not in labels and OLD_DRIVER[0] in labels else DRIVER
 
 
 def with_newer_driver(labels: Mapping[str, str]) -> Iterator[dict[str, str]]:
-    """A node's labels once its driver is upgraded: to a later release of its branch, and to a later branch.
+    """Yield the labels of a node after upgrades of its driver: to a later release of its branch, and to a later branch.
 
-    Nothing where no label tells the driver's version, as AMD's do not: theirs are names.
+    Nothing if no label shows the driver's version in numbers, as for AMD, whose labels hold names.
     """
     major, minor = (labels.get(key, "") for key in drivers_named(labels)[:2])
     if not (major.isdecimal() and minor.isdecimal()):
@@ -104,9 +107,10 @@ def with_newer_driver(labels: Mapping[str, str]) -> Iterator[dict[str, str]]:
 
 
 def labels_of(host: Host) -> dict[str, str]:
-    """What node and GPU feature discovery would put on a node with these facts; nothing for a fact that is not stated.
+    """Return the labels that node and GPU feature discovery write for these facts; none for a fact that is not stated.
 
-    A node has one set of GPU labels, and of several products it describes any one: so only what all its GPUs share is here.
+    A node has one set of GPU labels, which describes any one of several products, so that only labels that all GPUs share are
+    returned.
     """
     labels: dict[str, str] = {}
     system, _, architecture = (host.platform or "").partition("/")
@@ -127,7 +131,7 @@ def labels_of(host: Host) -> dict[str, str]:
 
 
 def _kernel(release: str) -> Iterator[tuple[str, str]]:
-    """As source/kernel/version.go of node feature discovery cuts a release up."""
+    """Yield the kernel labels of a release, split as by source/kernel/version.go of node feature discovery."""
     full = re.sub(r"[^-A-Za-z0-9_.]", "_", release).strip("-_.")
     yield KERNEL_FULL, full
     match = re.fullmatch(r"(\d+)(?:\.(\d+))?(?:\.(\d+))?(?:-.*)?", full)

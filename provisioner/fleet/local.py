@@ -1,4 +1,8 @@
-"""The choices one host leaves open, and what is left of them once everything that is fixed has been worked out."""
+"""Model the choices that one host leaves open, and reduce them to constraints on the part that all hosts share.
+
+A key is what is chosen: a component or package, either shared by all hosts or on this host. A place is the index of a candidate
+among the candidates of its key.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 Choice = tuple[str, int]
-"""A candidate of the shared part: the name of its key, and its place among the key's candidates."""
+"""A candidate: the name of its key, and its index among the candidates of the key."""
 
 
 class Refuses(NamedTuple):
@@ -22,7 +26,10 @@ class Unservable(NamedTuple):
 
 
 class Implies(NamedTuple):
-    """Where a choice of the shared part is made (None: in any stack), one of these places of another shared key is chosen."""
+    """A constraint within the shared part: if `choice` is made, one of the candidates at `places` of `key` must be chosen.
+
+    None for `choice` stands for any stack.
+    """
 
     choice: Choice | None
     key: str
@@ -30,7 +37,7 @@ class Implies(NamedTuple):
 
 
 class ImpliesLocal(NamedTuple):
-    """Where a choice of the shared part is made, one of these places of a key of the host is chosen."""
+    """If the shared candidate `choice` is chosen, one of the candidates at `places` of the host's `key` must be, too."""
 
     choice: Choice
     key: str
@@ -38,20 +45,20 @@ class ImpliesLocal(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """Some place of a key of the host is chosen, whatever the stack is."""
+    """Some candidate of the host's `key` must be chosen, whatever the stack is."""
 
     key: str
 
 
 class Domain(NamedTuple):
-    """The places of a key of the host, of which at most one is chosen."""
+    """The candidates at `places` of the host's `key` can be chosen, and at most one of them is."""
 
     key: str
     places: frozenset[int]
 
 
 class LocalImplies(NamedTuple):
-    """Where a place of a key of the host is chosen, one of these places of another key of the host is chosen, too."""
+    """A constraint within one host: if the candidate `given` is chosen, one of those at `places` of `key` must be, too."""
 
     given: Choice
     key: str
@@ -59,7 +66,7 @@ class LocalImplies(NamedTuple):
 
 
 class LocalImpliesShared(NamedTuple):
-    """Where a place of a key of the host is chosen, one of these places of a shared key is chosen, too."""
+    """If the host's candidate `given` is chosen, one of the candidates at `places` of the shared `key` must be, too."""
 
     given: Choice
     key: str
@@ -67,18 +74,18 @@ class LocalImpliesShared(NamedTuple):
 
 
 Constraint = Refuses | Unservable | Implies | ImpliesLocal | Chosen | Domain | LocalImplies | LocalImpliesShared
-"""What a host asks of a stack."""
+"""A constraint of a host on a stack."""
 
 
 class Want(NamedTuple):
-    """One of these places of a key is to be chosen."""
+    """A requirement: one of the candidates at the places `allowed` of `key` must be chosen."""
 
     key: str
     allowed: frozenset[int]
 
 
 class Local:
-    """The keys of one host with the places of their candidates, and everything that is wanted of them."""
+    """The keys of one host with the places of their candidates, and all requirements on them."""
 
     def __init__(self) -> None:
         self._domains: dict[str, set[int]] = {}
@@ -90,39 +97,40 @@ class Local:
         self._outer: set[tuple[Choice | None, str, frozenset[int]]] = set()
 
     def places(self, key: str) -> set[int]:
-        """What may be chosen for a key."""
+        """Return the places of a key that can be chosen."""
         return self._domains[key]
 
     def domain(self, key: str, places: Iterable[int], *, is_required: bool) -> None:
-        """Add a key; one that is required must be chosen whatever the stack is."""
+        """Add a key of the host; if `is_required`, one of its candidates must be chosen whatever the stack is."""
         self._domains.setdefault(key, set(places))
         if is_required:
             self._required.add(key)
 
     def wanted(self, choice: Choice, want: Want) -> None:
-        """A choice of the shared part wants something of this host."""
+        """Add the requirement of a shared candidate on a key of this host."""
         self._wanted.add((choice, want))
 
     def inner(self, key: str, place: int, want: Want) -> None:
-        """A choice of this host wants another one of it."""
+        """Add the requirement of a candidate of this host on another key of this host."""
         self._inner.setdefault((key, place), set()).add(want)
 
     def reaching_out(self, key: str, place: int, want: Want) -> None:
-        """A choice of this host wants one of the shared part; where there is none, it is no choice."""
+        """Add the requirement of a candidate of this host on a shared key; if it allows nothing, the candidate is ruled out."""
         if want.allowed:
             self._outward.setdefault((key, place), set()).add(want)
         else:
             self._refused.add((key, place))
 
     def outer(self, choice: Choice | None, key: str, allowed: frozenset[int]) -> None:
-        """Because of this host, a choice of the shared part (None: any stack) wants another one of it."""
+        """Add a requirement on a shared key that this host causes for a shared candidate, or for any stack (None)."""
         self._outer.add((choice, key, allowed))
 
     def constraints(self) -> frozenset[Constraint]:
-        """Return what the host asks of the shared part: equal for hosts that ask the same, a subset for one that asks less.
+        """Return the constraints of the host on the shared part.
 
-        Values that cannot be chosen are taken out; a want that every value left meets says nothing, unless those values want
-        something themselves.
+        Hosts with equal requirements have equal constraints, a host with fewer requirements has a subset of them. Candidates
+        that cannot be chosen are removed. A requirement that every remaining candidate meets is left out, unless one of these
+        candidates has requirements itself.
         """
         self._propagate()
         free = self._free()
@@ -146,7 +154,7 @@ class Local:
         return frozenset(found)
 
     def _propagate(self) -> None:
-        """Take out what wants something that cannot be had."""
+        """Remove candidates whose requirements no candidate meets, until all remaining ones can be met."""
         for key, place in self._refused:
             self._domains[key].discard(place)
         is_changing = True
@@ -159,7 +167,10 @@ class Local:
                     is_changing = True
 
     def _free(self) -> set[str]:
-        """Keys of which any value will do whatever else is chosen: none of them wants anything that is not free itself."""
+        """Return the keys of which any candidate can be chosen, whatever is chosen for other keys.
+
+        No candidate of such a key has a requirement on a shared key, or on a key of the host that is not free itself.
+        """
         free = {key for key, domain in self._domains.items() if domain}
         is_changing = True
         while is_changing:
@@ -175,7 +186,7 @@ class Local:
         return any(want.key not in free or not want.allowed >= self._domains[want.key] for want in wants)
 
     def _described(self, kept: set[str], free: set[str]) -> Iterable[Constraint]:
-        """The domains and inner wants of the keys that matter, and of those they reach."""
+        """Yield the domains and requirements of the keys in `kept`, and of all keys that these depend on."""
         waiting, seen = sorted(kept), set[str]()
         while waiting:
             key = waiting.pop()

@@ -1,4 +1,4 @@
-"""The answer for a fleet: stacks with the hosts each serves, hosts that none serves, and what is proved about the number."""
+"""The result for a fleet: stacks with the hosts each serves, hosts that none serves, and a proved bound on the number."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ if TYPE_CHECKING:
 
 
 class Note(Struct, frozen=True, kw_only=True):
-    """Something to say about some of the hosts a stack serves, in words about one of them; no classes: about the stack."""
+    """A message about the hosts of `classes`, worded for one host; about the stack itself if there are no classes."""
 
     text: str
     classes: tuple[HostClass, ...] = ()
 
 
 class FleetStack(Struct, frozen=True, kw_only=True):
-    """One stack and the classes of hosts that it was verified on.
+    """One stack and the classes of hosts on which it was verified.
 
-    `stack.components` holds what the hosts share; `unverified` names missing facts once for all hosts that lack them; `chosen`
-    what hosts leave open and would have to be installed, such as a driver. `deciding` are the classes the stack was solved for:
-    what they need includes what all others need, so that any stack that serves these serves all.
+    `stack.components` has the components that all hosts share. `deciding` are the classes for which the stack was solved: their
+    requirements include those of all other classes, so that a stack that serves them serves all. `unverified` names missing
+    facts, once for all hosts that lack them; `chosen` names components that must be installed because hosts state none, such as
+    a driver.
     """
 
     stack: Stack
@@ -38,7 +39,7 @@ class FleetStack(Struct, frozen=True, kw_only=True):
 
     @property
     def hosts(self) -> tuple[InventoryHost, ...]:
-        """Every host it serves, class by class."""
+        """Every host that the stack serves, class by class."""
         return tuple(member for one in self.classes for member in one.members)
 
     @property
@@ -53,10 +54,10 @@ class FleetStack(Struct, frozen=True, kw_only=True):
 
 
 class Unserved(Struct, frozen=True, kw_only=True):
-    """Classes no stack can serve, because the same requests and rules stand against them.
+    """Classes that no stack can serve, for the same requests and rules.
 
-    The conflict is that of the first class, for which its hints were solved again; it was proved for each of the others, with
-    the facts in `also` instead of the first one's.
+    `conflict` is that of the first class, with hints that were solved for that class. The same conflict was proved for each
+    other class, with the facts in `also` in place of those of the first class.
     """
 
     classes: tuple[HostClass, ...]
@@ -70,7 +71,7 @@ class Unserved(Struct, frozen=True, kw_only=True):
 
 
 class FleetAnswer(Struct, frozen=True, kw_only=True):
-    """Everything decided about a fleet."""
+    """The stacks of a fleet, the hosts without a stack, and the bound on the number of stacks."""
 
     stacks: tuple[FleetStack, ...]
     unserved: tuple[Unserved, ...]
@@ -78,10 +79,10 @@ class FleetAnswer(Struct, frozen=True, kw_only=True):
 
     @property
     def served_nodes(self) -> int:
-        """How many machines have a stack."""
+        """The number of machines with a stack."""
         return sum(one.nodes for one in self.stacks)
 
     @property
     def unserved_nodes(self) -> int:
-        """How many have none."""
+        """The number of machines without a stack."""
         return sum(one.nodes for one in self.unserved)

@@ -1,4 +1,4 @@
-"""Many host names in few words."""
+"""Shorten lists of host names for messages."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ if TYPE_CHECKING:
 
 _NUMBERED = re.compile(r"(.*?)(\d+)(\D*)")
 _RUN = 3
-"""So many numbers in a row are a run."""
+"""The fewest consecutive numbers that are shortened to a run."""
 
 
 def folded(hosts: Iterable[InventoryHost], *, most: int = 6) -> str:
-    """The names of hosts in their order, runs of numbers as one (`node-07 … node-31`); after `most` the rest is counted."""
+    """Return the names of hosts in their order, with runs of numbers shortened (`node-07 … node-31`).
+
+    After `most` runs, the remaining machines are counted.
+    """
     runs = list(_runs(list(hosts)))
     shown = [_said(run) for run in runs[:most]]
     left = sum(host.count for run in runs[most:] for host in run)
@@ -24,7 +27,7 @@ def folded(hosts: Iterable[InventoryHost], *, most: int = 6) -> str:
 
 
 def _runs(hosts: list[InventoryHost]) -> Iterator[list[InventoryHost]]:
-    """Hosts whose names count up by one, in one list each."""
+    """Yield lists of consecutive hosts whose names count up by one."""
     run: list[InventoryHost] = []
     for host in hosts:
         if run and not _follows(run[-1].name, host.name):

@@ -1,4 +1,4 @@
-"""Where each stack of a fleet may be scheduled: a node affinity for each that keeps out the hosts of all others."""
+"""Compute where each stack of a fleet may be scheduled: a node affinity per stack that refuses the hosts of all others."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def affinities(answer: FleetAnswer, matrix: Matrix) -> tuple[Affinity, ...]:
-    """One affinity for each stack, in their order: it admits the stack's hosts and no other host of the fleet."""
+    """Return one affinity for each stack, in their order: it admits the stack's hosts and no other host of the fleet."""
     named = _Named({gpu.name: gpu.compute_capability for gpu in matrix.gpus if gpu.compute_capability})
     served = [label_sets(named.listed(one.hosts, one.stack.platform)) for one in answer.stacks]
     unserved = [member for some in answer.unserved for one in some.classes for member in one.members]
@@ -33,9 +33,10 @@ def affinities(answer: FleetAnswer, matrix: Matrix) -> tuple[Affinity, ...]:
 
 
 class _Named:
-    """Hosts as feature discovery sees them: it asks a GPU for its compute capability, which a profile may leave to its name.
+    """Adds to hosts the facts that feature discovery reads and a profile may leave out.
 
-    A host that states no platform is taken for one of the stack's, as it was when the stack was solved.
+    Added are the compute capability of a GPU of which the profile states only the name, and the platform of the stack if the
+    profile states none.
     """
 
     def __init__(self, capabilities: Mapping[str, str]) -> None:
@@ -43,12 +44,12 @@ class _Named:
         self._hosts: dict[tuple[int, str], tuple[Host, Host]] = {}
 
     def listed(self, hosts: Iterable[InventoryHost], platform: str) -> Iterator[InventoryHost]:
-        """The hosts whose labels are worked out from their facts with what the matrix knows of their GPUs."""
+        """Yield the hosts; to those without Kubernetes labels add the missing facts, from which their labels are computed."""
         for one in hosts:
             yield one if one.labels else replace(one, host=self._host(one.host, platform))
 
     def _host(self, host: Host, platform: str) -> Host:
-        # The first of the pair keeps the host alive, and so its identity its own.
+        # The pair holds the original host, so that no other host gets its id.
         key = (id(host), "" if host.platform else platform)
         if key not in self._hosts:
             gpus = tuple(

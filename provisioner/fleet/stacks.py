@@ -1,4 +1,4 @@
-"""A group becomes a stack: verified on every class it serves by the solver's own check, missing facts named once for all."""
+"""Turn a group of signatures into a stack that is verified on every class it serves, with missing facts named once for all."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ if TYPE_CHECKING:
 
 THE_HOST = "the host"
 VERIFIED = 16
-"""How many classes are verified in one problem: what is said about a stack costs more than its share for every host more."""
+"""Number of classes that are verified in one problem, because the cost of an answer grows faster than its number of hosts."""
 
 
 class _Notes(Struct):
-    """Notes about single hosts, merged: the same words about several hosts are one note."""
+    """Collects notes about single hosts, and merges those with the same text."""
 
     found: dict[str, dict[int, None]] = field(default_factory=dict)
 
     def add(self, text: str, index: int | None) -> None:
-        """Add a note about one class, by its place; about the stack where it is None."""
+        """Add a note about the class at `index`, or about the stack (None)."""
         places = self.found.setdefault(text, {})
         if index is not None:
             places[index] = None
@@ -56,7 +56,7 @@ class _Notes(Struct):
 
 
 def stack_of(matrix: Matrix, pool: Pool, group: Group, *, classes: Sequence[HostClass], size: int = VERIFIED) -> FleetStack:
-    """The stack of a group, verified on all of its classes; `size` is how many are looked at in one problem."""
+    """Return the stack of a group, verified on all of its classes; `size` is the number of classes in one problem."""
     unverified, chosen = _Notes(), _Notes()
     stacks = []
     for start in range(0, len(classes), size):
@@ -76,7 +76,7 @@ def stack_of(matrix: Matrix, pool: Pool, group: Group, *, classes: Sequence[Host
 
 
 def _merged(stacks: Sequence[Stack]) -> Stack:
-    """One stack for all blocks: what hosts share, and how the least native of them is served."""
+    """Return one stack for all blocks, with the components that hosts share and the least native basis of any block."""
     first = stacks[0]
     pins = tuple(pin for pin in first.pins if not pin.host)
     shared = {"platform", *(pin.component for pin in pins), *(f"{pin.component}_build" for pin in pins if pin.build)}
@@ -94,9 +94,9 @@ def _merged(stacks: Sequence[Stack]) -> Stack:
 
 
 def shared_range(texts: Sequence[str]) -> str:
-    """What every one of several blocks asks of a host: the parts that all name, and of their lower bounds the lowest.
+    """Return the requirement on a host that several blocks share: the clauses of all, and the lowest of their lower bounds.
 
-    A block of nothing but newer GPUs may ask for more than the rest.
+    A block that has only newer GPUs may have a higher lower bound than the others.
     """
     parts = [text.split(",") for text in texts]
     floors = [[part for part in some if part.startswith(">=")] for some in parts]
@@ -109,7 +109,7 @@ Told = TypeVar("Told", bound="Doubt | Relaxation")
 
 
 def of_the_host(told: Told) -> Told:
-    """Return a doubt or relaxation about one host as one about any host that is like it."""
+    """Return a doubt or relaxation with `the host` in place of the name of a host, so that equal ones can be merged."""
     return replace(told, host=THE_HOST) if getattr(told, "host", "") else told
 
 
@@ -128,12 +128,15 @@ class _Block:
         return ProblemInstance(join(self._matrix, self._pool.request_for(targets)))
 
     def index(self, doubt: Doubt) -> int | None:
-        """Return the place of the class that a doubt is about; None for one about the stack."""
+        """Return the index of the class that a doubt is about; None if it is about the stack."""
         label = getattr(doubt, "host", "")
         return self._hosts[label][0] if label in self._hosts else None
 
     def verified(self) -> tuple[Stack, Mapping[Key, Candidate]]:
-        """The answer on these classes, every requirement of which was checked on the real hosts."""
+        """Return the stack on these classes and its pins, after every requirement was checked on the real hosts.
+
+        Raises `UnavailableError` when the solver finds no choices for a host.
+        """
         pins = self._pinned()
         broken = violations(self._instance, pins)
         if broken:
@@ -143,7 +146,10 @@ class _Block:
         return answer(self._instance, pins), pins
 
     def installed(self, pins: Mapping[Key, Candidate]) -> Iterator[tuple[int, str]]:
-        """What was chosen on a host because the host does not state it, and can be installed; a driver with its modules."""
+        """Yield the class index and the text of each GPU driver that must be installed, because the host states none.
+
+        The text of a driver names its kernel modules, too.
+        """
         for key, candidate in pins.items():
             if key.scope in self._hosts and key.name in GPU_DRIVERS:
                 index, one = self._hosts[key.scope]
@@ -152,7 +158,7 @@ class _Block:
                     yield index, f"{key.name} {candidate.label}{f' ({module.label} modules)' if module else ''}"
 
     def _pinned(self) -> dict[Key, Candidate]:
-        """The group's choices, and on each host down the order the most wanted that everything above it allows."""
+        """Return the group's choices, and for each key of a host the first candidate that the pins before it allow."""
         instance, order = self._instance, self._instance.problem.order
         pins: dict[Key, Candidate] = {}
         wanted: dict[Key, list[Requirement]] = {}
@@ -177,7 +183,10 @@ class _Block:
         return pins
 
     def _repair(self, pins: dict[Key, Candidate], labels: Iterable[str]) -> None:
-        """Search for what going down the order did not find, on each host alone: what it leaves open is its own business."""
+        """Solve each of some hosts alone, for choices that `_pinned` did not find, and put them into `pins`.
+
+        The choices of one host do not affect another host.
+        """
         for label in sorted(set(labels) & self._hosts.keys()):
             instance = self._instance_of([label])
             given = [instance.candidates(Key(name))[place] for _, name, place in self._group.rank]

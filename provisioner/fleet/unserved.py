@@ -1,4 +1,4 @@
-"""Why no stack serves some hosts: a minimal conflict for each, told once for all hosts it is the same for."""
+"""Explain why no stack serves some hosts: a minimal conflict, reported once for all hosts that share it."""
 
 from __future__ import annotations
 
@@ -30,21 +30,22 @@ if TYPE_CHECKING:
     from provisioner.request import Request
 
 Reasons = tuple[tuple[str, ...], ...]
-"""The groups of a conflict without the names of hosts, in an order of their own."""
+"""The groups of a conflict without the names of hosts, sorted."""
 
 
 class Explaining:
-    """Explains classes one after the other; what one class is told holds for others that state the same."""
+    """Explains classes one after the other; a conflict is reused for classes that state the same facts."""
 
     def __init__(self, matrix: Matrix) -> None:
         self._matrix = matrix
         self._guards = {rule.name: frozenset(guard.component for guard in rule.on) for rule in matrix.rules}
 
     def explain(self, request: Request, classes: Iterable[HostClass]) -> list[Unserved]:
-        """One conflict for all classes that the same requests and rules stand against.
+        """Return one conflict for all classes that the same requests and rules rule out.
 
-        Each class is proved to have it, or states the same as one that was of everything the conflict reads. The first
-        class's is told in full, with hints that were solved again for it; of the others what they state instead.
+        A conflict is proved for each class, or for another class with the same values of all facts that the conflict depends
+        on. The conflict of the first class is complete, with hints that are solved for it; for the others only their own facts
+        are added.
         """
         proved: dict[Reasons, list[tuple[HostClass, tuple[Member, ...]]]] = {}
         known: list[tuple[frozenset[str], object, Reasons, tuple[Member, ...]]] = []
@@ -60,7 +61,7 @@ class Explaining:
         return [self._told(request, some) for some in proved.values()]
 
     def _conflict(self, request: Request) -> tuple[Reasons, tuple[Member, ...]]:
-        """A minimal conflict: its groups without the host's name, and its members."""
+        """Return a minimal conflict: its groups without the host's name, and its members."""
         instance = ProblemInstance(join(self._matrix, request))
         search = CompleteSearch(instance)
         try:
@@ -80,7 +81,7 @@ class Explaining:
         return Unserved(classes=tuple(one for one, _ in proved), conflict=conflict, also=also)
 
     def _read(self, members: Iterable[Member]) -> frozenset[str]:
-        """Return the facts a conflict rests on: those it names, and those that decide whether its rules hold."""
+        """Return the facts that a conflict depends on: those that it names, and those that the guards of its rules read."""
         read: set[str] = set()
         for member in members:
             for source in member.sources:
@@ -90,7 +91,7 @@ class Explaining:
         return frozenset(read)
 
     def other_platforms(self, request: Request, classes: Sequence[HostClass], *, platforms: Sequence[str]) -> list[Unserved]:
-        """Hosts of platforms the spec does not name, and whether naming them would do."""
+        """Return the conflicts of hosts whose platform the spec does not name, with a fix if a stack exists when it does."""
         by_platform: dict[str, list[HostClass]] = {}
         for one in classes:
             by_platform.setdefault(one.host.platform or "", []).append(one)
@@ -109,7 +110,10 @@ class Explaining:
         return Unserved(classes=tuple(classes), conflict=Conflict(members=(member_of(asked), member_of(fact)), fixes=fixes))
 
     def without_gpu(self, request: Request, classes: Sequence[HostClass], *, accelerators: Iterable[str]) -> list[Unserved]:
-        """Hosts without a GPU beside hosts that have one: a stack for CPUs is for who asks for it."""
+        """Return the conflict of hosts without a GPU while other hosts have one, because stacks for CPUs must be requested.
+
+        [] if there are no such hosts.
+        """
         if not classes:
             return []
         first = classes[0]
@@ -122,7 +126,7 @@ class Explaining:
         ]
 
     def _fix(self, edit: Edit, tried: Request) -> tuple[Fix, ...]:
-        """Return an edit as a fix, if it was solved and works."""
+        """Return an edit as a fix; () if the edited request has no stack."""
         try:
             stack = solve_system(join(self._matrix, edit.apply(tried)))
         except NoStackError:
@@ -133,7 +137,7 @@ class Explaining:
 
 
 def _unnamed(ground: Ground) -> tuple[str, ...]:
-    """Return what a ground is about, without the host: `gpu 9.0 of node-7` is a fact about the GPU."""
+    """Return a sort key that is equal for grounds which differ in the host only: `gpu 9.0 of node-7` becomes a fact on GPUs."""
     group = ground.group
     if not isinstance(group, FactOf):
         return (str(group),)
@@ -147,6 +151,9 @@ def _facts_in(members: Iterable[Member]) -> Iterator[Ground]:
 
 
 def _facts(host: Host, read: frozenset[str]) -> tuple[object, ...]:
-    """What a host states of some components; GPUs and virtualization are read by requirements of others, and always count."""
+    """Return the values that a host states of the components `read`, and always those of its GPUs and virtualization.
+
+    GPUs and virtualization are included because requirements of other components read them.
+    """
     gpus = None if host.gpus is None else frozenset((gpu.name, gpu.target) for gpu in host.gpus)
     return (gpus, host.virtualization, *(stated(host, name) for name in sorted(read)))

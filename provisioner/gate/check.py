@@ -32,9 +32,10 @@ _SHOWN = 3
 
 
 class GateResult(Struct, frozen=True):
-    """A verdict. `unmet` are messages about the clauses that fail, `unknown` the properties whose values decide the verdict.
+    """A verdict: `yes`, `no` or `unknown`.
 
-    `skipped` are the clauses about properties that no runtime knows.
+    `unmet` are messages about the clauses that fail, if the verdict is `no`; `unknown` are the properties whose missing values
+    decide the verdict, if it is `unknown`. `skipped` are the clauses about properties that no runtime knows.
     """
 
     verdict: str
@@ -76,8 +77,8 @@ def _deciding(expressions: Sequence[Expression], facts: GateFacts) -> Iterator[s
 def _unmet(expressions: Sequence[Expression], facts: GateFacts) -> tuple[str, ...]:
     """Return sentences such as `cuda>=13.1: the driver's CUDA is 13.0` about the first expression that some GPU does not meet.
 
-    They are about the alternatives with the fewest failing clauses: a host that met one of the sentences would meet the
-    expression. Some expression must be unmet.
+    The sentences are about the alternatives with the fewest failing clauses: a host that met one of the sentences would meet
+    the expression. Some expression must be unmet.
     """
     for gpu in gpus_of(facts):
         for expression in expressions:
@@ -89,7 +90,7 @@ def _unmet(expressions: Sequence[Expression], facts: GateFacts) -> tuple[str, ..
 
 
 def _failing(expression: Expression, facts: GateFacts, gpu: GateGpu | None) -> list[tuple[Clause, ...]]:
-    """Return for each alternative the clauses that fail whatever the unknown facts are; [] where some value meets one."""
+    """Return for each alternative the clauses that fail for all values of unknown facts; [] if some values meet one."""
     cases: list[Facts] = [
         {**of_host, **of_gpu}
         for of_host in completions([expression], facts)

@@ -1,12 +1,13 @@
 """Evaluate the requirements of an image on a host, of which some facts may be unknown: yes, no or unknown.
 
-An unknown fact is not guessed: every value of it that makes a difference is tried (each value a requirement mentions, and one
-between, below and above them), and an answer is given only where all values lead to the same one. That is sharper than asking
-clause by clause: a GPU of one of the brands tesla and nvidia meets `brand=tesla brand=nvidia`, whichever of the two it has.
+An unknown fact is not guessed: every value that makes a difference is tried (each value that a requirement mentions, and one
+between, below and above them), and the verdict is yes or no only if all values lead to it. This decides more cases than
+evaluating clause by clause: a GPU of one of the brands tesla and nvidia meets `brand=tesla brand=nvidia`, whether it is the one
+or the other.
 
-`nvidia-container-cli` asks once for each visible GPU, and each must pass on its own, by whichever alternative
-(libnvidia-container src/cli/configure.c); without a visible GPU it takes clauses on `arch` and `brand` for met. The toolkit's
-CSV mode, on Jetson, asks for the first GPU only; a Jetson has one.
+`nvidia-container-cli` evaluates once for each visible GPU, and each GPU must meet one of the alternatives (libnvidia-container
+src/cli/configure.c); without a visible GPU, clauses on `arch` and `brand` hold. The toolkit's CSV mode, on Jetson, evaluates
+for the first GPU only; a Jetson has one.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _ANOTHER = "a brand nobody mentions"
 
 
 class GateGpu(Struct, frozen=True, kw_only=True):
-    """One visible GPU. `arch` is its compute capability, "" when unknown; `brands` those it may be of, none when unknown."""
+    """One visible GPU: `arch` is its compute capability ("" if unknown), `brands` its possible brands (() if unknown)."""
 
     arch: str = ""
     brands: tuple[str, ...] = ()
@@ -42,7 +43,10 @@ class GateGpu(Struct, frozen=True, kw_only=True):
 
 
 class GateFacts(Struct, frozen=True, kw_only=True):
-    """What a runtime would know of a host: driver, the CUDA it reports, and the GPUs. "" and None are unknown; () is none."""
+    """The facts of a host that a runtime reads: the driver, the CUDA version that it reports, and the visible GPUs.
+
+    "" and None are unknown; () for `gpus` is a host without a visible GPU.
+    """
 
     driver: str = ""
     cuda: str = ""
@@ -50,7 +54,7 @@ class GateFacts(Struct, frozen=True, kw_only=True):
 
 
 def verdict_of(expressions: Sequence[Expression], facts: GateFacts) -> str:
-    """Decide whether a host meets all expressions on every GPU: `yes`, `no` or `unknown`."""
+    """Return `yes`, `no` or `unknown`: whether a host meets all expressions on every GPU."""
     found = set()
     for of_host in completions(expressions, facts, OF_HOST):
         on_each = {_on_one(expressions, gpu, of_host) for gpu in gpus_of(facts)}
@@ -70,14 +74,14 @@ def _on_one(expressions: Sequence[Expression], gpu: GateGpu | None, of_host: Fac
 
 
 def gpus_of(facts: GateFacts) -> tuple[GateGpu | None, ...]:
-    """Return the GPUs to evaluate for: one of which nothing is known where none is stated, None alone where there is none."""
+    """Return the GPUs to evaluate: one without facts if the GPUs are unknown, and None alone if there is no visible GPU."""
     if facts.gpus is None:
         return (GateGpu(),)
     return facts.gpus or (None,)
 
 
 def is_met(expression: Expression, facts: Facts) -> bool:
-    """Return whether facts without an unknown meet one expression."""
+    """Return whether facts, all of them known, meet one expression."""
     return not expression.terms or any(all(holds(clause, facts) for clause in term) for term in expression.terms)
 
 
@@ -106,7 +110,7 @@ def completions_of_gpu(expressions: Sequence[Expression], gpu: GateGpu | None) -
 
 
 def _values(expressions: Sequence[Expression], name: str, version: str) -> tuple[Fact, ...]:
-    """Return the numbers of a version, or, where it has none and so is unknown, all that the expressions tell apart."""
+    """Return the numbers of a version; if it is unknown, every value that the expressions tell apart."""
     numbers = numbers_of(version)
     if numbers:
         return (numbers,)

@@ -39,7 +39,7 @@ Numbers = tuple[int, ...]
 
 
 class GateError(ProvisionError):
-    """A requirement cannot be read: `token` is the part at fault, `column` (from 1) its place, `reason` what is wrong."""
+    """A requirement cannot be read: `token` is the invalid part, `column` its position (from 1), `reason` the error message."""
 
     code = "unreadable-requirement"
     exit_code = 2
@@ -89,9 +89,9 @@ class Clause(Struct, frozen=True):
 
 
 class Expression(Struct, frozen=True):
-    """One requirement: any of `terms` is enough, and all clauses of a term must hold. No terms: nothing is required.
+    """One requirement: at least one of `terms` must be met, with all of its clauses; () requires nothing.
 
-    `skipped` are the clauses about properties no runtime knows; a term of nothing else is no term.
+    `skipped` are the clauses about properties that no runtime knows; a term with such clauses only is left out of `terms`.
     """
 
     variable: str
@@ -107,7 +107,7 @@ def parse(text: str, variable: str = "NVIDIA_REQUIRE_CUDA") -> Expression:
     column = 1
     for term in text.split(" "):
         if term and not term.strip(","):
-            # The toolkit passes over it; nvidia-container-cli takes it for met, or not, by what stands before it.
+            # The toolkit ignores it; nvidia-container-cli takes it for met or unmet, depending on the alternative before it.
             raise GateError(variable, _shortened(term), column, reason="is an alternative without a clause")
         clauses: list[Clause] = []
         for factor in term.split(","):
@@ -148,7 +148,7 @@ def _clause(factor: str, column: int, variable: str) -> Clause:
 
 
 def numbers_of(version: str) -> Numbers:
-    """Return the leading dotted numbers of a version without trailing zeros, by which versions compare; () for none."""
+    """Return the leading dotted numbers of a version without trailing zeros, by which versions compare; () if it has none."""
     match = re.match(r"[0-9]+(?:\.[0-9]+)*", version)
     numbers = [int(part) for part in match[0].split(".")] if match else []
     while len(numbers) > 1 and not numbers[-1]:

@@ -1,4 +1,4 @@
-"""What a requirement allows, as notation: ranges, versions, names, and the ways in which drivers and kernels will do."""
+"""Bounds: the ranges, versions or names that a requirement allows, and the ways in which a driver or kernel can meet it."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ class Names(Struct, frozen=True):
 
 
 class SameVersion(Struct, frozen=True):
-    """The very version of the subject."""
+    """The same version as that of the subject."""
 
 
 class Drivers(Struct, frozen=True, kw_only=True):
-    """NVIDIA drivers that run one CUDA release.
+    """NVIDIA drivers that run one CUDA release (`cuda`, as `12.6`).
 
-    `minor_version` is the oldest driver of the CUDA family, "" where minor-version compatibility is not to be used; `native`
-    the first branch that knows the release, "" where the matrix has none; `forward` the older branches that run it through
-    cuda-compat. `cuda` is the release, as `12.6`.
+    `minor_version` is the oldest driver of the CUDA major release, "" when minor-version compatibility must not be used;
+    `native` is the first driver branch that supports the release itself, "" when the matrix lists none; `forward` are the
+    older branches that run it through the cuda-compat package.
     """
 
     cuda: str
@@ -49,7 +49,11 @@ class Drivers(Struct, frozen=True, kw_only=True):
 
 
 class Kernels(Struct, frozen=True):
-    """Kernels a driver builds on as it is published, and with the patches that somebody carries, told by name."""
+    """Linux kernel versions that a driver builds on: as it is published (`documented`), and with patches (`patched`).
+
+    `documented` is None when no documentation names versions; `patched` are ranges, each with the name of the party that
+    publishes the patches.
+    """
 
     documented: Range | None
     patched: tuple[tuple[Range, str], ...] = ()
@@ -59,7 +63,7 @@ Bound = Range | Specifier | Versions | Names | SameVersion | Drivers | Kernels
 
 
 def merged(bounds: Sequence[Bound]) -> tuple[Bound, ...]:
-    """Return several bounds of one thing as alternatives, from old to new; a range that lies within another is left out."""
+    """Return several bounds of one component as alternatives, ascending; a single version within another range is left out."""
     if all(isinstance(one, Versions) for one in bounds):
         found = {version for one in bounds if isinstance(one, Versions) for version in one.versions}
         return (Versions(tuple(sorted(found))),)

@@ -1,4 +1,4 @@
-"""Changes between two locks and their causes, as far as the locks and the indexes know them."""
+"""Changes between two locks and their causes, as far as the locks and the indexes show them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from provisioner.grounds.requirement import Subject
 from provisioner.places import Place  # noqa: TC001 - as above
 
 SECTIONS = ("hosts", "system", "packages", "inputs")
-"""What a change is about, in the order of a review: who can run it, what it is made of, its packages, what it was made from."""
+"""Sections of a comparison in the order of a review: hosts that can run it, components, packages, inputs of the locks."""
 
 
 class Cause(Struct, frozen=True, kw_only=True):
-    """The base of all causes.
+    """The base of all causes of a change.
 
-    `kind` is `spec` (a request changed), `follows` (a consequence of the change of `subject`), `matrix` (the same part has
-    other rules now), `index` (the index has something else now) or `unknown`. `places` are lines of the spec.
+    `kind` is `spec` (a request changed), `follows` (a consequence of another change, of `subject`), `matrix` (other rules for
+    the same component), `index` (the index has changed) or `unknown`. `places` are lines of the spec.
     """
 
     kind: ClassVar[str]
@@ -28,12 +28,12 @@ class Cause(Struct, frozen=True, kw_only=True):
 
     @property
     def subject(self) -> str:
-        """The component, distribution or key that the change follows; "" for a cause of another kind."""
+        """The component, distribution or key whose change is the cause; "" for a cause that is no other change."""
         return ""
 
 
 class ByRequest(Cause, frozen=True, kw_only=True):
-    """The request for a component or a distribution changed; `before` and `after` are its ranges, "" for none."""
+    """The request for a component or a distribution changed; `before` and `after` are its ranges, "" without a request."""
 
     kind: ClassVar[str] = "spec"
     name: str
@@ -43,7 +43,7 @@ class ByRequest(Cause, frozen=True, kw_only=True):
 
 
 class ByBound(Cause, frozen=True, kw_only=True):
-    """An entry of `constraints` or `overrides` (`table`) came, went or changed."""
+    """An entry of `constraints` or `overrides` (`table`) was added, removed or changed."""
 
     kind: ClassVar[str] = "spec"
     table: str
@@ -53,7 +53,10 @@ class ByBound(Cause, frozen=True, kw_only=True):
 
 
 class ByKey(Cause, frozen=True, kw_only=True):
-    """A key of the spec changed, None where it is left out; `uploaded` is the day of a file that a last day kept away."""
+    """A key of the spec changed; its value is None when the spec leaves the key out.
+
+    `uploaded` is the upload day of a file that the old last day (`policy.exclude-newer`) excluded, "" for other keys.
+    """
 
     kind: ClassVar[str] = "spec"
     key: str
@@ -63,14 +66,14 @@ class ByKey(Cause, frozen=True, kw_only=True):
 
 
 class ByNoDependent(Cause, frozen=True, kw_only=True):
-    """No package requires a package, so the spec of the new (or the old) lock does."""
+    """No package requires a package, so the spec of the new lock (`is_new`), or of the old one, does."""
 
     kind: ClassVar[str] = "spec"
     is_new: bool
 
 
 class HeldByRequest(Cause, frozen=True, kw_only=True):
-    """The spec asks for a range of a distribution that the newest release is not in."""
+    """The spec requests a range of a distribution that excludes its newest release."""
 
     kind: ClassVar[str] = "spec"
     name: str
@@ -78,7 +81,7 @@ class HeldByRequest(Cause, frozen=True, kw_only=True):
 
 
 class HeldByBound(Cause, frozen=True, kw_only=True):
-    """The spec constrains or overrides (`table`) a distribution so that the newest release is ruled out."""
+    """The spec constrains or overrides (`table`) a distribution with a range that excludes its newest release."""
 
     kind: ClassVar[str] = "spec"
     table: str
@@ -87,13 +90,13 @@ class HeldByBound(Cause, frozen=True, kw_only=True):
 
 
 class Follows(Cause, frozen=True, kw_only=True):
-    """The base of causes that are changes themselves."""
+    """The base of causes that are other changes between the same locks; `subject` names what changed."""
 
     kind: ClassVar[str] = "follows"
 
 
 class ByRuns(Follows, frozen=True, kw_only=True):
-    """The environment runs in a container now, or on the host itself."""
+    """The environment now runs in a container, or on the host itself (`runs`), and did not before."""
 
     runs: str
 
@@ -103,7 +106,7 @@ class ByRuns(Follows, frozen=True, kw_only=True):
 
 
 class ByAccelerator(Follows, frozen=True, kw_only=True):
-    """The accelerator is another now."""
+    """The accelerator changed, to `accelerator`."""
 
     accelerator: str
 
@@ -113,7 +116,7 @@ class ByAccelerator(Follows, frozen=True, kw_only=True):
 
 
 class RecordedRule(Struct, frozen=True):
-    """A rule that a lock records as a reason: its sentence and source are for people, and nothing is read from them."""
+    """A rule that a lock records as a reason; its sentence and source are for people and are never parsed."""
 
     component: str
     text: str
@@ -121,7 +124,7 @@ class RecordedRule(Struct, frozen=True):
 
 
 class ByRule(Follows, frozen=True, kw_only=True):
-    """A recorded rule came with another version of its component."""
+    """A recorded rule is new because the version of its component changed."""
 
     rule: RecordedRule
 
@@ -131,13 +134,13 @@ class ByRule(Follows, frozen=True, kw_only=True):
 
 
 class ByLostRule(ByRule, frozen=True, kw_only=True):
-    """A recorded rule went with the version of its component, which is `now` another, or "" where it is gone."""
+    """A recorded rule is gone because the version of its component changed to `now`, "" when the component is gone."""
 
     now: str
 
 
 class ByMatrix(Cause, frozen=True, kw_only=True):
-    """The matrix says something else of the same component: the rule `is_new`, or gone."""
+    """The matrix has a new rule (`is_new`), or lost one, about the same version of a component."""
 
     kind: ClassVar[str] = "matrix"
     rule: RecordedRule
@@ -145,7 +148,7 @@ class ByMatrix(Cause, frozen=True, kw_only=True):
 
 
 class ByPythonOfImage(Follows, frozen=True, kw_only=True):
-    """The base image has one Python, and the Python moved."""
+    """The version of Python changed, and the base image contains one Python only."""
 
     image: str
     python: str
@@ -156,7 +159,7 @@ class ByPythonOfImage(Follows, frozen=True, kw_only=True):
 
 
 class ByCudaOfImage(Follows, frozen=True, kw_only=True):
-    """The base image is chosen for a CUDA, and the CUDA moved."""
+    """The version of CUDA changed, and the base image is chosen for a CUDA version."""
 
     image: str
     cuda: str
@@ -167,7 +170,7 @@ class ByCudaOfImage(Follows, frozen=True, kw_only=True):
 
 
 class ByImage(Follows, frozen=True, kw_only=True):
-    """A component came with the old base image, and of the new one the matrix does not know it."""
+    """The base image changed; the old image provided a component that the matrix does not list for the new image."""
 
     before: str
     after: str
@@ -178,7 +181,7 @@ class ByImage(Follows, frozen=True, kw_only=True):
 
 
 class ByPart(Follows, frozen=True, kw_only=True):
-    """A host requirement comes with a component or package whose version moved; "" for none."""
+    """The component or package that a host requirement comes from changed its version; "" stands for a missing one."""
 
     part: str
     before: str
@@ -190,7 +193,7 @@ class ByPart(Follows, frozen=True, kw_only=True):
 
 
 class ByComponent(Follows, frozen=True, kw_only=True):
-    """A distribution is a component, whose own change says why."""
+    """A distribution is also a component, whose own change has the causes."""
 
     name: str
     component: str
@@ -201,7 +204,7 @@ class ByComponent(Follows, frozen=True, kw_only=True):
 
 
 class ByDependent(Follows, frozen=True, kw_only=True):
-    """The base of causes that another package requires the package; `requirement` is as that package spells it."""
+    """The base of causes in a dependent, a package that requires this one; `requirement` is as its metadata spells it."""
 
     dependent: Subject
     requirement: str
@@ -212,33 +215,33 @@ class ByDependent(Follows, frozen=True, kw_only=True):
 
 
 class BroughtAlong(ByDependent, frozen=True, kw_only=True):
-    """A package that came or moved requires the package now."""
+    """A dependent that was added or changed its version requires the package now."""
 
 
 class TakenAlong(ByDependent, frozen=True, kw_only=True):
-    """A package that went or moved required the package before."""
+    """A dependent that was removed or changed its version required the package before."""
 
 
 class RuledOutBy(ByDependent, frozen=True, kw_only=True):
-    """The new lock has a requirement that rules the old `version` out."""
+    """A dependent in the new lock requires a range that excludes the old `version`."""
 
     version: str
 
 
 class FreedFrom(ByDependent, frozen=True, kw_only=True):
-    """The old lock had a requirement that rules the new version out; `is_gone`: the new lock has no such package."""
+    """A dependent in the old lock required a range that excludes the new version; `is_gone`: the dependent was removed."""
 
     is_gone: bool
 
 
 class HeldByPackage(ByDependent, frozen=True, kw_only=True):
-    """A package of the answer requires something else than the newest release."""
+    """A dependent in the answer requires a range that excludes the newest release."""
 
 
 class ByOwnNeed(Follows, frozen=True, kw_only=True):
-    """A release requires another package in a range that this package is not in.
+    """A release requires a range of another package that excludes the version of that package in the new lock (`needed`).
 
-    `is_held`: the release is the newest, which the answer does not have; otherwise it is the one of the old lock.
+    `is_held`: the release is the newest one, which was not chosen; otherwise it is the release in the old lock.
     """
 
     package: Subject
@@ -252,7 +255,7 @@ class ByOwnNeed(Follows, frozen=True, kw_only=True):
 
 
 class FreedNeed(Follows, frozen=True, kw_only=True):
-    """The new release requires another package in a range that the old spec ruled out, by `packages` or by `constraints`."""
+    """The new release requires a range of another package that the old spec excluded, by a key in `table`."""
 
     package: Subject
     requirement: str
@@ -266,9 +269,10 @@ class FreedNeed(Follows, frozen=True, kw_only=True):
 
 
 class ByPython(Follows, frozen=True, kw_only=True):
-    """The Python moved, and with it what markers and tags select.
+    """The version of Python changed, and so did the result of environment markers and wheel tags.
 
-    `aspect` says what that is: a `file`, what a package `requires`, or that the `dependent` requires the package at all.
+    `aspect` is what changed with it: the `file` of a package, what the package `requires`, or that `dependent` requires it at
+    all.
     """
 
     python: str
@@ -281,28 +285,28 @@ class ByPython(Follows, frozen=True, kw_only=True):
 
 
 class ByIndex(Cause, frozen=True, kw_only=True):
-    """The base of causes that an index, or a registry, knows."""
+    """The base of causes that only an index or a registry knows."""
 
     kind: ClassVar[str] = "index"
 
 
 class TagMoved(ByIndex, frozen=True, kw_only=True):
-    """The registry gives the tag of an image to other content."""
+    """The tag of an image refers to other content in its registry now."""
 
 
 class RegistryAsked(ByIndex, frozen=True, kw_only=True):
-    """The registry of an image was asked for its digest, and was not before."""
+    """The registry of an image was queried for the image's digest, which the old lock does not have."""
 
 
 class ReleasedSince(ByIndex, frozen=True, kw_only=True):
-    """A file was uploaded after the newest file of the old lock; both are days."""
+    """A file was uploaded after the newest file of the old lock; `uploaded` and `newest` are the days."""
 
     uploaded: str
     newest: str
 
 
 class OutSince(ByIndex, frozen=True, kw_only=True):
-    """A version is out since a day, "" where that is not known; `is_installer`: the installer is always the newest."""
+    """A version was released on `day`, "" when unknown; `is_installer`: it is the installer, for which the newest is chosen."""
 
     version: str
     day: str
@@ -310,20 +314,20 @@ class OutSince(ByIndex, frozen=True, kw_only=True):
 
 
 class Drifted(ByIndex, frozen=True, kw_only=True):
-    """The index says something else of the old file today."""
+    """The index lists the old file differently today, or not at all."""
 
     drift: FileDrift
 
 
 class NoMetadata(ByIndex, frozen=True, kw_only=True):
-    """The metadata of a release cannot be had; `problem` is what the index part says."""
+    """The metadata of a release is unavailable; `problem` is the index's error message."""
 
     package: Subject
     problem: str
 
 
 class Unknown(Cause, frozen=True, kw_only=True):
-    """Neither lock records why; `inputs` changed as well (`spec`, `matrix`, `provision`), of the spec these `keys`."""
+    """Neither lock records a cause; `inputs` (`spec`, `matrix`, `provision`) changed as well, `keys` in the spec."""
 
     kind: ClassVar[str] = "unknown"
     inputs: tuple[str, ...] = ()
@@ -337,21 +341,24 @@ class UnknownElsewhere(Cause, frozen=True, kw_only=True):
 
 
 class UnknownAgain(Cause, frozen=True, kw_only=True):
-    """Solving again here and now gives something else for no recorded reason; `is_upgrade`: it had no lock to keep to."""
+    """Solving again gave another answer for no recorded cause; `is_upgrade`: it had no old lock as preference."""
 
     kind: ClassVar[str] = "unknown"
     is_upgrade: bool
 
 
 class UnknownHold(Cause, frozen=True, kw_only=True):
-    """Nothing in the answer rules the newest release out by itself."""
+    """No single request or requirement in the answer rules the newest release out."""
 
     kind: ClassVar[str] = "unknown"
     name: str
 
 
 class FallOut(Struct, frozen=True, kw_only=True):
-    """The hosts that met the old requirement and not the new one: below a version, above one or from one on, outside a text."""
+    """Values of a host fact that met the old requirement and do not meet the new one; "" for a limit that does not apply.
+
+    They are `below` a version, `above` one, at or above `start`, or `outside` a requirement that is not a range.
+    """
 
     below: str = ""
     above: str = ""
@@ -360,9 +367,10 @@ class FallOut(Struct, frozen=True, kw_only=True):
 
 
 class GpuBasis(Struct, frozen=True, kw_only=True):
-    """How GPUs were compared: as stated or by compiled targets. `is_required` only now, or no longer; None for neither.
+    """How the GPUs of two locks were compared: as the hosts stated them, or by compiled targets (`is_by_targets`).
 
-    `devices` are those of the new lock.
+    `is_required` is True if only the new lock needs a GPU, False if only the old one does, otherwise None. `devices` are the
+    GPUs of the new lock.
     """
 
     is_required: bool | None
@@ -371,34 +379,35 @@ class GpuBasis(Struct, frozen=True, kw_only=True):
 
 
 class OfFile(Struct, frozen=True, kw_only=True):
-    """The version of a package that stayed, and the file that a change of it is about, "" for all."""
+    """The unchanged version of a package, and the file that changed, "" for all files."""
 
     version: str
     file: str = ""
 
 
 class OfAddress(Struct, frozen=True, kw_only=True):
-    """The version of a package that stayed, and the index whose address changed."""
+    """The unchanged version of a package, and the index whose URL changed."""
 
     version: str
     index: str
 
 
 class OfSpec(Struct, frozen=True):
-    """A spec of another digest; `is_recorded`: both locks record its keys, and these are the same."""
+    """The spec has another digest; `is_recorded`: both locks record its keys, and the recorded keys are the same."""
 
     is_recorded: bool
 
 
 class Change(Struct, frozen=True, kw_only=True):
-    """One thing that is not the same in both locks.
+    """One difference between two locks.
 
-    `subject` is a component, a distribution or a key of the spec; `old` and `new` are "" where it is absent. `change` is
-    `added` or `removed`, `upgraded` or `downgraded`, `tightened` or `loosened`, or `changed`. `aspect` says what of a package
-    `old` and `new` are: its `version`, or, where that stayed, its `content` (sha256), `file`, `index`, `place` or what it
-    `requires`. `platforms` are those it is true of. `lost` and `gained` are the members of a set that went and came.
-    `is_breaking` means that a host that met the old lock may not meet the new one or is used otherwise, or that content was
-    exchanged under its name.
+    `subject` is a component, a distribution or a key of the spec; `old` and `new` are "" when a lock lacks it. `change` is
+    `added` or `removed`, `upgraded` or `downgraded`, `tightened` or `loosened`, or `changed`. `aspect` is the property of a
+    package that `old` and `new` are: its `version`, or, if the version is the same, its `content` (sha256), `file`, `index`,
+    `place` (URL or path), `attestations`, `requires-python`, `variants` or what it `requires`. `platforms` are the platforms
+    with this difference. `lost` and `gained` are the removed and added members of a set. `is_breaking` means that a host that
+    met the old lock may not meet the new one or is used otherwise, or that the content of a file was replaced under the same
+    name.
     """
 
     section: str
@@ -416,7 +425,7 @@ class Change(Struct, frozen=True, kw_only=True):
 
 
 class Held(Struct, frozen=True, kw_only=True):
-    """A package of an answer that is not the newest its index offers for this environment, and what holds it back."""
+    """A package of an answer that is older than the newest release that fits the environment, and the causes."""
 
     name: str
     version: str
@@ -427,22 +436,22 @@ class Held(Struct, frozen=True, kw_only=True):
 
 
 class OtherProgram(Struct, frozen=True):
-    """Locks that another program wrote: only their packages are compared."""
+    """Another program wrote these lock files, so only packages are compared."""
 
     files: tuple[str, ...]
 
 
 class EditedByHand(Struct, frozen=True):
-    """A lock whose digest does not fit its content."""
+    """The digest of a lock does not match its content."""
 
     file: str
 
 
 class Comparison(Struct, frozen=True, kw_only=True):
-    """Every change between two locks, those that matter most first.
+    """Every change between two locks, in the order of a review.
 
-    `platforms` are those that both have; `unchanged` counts the packages that are the same; `notes` say what the comparison
-    cannot see.
+    `platforms` are the platforms of both locks; `unchanged` counts the packages that are the same in both; `notes` are limits
+    of the comparison.
     """
 
     changes: tuple[Change, ...]
@@ -456,12 +465,12 @@ class Comparison(Struct, frozen=True, kw_only=True):
 
     @property
     def is_breaking(self) -> bool:
-        """Whether a host may fall out, or content was exchanged under its name."""
+        """Whether a host that met the old lock may not meet the new one, or a file has other content under its name."""
         return any(change.is_breaking for change in self.changes)
 
 
 def cause_fields(cause: Cause) -> GroundFields:
-    """Return a cause as plain text: its type, subject, object, the range that holds now, source and place."""
+    """Return a cause as plain text: its type, subject, object, the range that applies now, source and place."""
     requirement = getattr(cause, "requirement", "")
     if requirement:
         required = Requirement(requirement)

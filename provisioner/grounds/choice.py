@@ -1,4 +1,4 @@
-"""Why one version was chosen and not another: what an upgrade moved, what is held back, what was passed over, and cautions."""
+"""Reasons why one version was chosen and not another: upgrades, versions held back or passed over, and cautions."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from provisioner.places import Place  # noqa: TC001 - as above
 
 
 class AskedFor(Struct, frozen=True):
-    """It was asked for."""
+    """The upgrade was requested by name."""
 
 
 class NoLongerOffered(Struct, frozen=True, kw_only=True):
-    """No index offers a version any longer, or the matrix has none such."""
+    """A locked version is no longer offered by any index, or is not in the matrix."""
 
     name: str
     label: str
@@ -21,7 +21,7 @@ class NoLongerOffered(Struct, frozen=True, kw_only=True):
 
 
 class NotInstallable(Struct, frozen=True, kw_only=True):
-    """No file of a version can be installed, or it was withdrawn."""
+    """A locked version was withdrawn, or has no file that can be installed."""
 
     name: str
     label: str
@@ -29,14 +29,17 @@ class NotInstallable(Struct, frozen=True, kw_only=True):
 
 
 class RuledOut(Struct, frozen=True, kw_only=True):
-    """A requirement of the answer rules a version out; `has` is what the answer has, where the version itself requires it."""
+    """A requirement of the answer rules a version out.
+
+    `has` is "" unless the version itself has the requirement: then it is the version in the answer that does not meet it.
+    """
 
     ground: Ground
     has: str = ""
 
 
 class NothingHolds(Struct, frozen=True, kw_only=True):
-    """Nothing holds together with a version kept, or with a newer one."""
+    """No solution keeps the locked version, or, with `is_newer`, has a newer one."""
 
     is_newer: bool
 
@@ -45,9 +48,9 @@ MoveReason = AskedFor | NoLongerOffered | NotInstallable | RuledOut | NothingHol
 
 
 class Move(Struct, frozen=True, kw_only=True):
-    """What became of one version of an earlier lock where some of it was to be upgraded; `before` may be `after`.
+    """The new version of a package or component of an earlier lock after an upgrade of some; `before` may equal `after`.
 
-    `reason` is None where nothing newer is offered.
+    `reason` says why.
     """
 
     name: str
@@ -57,9 +60,9 @@ class Move(Struct, frozen=True, kw_only=True):
 
 
 class HeldBack(Struct, frozen=True, kw_only=True):
-    """A framework that is older than the spec, the hosts and the matrix would have it.
+    """A framework in an older release than the spec, the hosts and the matrix allow.
 
-    `by` is the requirement of the package that refuses the newest; `more` packages refuse it too.
+    `by` is the requirement of a package that rules the newest release out; `more` is the number of other such packages.
     """
 
     component: str
@@ -70,9 +73,10 @@ class HeldBack(Struct, frozen=True, kw_only=True):
 
 
 class StepReason(Struct, frozen=True, kw_only=True):
-    """Why a step of a plan is needed, or comes where it does: a ground that would not hold without it.
+    """Why a step of a plan is needed, or has its position: `ground` would be violated otherwise.
 
-    `is_stop`: the step is a stop on the way; `changed_first` is the part of the machine that would otherwise be changed first.
+    `is_stop`: the step is an intermediate version; `changed_first` is the part of the machine that would otherwise change
+    earlier.
     """
 
     ground: Ground
@@ -81,14 +85,14 @@ class StepReason(Struct, frozen=True, kw_only=True):
 
 
 class LockKeeps(Struct, frozen=True, kw_only=True):
-    """The earlier lock has another version."""
+    """The earlier lock has another version, which is preferred."""
 
     name: str
     label: str
 
 
 class PolicyPrefers(Struct, frozen=True, kw_only=True):
-    """The policy prefers or avoids a range of it; `table` is `prefer` or `avoid`."""
+    """The policy prefers or avoids a range of a component or distribution; `table` is `prefer` or `avoid`."""
 
     table: str
     name: str
@@ -103,7 +107,7 @@ class StrategyIsOldest(Struct, frozen=True, kw_only=True):
 
 
 class ComesFirst(Struct, frozen=True, kw_only=True):
-    """Something that is decided before it would be another version; `before` and `after` are "" where it would be left out."""
+    """A component or distribution that is chosen earlier would change from `before` to `after`, "" if it would be left out."""
 
     name: str
     before: str
@@ -111,18 +115,18 @@ class ComesFirst(Struct, frozen=True, kw_only=True):
 
 
 class NotFirst(Struct, frozen=True):
-    """The order of preference takes something else first."""
+    """The order of preference takes another solution first."""
 
 
 class BundledVersion(Struct, frozen=True, kw_only=True):
-    """It is the version that a distribution bundles."""
+    """The version in question is the one that a distribution bundles."""
 
     distribution: str
     version: str
 
 
 class CannotTell(Struct, frozen=True, kw_only=True):
-    """Whether it would work cannot be told, because an index is out of reach; `problem` is what the index says."""
+    """Whether the version would work is unknown, because an index cannot be reached; `problem` is the error message."""
 
     problem: str
 
@@ -131,7 +135,7 @@ PassedOver = LockKeeps | PolicyPrefers | StrategyIsOldest | ComesFirst | NotFirs
 
 
 class Yanked(Struct, frozen=True, kw_only=True):
-    """A chosen version is yanked, with the reason that its index gives, "" for none."""
+    """A chosen version is yanked, for the `reason` that its index gives, "" for none."""
 
     name: str
     version: str
@@ -139,7 +143,11 @@ class Yanked(Struct, frozen=True, kw_only=True):
 
 
 class UnknownExtra(Struct, frozen=True, kw_only=True):
-    """An extra that its distribution does not have, and who asks for it; `known` are those it has, None where nobody says."""
+    """A requested extra that its distribution does not have.
+
+    `known` are the extras of the distribution, `nearest` the one that may be meant, "" for none, and `asked_by` the
+    requirement with the extra, None when it is unknown.
+    """
 
     name: str
     version: str
@@ -150,14 +158,14 @@ class UnknownExtra(Struct, frozen=True, kw_only=True):
 
 
 class IndexLeftOut(Struct, frozen=True, kw_only=True):
-    """Indexes of PyTorch's builds that were out of reach, so that something more wanted may have been missed."""
+    """Indexes of PyTorch builds that cannot be reached, so that a preferable build may have been missed."""
 
     indexes: tuple[str, ...]
     problem: str
 
 
 class Notice(Struct, frozen=True):
-    """What an index or an earlier lock has to say about the source of a package."""
+    """A message of an index or about an earlier lock on the source of a package."""
 
     text: str
 

@@ -1,4 +1,7 @@
-"""A minimal conflict as data: its members with what their subjects have in common, what follows, and the fixes."""
+"""A minimal conflict as data: its members, its conclusion, and the fixes.
+
+A member is a request, a fact, or a group of rules; without any one of the members the others could hold together.
+"""
 
 from __future__ import annotations
 
@@ -14,17 +17,17 @@ from provisioner.places import Place  # noqa: TC001 - as above
 
 
 class Span(Struct, frozen=True):
-    """Neighbouring releases by their labels, from the first to the last; one alone is both."""
+    """Neighbouring releases by their labels, from the first to the last; both are the same for a single release."""
 
     first: str
     last: str
 
 
 class Subjects(Struct, frozen=True, kw_only=True):
-    """What a statement is about: spans of releases of one name.
+    """The subjects of a statement: spans of releases of one component or distribution.
 
-    `every_build_for` is the accelerator of which every build of the releases is meant, "" where the labels name builds.
-    `has_others`: there are more spans than are told.
+    `every_build_for` is the accelerator for which all builds of these releases are meant, None when the labels name builds.
+    `has_others`: the spans are not complete.
     """
 
     spans: tuple[Span, ...]
@@ -33,7 +36,7 @@ class Subjects(Struct, frozen=True, kw_only=True):
 
 
 class Statement(Struct, frozen=True, kw_only=True):
-    """What some candidates entail alike; no subjects where the predicate names its own."""
+    """A predicate that several candidates share; `subjects` is empty when the predicate names its own subject."""
 
     name: str
     subjects: tuple[Subjects, ...]
@@ -41,7 +44,7 @@ class Statement(Struct, frozen=True, kw_only=True):
 
     @property
     def is_of_one(self) -> bool:
-        """Whether it is about one subject, in the singular."""
+        """Whether the statement has a single subject, so that its sentence is in the singular."""
         spans = [span for one in self.subjects for span in one.spans]
         return any(one.every_build_for is not None for one in self.subjects) or (
             len({span.first for span in spans} | {span.last for span in spans}) == 1
@@ -49,7 +52,10 @@ class Statement(Struct, frozen=True, kw_only=True):
 
 
 class NotOffered(Struct, frozen=True, kw_only=True):
-    """Nothing is offered of a name: by any index, or by the matrix for an accelerator and platform; `until` is the last day."""
+    """A requested name is offered by no index, or by no row of the matrix for an accelerator and platform.
+
+    `until` is the last upload day that counts, "" when there is none.
+    """
 
     name: str
     is_distribution: bool
@@ -59,10 +65,10 @@ class NotOffered(Struct, frozen=True, kw_only=True):
 
 
 class Offered(Struct, frozen=True, kw_only=True):
-    """What is offered of a name instead of what was asked for; `more` counts the versions that are not told.
+    """The versions that are offered of a name, none of which is requested; `more` counts those that are not listed.
 
-    `by` is `index`, `matrix`, or `spec` for the file that the spec names at `place`; `accelerator` is told where it is not
-    CUDA.
+    `by` is `index`, `matrix`, or `spec` for the file that the spec names at `place`; `accelerator` is "" for CUDA. `until` is
+    the last upload day that counts, "" when there is none.
     """
 
     by: str
@@ -74,7 +80,7 @@ class Offered(Struct, frozen=True, kw_only=True):
 
 
 class Withdrawn(Struct, frozen=True, kw_only=True):
-    """The version that was asked for is offered to nobody who does not name it, and why."""
+    """The requested version is withdrawn, so it is offered only to a request that names it; `problem` says why."""
 
     name: str
     version: str
@@ -85,11 +91,12 @@ Offer = NotOffered | Offered | Withdrawn
 
 
 class Member(Struct, frozen=True, kw_only=True):
-    """One member of a conflict: a request, a fact, or what the candidates of a rule have in common.
+    """One member of a conflict: a request, a fact, or the predicates that the candidates of a rule share.
 
-    `clauses` are told together; `more` counts the subjects whose clauses are not told. `sources` has every place once.
-    `offer` says what there is where a request asks for something that is not. `assumed_glibc` is the glibc that a rule about
-    files rests on and nobody stated.
+    `clauses` form one sentence; `more` counts the subjects whose clauses are left out. `sources` has each source once. `offer`
+    is what is offered in place of a request that nothing meets. `assumed_glibc` is the glibc version that was assumed for a
+    rule about files, None when no version was assumed; `is_assumed_of_image`: it was assumed for the base image, not for the
+    host.
     """
 
     kind: str
@@ -104,17 +111,18 @@ class Member(Struct, frozen=True, kw_only=True):
 
 
 def member_of(ground: Ground) -> Member:
-    """Return a member that is one ground."""
+    """Return the member of a conflict that consists of one ground."""
     sources = (ground.source,) if ground.source is not None else ()
     return Member(kind=ground.kind, component=ground.component, group=ground.group, clauses=(ground,), sources=sources)
 
 
 class Conclusion(Struct, frozen=True, kw_only=True):
-    """What follows from the members: what cannot be chosen, or is not left, beside what else was asked, and for whom.
+    """The conclusion of a conflict: a release that cannot be chosen or a component without candidates, and for which hosts.
 
-    `question` is the release that was asked about; `asked` the requests, what the environment is for first; `name` a component
-    of which nothing is left; `refused` a line of the spec that names no version; `facts` those that do not go together.
-    `hosts` are the hosts whose facts take part, by label where there are several; `platform` where it takes part.
+    `question` is the release that the user asked about; `asked` are the requests, the main one first; `name` is a component
+    without candidates; `refused` is a line of the spec that names no version; `facts` are the facts that exclude each other.
+    `hosts` are the labels of the hosts whose facts are members; `platform` is the platform of the target, "" when it is no
+    member.
     """
 
     question: Ground | None = None
@@ -128,10 +136,10 @@ class Conclusion(Struct, frozen=True, kw_only=True):
 
 
 class Fix(Struct, frozen=True, kw_only=True):
-    """One complete change that was solved again and works, and what it gives.
+    """A set of edits that was solved again and works, with the versions that it gives.
 
-    `hosts` are the labels to tell, where the target has several hosts, by the label of an edit: the hosts that it stands for.
-    `asked` are the components that the spec names as well: of these it is the host that changes.
+    `hosts` maps the host label of an edit to all hosts that the edit stands for; it is empty for a target of one host. `asked`
+    are components that the spec requests, too: an edit of one changes the host, not the spec.
     """
 
     edits: tuple[Edit, ...]
@@ -141,17 +149,17 @@ class Fix(Struct, frozen=True, kw_only=True):
 
     @property
     def gives_up(self) -> bool:
-        """Whether a part of what was asked for is given up."""
+        """Whether one of the edits drops a request."""
         return any(edit.gives_up for edit in self.edits)
 
     @property
     def identities(self) -> frozenset[tuple[object, ...]]:
-        """The identities of its edits: a fix with the same ones is the same fix."""
+        """The identities of the edits: two fixes with the same identities are the same fix."""
         return frozenset(edit.identity for edit in self.edits)
 
 
 class Conflict(Struct, frozen=True, kw_only=True):
-    """A minimal set of requests, rules and facts that cannot hold together, in order, what follows, and the ways out."""
+    """A minimal set of requests, rules and facts that cannot all hold, with its conclusion and fixes."""
 
     members: tuple[Member, ...]
     conclusion: Conclusion | None = None

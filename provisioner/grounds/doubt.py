@@ -1,4 +1,4 @@
-"""Doubts: what an answer rests on and nobody knows, each with the component it is about and the host, where it is of one."""
+"""Doubts: unknown facts that an answer relies on, each with its component, and with the host that does not state the fact."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ class Doubt(Struct, frozen=True):
 
     @property
     def component(self) -> str:
-        """The component it is about: `gpu`, `driver`, or the fact that is missing."""
+        """The component of the unknown fact, such as `gpu` or `driver`."""
         raise NotImplementedError
 
     @property
     def of_host(self) -> str:
-        """The label of the host whose fact is missing; "" where none is."""
+        """The label of the host that does not state a fact; "" when the doubt is not about a missing fact of one host."""
         return getattr(self, "host", "")
 
 
 class NeededBy(Struct, frozen=True, kw_only=True):
-    """What needs a fact: a candidate, or a rule by its name."""
+    """A requirement on an unstated fact (`needs`), of a candidate (`subject`) or of a rule by its name."""
 
     needs: str
     bound: Bound
@@ -33,7 +33,7 @@ class NeededBy(Struct, frozen=True, kw_only=True):
 
 
 class Undecided(Struct, frozen=True, kw_only=True):
-    """A row of the matrix of which nobody can say whether it holds without a fact."""
+    """A row of the matrix whose condition cannot be evaluated without a fact."""
 
     table: str
     name: str
@@ -41,7 +41,7 @@ class Undecided(Struct, frozen=True, kw_only=True):
 
 
 class Unstated(Doubt, frozen=True, kw_only=True):
-    """A host does not state a fact. `profile_key` is where its profile would state it, "" where none can."""
+    """A host does not state a fact; `profile_key` is the key of a host profile that states it, "" when there is none."""
 
     fact: str
     host: str
@@ -54,7 +54,7 @@ class Unstated(Doubt, frozen=True, kw_only=True):
 
 
 class UnstatedGpus(Doubt, frozen=True, kw_only=True):
-    """A host does not state its GPUs, so no compiled target was compared."""
+    """A host does not state its GPUs, so they were not compared with compiled targets."""
 
     host: str
     profile_key: str
@@ -65,7 +65,7 @@ class UnstatedGpus(Doubt, frozen=True, kw_only=True):
 
 
 class NamelessGpu(Doubt, frozen=True, kw_only=True):
-    """A GPU of a host states neither its name nor its compute capability; `index` is its place in the profile."""
+    """A GPU of a host states neither its name nor its compute capability; `index` is its index in the host profile."""
 
     host: str
     index: int
@@ -80,7 +80,7 @@ class NamelessGpu(Doubt, frozen=True, kw_only=True):
 
 
 class MissingToolkit(Doubt, frozen=True, kw_only=True):
-    """A host has no NVIDIA Container Toolkit, without which no container is given a GPU."""
+    """A host has no NVIDIA Container Toolkit, which containers need for access to a GPU."""
 
     host: str
 
@@ -110,7 +110,7 @@ class UnpinnedImage(Doubt, frozen=True, kw_only=True):
 
 
 class UnmeasuredTargets(Doubt, frozen=True, kw_only=True):
-    """Nobody has read from the artefact which GPUs a build is compiled for."""
+    """The compiled targets of a build were never read from its artefact, so the GPUs that it supports are unknown."""
 
     subject: Subject
 
@@ -131,7 +131,7 @@ class FromSource(Doubt, frozen=True, kw_only=True):
 
 
 class UnlistedBundle(Doubt, frozen=True, kw_only=True):
-    """A distribution bundles a release of a component that the matrix does not list, so what that needs is not known."""
+    """A distribution bundles a release of a component that the matrix does not list, so that release's needs are unknown."""
 
     bundled: str
     carrier: Subject
@@ -142,9 +142,9 @@ class UnlistedBundle(Doubt, frozen=True, kw_only=True):
 
 
 class UnreadLine(Doubt, frozen=True, kw_only=True):
-    """A line of the spec about a framework applies with some Pythons only, and no packages were solved to look at it.
+    """A line of the spec about a framework has a marker on Python, and was not evaluated because no packages were solved.
 
-    `python` is the one that was chosen, "" where none was.
+    `python` is the chosen Python to which the line applies, "" when none was chosen.
     """
 
     part: str
@@ -157,7 +157,7 @@ class UnreadLine(Doubt, frozen=True, kw_only=True):
 
 
 class UnsupportedOverride(Doubt, frozen=True, kw_only=True):
-    """AMD GPUs run code for another target by settings that nobody supports."""
+    """AMD GPUs run code that is compiled for another target, by settings that are not supported."""
 
     devices: tuple[str, ...]
     runs_as: str
@@ -170,7 +170,7 @@ class UnsupportedOverride(Doubt, frozen=True, kw_only=True):
 
 
 class UnsupportedGpu(Doubt, frozen=True, kw_only=True):
-    """A GPU has code in the build, but AMD does not list it as supported by the release of ROCm."""
+    """A build has code for a GPU, but AMD does not list the GPU as supported by the release of ROCm."""
 
     device: str
     rocm: str
@@ -181,7 +181,10 @@ class UnsupportedGpu(Doubt, frozen=True, kw_only=True):
 
 
 class UndocumentedKernel(Doubt, frozen=True, kw_only=True):
-    """A host runs a driver on a kernel that it is not documented on; `documented` is None where nothing is documented."""
+    """A host runs a driver on a Linux kernel version that is not documented for it.
+
+    `documented` are the documented kernel versions, None when there are none.
+    """
 
     host: str
     driver: str
@@ -194,7 +197,7 @@ class UndocumentedKernel(Doubt, frozen=True, kw_only=True):
 
 
 class OtherMinorNvcc(Doubt, frozen=True, kw_only=True):
-    """An nvcc is of another minor release than the framework's CUDA, of which PyTorch warns."""
+    """The nvcc has another minor release than the framework's CUDA, about which PyTorch warns."""
 
     nvcc: str
     cuda: str
@@ -221,7 +224,7 @@ class AssumedMacosBuild(Doubt, frozen=True, kw_only=True):
 
 
 class BroughtFramework(Doubt, frozen=True, kw_only=True):
-    """A framework comes along with other packages, without its GPU build."""
+    """A framework is installed as a dependency of other packages, without its GPU build."""
 
     framework: str
     version: str
@@ -245,7 +248,7 @@ class AssumedDriver(Doubt, frozen=True, kw_only=True):
 
 
 class UnsuitableFlavour(Doubt, frozen=True, kw_only=True):
-    """A host does not state the flavour of its kernel modules, and one of the flavours would not do, on this ground."""
+    """A host does not state the flavour of its kernel modules, and `ground` rules one of the flavours out."""
 
     host: str
     flavour: str
@@ -258,7 +261,7 @@ class UnsuitableFlavour(Doubt, frozen=True, kw_only=True):
 
 
 class NamelessForward(Doubt, frozen=True, kw_only=True):
-    """A host does not name its GPUs, and forward compatibility is for data-centre GPUs only."""
+    """A host does not state the names of its GPUs, and forward compatibility works on data-centre GPUs only."""
 
     host: str
     profile_key: str
@@ -269,7 +272,7 @@ class NamelessForward(Doubt, frozen=True, kw_only=True):
 
 
 class SkippedClause(Doubt, frozen=True, kw_only=True):
-    """A clause of an image's NVIDIA_REQUIRE_CUDA is about nothing that runtimes know."""
+    """A clause of an image's NVIDIA_REQUIRE_CUDA names a property that container runtimes do not know."""
 
     clause: str
     reference: str
@@ -280,7 +283,7 @@ class SkippedClause(Doubt, frozen=True, kw_only=True):
 
 
 class UndecidedGate(Doubt, frozen=True, kw_only=True):
-    """Whether an image's NVIDIA_REQUIRE_CUDA lets a host in depends on properties that are not known."""
+    """An image's NVIDIA_REQUIRE_CUDA may or may not admit a host, depending on unknown properties of the host."""
 
     reference: str
     host: str
@@ -293,7 +296,7 @@ class UndecidedGate(Doubt, frozen=True, kw_only=True):
 
 
 class UndatedRelease(Doubt, frozen=True, kw_only=True):
-    """No source says when a release came out, so it may be of the week that the policy leaves out."""
+    """The release date is unknown, so the release may be too recent for the policy (less than a week old)."""
 
     name: str
     label: str
@@ -304,7 +307,7 @@ class UndatedRelease(Doubt, frozen=True, kw_only=True):
 
 
 class UndatedFile(Doubt, frozen=True, kw_only=True):
-    """An index gives no upload time of a version, so it may be of the week that the policy leaves out."""
+    """The upload time of a version is unknown, so the version may be too recent for the policy (less than a week old)."""
 
     name: str
     label: str
@@ -326,7 +329,7 @@ class UndesignatedBranch(Doubt, frozen=True, kw_only=True):
 
 
 class BuiltMetadata(Doubt, frozen=True, kw_only=True):
-    """What a source distribution requires was found by building it on one machine."""
+    """The requirements of a source distribution were found by building it on one machine; elsewhere they may differ."""
 
     name: str
     filename: str

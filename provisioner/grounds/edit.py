@@ -1,4 +1,7 @@
-"""Edits: changes of a request that a person could make, each carried out by `apply`; a fix is made of them."""
+"""Edits: changes of a request that the user could make; a fix consists of edits, and `apply` carries one out.
+
+The JSON output names each edit by its `component` and `change`.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
     from provisioner.request import Request
 
 LEFT_OUT = "left out"
-"""What the contract calls the change of a line or host that goes."""
+"""The `change` of an edit that removes a line or a host, as the JSON output has it."""
 
 
 class Edit(Struct, frozen=True):
@@ -28,12 +31,12 @@ class Edit(Struct, frozen=True):
 
     @property
     def component(self) -> str:
-        """The name that the contract has for what is changed."""
+        """The component, distribution or key that is changed, as the JSON output names it."""
         raise NotImplementedError
 
     @property
     def change(self) -> str:
-        """The new value, as the contract spells it."""
+        """The new value, as the JSON output spells it; `LEFT_OUT` for an edit that removes something."""
         return LEFT_OUT
 
     @property
@@ -43,21 +46,21 @@ class Edit(Struct, frozen=True):
 
     @property
     def gives_up(self) -> bool:
-        """Whether a part of what was asked for is given up."""
+        """Whether the edit drops a request."""
         return False
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """What tells this edit from others, whatever it stands in the place of."""
+        """A key for comparison: edits with the same identity are the same edit, whatever they replace."""
         return self.component, self.change, self.host_label
 
     def apply(self, request: Request) -> Request:
-        """Return the request as it is after the edit."""
+        """Return the request with the edit applied."""
         raise NotImplementedError
 
 
 class SetComponent(Edit, frozen=True, kw_only=True):
-    """Ask for one version of a component, or one build, in the place of what some lines of the spec ask for."""
+    """Request one version of a component, or one build, in place of the requests `asked`."""
 
     name: str
     value: str
@@ -78,7 +81,7 @@ class SetComponent(Edit, frozen=True, kw_only=True):
 
 
 class OpenPython(Edit, frozen=True, kw_only=True):
-    """Leave the version of Python open; `SetComponent` says afterwards which one was found."""
+    """Request Python without a version; after solving, `SetComponent` with the version found replaces this edit."""
 
     asked: tuple[Ground, ...] = ()
 
@@ -95,7 +98,7 @@ class OpenPython(Edit, frozen=True, kw_only=True):
 
 
 class SetDistribution(Edit, frozen=True, kw_only=True):
-    """Ask for one version of a distribution in `packages:`; `name` is the component it is, where it is one."""
+    """Request one version of a distribution in `packages:`; `name` is its component, if the distribution is one."""
 
     name: str
     distribution: str
@@ -124,7 +127,7 @@ class SetDistribution(Edit, frozen=True, kw_only=True):
 
 
 class DropComponent(Edit, frozen=True, kw_only=True):
-    """Leave a line of `requires:` out."""
+    """Remove a line of `requires:`."""
 
     name: str
     asked: tuple[Ground, ...] = ()
@@ -147,7 +150,7 @@ class DropComponent(Edit, frozen=True, kw_only=True):
 
 
 class DropDistribution(Edit, frozen=True, kw_only=True):
-    """Leave the lines of `packages:` about a distribution out."""
+    """Remove the lines of `packages:` about a distribution."""
 
     name: str
     distribution: str
@@ -171,7 +174,7 @@ class DropDistribution(Edit, frozen=True, kw_only=True):
 
 
 class DropBound(Edit, frozen=True, kw_only=True):
-    """Leave a line of `constraints:` or `overrides:` out; one that is written twice goes twice."""
+    """Remove a line of `constraints:` or `overrides:`, and any equal lines with it."""
 
     key: str
     distribution: str
@@ -191,7 +194,7 @@ class DropBound(Edit, frozen=True, kw_only=True):
 
 
 class DropHashes(Edit, frozen=True, kw_only=True):
-    """Leave the hashes of a distribution out."""
+    """Remove the hashes of a distribution from the spec."""
 
     distribution: str
 
@@ -205,7 +208,7 @@ class DropHashes(Edit, frozen=True, kw_only=True):
 
 
 class DropRequiresPython(Edit, frozen=True, kw_only=True):
-    """Leave the project's `requires-python` out."""
+    """Ignore the project's `requires-python`."""
 
     ranges: tuple[str, ...]
 
@@ -259,7 +262,7 @@ class SetStrategy(Edit, frozen=True, kw_only=True):
 
 
 class SetAccelerator(Edit, frozen=True, kw_only=True):
-    """Ask for another accelerator; `apart`: in a spec of its own."""
+    """Request another accelerator; `is_apart`: in a separate spec."""
 
     accelerator: str
     asked: str = ""
@@ -278,7 +281,7 @@ class SetAccelerator(Edit, frozen=True, kw_only=True):
 
 
 class SetImage(Edit, frozen=True, kw_only=True):
-    """Ask for another base image."""
+    """Request another base image."""
 
     base: str
     asked: str
@@ -296,7 +299,7 @@ class SetImage(Edit, frozen=True, kw_only=True):
 
 
 class SetArchitecture(Edit, frozen=True, kw_only=True):
-    """Compile for another architecture than one that the spec lists."""
+    """Replace one architecture in the spec's list, `asked`, by another."""
 
     asked: str
     architecture: str
@@ -318,7 +321,7 @@ class SetArchitecture(Edit, frozen=True, kw_only=True):
 
 
 class AddPlatform(Edit, frozen=True, kw_only=True):
-    """Name one more platform in the spec."""
+    """Add a platform, the last of `platforms`, to those of the spec."""
 
     platforms: tuple[str, ...]
 
@@ -337,8 +340,8 @@ class AddPlatform(Edit, frozen=True, kw_only=True):
 class SetFact(Edit, frozen=True, kw_only=True):
     """Change a fact of a host: another driver, kernel or GPU.
 
-    `sign` is `==`, or `>=` and `<=` where the value is the nearest one of many that do; `today` is what the host states now;
-    `products` are the names of the GPUs whose device is `today`.
+    `sign` is `==`, or `>=` and `<=` if `value` is the nearest of several values that work; `today` is the value that the host
+    states now; `products` are the names of the GPUs whose device is `today`.
     """
 
     name: str
@@ -373,7 +376,7 @@ class SetFact(Edit, frozen=True, kw_only=True):
         return with_fact(host, self.name, self.value)
 
     def _changed_gpu(self, gpu: HostGpu) -> HostGpu:
-        """Return a GPU of the other device; which product that is, a device does not say."""
+        """Return a GPU with the new device and without a product name, or unchanged when its device is not to change."""
         if gpu.target != self.today and (gpu.target is not None or gpu.name not in self.products):
             return gpu
         accelerator = accelerator_of_target(self.value) or ACCELERATORS["cuda"]
@@ -381,7 +384,7 @@ class SetFact(Edit, frozen=True, kw_only=True):
 
 
 class DropHost(Edit, frozen=True, kw_only=True):
-    """Leave a host out of the target."""
+    """Remove a host from the target."""
 
     host: str
 

@@ -1,4 +1,4 @@
-"""Grounds as fields for other programs: what kind of ground, its subject, object, range, source and place."""
+"""Grounds as plain text fields for other programs: type, subject, object, range, source and place."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _OBJECTS = (
     "word",
     "tool",
 )
-"""Fields of a ground or predicate that name what it is about, the first that it has."""
+"""Fields of a ground or predicate that name its object, in order of precedence."""
 
 _VALUES = ("value", "label", "device")
-"""Fields of a ground that state a version, a name or a GPU."""
+"""Fields of a ground that contain a version, a name or a GPU, in order of precedence."""
 
 
 class PredicateFields(Struct, frozen=True, kw_only=True):
-    """What a predicate is about, and what it allows of that."""
+    """The object of a predicate, and the alternatives that the predicate allows of the object."""
 
     object: str = ""
     ranges: tuple[str, ...] = ()
@@ -51,9 +51,9 @@ class PredicateFields(Struct, frozen=True, kw_only=True):
 class GroundFields(Struct, frozen=True, kw_only=True):
     """A ground as plain text.
 
-    `type` says what kind of statement it is (`needs`, `compiled-for`, `host-fact`); `subject` is who entails it, `object` what
-    it is about, `ranges` what it allows, as alternatives in the notation of that object; `source` a row of the matrix, a
-    document, an index or a distribution's metadata; `place` a line of a file.
+    `type` is the kind of statement (`needs`, `compiled-for`, `host-fact`); `subject` is the candidate that makes it, `object`
+    the component, distribution or target that it is about, `ranges` the alternatives that it allows of the object; `source` is
+    a row of the matrix, a document, an index or a distribution's metadata; `place` is a line of a file.
     """
 
     type: str
@@ -65,12 +65,12 @@ class GroundFields(Struct, frozen=True, kw_only=True):
 
 
 def type_of(ground: type[Struct]) -> str:
-    """Return the name that locks and JSON have for a type of ground or predicate: `host-fact` for `HostFact`."""
+    """Return the name of a type of ground or predicate in locks and JSON: `host-fact` for `HostFact`."""
     return _HUMP.sub("-", ground.__name__).lower()
 
 
 def fields_of(ground: Ground) -> GroundFields:
-    """Return the fields of a ground."""
+    """Return a ground as plain text fields."""
     source, place = source_fields(ground.source)
     if isinstance(ground, Entails):
         subject = f"{ground.subject.name} {ground.subject.label}".strip() if ground.subject is not None else ground.name
@@ -113,7 +113,7 @@ def _alternatives(bound: Bound) -> tuple[str, ...]:
 
 
 def object_of(value: Any) -> str:  # noqa: ANN401 - any ground or predicate
-    """Return the name of what a ground or predicate is about; "" where it names nothing."""
+    """Return the name of the object of a ground or predicate; "" when it names none."""
     inner = getattr(value, "needs", None)
     if inner is not None:
         return object_of(inner)
@@ -126,7 +126,7 @@ def object_of(value: Any) -> str:  # noqa: ANN401 - any ground or predicate
 
 
 def source_fields(source: Source | None) -> tuple[str, str]:
-    """Return the name of a source, and the line of a file where it is one."""
+    """Return the name of a source and its line of a file, as `file:line`; "" for either when the source has none."""
     match source:
         case Place():
             return "", str(source)

@@ -1,7 +1,7 @@
-"""Findings of a check: what a lock, or a file beside it, does not satisfy or nobody knows.
+"""Findings of a check: problems of a lock or of a file beside it, and facts that the check cannot verify.
 
-A finding says what it is about (`subject`, `object`), what is `needed` and what the lock has (`locked`); `place` is the line
-that a person must change where there is one, and `command` is the command that mends it.
+`subject` and `object` are the package and the thing that a finding is about, `needed` is the required value and `locked` the
+value in the lock; `place` is the line that the user must change, if there is one, and `command` the command that fixes it.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from provisioner.places import HostPlace, Place
 
 
 class Solve(Struct, frozen=True):
-    """`provision solve`, of one target where one is named."""
+    """The command `provision solve`, for one target of the spec unless `target` is ""."""
 
     target: str = ""
 
 
 class Render(Struct, frozen=True, kw_only=True):
-    """`provision render` of one output of a lock."""
+    """The command `provision render` for one output of a lock."""
 
     lock: str
     output: str
@@ -33,7 +33,7 @@ class Render(Struct, frozen=True, kw_only=True):
 
 
 class CheckWithHosts(Struct, frozen=True):
-    """`provision check --host`, with the hosts that a lock was solved for."""
+    """The command `provision check --host`, for the hosts that a lock was solved for."""
 
 
 Command = Solve | Render | CheckWithHosts
@@ -50,7 +50,7 @@ Reason = Ground | RequiredBy
 
 
 class FileDrift(Struct, frozen=True, kw_only=True):
-    """A difference between a locked file and what its index says of the file today.
+    """A difference between a locked file and its index's listing of today.
 
     `kind` is `vanished` (no longer listed), `exchanged` (listed with another sha256), `yanked` (withdrawn, but still served:
     PEP 592) or `redated` (another upload time with the same content). `locked` and `offered` are the two values.
@@ -70,7 +70,10 @@ class FileDrift(Struct, frozen=True, kw_only=True):
 
 
 class Finding(Struct, frozen=True, kw_only=True):
-    """The base of all findings. `is_stale`: solving again would do something about it."""
+    """The base of all findings.
+
+    `verdict` is `no`, `unverified` or `yes`; `is_stale`: solving again would change the lock.
+    """
 
     code: ClassVar[str]
     verdict: ClassVar[str] = "no"
@@ -79,12 +82,12 @@ class Finding(Struct, frozen=True, kw_only=True):
 
     @property
     def command(self) -> Command | None:
-        """The command that mends the finding; None where a person must do something else first."""
+        """The command that fixes the problem; None when the user must do something else first."""
         return Solve() if self.is_stale else None
 
 
 class EditedLock(Finding, frozen=True, kw_only=True):
-    """The digest of a lock does not fit its content."""
+    """The digest of a lock does not match its content."""
 
     code: ClassVar[str] = "edited-lock"
 
@@ -94,7 +97,7 @@ class EditedLock(Finding, frozen=True, kw_only=True):
 
 
 class NoSpec(Finding, frozen=True, kw_only=True):
-    """The spec of a lock is not there."""
+    """The spec of a lock does not exist."""
 
     code: ClassVar[str] = "no-spec"
     verdict: ClassVar[str] = "unverified"
@@ -102,7 +105,7 @@ class NoSpec(Finding, frozen=True, kw_only=True):
 
 
 class MissingTarget(Finding, frozen=True, kw_only=True):
-    """A target of the spec has no lock."""
+    """A target of the spec has no lock file."""
 
     code: ClassVar[str] = "missing-target"
     object: str
@@ -131,7 +134,7 @@ class OtherAccelerator(Finding, frozen=True, kw_only=True):
 
 
 class Unverified(Finding, frozen=True, kw_only=True):
-    """The answer of the lock rests on something that nobody knows."""
+    """The lock relies on an unknown fact."""
 
     code: ClassVar[str] = "unverified"
     verdict: ClassVar[str] = "unverified"
@@ -139,7 +142,7 @@ class Unverified(Finding, frozen=True, kw_only=True):
 
 
 class MissingOutput(Finding, frozen=True, kw_only=True):
-    """A rendered file is not there."""
+    """A rendered file does not exist."""
 
     code: ClassVar[str] = "missing-output"
     lock: str
@@ -152,14 +155,14 @@ class MissingOutput(Finding, frozen=True, kw_only=True):
 
 
 class EditedOutput(MissingOutput, frozen=True, kw_only=True):
-    """A rendered file is not what its lock renders, from the line of `place` on; `is_foreign`: provision did not write it."""
+    """A rendered file differs from what its lock renders, first at `place`; `is_foreign`: provision did not render it."""
 
     code: ClassVar[str] = "edited-output"
     is_foreign: bool
 
 
 class OverwrittenFile(Finding, frozen=True, kw_only=True):
-    """Wheels write the same file, each its own, and `others` more files."""
+    """Wheels contain the same file with different content, and `others` more such files."""
 
     code: ClassVar[str] = "shared-file"
     subjects: tuple[Subject, ...]
@@ -168,7 +171,7 @@ class OverwrittenFile(Finding, frozen=True, kw_only=True):
 
 
 class KnownOverwrittenFile(OverwrittenFile, frozen=True, kw_only=True):
-    """Wheels write the same file, which the matrix names and does not refuse."""
+    """Wheels contain the same file with different content, which the matrix lists and does not refuse."""
 
     verdict: ClassVar[str] = "yes"
 
@@ -183,7 +186,7 @@ class UnreadWheel(Finding, frozen=True, kw_only=True):
 
 
 class UnknownChanges(Finding, frozen=True, kw_only=True):
-    """The changes of solving again cannot be told, because an index is out of reach."""
+    """The changes that solving again would make are unknown, because an index cannot be reached."""
 
     code: ClassVar[str] = "unverified-changes"
     verdict: ClassVar[str] = "unverified"
@@ -201,14 +204,14 @@ class StaleStack(Finding, frozen=True, kw_only=True):
 
 
 class NoLongerSolvable(Finding, frozen=True, kw_only=True):
-    """Nothing fits the spec, the matrix and the indexes of today."""
+    """No stack satisfies the spec, the matrix and the indexes of today."""
 
     code: ClassVar[str] = "no-longer-solvable"
     conflict: Conflict
 
 
 class UnlistedRelease(Finding, frozen=True, kw_only=True):
-    """The matrix does not list a locked release (any longer)."""
+    """The matrix does not list a locked release, or no longer does."""
 
     code: ClassVar[str] = "unknown-release"
     is_stale: ClassVar[bool] = True
@@ -225,7 +228,7 @@ class OtherImage(Finding, frozen=True, kw_only=True):
 
 
 class OtherHostRequirement(Finding, frozen=True, kw_only=True):
-    """The lock asks hosts for something else than the stack needs."""
+    """A host requirement of the lock differs from that of the same stack today."""
 
     code: ClassVar[str] = "stale-host-requirements"
     is_stale: ClassVar[bool] = True
@@ -235,7 +238,7 @@ class OtherHostRequirement(Finding, frozen=True, kw_only=True):
 
 
 class OtherVariable(Finding, frozen=True, kw_only=True):
-    """The lock sets a variable to something else than the stack needs."""
+    """An environment variable of the lock differs from that of the same stack today."""
 
     code: ClassVar[str] = "stale-environment"
     is_stale: ClassVar[bool] = True
@@ -245,7 +248,7 @@ class OtherVariable(Finding, frozen=True, kw_only=True):
 
 
 class OfUnstatedHosts(Finding, frozen=True, kw_only=True):
-    """A difference in what hosts are told, where the spec states no hosts: those of a command line may explain it."""
+    """A differing host requirement or variable when the spec has no hosts: hosts on the command line may explain it."""
 
     code: ClassVar[str] = "unverified"
     verdict: ClassVar[str] = "unverified"
@@ -257,7 +260,7 @@ class OfUnstatedHosts(Finding, frozen=True, kw_only=True):
 
 
 class OtherGate(Finding, frozen=True, kw_only=True):
-    """The image would start on other hosts than the stack runs on, by its NVIDIA_REQUIRE_CUDA."""
+    """NVIDIA_REQUIRE_CUDA of the lock admits other hosts to the image than the stack runs on."""
 
     code: ClassVar[str] = "stale-gate"
     is_stale: ClassVar[bool] = True
@@ -275,7 +278,7 @@ class MissingPackage(Finding, frozen=True, kw_only=True):
 
 
 class StalePackage(Finding, frozen=True, kw_only=True):
-    """The base of findings that a locked package is not the one that the spec, the matrix or the hosts take."""
+    """The base of findings that a locked package does not satisfy the spec, the matrix or the hosts."""
 
     code: ClassVar[str] = "stale-package"
     is_stale: ClassVar[bool] = True
@@ -310,7 +313,7 @@ class MissingExtras(StalePackage, frozen=True, kw_only=True):
 
 
 class UnrecordedExtras(Finding, frozen=True, kw_only=True):
-    """A lock of an earlier version does not say whether it has extras that the spec requires."""
+    """A lock of an earlier version of this program does not record whether it has extras that the spec requires."""
 
     code: ClassVar[str] = "unverified"
     verdict: ClassVar[str] = "unverified"
@@ -347,7 +350,7 @@ class LateUpload(StalePackage, frozen=True, kw_only=True):
 
 
 class NewerGlibc(StalePackage, frozen=True, kw_only=True):
-    """A locked wheel needs a newer glibc than the target has; `by` is the host that states it, where one does."""
+    """A locked wheel needs a newer glibc than the target has; `by` is the fact of the host that states it, None without one."""
 
     subject: Subject
     file: str
@@ -357,7 +360,7 @@ class NewerGlibc(StalePackage, frozen=True, kw_only=True):
 
 
 class NotInstallable(StalePackage, frozen=True, kw_only=True):
-    """A locked wheel does not install on the target, by its tags; `problem` is what the index part says of them."""
+    """The tags of a locked wheel do not fit the target; `problem` is the index part's error message."""
 
     subject: Subject
     file: str
@@ -383,7 +386,7 @@ class FileClash(StalePackage, frozen=True, kw_only=True):
 
 
 class UnmetNeed(StalePackage, frozen=True, kw_only=True):
-    """A locked release needs something that the lock does not have, by a row of the matrix; `locked` "": nothing of it."""
+    """A locked release has a requirement in the matrix that the lock does not meet; `locked` is "" when `object` is missing."""
 
     subject: Subject
     object: str
@@ -401,7 +404,7 @@ class OtherAbi(StalePackage, frozen=True, kw_only=True):
 
 
 class OtherRuns(Finding, frozen=True, kw_only=True):
-    """The spec runs in a container and the lock on the host itself, or the other way round."""
+    """The spec runs in a container and the lock on the host itself, or vice versa."""
 
     code: ClassVar[str] = "stale-runs"
     is_stale: ClassVar[bool] = True
@@ -410,13 +413,13 @@ class OtherRuns(Finding, frozen=True, kw_only=True):
 
 
 class UnlistedIndex(Struct, frozen=True):
-    """The spec has no such index."""
+    """The spec does not list the index."""
 
     index: str
 
 
 class DedicatedIndex(Struct, frozen=True, kw_only=True):
-    """The spec has another index alone for the packages; `is_by_pattern`: it lists them."""
+    """The spec has another index, `dedicated`, for the packages alone; `is_by_pattern`: its `packages` list them."""
 
     index: str
     dedicated: str
@@ -424,14 +427,14 @@ class DedicatedIndex(Struct, frozen=True, kw_only=True):
 
 
 class IndexOfOthers(Struct, frozen=True):
-    """The spec has the index for other packages alone."""
+    """The spec has the index for packages that match `patterns`, and these do not."""
 
     index: str
     patterns: tuple[str, ...]
 
 
 class MovedIndex(Struct, frozen=True, kw_only=True):
-    """The spec has the index at another address."""
+    """The spec has another URL for the index."""
 
     index: str
     locked: str
@@ -442,7 +445,7 @@ IndexDifference = UnlistedIndex | DedicatedIndex | IndexOfOthers | MovedIndex
 
 
 class OtherIndex(Finding, frozen=True, kw_only=True):
-    """Packages come from an index that the spec does not have for them."""
+    """Packages are locked from an index that the spec does not allow for them."""
 
     code: ClassVar[str] = "stale-index"
     is_stale: ClassVar[bool] = True
@@ -451,7 +454,7 @@ class OtherIndex(Finding, frozen=True, kw_only=True):
 
 
 class UnneededPackages(Finding, frozen=True, kw_only=True):
-    """Packages are locked that nothing in the spec needs."""
+    """Packages are locked that nothing in the spec requires."""
 
     code: ClassVar[str] = "unasked-package"
     is_stale: ClassVar[bool] = True
@@ -459,7 +462,7 @@ class UnneededPackages(Finding, frozen=True, kw_only=True):
 
 
 class MissingArtefact(Finding, frozen=True, kw_only=True):
-    """A local file of a lock is not there."""
+    """A local file of a lock does not exist."""
 
     code: ClassVar[str] = "missing-artefact"
     subject: Subject
@@ -503,14 +506,14 @@ class ExchangedFile(Finding, frozen=True, kw_only=True):
 
 
 class Contradiction(Finding, frozen=True, kw_only=True):
-    """The base of findings that two places of a lock say different things; `place` is one of them."""
+    """The base of contradictions between two parts of a lock; `place` is the line of one of them."""
 
     code: ClassVar[str] = "contradiction"
     is_stale: ClassVar[bool] = True
 
 
 class OtherComponent(Contradiction, frozen=True, kw_only=True):
-    """The stack has another version of a component than the package that brings it."""
+    """The stack has another version of a component than the locked package of the component."""
 
     subject: Subject
     object: str
@@ -539,14 +542,17 @@ class PythonNotAdmitted(Contradiction, frozen=True, kw_only=True):
 
 
 class EnvironmentsRefuse(Contradiction, frozen=True, kw_only=True):
-    """`environments` turns installers away where the lock was solved."""
+    """The markers in `environments` exclude a platform and Python that the lock was solved for."""
 
     platform: str
     python: str
 
 
 class EnvironmentsAdmit(Contradiction, frozen=True, kw_only=True):
-    """`environments` or `requires-python` (`key`) lets installers in where nothing was solved; `pythons` are first and last."""
+    """`environments` or `requires-python` (`key`) admits platforms and Pythons that the lock was not solved for.
+
+    `pythons` are the first and the last such Python series.
+    """
 
     key: str
     platforms: tuple[str, ...]
@@ -554,7 +560,7 @@ class EnvironmentsAdmit(Contradiction, frozen=True, kw_only=True):
 
 
 class MarkerDisagrees(Contradiction, frozen=True, kw_only=True):
-    """The marker of a package selects it where it is not locked, or not where it is; "" selects it everywhere."""
+    """The marker of a package selects it on a platform that it is not locked for, or vice versa; "" selects it everywhere."""
 
     subject: Subject
     platform: str
@@ -563,7 +569,7 @@ class MarkerDisagrees(Contradiction, frozen=True, kw_only=True):
 
 
 class PackagePython(Contradiction, frozen=True, kw_only=True):
-    """A package needs another Python than the stack has."""
+    """The Requires-Python of a package excludes the Python of the stack."""
 
     subject: Subject
     platform: str
@@ -588,27 +594,27 @@ class TooManyFiles(Contradiction, frozen=True, kw_only=True):
 
 
 class UnusableAddress(Contradiction, frozen=True, kw_only=True):
-    """The address of a file is none that others could download from."""
+    """The URL of a file is not one that other machines can download."""
 
     subject: Subject
     url: str
 
 
 class LoginInAddress(Contradiction, frozen=True, kw_only=True):
-    """The address of a file holds a login."""
+    """The URL of a file contains a login."""
 
     subject: Subject
 
 
 class OtherWheel(Contradiction, frozen=True, kw_only=True):
-    """The wheel of a direct requirement is of another distribution or version."""
+    """The wheel of a direct URL or path is of another distribution or version."""
 
     subject: Subject
     file: str
 
 
 class LockedTwice(Contradiction, frozen=True, kw_only=True):
-    """Two entries of one distribution are for one platform."""
+    """Two package entries of one distribution are for the same platform."""
 
     object: str
     platform: str
@@ -632,7 +638,7 @@ class OtherPin(Contradiction, frozen=True, kw_only=True):
 
 
 def line_of(ground: Ground) -> Place | None:
-    """Return the line of a file that a ground was read from; None where it cites something else."""
+    """Return the line of a file that a ground was read from; None when its source is not a file."""
     match ground.source:
         case Place() as place:
             return place

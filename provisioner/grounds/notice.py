@@ -1,4 +1,4 @@
-"""Notices: what a user should hear although the work goes on."""
+"""Notices: messages to the user that do not stop the work."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from provisioner.places import Place  # noqa: TC001 - part of types that are mat
 
 
 class UnusedEarlierLock(Struct, frozen=True):
-    """The earlier lock is ours, and cannot be read."""
+    """The earlier lock was written by provision, but cannot be read, so it is not used."""
 
     problem: str
 
 
 class EndsHere(Struct, frozen=True):
-    """A run that wrote something would end with this error; a dry run goes on."""
+    """A dry run continues after an error that would end a run that writes files."""
 
     problem: str
 
 
 class UnknownUpgrade(Struct, frozen=True):
-    """A name that was to be upgraded is in no stack; `nearest` is the name that may be meant, "" for none."""
+    """A name to upgrade is in no stack; `nearest` is the name that may be meant, "" for none."""
 
     name: str
     nearest: str
 
 
 class UnusedPreference(Struct, frozen=True):
-    """A name under `policy.prefer` or `policy.avoid` is in no stack; `table` is the key."""
+    """A name under `policy.prefer` or `policy.avoid` (`table`) is in no stack."""
 
     table: str
     name: str
@@ -35,14 +35,14 @@ class UnusedPreference(Struct, frozen=True):
 
 
 class NoDigest(Struct, frozen=True):
-    """The registry of a base image was not asked for its digest, or did not give it; `problem` "": the run is offline."""
+    """The digest of a base image is unknown, because of a `problem` with its registry, "" when the run is offline."""
 
     reference: str
     problem: str = ""
 
 
 class MissingDetails(Struct, frozen=True, kw_only=True):
-    """A lock goes without the size, or the attestation identities, of some files."""
+    """The lock lacks the size, or the attestation identities, of some files."""
 
     detail: str
     files: int
@@ -50,7 +50,7 @@ class MissingDetails(Struct, frozen=True, kw_only=True):
 
 
 class Told(Struct, frozen=True):
-    """What an index, an inspection or the table of another tool has to say, in its own words."""
+    """A message of an index, an inspection or another tool's table, in its own words."""
 
     text: str
 

@@ -1,6 +1,6 @@
-"""What a chosen candidate entails: the second half of a sentence whose subject is a release, a build or a distribution.
+"""Predicates: consequences of choosing a candidate, which is the subject of each: a release, a build or a distribution.
 
-Two candidates with equal predicates say the same, so a conflict tells them together. `words` spells predicates.
+Equal predicates of several candidates are merged in a conflict. `words` turns predicates into English.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Needs(Struct, frozen=True):
-    """It needs a component in a range, or in one of several; `because` is the reason that a row of the matrix gives."""
+    """The candidate needs a component in one of the ranges in `bounds`; `because` is the reason in the matrix, "" for none."""
 
     component: str
     bounds: tuple[Bound, ...]
@@ -27,7 +27,7 @@ class Needs(Struct, frozen=True):
 
 
 class NeedsOutside(Struct, frozen=True):
-    """It needs a component outside a range, for the reason that a limit of the matrix gives."""
+    """The candidate needs a component outside a range, for the reason that a limit of the matrix gives."""
 
     component: str
     excluded: Range
@@ -35,29 +35,32 @@ class NeedsOutside(Struct, frozen=True):
 
 
 class NeedsDriver(Struct, frozen=True):
-    """A CUDA release needs an NVIDIA driver; `is_minor_version_forbidden`: an older one would do, were the spec to allow it."""
+    """A CUDA release needs an NVIDIA driver.
+
+    `is_minor_version_forbidden`: an older driver would work if the spec allowed minor-version compatibility.
+    """
 
     bounds: tuple[Drivers, ...]
     is_minor_version_forbidden: bool = False
 
 
 class NeedsNativeDriver(Struct, frozen=True):
-    """Its code reaches some GPUs only through PTX, which a driver that knows this CUDA compiles."""
+    """The build runs on some GPUs only through PTX, so the driver must support its CUDA release, `cuda`."""
 
     gpus: tuple[str, ...]
     cuda: Range
 
 
 class BuildsOn(Struct, frozen=True):
-    """A driver builds on some kernels; on none, where nothing is documented."""
+    """A driver builds on some Linux kernel versions; `bounds` is empty when none is documented."""
 
     bounds: tuple[Kernels, ...]
 
 
 class Requires(Struct, frozen=True):
-    """Its metadata, or the matrix in the place of it, requires a distribution; `name` is spelled as it stands there.
+    """The candidate's metadata, or the matrix instead, requires a distribution; `name` has the spelling of the requirement.
 
-    `is_final_only`: others ask for a pre-release of it and this requirement names none, so that one will not do.
+    `is_final_only`: other requirements ask for a prerelease of the distribution; this one names none, so does not accept one.
     """
 
     name: str
@@ -67,10 +70,10 @@ class Requires(Struct, frozen=True):
 
 
 class RequiresFile(Struct, frozen=True, kw_only=True):
-    """Its metadata requires a distribution from a URL.
+    """The candidate's metadata requires a distribution from a direct URL.
 
-    `problem` says why that file is not to be had, "" where it is; `instead` is the file that the spec names, and `place` the
-    line that does. `is_for_specs`: the distribution is the framework's, of which only a spec may name a file.
+    `problem` says why that file is unavailable, "" when it is available; `instead` is the file that the spec names at `place`.
+    `is_for_specs`: the distribution is that of a framework, for which only a spec may name a file.
     """
 
     name: str
@@ -82,24 +85,27 @@ class RequiresFile(Struct, frozen=True, kw_only=True):
 
 
 class BuiltFor(Struct, frozen=True):
-    """It is published for some platforms; `is_all`: every build of several that are told together is for one of them."""
+    """The candidate is published for some platforms; `is_all`: each of several merged builds is for one of them."""
 
     platforms: tuple[str, ...]
     is_all: bool = False
 
 
 class CompiledFor(Struct, frozen=True):
-    """It has machine code, or PTX, for some compiled targets."""
+    """The build has machine code, or PTX, for some compiled targets."""
 
     targets: tuple[str, ...]
 
 
 class Unmeasured(Struct, frozen=True):
-    """Its compiled targets are not known: nobody has read them from the artefact."""
+    """The compiled targets of the build are unknown, because they were never read from its artefact."""
 
 
 class CompiledForOthers(Struct, frozen=True, kw_only=True):
-    """It is compiled for other GPUs than the target's; `example` is one such build with its targets."""
+    """The builds are compiled for other GPUs than the target has (`missing`); `example` is one such build with its targets.
+
+    `or_unmeasured`: the compiled targets of some of the builds are unknown.
+    """
 
     missing: tuple[str, ...]
     example: str
@@ -108,14 +114,14 @@ class CompiledForOthers(Struct, frozen=True, kw_only=True):
 
 
 class KnowsTarget(Struct, frozen=True):
-    """An nvcc compiles for an architecture, or does not."""
+    """An nvcc can compile for an architecture, or cannot."""
 
     target: str
     is_known: bool
 
 
 class AdmitsHosts(Struct, frozen=True):
-    """A base image lets in the hosts that its NVIDIA_REQUIRE_CUDA admits; `refusals` are the clauses that a host fails."""
+    """A base image admits hosts by its NVIDIA_REQUIRE_CUDA; `refusals` are the clauses that a host fails."""
 
     reference: str
     expression: str
@@ -123,9 +129,9 @@ class AdmitsHosts(Struct, frozen=True):
 
 
 class WritesFile(Struct, frozen=True):
-    """Its wheel writes a file that others write too.
+    """The candidate's wheel contains a file that other distributions contain, too.
 
-    `through` is the distribution that a CUDA release brings along, `framework` the framework that needs it.
+    `through` is the distribution with the file that a CUDA release installs, `framework` the framework that needs it.
     """
 
     path: str
@@ -134,32 +140,32 @@ class WritesFile(Struct, frozen=True):
 
 
 class WrittenBySeveral(Struct, frozen=True):
-    """A file would be written by several packages."""
+    """Several packages would write the same file."""
 
     path: str
 
 
 class CompiledAgainst(Struct, frozen=True):
-    """It is compiled for the PyTorch build of its own index; `or_with_cuda`: or for one with CUDA where that is a CPU build."""
+    """The wheel is compiled for the PyTorch build of its index; `or_with_cuda`: a CPU build also fits one with CUDA."""
 
     index: str
     or_with_cuda: bool = False
 
 
 class CompiledForLocal(Struct, frozen=True):
-    """It is compiled for the PyTorch build that its local version names."""
+    """The wheel is compiled for the PyTorch build that its local version names."""
 
     local: str
 
 
 class NeedsAbi(Struct, frozen=True):
-    """Its libraries call PyTorch's functions by their names in the new C++ ABI, or in the old one."""
+    """The wheel's libraries call PyTorch's functions by their names in the new C++ ABI, or in the old one."""
 
     is_new: bool
 
 
 class BundlesCuda(Struct, frozen=True):
-    """It bundles a CUDA runtime of its own, of this major release, which needs something of the host."""
+    """The candidate bundles a CUDA runtime of a major release, which has requirements on the host (`needs`)."""
 
     major: str
     needs: Predicate
@@ -167,7 +173,7 @@ class BundlesCuda(Struct, frozen=True):
 
 
 class Bundles(Struct, frozen=True):
-    """It bundles one version of a component; `needs` is what that needs of the host, None for the version alone."""
+    """The candidate bundles one version of a component; `needs` are its requirements on the host, None for none."""
 
     component: str
     version: str
@@ -192,9 +198,9 @@ class InstalledFromWheel(Struct, frozen=True):
 
 
 class NoFile(Struct, frozen=True):
-    """No file of it can be installed on the target; `problem` is what the index says of that.
+    """No file of the candidate can be installed on the target; `problem` is the index's error message.
 
-    `component` is the part of the target that is in the way, `allowance` the word of `policy.allow` that would take a file.
+    `component` is the part of the target that excludes the files, `allowance` the word of `policy.allow` that would admit one.
     """
 
     problem: str
@@ -203,45 +209,45 @@ class NoFile(Struct, frozen=True):
 
 
 class NoWheel(Struct, frozen=True):
-    """The wheel of a framework's build is not to be had."""
+    """The wheel of a framework's build is unavailable."""
 
     problem: str
 
 
 class Unpublished(Struct, frozen=True):
-    """A build that everybody compiles from source: no binary is published, so there is none to lock."""
+    """The build is published as source only, so there is no binary to lock."""
 
 
 class IsForHolders(Struct, frozen=True):
-    """A file that only metadata names is for those whose metadata names it."""
+    """A file that only metadata names may be used only with a candidate whose metadata names it."""
 
 
 class NamesFile(Struct, frozen=True):
-    """Its metadata names the file in question."""
+    """The candidate's metadata names the file in question."""
 
 
 class Ended(Struct, frozen=True):
-    """It is past its end of life on the policy's day; `branch` is the driver branch that ended."""
+    """The candidate is past its end of life on the policy's day; `branch` is the driver branch that ended, "" for others."""
 
     end: str
     branch: str = ""
 
 
 class IsPrerelease(Struct, frozen=True):
-    """It is an alpha, beta or release candidate; `stage` is what its publisher calls it, "" where only its number tells."""
+    """The candidate is an alpha, beta or release candidate; `stage` is its publisher's term, "" when there is none."""
 
     stage: str = ""
 
 
 class IsOfBranch(Struct, frozen=True):
-    """A driver is of a branch that is not designated for production; `designation` "" where no source says what it is."""
+    """A driver is of a branch that is not designated for production; `designation` is "" when no source has one."""
 
     branch: str
     designation: str = ""
 
 
 class IsRecent(Struct, frozen=True):
-    """It was released after the policy's day, or within the week before."""
+    """The candidate was released after the policy's day (`is_after`), or within the week before."""
 
     released: str
     day: str
@@ -256,7 +262,7 @@ class BuildsPatched(Struct, frozen=True):
 
 
 class NeedsWithin(Struct, frozen=True, kw_only=True):
-    """Many releases need ranges of a component that all lie within one span; `otherwise` is what the rest of them says."""
+    """Many releases need ranges of a component that lie within one span; `otherwise` is the predicate of the others."""
 
     component: str
     first: str
@@ -308,7 +314,7 @@ Predicate = (
 
 
 def object_of(predicate: Predicate) -> Hashable:
-    """Return what a predicate with bounds is about, equal for two whose bounds may be told as alternatives; None without."""
+    """Return a key that is equal for predicates whose bounds may be joined as alternatives; None for any other predicate."""
     match predicate:
         case Needs(component=component, because="", bounds=bounds) if bounds != (Range(),):
             return Needs, component
@@ -328,7 +334,7 @@ def object_of(predicate: Predicate) -> Hashable:
 
 
 def joined(predicates: Sequence[Predicate]) -> Predicate:
-    """Return several predicates about one thing (`object_of`) as one, whose bounds are the alternatives."""
+    """Return several predicates with the same key (`object_of`) as one, whose bounds are the alternatives."""
     first = predicates[0]
     if isinstance(first, BuiltFor):
         return BuiltFor(tuple(dict.fromkeys(name for one in predicates if isinstance(one, BuiltFor) for name in one.platforms)))

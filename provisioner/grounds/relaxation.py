@@ -1,4 +1,4 @@
-"""Relaxations: what an answer uses and a stricter policy would refuse, each under the word that policies have for it."""
+"""Relaxations: features that an answer uses and a stricter policy would refuse, each named by a word of policies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from provisioner.grounds.source import Source  # noqa: TC001 - as above
 
 
 class Relaxation(Struct, frozen=True, kw_only=True):
-    """The base of all relaxations; `component` is what it is about."""
+    """The base of all relaxations; `component` is the component or distribution that uses the feature."""
 
     component: str
     source: Source | None
@@ -22,10 +22,10 @@ class Relaxation(Struct, frozen=True, kw_only=True):
 
 
 class DriverWay(Relaxation, frozen=True, kw_only=True):
-    """A CUDA release runs on a driver that does not know it: `way` is `minor-version` or `forward-compat`.
+    """A CUDA release runs on a driver that does not support it natively: `way` is `minor-version` or `forward-compat`.
 
-    `native` is the CUDA that the driver knows, "" where the matrix does not say; `slot` the framework whose CUDA it is;
-    `distribution` the one that bundles it.
+    `native` is the CUDA release of the driver, "" when the matrix lists none; `slot` is the framework that has this CUDA for
+    itself, and `distribution` the one that bundles it.
     """
 
     way: str
@@ -76,7 +76,7 @@ class PatchedDriver(Relaxation, frozen=True, kw_only=True):
 
 
 class GateReplaced(Relaxation, frozen=True, kw_only=True):
-    """A base image alone would refuse a host; the NVIDIA_REQUIRE_CUDA of the stack replaces its own."""
+    """A base image's own NVIDIA_REQUIRE_CUDA would refuse a host; that of the stack replaces it."""
 
     reference: str
     host: str
@@ -99,7 +99,7 @@ class FromSdist(Relaxation, frozen=True, kw_only=True):
 
 
 class MixedCuda(Relaxation, frozen=True, kw_only=True):
-    """CUDA runtimes of several majors in one environment, each with what brings it."""
+    """One environment has CUDA runtimes of several major releases, each with the packages that install it."""
 
     majors: tuple[tuple[str, tuple[str, ...]], ...]
 
@@ -109,7 +109,10 @@ class MixedCuda(Relaxation, frozen=True, kw_only=True):
 
 
 class CpuOnly(Relaxation, frozen=True, kw_only=True):
-    """A package runs on the CPU, and another distribution of the same modules uses a GPU; `needed_by` brings it in."""
+    """A package runs on the CPU although its `gpu_twin`, another distribution of the same modules, would use a GPU.
+
+    `needed_by` is the dependent that requires the package, "" for none.
+    """
 
     subject: Subject
     gpu_twin: str
@@ -133,7 +136,7 @@ class SharedFiles(Relaxation, frozen=True, kw_only=True):
 
 
 class BuiltHere(Relaxation, frozen=True, kw_only=True):
-    """What a source distribution requires was found by building it on this machine."""
+    """The requirements of a source distribution were found by building it on this machine."""
 
     filename: str
 
@@ -143,7 +146,7 @@ class BuiltHere(Relaxation, frozen=True, kw_only=True):
 
 
 class DirectUrl(Relaxation, frozen=True, kw_only=True):
-    """A package comes from a URL that the metadata of another one names."""
+    """A package is installed from a direct URL in the metadata of another package."""
 
     distribution: str
     url: str
@@ -165,7 +168,7 @@ class FromSource(Relaxation, frozen=True, kw_only=True):
 
 
 class Overridden(Relaxation, frozen=True, kw_only=True):
-    """A requirement of metadata is not met, as the spec overrides it; `has` is the version that was chosen."""
+    """The spec overrides a requirement of metadata; `has` is the version that was chosen instead, "" for none."""
 
     subject: Subject
     requirement: str
@@ -179,7 +182,7 @@ class Overridden(Relaxation, frozen=True, kw_only=True):
 
 
 class Avoided(Relaxation, frozen=True, kw_only=True):
-    """A choice that the spec avoids; `is_stated`: a host has it, and nothing was chosen."""
+    """A chosen version that the spec avoids; `is_stated`: it is a fact of a host, not a choice."""
 
     subject: Subject
     avoided: str
@@ -195,4 +198,4 @@ ORDER: tuple[str, ...] = (
     "minor-version", "forward-compat", "ptx-jit", "prerelease", "end-of-life", "patched-kernel", "image-gate", "sdist",
     "mixed-cuda", "cpu-only", "shared-files", "build", "direct-url", "compiled-from-source", "override", "avoided",
 )  # fmt: skip
-"""The order in which they are told, from what the whole stack rests on to single packages."""
+"""The order in which relaxations are listed, from those of the whole stack to those of single packages."""

@@ -1,7 +1,7 @@
-"""Why a requirement exists: a line of the spec, a fact of a host, or what a candidate entails.
+"""Grounds of requirements: a line of the spec, a fact of a host, or a consequence of a candidate.
 
-Every ground has a `kind` (`request`, `fact` or `rule`), the `component` it is told under, a `source`, and a `group`: the line,
-fact or relation that a person could change or doubt as a whole. A conflict is a minimal set of groups.
+Every ground has a `kind` (`request`, `fact` or `rule`), the `component` under which it is listed, a `source`, and a `group`:
+the line, fact or relation that the user could change or question as a whole. A conflict is a minimal set of groups.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class SpecLine(Struct, frozen=True):
 
 
 class FactOf(Struct, frozen=True):
-    """A fact of one host; `value` tells facts of one component apart, such as two GPUs."""
+    """A fact of one host; `value` distinguishes several facts of one component, such as two GPUs."""
 
     component: str
     host: str
@@ -37,7 +37,7 @@ class FactOf(Struct, frozen=True):
 
 
 class Relation(Struct, frozen=True):
-    """What releases of one thing need of another: `cuda needs driver`; `through` names the distribution that brings it in."""
+    """The needs of one component's releases on another: `cuda needs driver`; `through` is the distribution that causes them."""
 
     subject: str
     object: str
@@ -58,7 +58,7 @@ class SameChoice(Struct, frozen=True):
 
 
 class Row(Struct, frozen=True):
-    """A row of the matrix by its table and name: `rule cuda-12-driver-floor`; `subject` is the side that is bound."""
+    """A row of the matrix by its table and name: `rule cuda-12-driver-floor`; `subject` is the component it constrains."""
 
     table: str
     name: str
@@ -69,7 +69,7 @@ class Row(Struct, frozen=True):
 
 
 class Fixed(Struct, frozen=True):
-    """What a caller required beyond the inputs: a question, a lock that is checked, the Python of one attempt."""
+    """A requirement that a caller adds to the inputs: for a question, a lock to check, or the Python of one attempt."""
 
     by: str
     name: str = ""
@@ -81,11 +81,11 @@ class Fixed(Struct, frozen=True):
 Group = SpecLine | FactOf | Relation | SameChoice | Row | Fixed
 
 PYTHON_ATTEMPT = Fixed("python attempt")
-"""The group that fixes the Python of one attempt: how the search went, not why the answer is what it is."""
+"""The group of the Python of one attempt, which is a step of the search and no reason for the answer."""
 
 
 class Subject(Struct, frozen=True):
-    """A release, a build or a version of a distribution, as it is called: `pytorch` `2.7.1+cu126`."""
+    """A release, a build or a version of a distribution by name and label: `pytorch` `2.7.1+cu126`."""
 
     name: str
     label: str
@@ -98,27 +98,27 @@ class Ground(Struct, frozen=True):
 
     @property
     def component(self) -> str:
-        """The component or distribution it is told under."""
+        """The component or distribution under which the ground is listed."""
         raise NotImplementedError
 
     @property
     def group(self) -> Group:
-        """The line, fact or relation it belongs to."""
+        """The line, fact or relation that the ground belongs to."""
         raise NotImplementedError
 
     @property
     def source(self) -> Source | None:
-        """Where it was read; None where nothing is to be cited."""
+        """Where the ground was read; None when there is no source to cite."""
         return getattr(self, "place", None)
 
     @property
     def is_request(self) -> bool:
-        """Whether a person asked for it."""
+        """Whether the ground is a request of the user."""
         return self.kind == "request"
 
 
 class RequiresComponent(Ground, frozen=True, kw_only=True):
-    """A line of `requires:`. `attempt` is the version of Python that one attempt fixes, "" elsewhere."""
+    """A line of `requires:`; `attempt` is the version of Python if an attempt fixes it, otherwise ""."""
 
     name: str
     range: str
@@ -135,7 +135,7 @@ class RequiresComponent(Ground, frozen=True, kw_only=True):
 
 
 class RequiresDistribution(Ground, frozen=True, kw_only=True):
-    """A line of `packages:`, as it is spelled there; `is_unlisted`: a framework's wheel that is none of the matrix's builds."""
+    """A line of `packages:`, as spelled there; `is_unlisted`: a framework's wheel of a build that is not in the matrix."""
 
     name: str
     distribution: str
@@ -153,7 +153,7 @@ class RequiresDistribution(Ground, frozen=True, kw_only=True):
 
 
 class Constrains(Ground, frozen=True, kw_only=True):
-    """A line of `constraints:`, by its place in the list."""
+    """A line of `constraints:`, by its index in the list."""
 
     index: int
     distribution: str
@@ -170,7 +170,7 @@ class Constrains(Ground, frozen=True, kw_only=True):
 
 
 class Overrides(Ground, frozen=True, kw_only=True):
-    """A line of `overrides:`, by its place in the list."""
+    """A line of `overrides:`, by its index in the list."""
 
     index: int
     distribution: str
@@ -187,7 +187,7 @@ class Overrides(Ground, frozen=True, kw_only=True):
 
 
 class GivesHashes(Ground, frozen=True, kw_only=True):
-    """Hashes that the spec gives of a distribution, and that no file for the target has."""
+    """The spec gives hashes of a distribution that no file for the target has."""
 
     distribution: str
     place: Place
@@ -217,7 +217,7 @@ class RequiresPython(Ground, frozen=True, kw_only=True):
 
 
 class PackagesNeedPython(Ground, frozen=True, kw_only=True):
-    """Packages need a Python, though the spec asks for none by name."""
+    """The requested packages need a Python, although the spec does not request one."""
 
     place: Place
 
@@ -246,7 +246,7 @@ class TargetPlatform(Ground, frozen=True, kw_only=True):
 
 
 class AsksAccelerator(Ground, frozen=True, kw_only=True):
-    """The accelerator that the spec names. The contract calls it by what it decides, the build of the framework."""
+    """The accelerator that the spec requests; `component` is `pytorch_build`, the choice that it decides."""
 
     accelerator: str
     place: Place
@@ -261,13 +261,13 @@ class AsksAccelerator(Ground, frozen=True, kw_only=True):
 
 
 class CallsForAccelerator(AsksAccelerator, frozen=True, kw_only=True):
-    """The accelerator that the target's GPUs call for, where the spec names none; `by_others`: those of the other hosts."""
+    """The accelerator of the target's GPUs, if the spec requests none."""
 
     kind: ClassVar[str] = "fact"
 
 
 class AsksImage(Ground, frozen=True, kw_only=True):
-    """The base image that the spec names; "" where one is chosen."""
+    """The base image that the spec requests; "" when provision chooses one."""
 
     base: str
     place: Place
@@ -282,7 +282,7 @@ class AsksImage(Ground, frozen=True, kw_only=True):
 
 
 class Forbids(Ground, frozen=True, kw_only=True):
-    """A word that `policy.forbid` names, or that `strategy: stable` forbids, judged on `day` where it is about dates."""
+    """A word that `policy.forbid` or `strategy: stable` forbids, on the date `day`, "" if the word is not about dates."""
 
     word: str
     place: Place
@@ -299,7 +299,7 @@ class Forbids(Ground, frozen=True, kw_only=True):
 
 
 class BuildNeeds(Ground, frozen=True, kw_only=True):
-    """What the spec compiles (`extension` or `pytorch`) needs a compiler."""
+    """The compilation that the spec requests (`build`: `extension` or `pytorch`) needs a compiler, `tool`."""
 
     build: str
     tool: str
@@ -348,7 +348,7 @@ class CompilesForGpu(Ground, frozen=True, kw_only=True):
 
 
 class AsksWhyNot(Ground, frozen=True, kw_only=True):
-    """The newer release that a person asks about."""
+    """The newer release of a component or distribution that the user asks about, which was not chosen."""
 
     name: str
     release: str
@@ -382,7 +382,7 @@ class AsksFor(Ground, frozen=True, kw_only=True):
 
 
 class Supposes(Ground, frozen=True):
-    """A choice that is tried out."""
+    """A choice that is made on trial."""
 
     @property
     def component(self) -> str:
@@ -394,7 +394,7 @@ class Supposes(Ground, frozen=True):
 
 
 class LockHas(Ground, frozen=True, kw_only=True):
-    """What a lock that is checked has of a component."""
+    """The release or build of a component in a lock that is being checked."""
 
     name: str
     label: str
@@ -410,7 +410,7 @@ class LockHas(Ground, frozen=True, kw_only=True):
 
 
 class LockedPackagesRequire(Ground, frozen=True, kw_only=True):
-    """The packages of a lock bring a framework along, as a distribution."""
+    """The packages of a lock include a framework, as a distribution."""
 
     name: str
     distribution: str
@@ -425,7 +425,7 @@ class LockedPackagesRequire(Ground, frozen=True, kw_only=True):
 
 
 class OthersGet(Ground, frozen=True, kw_only=True):
-    """The release that the other hosts of a plan get, which is for one stack."""
+    """The release that the other hosts of a plan get, which this host must get as well: the plan is for one stack."""
 
     name: str
     label: str
@@ -440,7 +440,7 @@ class OthersGet(Ground, frozen=True, kw_only=True):
 
 
 class PlanHas(Ground, frozen=True):
-    """A choice that a plan has made."""
+    """A choice in a plan that was solved before."""
 
     @property
     def component(self) -> str:
@@ -452,7 +452,7 @@ class PlanHas(Ground, frozen=True):
 
 
 class OnePlanOneStack(Ground, frozen=True, kw_only=True):
-    """The accelerator that the other hosts' GPUs call for, where a plan is for one stack."""
+    """The accelerator of the other hosts' GPUs, which this host must share: the plan is for one stack."""
 
     accelerator: str
 
@@ -466,7 +466,7 @@ class OnePlanOneStack(Ground, frozen=True, kw_only=True):
 
 
 class SpecPlatforms(Ground, frozen=True, kw_only=True):
-    """The platforms that a spec names, where a fleet has hosts of others."""
+    """The platforms that a spec lists, if a fleet has hosts of other platforms."""
 
     platforms: tuple[str, ...]
     place: Place
@@ -481,7 +481,7 @@ class SpecPlatforms(Ground, frozen=True, kw_only=True):
 
 
 class HostFact(Ground, frozen=True, kw_only=True):
-    """What a host states of a component; `value` "none": it is known to be missing."""
+    """A fact that a host states about a component; the `value` "none" means that the host lacks the component."""
 
     kind: ClassVar[str] = "fact"
     name: str
@@ -499,9 +499,9 @@ class HostFact(Ground, frozen=True, kw_only=True):
 
 
 class HostGpu(Ground, frozen=True, kw_only=True):
-    """A GPU of a host: compute capability or gfx target, and its product name where that is known.
+    """A GPU of a host: its compute capability or gfx target (`device`), and its product name, "" when unknown.
 
-    `foreign_to` is the accelerator that does not run on it, where the stack is for that one.
+    `foreign_to` is the accelerator of the stack, if that does not run on the GPU.
     """
 
     kind: ClassVar[str] = "fact"
@@ -521,7 +521,7 @@ class HostGpu(Ground, frozen=True, kw_only=True):
 
 
 class NoGpu(Ground, frozen=True, kw_only=True):
-    """A host has no GPU; `host` "" where none of the target has one."""
+    """A host has no GPU; `host` is "" when no host of the target has one."""
 
     kind: ClassVar[str] = "fact"
     host: str
@@ -537,7 +537,7 @@ class NoGpu(Ground, frozen=True, kw_only=True):
 
 
 class NeedsSomeDriver(Ground, frozen=True, kw_only=True):
-    """A host needs a driver and states none; `is_there`: it has one and does not state which version."""
+    """A host needs a driver and states none; `is_there`: it has a driver, but does not state the version."""
 
     kind: ClassVar[str] = "fact"
     name: str
@@ -594,7 +594,7 @@ class FleetCallsFor(Ground, frozen=True, kw_only=True):
 
 
 class OtherDriver(Ground, frozen=True, kw_only=True):
-    """The GPU driver of a host is another vendor's."""
+    """The GPU driver of a host is that of another vendor."""
 
     kind: ClassVar[str] = "fact"
     name: str
@@ -611,9 +611,9 @@ class OtherDriver(Ground, frozen=True, kw_only=True):
 
 
 class TriesPython(Ground, frozen=True, kw_only=True):
-    """The Python of one attempt, where the spec asks for none; `others` are the Pythons with which nothing works either.
+    """The Python of one attempt, if the spec requests none; `others` are further Pythons for which there is no solution either.
 
-    `is_told`: the attempt is that of a conflict, which tells the others.
+    `is_told`: the attempt belongs to a reported conflict, which lists the others.
     """
 
     kind: ClassVar[str] = "fact"
@@ -635,7 +635,10 @@ class TriesPython(Ground, frozen=True, kw_only=True):
 
 
 class Entails(Ground, frozen=True, kw_only=True):
-    """What choosing a candidate entails. `subject` is None where the predicate names its own; `name` is told in its place."""
+    """A consequence of choosing a candidate, `subject`, which is None if the predicate names its own subject.
+
+    `name` is the component or distribution under which the ground is listed.
+    """
 
     kind: ClassVar[str] = "rule"
     name: str

@@ -1,4 +1,4 @@
-"""Where a ground was read: a line of a file, a row of the matrix, a document, or an index."""
+"""Sources of grounds: a line of a file, a row of the matrix, a document, or an index."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from provisioner.places import HostPlace, Place
 
 
 class Documents(Struct, frozen=True):
-    """Documents that the matrix cites, as their citations are spelled."""
+    """Documents that the matrix cites, as spelled in the matrix."""
 
     citations: tuple[str, ...]
 
 
 class MatrixRow(Struct, frozen=True):
-    """A named row of the matrix: a rule or a limit, with the line it stands on or the documents it cites."""
+    """A named row of the matrix, such as a rule or a limit, with its line or the documents that it cites."""
 
     table: str
     name: str
@@ -22,7 +22,7 @@ class MatrixRow(Struct, frozen=True):
 
 
 class Hazard(Struct, frozen=True):
-    """A row of the matrix about files that several distributions write, with its reason."""
+    """A row of the matrix about files that several distributions contain, and the reason it gives."""
 
     place: Place
     because: str
@@ -36,17 +36,17 @@ class Metadata(Struct, frozen=True):
 
 
 class Index(Struct, frozen=True):
-    """A package index by its name; "" for the index that is asked for a name, whichever it is."""
+    """A package index by its name; "" for whichever index serves a distribution."""
 
     name: str = ""
 
 
 class Question(Struct, frozen=True):
-    """What a person asked on the command line."""
+    """A question of the user on the command line."""
 
 
 class Attempts(Struct, frozen=True):
-    """The Pythons that go with the system half of a problem, of which each is an attempt."""
+    """The Pythons that fit the components of a problem; the solver makes one attempt with each."""
 
 
 Source = Place | HostPlace | Documents | MatrixRow | Hazard | Metadata | Index | Question | Attempts

@@ -1,1 +1,1 @@
-"""Input 2: what a machine is."""
+"""Input 2: the facts of a machine (host profiles, inventories, inspection)."""

@@ -1,8 +1,8 @@
-"""The facts of a host by component: what a profile states of each, and the profile with another value.
+"""Read and replace the facts of a host by component.
 
-A component is stated under the key of its row, as it stands there; those that a profile spells in a way of its own (a driver of
-some kind, an operating system with its release) have a reader and a writer here. The rows themselves are below this package and
-know no `Host`.
+Most components are a key of the profile of their own, named in the component's row of `provisioner.components`. Components that
+a profile spells otherwise (a driver of a certain kind, an operating system with its release) have a reader and a writer here,
+because that module does not know `Host`.
 """
 
 from __future__ import annotations
@@ -19,11 +19,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _HOLDERS = ("nouveau", "vfio-pci")
-"""Modules that hold a GPU for something else than computing, as the matrix names them."""
+"""Kernel modules that occupy a GPU in place of a driver for computing, spelled as in the matrix."""
 
 
 class Fact(NamedTuple):
-    """How a profile spells one component: `read` returns its value, None for none; `write` the host with another one."""
+    """Access to one component in a profile.
+
+    `read` returns its value, None if it is not stated; `write` returns the host with another value, or without one (None).
+    """
 
     read: Callable[[Host], str | None]
     write: Callable[[Host, str | None], Host]
@@ -34,7 +37,7 @@ def _under_its_key(key: str) -> Fact:
 
 
 def _driver(kind: str) -> Fact:
-    """The version of a driver of one kind; without it there is no driver."""
+    """Return the access to the version of a driver of one kind; removing the version removes the driver."""
 
     def read(host: Host) -> str | None:
         return host.driver.version if host.driver is not None and host.driver.kind == kind else None
@@ -65,7 +68,10 @@ def _write_jetson(host: Host, value: str | None) -> Host:
 
 
 def _read_secure_boot(host: Host) -> str | None:
-    """`disabled`; `enrolled` (enabled, and a machine-owner key can sign modules); `enforced` (enabled, and none can)."""
+    """Return the state of Secure Boot: `disabled`, `enrolled` or `enforced`; None if it is not known.
+
+    `enrolled` is enabled with an enrolled machine-owner key, which can sign modules; `enforced` is enabled without one.
+    """
     state = host.secure_boot
     if state is None:
         return None
@@ -81,7 +87,10 @@ def _write_secure_boot(host: Host, value: str | None) -> Host:
 
 
 def _read_loaded_modules(host: Host) -> str | None:
-    """The first module that holds a GPU for something else; `free` when the list is stated and has none."""
+    """Return the first loaded module that occupies a GPU; None if the profile does not list the loaded modules.
+
+    `free` if the list has no such module.
+    """
     if host.loaded_modules is None:
         return None
     loaded = {name.replace("_", "-") for name in host.loaded_modules}
@@ -96,7 +105,7 @@ def _write_loaded_modules(host: Host, value: str | None) -> Host:
 
 
 def _read_python_arch(host: Host) -> str | None:
-    """As the matrix spells it, for Linux and macOS have different words for one architecture."""
+    """Return the architecture of Python as the matrix spells it: Linux and macOS have different names for the same one."""
     return {"aarch64": "arm64", "amd64": "x86_64"}.get(host.python_arch or "", host.python_arch)
 
 
@@ -105,7 +114,10 @@ def _write_python_arch(host: Host, value: str | None) -> Host:
 
 
 def _read_os(host: Host) -> str | None:
-    """A Linux distribution with its release: `ubuntu 22.04`, and `arch`, which has none."""
+    """Return a Linux distribution with its release, such as `ubuntu 22.04`; None for macOS or an unknown system.
+
+    A distribution without releases is its name alone, such as `arch`.
+    """
     if host.os is None or host.os.id == "macos":
         return None
     return f"{host.os.id} {host.os.version}" if host.os.version else host.os.id
@@ -117,7 +129,10 @@ def _write_os(host: Host, value: str | None) -> Host:
 
 
 def _read_macos(host: Host) -> str | None:
-    """The release with its build (`10.13.6+17G65`), for a Web Driver goes with one build exactly."""
+    """Return the release of macOS with its build, such as `10.13.6+17G65`; None for Linux or an unknown release.
+
+    The build is included because each release of the Web Driver is for exactly one build.
+    """
     system = host.os
     if system is None or system.id != "macos" or system.version is None:
         return None
@@ -145,15 +160,21 @@ STATED: dict[str, Fact] = {
     for row in COMPONENTS.values()
     if row.key not in {"", "gpus", "libraries"}
 }
-"""Every component of which a profile states one value. GPUs and system libraries are several."""
+"""Every component of which a profile states a single value, with its access; GPUs and system libraries are lists."""
 
 
 def stated(host: Host, component: str) -> str | None:
-    """What a host states of a component; None where it states nothing, `none` where the thing is known to be missing."""
+    """Return the value that a host states of a component.
+
+    None if it states nothing or the component is not in profiles; `none` if the part is known to be missing.
+    """
     fact = STATED.get(component)
     return fact.read(host) if fact is not None else None
 
 
 def with_fact(host: Host, component: str, value: str | None) -> Host:
-    """A host that states this value of a component, or nothing of it (None); raises `KeyError` for what no profile states."""
+    """Return the host with another value of a component, or without one (None).
+
+    Raises `KeyError` for a component that profiles do not state.
+    """
     return STATED[component].write(host, value)

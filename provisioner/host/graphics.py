@@ -1,4 +1,4 @@
-"""Finds the GPU driver and the GPUs: from the driver's own library, else `nvidia-smi`, else the files of the machine."""
+"""Find the GPU driver and the GPUs of a machine: through NVML, else `nvidia-smi`, else from the files of the machine."""
 
 from __future__ import annotations
 
@@ -32,14 +32,17 @@ LIBRARY_DIRECTORIES = (
     "usr/lib/aarch64-linux-gnu/nvidia",
     "usr/lib/aarch64-linux-gnu/tegra",
 )
-"""Where distributions, WSL and Jetson install the libraries of the driver."""
+"""Directories in which distributions, WSL and Jetson install the libraries of the driver."""
 
 _MODULE_PLACES = ("updates/dkms", "extra", "extra/nvidia", "updates", "kernel/drivers/video", "weak-updates/nvidia")
 _QUERIES = ("name,driver_version,pci.device_id,compute_cap", "name,driver_version,pci.device_id")
 
 
 class Graphics(Struct, frozen=True, kw_only=True):
-    """The GPUs of a machine and their driver; None is unknown. `notes` say which fact could not be learned, and why."""
+    """The GPUs of a machine and their driver; None stands for unknown, () for no GPU.
+
+    `userspace` is the version of libcuda. `notes` has a message for each fact that could not be determined or is contradictory.
+    """
 
     driver: Driver | None = None
     userspace: str | None = None
@@ -48,7 +51,7 @@ class Graphics(Struct, frozen=True, kw_only=True):
 
 
 def pci_devices(machine: Machine) -> tuple[PciDevice, ...] | None:
-    """List the PCI bus from /sys; None when it cannot be read."""
+    """Return the devices of the PCI bus, read from /sys; None if it cannot be read."""
     names = machine.names("sys/bus/pci/devices")
     if names is None:
         return None
@@ -65,7 +68,7 @@ def pci_devices(machine: Machine) -> tuple[PciDevice, ...] | None:
 
 
 def find_graphics(machine: Machine, *, kernel: str | None, is_wsl: bool, gpu_names: Mapping[str, tuple[str, str]]) -> Graphics:
-    """Find the driver and the GPUs of a machine; `gpu_names` maps a PCI device id to product and compute capability."""
+    """Return the driver and the GPUs of a machine; `gpu_names` maps a PCI device id to product and compute capability."""
     names = {identity.upper().removeprefix("0X"): named for identity, named in gpu_names.items()}
     return _Finder(machine, kernel, names, is_wsl=is_wsl).find()
 
@@ -101,7 +104,7 @@ class _Finder:
         return Graphics(driver=driver, userspace=userspace, gpus=gpus, notes=tuple(self._notes))
 
     def _ask(self) -> NvmlAnswer:
-        """Ask the running driver through its library, else through `nvidia-smi`; a saved tree cannot be asked."""
+        """Query the running driver through NVML, else through `nvidia-smi`; for a saved tree return an answer without facts."""
         if not self._machine.is_live:
             return NvmlAnswer(is_missing=True)
         answer = ask_nvml()
@@ -135,18 +138,18 @@ class _Finder:
         return None
 
     def _installed(self) -> tuple[str | None, Flavour | None]:
-        """Version and flavour of the module installed for the running kernel, loaded or not."""
+        """Return version and flavour of the kernel module installed for the running kernel, loaded or not; None if unknown."""
         for place in _MODULE_PLACES:
             path = f"lib/modules/{self._kernel}/{place}/nvidia.ko"
             content = self._machine.bytes(path) or _decompressed(self._machine.bytes(f"{path}.xz"))
             if content:
                 return parse.module_file(content)
-        # What is left is compressed with zstd, which `modinfo` can read.
+        # A module compressed with zstd is left to `modinfo`, which can read it.
         version = parse.module_version(self._machine.ask("modinfo", "-F", "version", "nvidia"))
         return version, parse.module_license(self._machine.ask("modinfo", "-F", "license", "nvidia"))
 
     def _userspace(self) -> str | None:
-        """The version in the file name of libcuda: `libcuda.so.535.104.05`; None when there are several."""
+        """Return the version in the file name of libcuda (`libcuda.so.535.104.05`); None if there is none or several."""
         names = {name for directory in LIBRARY_DIRECTORIES for name in self._machine.names(directory) or ()}
         found = {version for name in names if (version := parse.library_file_name(name, "libcuda"))}
         if len(found) > 1:
@@ -183,7 +186,10 @@ class _Finder:
         return tuple(target for text in texts if (target := parse.kfd_target(text)))
 
     def _without_nvidia(self, devices: tuple[PciDevice, ...] | None, targets: tuple[str, ...]) -> tuple[HostGpu, ...] | None:
-        """Find the GPUs of a machine whose driver and bus show none of NVIDIA's; () only where the bus shows no GPU at all."""
+        """Return the GPUs of a machine on which neither driver nor PCI bus shows an NVIDIA GPU; None if they are unknown.
+
+        () only if the PCI bus can be read and shows no GPU of NVIDIA or AMD.
+        """
         if targets:
             return tuple(HostGpu(gfx=target, count=count) for target, count in Counter(targets).items())
         board = parse.tegra_model(self._machine.text("proc/device-tree/model"))

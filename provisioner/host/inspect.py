@@ -1,4 +1,4 @@
-"""Inspects a machine: where each fact of a host profile is read, but for its GPUs and their driver, which `graphics` finds."""
+"""Inspect a machine: read each fact of a host profile, except the GPUs and their driver, which `graphics` finds."""
 
 from __future__ import annotations
 
@@ -40,27 +40,26 @@ _TOOLKIT_PROGRAMS = ("nvidia-ctk", "nvidia-container-runtime", "nvidia-container
 _EFI_VARIABLES = "sys/firmware/efi/efivars"
 _EFI_GLOBAL = "8be4df61-93ca-11d2-aa0d-00e098032b8c"
 _SHIM = "605dab50-e046-4300-abb6-3dd810dd8b23"
-"""Owners of EFI variables: EFI_GLOBAL_VARIABLE of the UEFI specification, and shim's own (shim, lib/guid.c)."""
+"""GUIDs of the owners of EFI variables: EFI_GLOBAL_VARIABLE of the UEFI specification, and shim (shim, lib/guid.c)."""
 
 _SIGNING_KEYS = ("var/lib/shim-signed/mok/MOK.der", "var/lib/dkms/mok.pub")
-"""The certificate DKMS signs with: Ubuntu's and Debian's. Both are DER files, which MokListRT holds byte by byte."""
+"""The certificate with which DKMS signs modules, on Ubuntu and on Debian; DER files, which MokListRT contains byte by byte."""
 
 _ELF_HEADER_BYTES = 20
 
 
 class Inspection(Struct, frozen=True, kw_only=True):
-    """A host profile, and one sentence for each fact that could not be learned or that contradicts another."""
+    """A host profile; `notes` has a message for each fact that could not be determined or that contradicts another one."""
 
     host: Host
     notes: tuple[str, ...] = ()
 
 
 def inspect_host(root: Path = Path("/"), *, gpu_names: Mapping[str, tuple[str, str]] | None = None) -> Inspection:
-    """Read the facts of this machine, or of a saved tree of files; a fact that is not found stays unknown.
+    """Return the facts of this machine, or of a saved tree of its files at `root`; a fact that is not found stays unknown.
 
-    `gpu_names` maps a PCI device id (`2330`), or the name of a GPU that has none (Jetson), to product and compute
-    capability, for machines whose driver cannot be asked.
-    Raises `UsageError` when `root` is not a directory.
+    `gpu_names` maps a PCI device id (`2330`), or the name of a GPU without one (Jetson), to product and compute capability; it
+    is used if the driver cannot be queried. Raises `UsageError` when `root` is not a directory.
     """
     if not root.is_dir():
         raise UsageError(
@@ -73,7 +72,7 @@ def inspect_host(root: Path = Path("/"), *, gpu_names: Mapping[str, tuple[str, s
 
 
 def _inspect_mac(machine: Machine) -> Host:
-    """Read the property lists of a Mac; the rest is asked of the running machine alone."""
+    """Return the facts of a Mac from its property lists; platform, kernel and SIP are read on a running machine only."""
     release = machine.text(_MACOS_RELEASE)
     bundle = machine.text("Library/Extensions/NVDAStartupWeb.kext/Contents/Info.plist")
     web_driver = parse.web_driver(parse.plist_string(bundle, "CFBundleGetInfoString") or "")
@@ -97,7 +96,7 @@ def _inspect_mac(machine: Machine) -> Host:
 
 
 class _Linux:
-    """One Linux machine: a method or property for each fact, in the order of a profile."""
+    """The facts of one Linux machine, with a method or property for each, in the order of a profile."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
@@ -132,7 +131,10 @@ class _Linux:
         return Inspection(host=host, notes=graphics.notes)
 
     def _platform(self) -> PlatformName | None:
-        """The machine's architecture: the kernel's word on this machine, else whichever file of the tree tells."""
+        """Return the platform of the machine; None if no file shows its architecture.
+
+        The running kernel is queried first; in a saved tree the first file that shows the architecture decides.
+        """
         module = parse.kernel_module(self._machine.text("proc/driver/nvidia/version"))
         machines = (
             os.uname().machine if self._machine.is_live else "",
@@ -164,17 +166,23 @@ class _Linux:
         return None
 
     def _container_toolkit(self) -> str | None:
-        """The NVIDIA Container Toolkit's version; `none` only where every place it could be was seen to be without it."""
+        """Return the version of the NVIDIA Container Toolkit; None if it is unknown.
+
+        `none` only if dpkg and all program directories of the machine were searched without finding it.
+        """
         version = self._package("nvidia-container-toolkit") or self._package("nvidia-container-toolkit-base")
         version = version or parse.container_toolkit(self._machine.ask("nvidia-ctk", "--version"))
-        # A container does not see the toolkit that serves it, nor a distribution without dpkg its packages.
+        # Inside a container the toolkit of its host is invisible, and packages are known on distributions with dpkg only.
         if version is not None or self._is_container or self._packages is None:
             return version
         names = {name for directory in _PROGRAM_DIRECTORIES for name in self._machine.names(directory) or ()}
         return None if names & set(_TOOLKIT_PROGRAMS) else ABSENT
 
     def _secure_boot(self) -> SecureBoot | None:
-        """Secure Boot from the EFI variables; a machine without EFI has none, a container does not show."""
+        """Return the state of Secure Boot, read from the EFI variables; None when unknown, as in a container, which hides them.
+
+        A machine that did not boot through EFI counts as having Secure Boot off.
+        """
         flag = self._efi_flag(f"SecureBoot-{_EFI_GLOBAL}")
         if flag is None:
             # Container engines mask /sys/firmware, so only elsewhere does its absence say that the machine booted by BIOS.
@@ -191,7 +199,10 @@ class _Linux:
         return parse.efi_flag(self._machine.bytes(f"{_EFI_VARIABLES}/{variable}") or b"")
 
     def _kernel_headers(self) -> str | None:
-        """The kernel the installed headers of the running kernel are for; `none` when its modules are there without them."""
+        """Return the kernel release of the headers installed for the running kernel; None if it is unknown.
+
+        `none` if the modules of the kernel are installed without its headers.
+        """
         place = f"lib/modules/{self._kernel}"
         if self._kernel is None or not self._machine.exists(place):
             return None
@@ -200,20 +211,23 @@ class _Linux:
         return parse.kernel_release(self._machine.text(f"{place}/build/include/config/kernel.release")) or self._kernel
 
     def _gcc(self) -> str | None:
-        """The version of the `gcc` that is run by default."""
+        """Return the version of the default `gcc`; None if it is unknown."""
         # /usr/bin/gcc -> gcc-12, or x86_64-linux-gnu-gcc-12; the package of that name has the full version.
         major = self._machine.link_name("usr/bin/gcc").rpartition("gcc-")[2]
         version = self._package(f"gcc-{major}") if major.isdecimal() else None
         return version or parse.gcc_version(self._machine.ask("gcc", "-dumpfullversion"))
 
     def _nvcc(self) -> str | None:
-        """The CUDA toolkit in /usr/local/cuda, as its own file states it, else the one whose nvcc is run by default."""
+        """Return the version of the CUDA toolkit in /usr/local/cuda, else of the default `nvcc`; None if it is unknown."""
         version = parse.cuda_json(self._machine.text("usr/local/cuda/version.json"))
         version = version or parse.cuda_text(self._machine.text("usr/local/cuda/version.txt"))
         return version or parse.nvcc(self._machine.ask("nvcc", "--version"))
 
     def _loaded_modules(self) -> tuple[str, ...] | None:
-        """What else holds or may hold the GPU: loaded modules and, where it is built in, the driver of the device."""
+        """Return the kernel modules that occupy or may occupy an NVIDIA GPU in place of its driver; None if they are unknown.
+
+        Loaded modules count, and the drivers bound to NVIDIA devices, which may be built into the kernel.
+        """
         loaded = self._machine.bytes("proc/modules")
         holders = {device.driver for device in self._nvidia_devices}
         if loaded is None and not holders & set(GPU_HOLDERS):
@@ -222,11 +236,11 @@ class _Linux:
         return tuple(name for name in GPU_HOLDERS if name in holders)
 
     def _python_arch(self) -> str | None:
-        """The architecture of the interpreter: this process's own, or that of the tree's python3."""
+        """Return the architecture of the Python interpreter: of this process, or of python3 in a saved tree."""
         return self._elf_machine(sys.executable if self._machine.is_live else "usr/bin/python3")
 
     def _libraries(self) -> Libraries | None:
-        """System copies of the libraries that wheels bring themselves; None when none was found."""
+        """Return the system copies of libraries that wheels bundle; None if none was found."""
         searched = os.environ.get("LD_LIBRARY_PATH", "").split(":") if self._machine.is_live else []
         on_path = self._names(directory for directory in searched if directory.startswith("/"))
         system = self._names((*LIBRARY_DIRECTORIES, "usr/local/cuda/lib64"))
@@ -240,17 +254,18 @@ class _Linux:
         return Libraries(**found, on_path=("LD_LIBRARY_PATH",) if shadows else ())
 
     def _fabric_manager(self) -> str | None:
-        """The Fabric Manager that NVSwitch machines need in their driver's version."""
+        """Return the version of the Fabric Manager, which must be that of the driver on NVSwitch machines; None if unknown."""
         packages = self._packages or {}
         named = sorted(name for name in packages if name.startswith("nvidia-fabricmanager") and "dev" not in name)
         version = self._package(named[-1]) if named else None
         return version or parse.fabric_manager(self._machine.ask("nv-fabricmanager", "--version"))
 
     def _nvswitch(self, gpus: tuple[HostGpu, ...] | None) -> Literal["present", "none"] | None:
-        """Whether an NVSwitch joins the GPUs, so that CUDA fails with error 802 until a Fabric Manager runs.
+        """Return whether an NVSwitch connects the GPUs, so that CUDA fails with error 802 until a Fabric Manager runs.
 
-        It is a bridge of NVIDIA's on the PCI bus (pci.ids: `22a3 GH100 [H100 NVSwitch]`), but beside GPUs of compute capability
-        10, where it is managed through InfiniBand (Fabric Manager User Guide, Systems Using Fourth Generation NVSwitches).
+        An NVSwitch is an NVIDIA bridge on the PCI bus (pci.ids: `22a3 GH100 [H100 NVSwitch]`), except beside GPUs of compute
+        capability 10, where it is managed through InfiniBand (Fabric Manager User Guide, Systems Using Fourth Generation
+        NVSwitches). None if it is unknown.
         """
         if any(device.device_class == "0680" for device in self._nvidia_devices):
             return "present"
@@ -276,7 +291,11 @@ class _Linux:
 
     @cached_property
     def _is_container(self) -> bool:
-        """Docker and Podman leave a marker, systemd's container interface a variable, the kernel a control group."""
+        """Whether the machine is a container.
+
+        Docker and Podman create a marker file, systemd's container interface sets a variable, the kernel names the control
+        group.
+        """
         return (
             self._machine.exists(".dockerenv")
             or self._machine.exists("run/.containerenv")
@@ -290,7 +309,7 @@ class _Linux:
 
     @cached_property
     def _packages(self) -> dict[str, str] | None:
-        """Debian packages and their versions; None on other distributions."""
+        """Installed Debian packages and their versions; None on distributions without dpkg."""
         status = self._machine.text("var/lib/dpkg/status")
         return parse.dpkg_status(status) if status else None
 

@@ -1,4 +1,4 @@
-"""An inventory: many hosts from files of several kinds, each with its name and, where Kubernetes states them, its labels."""
+"""Read an inventory: many hosts from files of several kinds, each with its name and, from Kubernetes, its labels."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ STDIN = Path("-")
 _KIND_OF_LIST = "host list"
 _KEYS_OF_ITEM = ("count", "host", "name")
 _MOST_MISTAKES = 20
-"""Mistakes of one file that are looked for: a table made by a script has the same one ten thousand times."""
+"""Most mistakes reported for one file: a table made by a script may have the same mistake ten thousand times."""
 
 
 class InventoryHost(Struct, frozen=True, kw_only=True):
-    """One host of an inventory, or `count` identical ones. `labels` are its Kubernetes labels, none elsewhere.
+    """One host of an inventory, or `count` identical ones; `labels` are its Kubernetes labels, empty for other sources.
 
-    `place` is where it is listed: a file, with the line or the item. Hosts that state the same share one `Host`, and nodes
-    labelled alike one mapping. `notes` are for a person, beside the facts: a cordoned node, GPUs that no label describes.
+    `place` is the file with the line or item that lists the host. Hosts with equal facts share one `Host`, and nodes with equal
+    labels one mapping. `notes` are messages that are no facts, such as a cordoned node or GPUs that no label describes.
     """
 
     name: str
@@ -49,12 +49,14 @@ class InventoryHost(Struct, frozen=True, kw_only=True):
 
 
 def read_inventory(paths: Sequence[Path], *, products: Mapping[str, str] | None = None) -> tuple[InventoryHost, ...]:
-    """Read the hosts of files and directories, in the order given.
+    """Return the hosts of files and directories, in the order of `paths`.
 
     A file is a host profile (.yaml, .json), a list of profiles (.json), a table (.csv), or the output of `kubectl get nodes`
-    with `-o json` or `-o yaml`; `-` is stdin. A directory stands for every such file in it and below it, by name, hidden ones
-    left out. `products` maps known GPU products, and their PCI device ids, to targets, for labels that name only those.
-    Raises `FileError`, `UsageError` (nothing there, two hosts of one name) and `InvalidDocumentError` with the mistakes of all.
+    with `-o json` or `-o yaml`; `-` is stdin. A directory stands for all such files in and below it, sorted by name, without
+    hidden ones. `products` maps known GPU products and their PCI device ids to targets, for labels without a target.
+
+    Raises `FileError` when a file cannot be read, `UsageError` for a directory without hosts or two hosts of one name, and
+    `InvalidDocumentError` with the mistakes of all files.
     """
     reader = _Reader(NodeReader(Products(products or {})))
     for path in paths:
@@ -160,7 +162,7 @@ class _Reader:
 
 
 def _form_and_text(path: Path) -> tuple[str, str]:
-    """Return how a file is written (csv, json or yaml), by its ending, else by how it begins; and its text."""
+    """Return the format of a file (`csv`, `json` or `yaml`), by its suffix, else by its first characters; and its text."""
     suffix = path.suffix.lower()
     text = sys.stdin.read() if path == STDIN else read_text(path, kind=KIND_OF_TABLE if suffix == ".csv" else KIND)
     if suffix in SUFFIXES:
@@ -170,9 +172,9 @@ def _form_and_text(path: Path) -> tuple[str, str]:
 
 
 class _Json:
-    """A JSON file: its data, and the place of every key, which is worked out only where something is wrong.
+    """A JSON file with its data, and the line and column of every key, which are computed only to report a mistake.
 
-    Raises `InvalidDocumentError` at the line and column where the text stops being JSON.
+    Raises `InvalidDocumentError` at the line and column of a syntax error.
     """
 
     def __init__(self, text: str, file: str) -> None:
@@ -190,7 +192,7 @@ class _Json:
             raise InvalidDocumentError(_KIND_OF_LIST, (mistake,)) from None
 
     def places(self) -> Document:
-        """Return the file as a document that knows the place of every key."""
+        """Return the file as a document with the line and column of every key."""
         if self._places is None:
             walk = _Walk(self._text)
             walk.value(walk.blank(0), ())
@@ -228,7 +230,7 @@ class _Json:
 
 
 class _Walk:
-    """Walks over a text that is known to be JSON, and keeps the place of every key and item and the text of every scalar."""
+    """Walks over valid JSON text and records the line and column of every key and item, and the text of every scalar."""
 
     _decoder = json.JSONDecoder()
 
@@ -245,7 +247,7 @@ class _Walk:
         return index
 
     def value(self, index: int, path: KeyPath) -> int:
-        """Walk over the value at `index`; returns where it ends."""
+        """Walk over the value at `index`, and return the index after its end."""
         first = self._text[index]
         if first in "{[":
             return self._container(index, path, is_mapping=first == "{")
@@ -273,7 +275,7 @@ class _Walk:
 
 
 def _tuples(value: Any) -> Any:  # noqa: ANN401 - plain data
-    """Lists as tuples, which is what documents hold."""
+    """Return data with lists replaced by tuples, as in a `Document`."""
     if isinstance(value, dict):
         return {key: _tuples(item) for key, item in value.items()}
     return tuple(_tuples(item) for item in value) if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""Hosts from a table: one row a host, or a number of identical ones; the columns are the keys of a host profile."""
+"""Read hosts from a CSV table: a row is one host or several identical ones; columns are keys of a host profile."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ KIND = "host table"
 
 _OWN_COLUMNS = ("name", "count")
 _SYSTEM = "os"
-"""The column that holds two facts: `ubuntu 22.04`."""
+"""The column with the operating system and its release: `ubuntu 22.04`."""
 
 _OF_GPUS = {**{row.target_key: row.target_key for row in GPU_ACCELERATORS}, "gpu.pci_device_id": "pci_device_id"}
-"""Columns that say more of the GPUs, one value for each kind of them, and the key of a GPU that each holds."""
+"""Columns about the GPUs of a host, each with its key in the profile of a GPU; a cell has one value for each kind of GPU."""
 
 _GPU_COLUMNS = ("gpu", "gpus", *_OF_GPUS)
 _SAME = (("gpu", "gpus"), ("driver", "driver.version"), (_SYSTEM, "os.id"))
@@ -39,14 +39,14 @@ _GPU = re.compile(rf"(?:(\d+) ?x ?)?(.*?)(?: \(({'|'.join(row.target for row in 
 
 @cache
 def _columns() -> Mapping[str, ProfileKey]:
-    """The columns that hold one key of a profile each, dotted where it is below another; `driver` is the driver's version."""
+    """Return the columns that hold one profile key each, with dots in nested keys; `driver` is the version of the driver."""
     keys = sorted(profile_keys(), key=lambda key: len(key.path))
     version = next(key for key in keys if key.path == ("driver", "version"))
     return {**{".".join(key.path): key for key in keys}, "driver": version}
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """One row: the host it describes, how many there are, and its line."""
+    """One row: a host, the number of such hosts, and the line in the file."""
 
     name: str
     host: Host
@@ -55,11 +55,11 @@ class Row(Struct, frozen=True, kw_only=True):
 
 
 def read_table(text: str, *, file: str) -> tuple[Row, ...]:
-    """Read a table; raises `InvalidDocumentError` with every mistake at its line and column.
+    """Return the rows of a table; raises `InvalidDocumentError` with every mistake at its line and column.
 
-    An empty cell is an unknown fact. `gpu` holds `8x NVIDIA A100-SXM4-80GB`, several kinds with `;` between them, each with its
-    target in brackets where its name is not known (`2x NVIDIA X9 (9.9)`), and `none` where there is no GPU. Rows that say the
-    same share one `Host`.
+    An empty cell is an unknown fact. `gpu` holds `8x NVIDIA A100-SXM4-80GB`; several kinds are separated by `;`, a GPU whose
+    name is not in the matrix is followed by its target in brackets (`2x NVIDIA X9 (9.9)`), and `none` is a host without a GPU.
+    Rows with equal facts share one `Host`.
     """
     return _Table(text.removeprefix("\ufeff"), file).rows()
 
@@ -88,7 +88,7 @@ class _Table:
         return tuple(found)
 
     def _refuse_controls(self) -> None:
-        """Refuse control characters, which no program writes into a table of text: a name with a NUL looks like another one."""
+        """Record a mistake for the first control character: a name with a NUL would look like another name."""
         for line, text in enumerate(self._text.splitlines(), start=1):
             found = _CONTROL.search(text)
             if found is not None:
@@ -176,7 +176,7 @@ class _Table:
 
 
 def _value(key: ProfileKey, cell: str) -> object:
-    """The cell as a profile holds it; a flag that is neither yes nor no is left to the validation of the profile."""
+    """Return a cell as the value of a profile key; an invalid flag stays text, which the validation of the profile refuses."""
     if key.holds is Holds.TEXTS:
         return () if cell == ABSENT else tuple(re.split(r"[ ;]+", cell))
     return _FLAGS.get(cell.lower(), cell) if key.holds is Holds.FLAG else cell
@@ -196,7 +196,7 @@ def _gpu(text: str) -> dict[str, Any]:
 
 
 class _Cells:
-    """A row as a document: the data of a profile, and where each of its keys stands in the table."""
+    """A row as a document: the data of a profile, and the line and column of each of its keys in the table."""
 
     def __init__(self, own: dict[str, str], columns: dict[str, int], line: int) -> None:
         self._own = own
@@ -207,7 +207,7 @@ class _Cells:
         self.texts: dict[KeyPath, str] = {}
 
     def put(self, path: tuple[str, ...], value: object, name: str) -> None:
-        """Set the value at a path, which the column `name` holds."""
+        """Set the value at a key path, read from the column `name`."""
         below = self.data
         for part in path[:-1]:
             below = below.setdefault(part, {})
@@ -217,7 +217,7 @@ class _Cells:
         self.texts[path] = self._own[name]
 
     def put_gpus(self, gpus: tuple[dict[str, Any], ...] | None) -> None:
-        """Set the GPUs; a key that a column of its own holds stands there, the others where the names are."""
+        """Set the GPUs; a key has the position of its own column if there is one, else of the column with the names."""
         if gpus is None:
             return
         self.data["gpus"] = gpus

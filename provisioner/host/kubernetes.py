@@ -1,9 +1,10 @@
-"""Reads Kubernetes nodes as hosts: the facts in a node object and in the labels of feature discovery, and no others.
+"""Read Kubernetes nodes as hosts, from the facts in node objects and in the labels of feature discovery alone.
 
 Labels were read in NVIDIA/k8s-device-plugin v0.20.0 (docs/gpu-feature-discovery/README.md, internal/lm/nvml.go, resource.go,
 mig-strategy.go, vgpu.go), NVIDIA/gpu-operator (controllers/state_manager.go), kubernetes-sigs/node-feature-discovery
-(docs/usage/features.md) and ROCm/k8s-device-plugin (cmd/k8s-node-labeller/main.go), 2026-11-21. No label tells the flavour of
-the kernel module, the container toolkit or the C library: they stay unknown. So does a GPU that only a cloud's own labels name.
+(docs/usage/features.md) and ROCm/k8s-device-plugin (cmd/k8s-node-labeller/main.go), 2026-11-21. No label shows the flavour of
+the kernel module, the container toolkit or the C library: they stay unknown, and so does a GPU that only a cloud provider's own
+labels name.
 """
 
 from __future__ import annotations
@@ -49,22 +50,25 @@ _PRETTY = (
 """`status.nodeInfo.osImage` is the PRETTY_NAME of /etc/os-release: `Ubuntu 22.04.5 LTS`, `Amazon Linux 2023.5.20240916`."""
 
 _AMD_FORMS = re.compile(r"(?: (?:OAM|VF|HF))+$")
-"""What follows a product of AMD's in libdrm's amdgpu.ids and on its board: form and virtual function, not another chip."""
+"""Suffixes of AMD product names in libdrm's amdgpu.ids and on boards: form factor and virtual function, not another chip."""
 
 
 class Products:
-    """The known GPU products: `targets` maps each, or its PCI device id (`74A1`), to its target (`8.0`, `gfx942`)."""
+    """The known GPU products; `targets` maps each name and PCI device id (`74A1`) to the target (`8.0`, `gfx942`)."""
 
     def __init__(self, targets: Mapping[str, str]) -> None:
         self._targets = targets
         self._by_label = {product_label(name): name for name in targets}
 
     def find(self, label: str) -> str | None:
-        """Return the product that GPU feature discovery calls `NVIDIA-A100-SXM4-80GB`; older drivers leave the vendor out."""
+        """Return the product that GPU feature discovery labels `NVIDIA-A100-SXM4-80GB`; None if it is not known.
+
+        Older drivers omit the vendor.
+        """
         return self._by_label.get(label) or self._by_label.get(f"NVIDIA-{label}")
 
     def find_amd(self, label: str) -> str | None:
-        """Return the product that AMD's node labeller calls `AMD_Instinct_MI300X_OAM`."""
+        """Return the product that AMD's node labeller labels `AMD_Instinct_MI300X_OAM`; None if it is not known."""
         name = label.replace("_", " ")
         return next((one for one in (name, _AMD_FORMS.sub("", name)) if one in self._targets), None)
 
@@ -74,12 +78,15 @@ class Products:
 
 
 def product_label(name: str) -> str:
-    """`NVIDIA A100-SXM4-80GB` -> `NVIDIA-A100-SXM4-80GB`, as internal/lm/resource.go of GPU feature discovery spells it."""
+    """Return the label of a product as internal/lm/resource.go of GPU feature discovery writes it.
+
+    `NVIDIA A100-SXM4-80GB` -> `NVIDIA-A100-SXM4-80GB`.
+    """
     return "-".join(re.sub(r"[^A-Za-z0-9\-_. ]", "", name).split())
 
 
 class Node(Struct, frozen=True, kw_only=True):
-    """One node: its name, its facts, the labels that tell of hardware and software, and notes for a person beside the facts."""
+    """One node: its name, its facts, its labels about hardware and software, and messages that are no facts."""
 
     name: str
     host: Host
@@ -88,14 +95,14 @@ class Node(Struct, frozen=True, kw_only=True):
 
 
 def is_kubernetes(data: object) -> bool:
-    """Whether a document is a Kubernetes object rather than a host profile."""
+    """Return whether a document is a Kubernetes object rather than a host profile."""
     return isinstance(data, Mapping) and "kind" in data and not data.keys().isdisjoint({"apiVersion", "items", "metadata"})
 
 
 class NodeReader:
-    """Reads nodes; those that say the same share one `Host`, and one mapping of labels, so that folding them is cheap.
+    """Reads nodes; equal facts share one `Host` and equal labels one mapping, so that grouping nodes is cheap.
 
-    `mistakes` are the paths in the document that was read and what is wrong there; a mistake of alike nodes is found once.
+    `mistakes` has key paths in the document with messages; a mistake that nodes with equal labels share is recorded once.
     """
 
     def __init__(self, products: Products) -> None:
@@ -105,7 +112,7 @@ class NodeReader:
         self._facts: dict[tuple[object, ...], tuple[Host, tuple[str, ...]]] = {}
 
     def read(self, data: Mapping[str, Any]) -> Iterator[tuple[KeyPath, Node]]:
-        """Read the nodes of `kubectl get nodes -o json`, or one node, each with its path in the document."""
+        """Yield the nodes of `kubectl get nodes -o json`, or a single node, each with its key path in the document."""
         kind, items = data.get("kind"), data.get("items")
         if kind == "Node":
             yield from self._node(data, ())
@@ -163,7 +170,7 @@ class NodeReader:
 
 
 class _Facts:
-    """The facts of one node, worked out of its labels and of what its kubelet reports; `mistakes` are wrong labels."""
+    """The facts of one node, read from its labels and its kubelet's report; `mistakes` are messages about wrong labels."""
 
     def __init__(self, labels: Mapping[str, str], info: Mapping[str, Any], products: Products) -> None:
         self._labels = labels
@@ -173,7 +180,11 @@ class _Facts:
         self.mistakes: list[tuple[str, str]] = []
 
     def host(self, signs: tuple[str, ...], amounts: tuple[str, str]) -> Host:
-        """Return all facts; `signs` are labels that tell a GPU is there or not, `amounts` the GPUs that kubelet offers."""
+        """Return the facts of the node.
+
+        `signs` are the labels of PCI devices and of a hypervisor, `amounts` the numbers of NVIDIA and AMD GPUs that kubelet
+        reports.
+        """
         nvidia, amd = (_count(amount) for amount in amounts)
         gpus = self._nvidia(nvidia, signs) or self._amd(amd, signs)
         if gpus is None and _says_none(self._labels, signs):
@@ -198,7 +209,10 @@ class _Facts:
         return next((OperatingSystem(id=name, version=match[1]) for match, name in matches if match), None)
 
     def _driver(self) -> Driver | None:
-        """Return NVIDIA's driver by the new labels, else by the deprecated ones; that of a Jetson is labelled `unknown`."""
+        """Return NVIDIA's driver from the current labels, else the deprecated ones, or AMD's driver; None if it is unknown.
+
+        The driver of a Jetson is labelled `unknown`.
+        """
         for names in (_DRIVER, _OLD_DRIVER):
             parts = [self._labels.get(f"{_NVIDIA}cuda.{name}", "") for name in names]
             if not any(parts):
@@ -238,7 +252,7 @@ class _Facts:
                 "gpu: a virtual GPU; its host's driver is " + self._labels.get(f"{_NVIDIA}vgpu.host-driver-version", "?")
             )
         known = self._products.find(plain)
-        # A name nobody knows helps only beside a compute capability: without one it would stop the solver.
+        # A name that the matrix does not list is useful only beside a compute capability: alone it would stop the solver.
         name = known or (plain if capability else None)
         gpu = HostGpu(name=name or None, compute_capability=capability or None, count=count if count and not slice_ else 1)
         return (gpu, *self._others(amount, count, is_divided=bool(slice_) or is_shared))
@@ -255,7 +269,7 @@ class _Facts:
         return ".".join(str(int(part)) for part in parts)
 
     def _others(self, amount: int | None, count: int | None, *, is_divided: bool) -> tuple[HostGpu, ...]:
-        """Return the GPUs that kubelet counts and no label describes: the labels of a node describe one product alone."""
+        """Return the GPUs that kubelet counts and no label describes: the labels of a node describe one product only."""
         strategy = self._labels.get(f"{_NVIDIA}gpu.sharing-strategy", "none")
         if amount is None or count is None or is_divided or strategy not in {"none", ""} or amount <= count:
             return ()
@@ -277,7 +291,10 @@ class _Facts:
         )
 
     def _amd_gpu(self, label: str, *, device: str, count: int) -> HostGpu:
-        """Return one kind of AMD's GPUs; a virtual function has no product name, and its target follows from its device."""
+        """Return one kind of AMD GPU.
+
+        A virtual function has no product name, so that its target is found by its device id.
+        """
         known = self._products.find_amd(label)
         identity = device.upper() if re.fullmatch(r"[0-9a-fA-F]{4}", device) else None
         found = (self._products.target(key) for key in (known, identity) if key)
@@ -285,7 +302,10 @@ class _Facts:
         return HostGpu(name=known, gfx=gfx, pci_device_id=identity, count=count)
 
     def _counted(self, kind: str) -> dict[str, int]:
-        """`amd.com/gpu.device-id: 74a1` where all GPUs are alike, else `amd.com/gpu.device-id.74a1: "8"` for each kind."""
+        """Return the values of an AMD label with the number of GPUs of each.
+
+        The label is `amd.com/gpu.device-id: 74a1` if all GPUs are alike, else `amd.com/gpu.device-id.74a1: "8"` for each kind.
+        """
         prefix = f"{_AMD}gpu.{kind}"
         if prefix in self._labels:
             return {self._labels[prefix]: 1}
@@ -306,11 +326,11 @@ def _has_gpu(signs: tuple[str, ...], vendor: str) -> bool:
 
 
 def _says_none(labels: Mapping[str, str], signs: tuple[str, ...]) -> bool:
-    """Whether a node is known to have no GPU.
+    """Return whether a node is known to have no GPU.
 
     The GPU operator labels a node that lost its GPUs `nvidia.com/gpu.present: "false"`. Node feature discovery labels every
-    device of classes 03 (display) and 12 (accelerator), so a node with labels of PCI devices, none of them NVIDIA's or AMD's,
-    has no GPU. A node without such labels was never looked at.
+    device of classes 03 (display) and 12 (accelerator), so that a node with labels of PCI devices, but none of NVIDIA or AMD,
+    has no GPU. Nothing is known about a node without such labels.
     """
     return labels.get(f"{_NVIDIA}gpu.present") == "false" or any(_is_pci(sign) for sign in signs)
 
@@ -332,11 +352,11 @@ def _condition(item: Mapping[str, Any], status: Mapping[str, Any]) -> Iterator[s
 
 
 def _count(amount: str | None) -> int | None:
-    """Read the amount of a resource or in a label (`"8"`); None where it is missing or no whole number."""
+    """Return the amount of a resource, or the number in a label (`"8"`); None if it is missing or not a whole number."""
     return int(amount) if amount and re.fullmatch(r"[0-9]{1,6}", amount) else None
 
 
 def _text(item: Mapping[str, Any], key: str) -> str:
-    """Return a text of a node object; "" where the key is missing or holds no text."""
+    """Return the text under a key of a node object, "" if the key is missing or holds no text."""
     value = item.get(key)
     return value if isinstance(value, str) else ""

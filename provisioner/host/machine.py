@@ -1,4 +1,4 @@
-"""A machine to inspect: its files, below `/` or in a saved tree, and what programs of the running one print."""
+"""Access to a machine to inspect: its files, below `/` or in a saved tree, and the output of programs if it runs."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _MOST_BYTES = 256 * 1024 * 1024
 
 
 class Machine(Struct, frozen=True):
-    """The machine whose files stand below `root`; `/` is the running one.
+    """The machine with its files below `root`; `/` is the running machine.
 
-    What is missing, not permitted or not readable is a fact that stays unknown, never an error. A program is waited for
-    `timeout` seconds: `nvidia-smi` takes some of them where no persistence daemon runs, and never returns from a wedged driver.
+    A file that is missing, forbidden or unreadable is no error: its facts stay unknown. A program may run for `timeout`
+    seconds: `nvidia-smi` takes several without a persistence daemon, and never returns if the driver hangs.
     """
 
     root: Path
@@ -27,11 +27,11 @@ class Machine(Struct, frozen=True):
 
     @property
     def is_live(self) -> bool:
-        """Whether this is the running machine, which can be asked by more than its files."""
+        """Whether this is the running machine, on which programs can be run, too."""
         return self.root == Path("/")
 
     def bytes(self, path: str, *, most: int = _MOST_BYTES) -> bytes | None:
-        """Return the first `most` bytes of a file, None where it cannot be read."""
+        """Return the first `most` bytes of a file, None if it cannot be read."""
         try:
             real = self._real(path)
             # A saved tree may hold a pipe or device, which would never end or never begin.
@@ -43,11 +43,11 @@ class Machine(Struct, frozen=True):
             return None
 
     def text(self, path: str) -> str:
-        """Return a whole file, "" where it cannot be read; bytes that are not UTF-8 are replaced, for a fact may be beside."""
+        """Return the text of a file, "" if it cannot be read; bytes that are not UTF-8 are replaced."""
         return (self.bytes(path) or b"").decode("utf-8", "replace")
 
     def names(self, path: str) -> tuple[str, ...] | None:
-        """Return the names in a directory, sorted; None where it cannot be listed, which is not the same as empty."""
+        """Return the sorted names in a directory; None if it cannot be listed, () if it is empty."""
         try:
             real = self._real(path)
             return None if real is None else tuple(sorted(entry.name for entry in real.iterdir()))
@@ -55,7 +55,7 @@ class Machine(Struct, frozen=True):
             return None
 
     def exists(self, path: str) -> bool:
-        """Whether a file or directory is there; a link to nothing is not."""
+        """Return whether a file or directory exists; a link without a target does not."""
         try:
             real = self._real(path)
             return real is not None and real.exists()
@@ -63,7 +63,7 @@ class Machine(Struct, frozen=True):
             return False
 
     def link_name(self, path: str) -> str:
-        """Return the last part of what a symbolic link points to, without following it; "" where there is no link."""
+        """Return the last part of the target of a symbolic link, without following it; "" if there is no link."""
         try:
             directory = self._real(str(Path(path).parent))
             return "" if directory is None else (directory / Path(path).name).readlink().name
@@ -71,9 +71,9 @@ class Machine(Struct, frozen=True):
             return ""
 
     def ask(self, *command: str) -> str:
-        """Return what a program of the running machine prints to stdout.
+        """Return the standard output of a program on the running machine.
 
-        "" where the machine is a saved tree, or the program is not there, fails or takes too long.
+        "" if the machine is a saved tree, or if the program is missing, fails or exceeds the timeout.
         """
         program = shutil.which(command[0]) if self.is_live else None
         if program is None:
@@ -92,7 +92,10 @@ class Machine(Struct, frozen=True):
         return finished.stdout.decode("utf-8", "replace") if finished.returncode == 0 else ""
 
     def _real(self, path: str) -> Path | None:
-        """Follow links as if `root` were `/`, as chroot does: an absolute link in a saved tree stays in that tree."""
+        """Return the path with links followed as if `root` were `/`, as in chroot: absolute links stay inside a saved tree.
+
+        None if there are more links than Linux follows.
+        """
         if self.is_live:
             return self.root / path
         waiting = deque(Path(path).parts)

@@ -1,8 +1,7 @@
-"""A host profile: facts of one machine, as DESIGN section 3.3 lists them. A fact left out is unknown, never assumed.
+"""A host profile: facts of one machine, as DESIGN section 3.3 lists them. A fact that is not stated is unknown, never assumed.
 
-The types of the fields say what a profile may hold; `profile_keys` are the same as plain rows, for the columns of a CSV file
-and for checks that msgspec has no words for. A fact that rules, plans or people speak of by name has a row in
-`provisioner.components` too.
+The types of the fields define the valid values; `profile_keys` lists the keys as plain rows, for the columns of a CSV file and
+for checks that msgspec does not offer. A fact that rules, plans or messages name has a row in `provisioner.components` too.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Holds(Enum):
-    """What stands under one key of a profile."""
+    """The kind of value of a profile key."""
 
     TEXT = "text"
     VERSION = "a version"
@@ -41,7 +40,7 @@ VersionOrAbsent = Annotated[str, Meta(extra={"holds": Holds.VERSION_OR_ABSENT})]
 
 
 class OperatingSystem(StrictModel, frozen=True, kw_only=True):
-    """As /etc/os-release (`id`, `version`) or macOS (`version`, `build`) states it."""
+    """An operating system as /etc/os-release (`id`, `version`) or macOS (`version`, `build`) names it."""
 
     id: str
     version: str | None = None
@@ -67,7 +66,7 @@ class HostGpu(StrictModel, frozen=True, kw_only=True):
 
     @classmethod
     def of_target(cls, target: str, *, name: str | None = None, count: int = 1) -> HostGpu:
-        """Return the GPUs that run such code (`9.0`, `gfx942`); raises `ValueError` for what is no target of a GPU."""
+        """Return GPUs with a target (`9.0`, `gfx942`); raises `ValueError` for text that is not the target of a GPU."""
         row = accelerator_of_target(target)
         if row is None:
             raise ValueError(f"`{target}` is not a target of a GPU, such as 9.0 or gfx942")
@@ -75,24 +74,27 @@ class HostGpu(StrictModel, frozen=True, kw_only=True):
 
     @property
     def accelerator(self) -> AcceleratorName | None:
-        """The accelerator whose code it runs, going by the key that says which; None where the profile has no such key."""
+        """The accelerator of the GPU, given by the key of its target; None if the profile states no target."""
         return next((row.name for row in GPU_ACCELERATORS if getattr(self, row.target_key)), None)
 
     @property
     def target(self) -> str | None:
-        """Which code it runs: its compute capability or gfx target; None where the profile does not say."""
+        """The target of the GPU's code, a compute capability or gfx target; None if the profile states none."""
         return next((target for row in GPU_ACCELERATORS if (target := getattr(self, row.target_key))), None)
 
 
 class SecureBoot(StrictModel, frozen=True, kw_only=True):
-    """Whether firmware verifies what it loads, and whether a machine-owner key is enrolled for self-built modules."""
+    """Whether Secure Boot is enabled, and whether a machine-owner key is enrolled that can sign self-built modules."""
 
     enabled: bool
     mok_enrolled: bool | None = None
 
 
 class Libraries(StrictModel, frozen=True, kw_only=True):
-    """System copies of libraries that would shadow a wheel's own."""
+    """Versions of system libraries that would shadow those in wheels.
+
+    `on_path` are the environment variables through which the loader finds these libraries.
+    """
 
     cudnn: VersionText | None = None
     nccl: VersionText | None = None
@@ -108,7 +110,7 @@ class Jetson(StrictModel, frozen=True, kw_only=True):
 
 
 class Host(StrictModel, frozen=True, kw_only=True):
-    """Everything `inspect` can see and a rule can use."""
+    """All facts of a machine that `inspect` can read and rules can use; None is an unknown fact."""
 
     platform: PlatformName | None = None
     os: OperatingSystem | None = None
@@ -136,7 +138,7 @@ class Host(StrictModel, frozen=True, kw_only=True):
 
 
 class ProfileKey(Struct, frozen=True):
-    """One key of a profile that holds a single thing, as a path (`("driver", "version")`), and what it holds."""
+    """One key of a profile with a single value, as a path (`("driver", "version")`), and the kind of its value."""
 
     path: tuple[str, ...]
     holds: Holds
@@ -144,7 +146,7 @@ class ProfileKey(Struct, frozen=True):
 
 @cache
 def profile_keys() -> tuple[ProfileKey, ...]:
-    """Return every key of a profile, in its order; the GPUs, of which a machine has a list, are not among them."""
+    """Return every key of a profile, in its order, except those of the GPUs, which are a list."""
     return tuple(_keys(Host, ()))
 
 

@@ -1,4 +1,4 @@
-"""Asks NVIDIA's management library (libnvidia-ml.so.1) through ctypes; every way it can fail is a sentence, not an error."""
+"""Query NVIDIA's management library (NVML, libnvidia-ml.so.1) through ctypes; failures become messages, not exceptions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from provisioner.host.parse import SeenGpu
 LIBRARY = "libnvidia-ml.so.1"
 
 _TEXT_BYTES = 96
-"""NVML_DEVICE_NAME_V2_BUFFER_SIZE, the longest text this module asks for."""
+"""NVML_DEVICE_NAME_V2_BUFFER_SIZE, the size of the longest text that is queried."""
 
 _FAILURES = {
     4: "this user may not ask the driver",
@@ -21,7 +21,7 @@ _FAILURES = {
     15: "a GPU has fallen off the bus",
     18: "the loaded kernel module and the user-space driver are of different versions; reboot, or reload the module",
 }
-"""nvmlReturn_t, in words. Source: nvml.h; a code that is not here is reported by its number."""
+"""Messages for codes of nvmlReturn_t. Source: nvml.h; a code that is not listed is reported as a number."""
 
 
 class _PciInfo(ctypes.Structure):
@@ -39,7 +39,10 @@ class _PciInfo(ctypes.Structure):
 
 
 class NvmlAnswer(Struct, frozen=True, kw_only=True):
-    """The library's answers. `gpus` is None where it could not be asked, `is_missing` where it is not installed at all."""
+    """The facts that NVML reports, with `problems` as messages.
+
+    `gpus` is None if NVML could not be queried; `is_missing` is whether the library is not installed.
+    """
 
     driver: str | None = None
     userspace: str | None = None
@@ -49,7 +52,7 @@ class NvmlAnswer(Struct, frozen=True, kw_only=True):
 
 
 def ask_nvml() -> NvmlAnswer:
-    """Load the library the loader finds and ask it for the driver and every GPU."""
+    """Load NVML and return the versions of the driver and of its user-space part, and every GPU."""
     try:
         library = ctypes.CDLL(LIBRARY)
     except OSError as error:
@@ -73,7 +76,7 @@ class _Nvml:
         self.library = library
 
     def call(self, name: str, *arguments: object) -> int:
-        """Call a function; one the library does not have answers 13, as nvml.h names it (FUNCTION_NOT_FOUND)."""
+        """Call a function and return its code; 13 (FUNCTION_NOT_FOUND in nvml.h) if the library lacks it."""
         function = getattr(self.library, name, None)
         return 13 if function is None else int(function(*arguments))
 
@@ -111,7 +114,7 @@ class _Nvml:
         return SeenGpu(
             name=name,
             compute_capability=f"{major.value}.{minor.value}" if code == 0 else None,
-            # The device stands above the vendor: 0x233010DE.
+            # The device id is in the upper half, the vendor id in the lower: 0x233010DE.
             pci_device_id=f"{pci.pci_device_id >> 16:04X}" if not failed else None,
         )
 

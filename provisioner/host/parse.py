@@ -1,6 +1,6 @@
-"""Pure parsers of what a machine and its software say about themselves: any text in, a fact or None out, never an exception.
+"""Parse the files of a machine and the output of its programs; every parser returns a fact or None and never raises.
 
-First the operating system, then the software of NVIDIA and AMD. Each parser shows a sample of what it reads.
+First the operating system, then the software of NVIDIA and AMD. Each parser shows a sample of its input.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ _CONTAINER_GROUP = re.compile(
     r"(?m)^\d+:[^:]*:.*/(?:docker[/-]|kubepods(?:[./-]|$)|lxc(?:\.payload)?[./]|libpod-|crio-|cri-containerd-|buildkit/)"
 )
 _VERSION = r"\d{2,4}(?:\.\d+){1,2}"
-"""The version of a driver of NVIDIA's."""
+"""The version of an NVIDIA driver."""
 
 _MODINFO = re.compile(rb"\0(license|version)=([^\0]{1,80})(?=\0)")
 _MACHINES = {3: "i686", 40: "armv7l", 62: "x86_64", 183: "aarch64", 21: "ppc64le", 243: "riscv64"}
 
 GPU_HOLDERS = ("nouveau", "nova_core", "nvidiafb", "rivafb", "vfio_pci")
-"""Kernel modules that bind an NVIDIA GPU in place of NVIDIA's own: while one holds it, the driver cannot."""
+"""Kernel modules that bind an NVIDIA GPU in place of NVIDIA's own; while one of them has it, the driver cannot use it."""
 
 Flavour = Literal["open", "proprietary"]
-"""Of NVIDIA's kernel module."""
+"""The flavour of NVIDIA's kernel module."""
 
 
 class PciDevice(Struct, frozen=True, kw_only=True):
-    """One device of the PCI bus: upper-case hexadecimal ids, and the kernel's driver that holds it, if any."""
+    """One device of the PCI bus: ids in upper-case hexadecimal, and the kernel driver bound to it, None if there is none."""
 
     vendor: str
     device: str
@@ -56,19 +56,21 @@ def kernel_banner(text: str) -> str | None:
 
 
 def kernel_gcc(text: str) -> str | None:
-    """Read the compiler that built the kernel out of /proc/version; None when it was clang.
+    """Read the version of the GCC that built the kernel out of /proc/version; None if it was built with clang.
 
-    Ubuntu: `(x86_64-linux-gnu-gcc-11 (Ubuntu 11.4.0-1ubuntu1~22.04) 11.4.0, GNU ld (…) 2.38)`. Debian:
-    `(gcc-12 (Debian 12.2.0-14) 12.2.0, …)`. RHEL 8: `(gcc version 8.5.0 20210514 (Red Hat 8.5.0-4) (GCC))`.
-    Plain: `(gcc (GCC) 15.3.0, GNU ld (GNU Binutils) 2.46)`. Jetson: `(aarch64-buildroot-linux-gnu-gcc.br_real (Buildroot
-    2022.08) 11.3.0, …)`.
+    Ubuntu: `(x86_64-linux-gnu-gcc-11 (Ubuntu 11.4.0-1ubuntu1~22.04) 11.4.0, GNU ld (…) 2.38)`. Debian: `(gcc-12 (Debian
+    12.2.0-14) 12.2.0, …)`. RHEL 8: `(gcc version 8.5.0 20210514 (Red Hat 8.5.0-4) (GCC))`. Plain: `(gcc (GCC) 15.3.0, GNU ld
+    (GNU Binutils) 2.46)`. Jetson: `(aarch64-buildroot-linux-gnu-gcc.br_real (Buildroot 2022.08) 11.3.0, …)`.
     """
     older = _found(r"\(gcc version (\d+(?:\.\d+)+)", text)
     return older or _found(r"\((?:[\w-]+-)?gcc[\w.-]* \([^)]*\) (\d+(?:\.\d+)+)", text)
 
 
 def os_release(text: str) -> tuple[str, str | None] | None:
-    """Read `ID` and `VERSION_ID` of /etc/os-release: `ID=ubuntu` and `VERSION_ID="22.04"`; rolling ones have no version."""
+    """Read `ID` and `VERSION_ID` of /etc/os-release: `ID=ubuntu`, `VERSION_ID="22.04"`.
+
+    The version of a rolling release is None.
+    """
     fields: dict[str, str] = {}
     for line in text.splitlines():
         key, equals, value = line.strip().partition("=")
@@ -127,14 +129,15 @@ def elf_machine(content: bytes) -> str | None:
 
 
 def kernel_architecture(release: str) -> str | None:
-    """Read the architecture some kernels carry in their release: `6.1.0-18-amd64`, `5.14.0-362.el9.x86_64`."""
+    """Read the architecture that some kernel releases end in: `6.1.0-18-amd64`, `5.14.0-362.el9.x86_64`."""
     return _found(r"[.-](x86_64|amd64|aarch64|arm64)$", release.strip())
 
 
 def wsl(release: str) -> Literal["wsl1", "wsl2"] | None:
-    """Tell WSL by its kernel release: `5.15.153.1-microsoft-standard-WSL2` -> wsl2, `4.4.0-19041-Microsoft` -> wsl1.
+    """Read the version of WSL out of a kernel release; None if the machine is not WSL.
 
-    WSL1 has no Linux kernel at all; it answers 4.4.0 with a capital M. Source: microsoft/WSL issue 4555.
+    `5.15.153.1-microsoft-standard-WSL2` -> wsl2, `4.4.0-19041-Microsoft` -> wsl1. WSL1 has no Linux kernel; it reports 4.4.0
+    with a capital M. Source: microsoft/WSL issue 4555.
     """
     if "microsoft" not in release.lower():
         return None
@@ -142,23 +145,23 @@ def wsl(release: str) -> Literal["wsl1", "wsl2"] | None:
 
 
 def container_cgroup(text: str) -> bool:
-    """Whether /proc/1/cgroup is that of a container.
+    """Return whether /proc/1/cgroup is that of a container.
 
-    `0::/docker/4fd5…`, `0::/system.slice/docker-4fd5….scope`, `…/kubepods.slice/kubepods-burstable.slice/…`, `…/lxc/…`; the
-    engine's own service, `…/docker.service`, is none.
+    `0::/docker/4fd5…`, `0::/system.slice/docker-4fd5….scope`, `…/kubepods.slice/kubepods-burstable.slice/…`, `…/lxc/…`, but not
+    the service of the engine itself, `…/docker.service`.
     """
     return _CONTAINER_GROUP.search(text) is not None
 
 
 def init_environment(text: str) -> bool:
-    r"""Whether /proc/1/environ names a container manager, as systemd's container interface asks: `container=podman\0`."""
+    r"""Return whether /proc/1/environ names a container manager, as by systemd's container interface: `container=podman\0`."""
     return any(entry.startswith("container=") and entry != "container=" for entry in text.split("\0"))
 
 
 def hypervisor(cpuinfo: str) -> bool | None:
-    """Whether /proc/cpuinfo shows an x86 processor under a hypervisor: `flags : fpu vme … hypervisor lahf_lm`.
+    """Return whether /proc/cpuinfo shows an x86 processor under a hypervisor: `flags : fpu vme … hypervisor lahf_lm`.
 
-    None where the file has no `flags` line (other architectures do not tell).
+    None if the file has no `flags` line, as on other architectures.
     """
     flags = _found(r"(?m)^flags\s*:(.*)$", cpuinfo)
     return "hypervisor" in flags.split() if flags is not None else None
@@ -176,7 +179,7 @@ def dpkg_status(text: str) -> dict[str, str]:
     """Read the installed packages and their versions out of /var/lib/dpkg/status.
 
     A stanza: `Package: nvidia-container-toolkit`, `Status: install ok installed`, …, `Version: 1.17.4-1`. A package that was
-    removed but not purged keeps its stanza with another status, and does not count.
+    removed but not purged has a stanza with another status, and is left out.
     """
     found: dict[str, str] = {}
     for stanza in re.split(r"\n\s*\n", text):
@@ -199,7 +202,7 @@ def gcc_version(text: str) -> str | None:
 def library_file_name(name: str, stem: str) -> str | None:
     """Read the version in a library's file name: `libcudnn.so.8.9.2` with stem `libcudnn` -> `8.9.2`.
 
-    A link that carries only the ABI number (`libcudnn.so.8`, `libcuda.so.1.1` on WSL) tells no version.
+    None for a link with the ABI number only (`libcudnn.so.8`, `libcuda.so.1.1` on WSL).
     """
     return _whole(re.escape(stem) + r"\.so\.(\d+\.\d+(?:\.\d+)+|\d{3,}\.\d+)", name)
 
@@ -225,7 +228,7 @@ def sip(text: str) -> str | None:
 
 
 class KernelModule(Struct, frozen=True, kw_only=True):
-    """The loaded NVIDIA kernel module: its version, flavour, and the architecture it was built for (None: not said)."""
+    """The loaded NVIDIA kernel module: its version, flavour, and the architecture it was built for (None if not stated)."""
 
     version: str
     flavour: Flavour
@@ -233,7 +236,7 @@ class KernelModule(Struct, frozen=True, kw_only=True):
 
 
 class SeenGpu(Struct, frozen=True, kw_only=True):
-    """One GPU as a tool named it; `pci_device_id` is four upper-case hexadecimal digits."""
+    """One GPU as NVML or `nvidia-smi` describes it; `pci_device_id` is four upper-case hexadecimal digits."""
 
     name: str | None = None
     compute_capability: str | None = None
@@ -264,9 +267,9 @@ def module_version(text: str) -> str | None:
 
 
 def module_license(text: str) -> Flavour | None:
-    """Tell the flavour by the module's license: `Dual MIT/GPL` is the open one, `NVIDIA` the proprietary one.
+    """Read the flavour of the kernel module from its license: `Dual MIT/GPL` is the open one, `NVIDIA` the proprietary one.
 
-    Reads `modinfo -F license nvidia` and the line `license:        NVIDIA` of `modinfo nvidia`.
+    Reads `modinfo -F license nvidia` and the line `license: NVIDIA` of `modinfo nvidia`.
     """
     match = re.search(r"(?m)^(?:license:\s*)?(Dual MIT/GPL|NVIDIA)\s*$", text)
     if match is None:
@@ -283,8 +286,8 @@ def module_file(content: bytes) -> tuple[str | None, Flavour | None]:
 def smi_csv(text: str) -> tuple[SeenGpu, ...]:
     """Read `nvidia-smi --query-gpu=name,driver_version,pci.device_id[,compute_cap] --format=csv,noheader`.
 
-    A line: `NVIDIA H100 80GB HBM3, 535.104.05, 0x233010DE, 9.0`. Values a GPU does not know are `[N/A]` or
-    `[Not Supported]`. Lines that are not GPUs (`No devices were found`, an error message) are left out.
+    A line: `NVIDIA H100 80GB HBM3, 535.104.05, 0x233010DE, 9.0`. Values that a GPU does not report are `[N/A]` or `[Not
+    Supported]`. Lines that are not GPUs (`No devices were found`, an error message) are left out.
     """
     found = []
     for line in text.splitlines():
@@ -308,17 +311,17 @@ def _product(text: str) -> str | None:
 
 
 def _device_id(text: str) -> str | None:
-    """`pci.device_id` is device and vendor in one number: `0x233010DE`."""
+    """Read the device id out of `pci.device_id`, which is device and vendor in one number: `0x233010DE` -> `2330`."""
     match = re.fullmatch(r"0x([0-9a-fA-F]{4})10[dD][eE]", text)
     return match[1].upper() if match else None
 
 
 def smi_banner(text: str) -> tuple[str, str | None] | None:
-    """Read the driver and the newest CUDA it runs out of nvidia-smi's header, in the spelling of either age.
+    """Read the driver and the newest CUDA it runs (None if not printed) out of nvidia-smi's header, in both of its forms.
 
-    Up to R595: `| NVIDIA-SMI 535.104.05   Driver Version: 535.104.05   CUDA Version: 12.2 |`. From R610:
-    `| NVIDIA-SMI 610.57.04   KMD Version: 610.57.04   CUDA UMD Version: 13.3 |`. The CUDA version is the driver's ceiling,
-    not an installed toolkit; drivers before R410 do not print it.
+    Up to R595: `| NVIDIA-SMI 535.104.05 Driver Version: 535.104.05 CUDA Version: 12.2 |`. From R610: `| NVIDIA-SMI 610.57.04
+    KMD Version: 610.57.04 CUDA UMD Version: 13.3 |`. The CUDA version is the newest that the driver supports, not an installed
+    toolkit; drivers before R410 do not print it.
     """
     driver = re.search(rf"(?:Driver|KMD) Version:\s*({_VERSION})", text)
     if driver is None:
@@ -328,7 +331,7 @@ def smi_banner(text: str) -> tuple[str, str | None] | None:
 
 
 def nvml_version(text: str) -> str | None:
-    """Read the user-space driver out of `nvmlSystemGetNVMLVersion`: `12.550.54.14` -> `550.54.14` (CUDA's major leads)."""
+    """Read the user-space driver out of `nvmlSystemGetNVMLVersion`: `12.550.54.14` -> `550.54.14` (12 is CUDA's major)."""
     return _whole(rf"(?:\d{{1,2}}\.)?(\d{{3,4}}(?:\.\d+){{1,2}}|{_VERSION})", text)
 
 
@@ -376,7 +379,7 @@ def tegra_release(text: str) -> str | None:
 def tegra_model(text: str) -> str | None:
     r"""Read the product out of /proc/device-tree/model: `NVIDIA Jetson AGX Orin Developer Kit\0` -> `Jetson AGX Orin`.
 
-    Boards name themselves with words the product does not have (`Engineering Reference Developer Kit Super`).
+    Boards add words that are not part of the product name (`Engineering Reference Developer Kit Super`).
     """
     match = re.search(r"Jetson (?:AGX |Orin |Xavier )?\w+", text)
     return match[0] if match else None
@@ -397,12 +400,12 @@ def kfd_target(text: str) -> str | None:
 
 
 def _found(pattern: str, text: str) -> str | None:
-    """Return the first group of a pattern in a text, or None where the pattern is not in it."""
+    """Return the first group of the first match of a pattern in a text; None if there is no match."""
     match = re.search(pattern, text)
     return match[1] if match else None
 
 
 def _whole(pattern: str, text: str) -> str | None:
-    """Return the first group of a pattern that is the whole text, less white space around it, or None."""
+    """Return the first group of a pattern that matches the whole text except white space around it; None if it does not."""
     match = re.fullmatch(pattern, text.strip())
     return match[1] if match else None

@@ -1,4 +1,4 @@
-"""Host profiles: YAML text <-> `Host`, with every mistake of a file reported at once; and the profiles that are shipped."""
+"""Read and write host profiles as YAML, with all mistakes of a file reported at once; and load the shipped profiles."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _DIRECTORY = Path(__file__).parent / "profiles"
 _PLAIN_WORD = re.compile(r"[A-Za-z/][A-Za-z0-9_./+-]*(?: [A-Za-z0-9_./+()-]+)*")
 _PLAIN_VERSION = re.compile(r"\d+(?:\.\d+){2,}(?:[-+][A-Za-z0-9_.+-]*)?")
 _NOT_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
-"""Plain words that YAML 1.1 or 1.2 reads as something else."""
+"""Words that YAML 1.1 or 1.2 reads as a boolean or null when they are not quoted."""
 
 
 class Profile(Struct, frozen=True, kw_only=True):
-    """A shipped profile of one kind of machine, with the facts that only a real machine can state left out."""
+    """A shipped profile of one kind of machine, without the facts that differ between machines of this kind."""
 
     name: str
     description: str
@@ -48,7 +48,7 @@ def profile_names() -> tuple[str, ...]:
 
 
 def load_profile(name: str) -> Profile:
-    """Read a shipped profile; raises `UsageError` with the nearest name when there is none."""
+    """Return a shipped profile; raises `UsageError` with the nearest name when there is no profile `name`."""
     known = profile_names()
     if name not in known:
         near = nearest(name.lower(), known)
@@ -61,7 +61,10 @@ def load_profile(name: str) -> Profile:
 
 
 def host_from_document(document: Document) -> Host:
-    """Validate a host profile that has been read: a file, or the inline mapping of a spec (`document.below(…)`)."""
+    """Return the validated host of a parsed profile: a file, or the inline mapping of a spec (`document.below(…)`).
+
+    Raises `InvalidDocumentError` with every mistake.
+    """
     return parse_model(document, Host, kind=KIND, besides=tuple(_mistakes(document)))
 
 
@@ -87,7 +90,7 @@ def _flow(value: Any) -> str:  # noqa: ANN401 - whatever a profile holds
 
 
 def _scalar(text: str) -> str:
-    """Spell a string as YAML reads it back: plain where no reader of YAML 1.1 or 1.2 takes it for something else."""
+    """Return a string as a YAML scalar: unquoted if YAML 1.1 and 1.2 both read that as the same string."""
     is_word = _PLAIN_WORD.fullmatch(text) is not None and text.lower() not in _NOT_WORDS
     if is_word or _PLAIN_VERSION.fullmatch(text):
         return text
@@ -96,7 +99,7 @@ def _scalar(text: str) -> str:
 
 
 def _mistakes(document: Document) -> Iterator[Mistake]:
-    """Find the mistakes that the model cannot see; values of a wrong type are left to the model, which reports them."""
+    """Yield the mistakes that the types of `Host` do not show; values of a wrong type are left to `parse_model`."""
     data = document.data
     if not isinstance(data, dict):
         return
@@ -126,13 +129,16 @@ def _wrong_versions(document: Document, data: Mapping[str, Any]) -> Iterator[Mis
 
 @cache
 def _version_keys() -> tuple[tuple[tuple[str, ...], bool], ...]:
-    """Return the path of every key that holds a version, and whether it may say that the part is missing."""
+    """Return the path of every key with a version, and whether `none` (the part is missing) is allowed there."""
     kinds = {Holds.VERSION: False, Holds.VERSION_OR_ABSENT: True}
     return tuple((key.path, kinds[key.holds]) for key in profile_keys() if key.holds in kinds)
 
 
 def _wrong_gpus(document: Document, gpus: object, *, kind: str | None) -> Iterator[Mistake]:
-    """Find GPUs of two vendors at once, or of another vendor than the driver's; `kind` is None where no driver is stated."""
+    """Yield mistakes about GPUs of two vendors at once, or of another vendor than the driver's.
+
+    `kind` is the kind of the driver, None if the profile states no driver.
+    """
     for index, gpu in enumerate(gpus if isinstance(gpus, tuple) else ()):
         stated = [row for row in GPU_ACCELERATORS if isinstance(gpu, dict) and row.target_key in gpu]
         if len(stated) > 1:

@@ -1,4 +1,4 @@
-"""Progress of an index client: counts of what was read, and the requests under way; many threads write it, one reads it."""
+"""Progress of an index client: how many projects and files were read, and the requests in flight; thread-safe."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ _UNITS = ((1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB"))
 
 
 class Activity:
-    """Counts of what was read so far, and the requests that are under way."""
+    """Thread-safe counters of projects, metadata and bytes read so far, and the URLs of the requests in flight."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._open: dict[object, str] = {}
         self.projects = 0
-        """Projects whose releases are known."""
+        """The number of projects whose releases were read."""
         self.metadata = 0
-        """Files whose requirements are known."""
+        """The number of files whose requirements were read."""
         self.received = 0
-        """Bytes of bodies that came over the network."""
+        """Bytes of response bodies received over the network."""
 
     def count(self, *, projects: int = 0, metadata: int = 0, received: int = 0) -> None:
-        """Add to the counts."""
+        """Add the arguments to the counters of the same names."""
         with self._lock:
             self.projects += projects
             self.metadata += metadata
@@ -35,7 +35,7 @@ class Activity:
 
     @contextmanager
     def waiting_for(self, url: str) -> Iterator[None]:
-        """Record that a request to an address is under way as long as the block runs."""
+        """Record a request to `url` as in flight while the `with` block runs."""
         token = object()
         with self._lock:
             self._open[token] = url
@@ -47,13 +47,13 @@ class Activity:
 
     @property
     def waiting(self) -> str:
-        """The address of the request that has been under way for the longest, "" for none."""
+        """The URL of the request that has been in flight for the longest, "" when there is none."""
         with self._lock:
             return next(iter(self._open.values()), "")
 
 
 def progress_line(activities: Iterable[Activity]) -> str:
-    """Return the progress of several clients: `42 projects, metadata of 31 files, 12.3 MB; waiting for numpy from pypi.org`."""
+    """Return the summed progress as text: `42 projects, metadata of 31 files, 12.3 MB; waiting for numpy from pypi.org`."""
     known = tuple(activities)
     projects, metadata = sum(one.projects for one in known), sum(one.metadata for one in known)
     received = sum(one.received for one in known)
@@ -64,7 +64,7 @@ def progress_line(activities: Iterable[Activity]) -> str:
 
 
 def readable_size(size: int) -> str:
-    """Return a number of bytes in powers of a thousand."""
+    """Return a number of bytes as text with a decimal unit: `12.3 MB`, `1 byte`."""
     for factor, unit in _UNITS:
         if size >= factor:
             return f"{size / factor:.1f} {unit}"

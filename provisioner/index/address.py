@@ -1,4 +1,4 @@
-"""Addresses of indexes and files: URLs without their credentials, and `file:` URLs as paths."""
+"""URLs of indexes and files: removing and reading their credentials, and converting `file:` URLs and paths."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _END_OF_HOST = re.compile(r"[/?#]")
 
 
 class AddressError(ProvisionError):
-    """An address cannot be read, or it is ambiguous where its login ends."""
+    """A URL is of an unsupported kind, or it is ambiguous where its user name and password end."""
 
     code = "bad-address"
     exit_code = 2
 
 
 def public_url(url: str) -> str:
-    """Return the URL without the user name and password it may carry, for messages, cache keys and artefacts."""
+    """Return the URL without user name and password, for messages, cache keys and generated files."""
     if "@" not in url:
         return url
     parts = urlsplit(url)
@@ -28,7 +28,7 @@ def public_url(url: str) -> str:
 
 
 def credentials_in(url: str) -> tuple[str, str] | None:
-    """Return the user name and password a URL carries, unquoted; None when it carries none."""
+    """Return the percent-decoded user name and password in a URL; None when it has neither."""
     netloc = urlsplit(url).netloc
     if "@" not in netloc:
         return None
@@ -37,21 +37,21 @@ def credentials_in(url: str) -> tuple[str, str] | None:
 
 
 def origin(url: str) -> tuple[str, str]:
-    """Return scheme and host with port: what credentials belong to."""
+    """Return the scheme and the host with port, in lower case; credentials are sent only to the origin they belong to."""
     parts = urlsplit(url)
     return parts.scheme.lower(), parts.netloc.rpartition("@")[2].lower()
 
 
 def is_remote(url: str) -> bool:
-    """Whether the URL is read over HTTP."""
+    """Return whether the URL is one of HTTP or HTTPS."""
     return urlsplit(url).scheme.lower() in {"http", "https"}
 
 
 def hides_login(url: str) -> bool:
-    """Whether an `@` after the host may be the end of a login with a `/`, `?` or `#` in it, which ends a host.
+    """Return whether a URL may have a login with an unescaped `/`, `?` or `#`, so that a parser mistakes it for the host.
 
-    `https://ada:12/3@host/simple` reads as port 12 of host `ada`. An `@` in a path is nothing rare (`…/wheels@1.0/…`), so it
-    counts only after a host that is not complete: one with a port, or without a dot.
+    `https://ada:12/3@host/simple` parses as port 12 of host `ada`. Because paths may well contain `@` (`…/wheels@1.0/…`), the
+    result is True only when the parsed host looks like the start of a login: it has a port, or has no dot.
     """
     scheme, separator, rest = url.partition("://")
     host, after = _END_OF_HOST.split(rest, maxsplit=1) if _END_OF_HOST.search(rest) else (rest, "")
@@ -62,9 +62,9 @@ def hides_login(url: str) -> bool:
 
 
 def require_clear_login(url: str, where: str) -> None:
-    """Raise `AddressError` for an address that `hides_login`; the message does not repeat what may be the login.
+    """Raise `AddressError` if `hides_login` is true of the URL; the message does not show the part that may be a login.
 
-    `where` says where it was written. An address without a scheme, as proxies have, is one of HTTP.
+    `where` is the name of the setting, for the message. A URL without a scheme, as in proxy settings, is read as HTTP.
     """
     if hides_login(url if "://" in url else f"http://{url}"):
         raise AddressError(
@@ -75,9 +75,9 @@ def require_clear_login(url: str, where: str) -> None:
 
 
 def as_url(text: str) -> str:
-    """Return the URL of an index or find-links place as a user wrote it: paths become `file:` URLs, `~` is expanded.
+    """Return the URL of an index or find-links location: a path becomes a `file:` URL, with `~` expanded.
 
-    Raises `AddressError` for an address of another kind: as a path it would be shown with the login it may carry.
+    Raises `AddressError` for a URL of another scheme than http, https and file: taken for a path, its login would be shown.
     """
     try:
         parts = urlsplit(text)
@@ -98,11 +98,11 @@ def as_url(text: str) -> str:
 
 
 def local_path(url: str) -> Path | None:
-    """Return the path a `file:` URL names; None for any other URL."""
+    """Return the path of a `file:` URL; None for any other URL."""
     parts = urlsplit(url)
     return Path(unquote(parts.path)) if parts.scheme.lower() == "file" else None
 
 
 def project_url(index_url: str, name: str) -> str:
-    """Return the URL of a project page: PEP 503 asks for the normalized name and a trailing slash."""
+    """Return the URL of a project's page in an index, with the trailing slash of PEP 503; `name` must be normalized."""
     return f"{index_url.rstrip('/')}/{name}/"

@@ -1,7 +1,7 @@
-"""What earlier runs read from indexes: typed entries in one SQLite file, and the bodies of project pages beside it.
+"""The disk cache of index data: typed entries in one SQLite file, and the bodies of project pages in files beside it.
 
-Threads and processes share it. Nothing here is worth an error: where the disk is full, read-only or damaged, every look-up is a
-miss and reading goes on. What nobody has used for long is removed by `pruning`.
+Threads and processes may share it. It never raises: if the disk is full or read-only, or the file damaged, every look-up is a
+cache miss. Entries unused for a long time are removed by `pruning`.
 """
 
 from __future__ import annotations
@@ -26,29 +26,31 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FILE = "index-7.sqlite3"
-"""The number changes with the table and with the shape of its entries; what an older program keeps is left to it."""
+"""The name of the SQLite file.
+
+Its number is raised when the table or the encoding of entries changes, so older versions keep using their own file.
+"""
 
 PAGES = "pages-1"
 """The directory of the bodies of project pages.
 
-They are beside the database and not in it: a page may be megabytes long, would be written twice there, and is read again only
-when other files of it are wanted.
+They are not in the database because a page may be megabytes long and SQLite's write-ahead log would write it twice.
 """
 
 TABLE = "CREATE TABLE IF NOT EXISTS entry (key TEXT PRIMARY KEY, used INTEGER NOT NULL, content BLOB)"
-"""`used` is the day of the last use, `content` JSON after its checksum.
+"""The SQL that creates the table: `used` is the day of the last use (days since 1970), `content` a CRC-32 followed by JSON.
 
-Not WITHOUT ROWID: such a table compares keys by reading whole rows, and a row here may be long.
+It is not WITHOUT ROWID, because such a table reads whole rows, which may be long here, to compare keys.
 """
 
 USE_DAYS = 7
-"""A use is written down again after so many days: reading should not write."""
+"""The age in days after which an entry's day of last use is updated; a higher precision would turn every read into a write."""
 
 Value = TypeVar("Value")
 
 
 class NotCachedError(UnavailableError):
-    """Something is not in the cache and must not be requested; `what` names it and its index."""
+    """A project page, metadata or hash is not cached and cannot be requested in offline mode; `what` names it in messages."""
 
     def __init__(self, what: str) -> None:
         super().__init__(f"offline: {what} is not in the cache; run once without --offline")
@@ -56,7 +58,7 @@ class NotCachedError(UnavailableError):
 
 
 def all_missing(errors: Sequence[NotCachedError]) -> UnavailableError:
-    """Return one error for everything that is known to be missing; at least one thing is."""
+    """Return one error that lists everything missing in the cache; `errors` must not be empty."""
     if len(errors) == 1:
         return errors[0]
     return UnavailableError(
@@ -67,7 +69,7 @@ def all_missing(errors: Sequence[NotCachedError]) -> UnavailableError:
 
 
 class Cache:
-    """The cache in one directory."""
+    """The cache of index data in one directory; thread-safe, and safe beside other processes."""
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / FILE
@@ -77,7 +79,7 @@ class Cache:
         self._connection = self._open()
 
     def load(self, key: str, kind: type[Value]) -> Value | None:
-        """Return the entry under a key; None where there is none, or where it is damaged or of another type."""
+        """Return the entry of `key`, decoded as `kind`; None when it is absent, damaged or of another type."""
         row = self._execute("SELECT content, used FROM entry WHERE key = ?", (key,))
         if row is None:
             return None
@@ -94,19 +96,19 @@ class Cache:
         return found
 
     def store(self, key: str, value: object) -> None:
-        """Keep a value that msgspec can encode under a key, in place of what was there."""
+        """Store a value that msgspec can encode under `key`, replacing an earlier entry; does nothing when writing fails."""
         content = _ENCODER.encode(value)
         self._execute("REPLACE INTO entry VALUES (?, ?, ?)", (key, today(), _checksum(content) + content))
 
     def body(self, url: str) -> bytes | None:
-        """Return the body that is kept of a URL; None for none. The caller verifies its hash."""
+        """Return the cached response body of a URL; None when there is none. The caller must verify its hash."""
         try:
             return (self._bodies / body_name(url)).read_bytes()
         except OSError:
             return None
 
     def store_body(self, url: str, content: bytes) -> None:
-        """Keep the body of a URL in place of the one before; where that cannot be done, nothing is kept."""
+        """Store the response body of a URL, replacing an earlier one; does nothing when writing fails."""
         path = self._bodies / body_name(url)
         # One name for all who write it, so that a process that was killed leaves nothing behind for ever. Two that write at the
         # same time may mix their bytes, which the hash tells the reader.
@@ -124,12 +126,15 @@ class Cache:
         self.close()
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the connection to the SQLite file."""
         with self._lock:
             self._connection.close()
 
     def _execute(self, statement: str, values: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        """Run one statement and return its first row; None where it has none, or fails."""
+        """Run one SQL statement and return its first row; None when there is no row or the statement fails.
+
+        A damaged file is deleted and created anew.
+        """
         with self._lock:
             try:
                 row: tuple[Any, ...] | None = self._connection.execute(statement, values).fetchone()
@@ -162,17 +167,17 @@ class Cache:
 
 
 def body_name(url: str) -> str:
-    """Return the filename of a page's body."""
+    """Return the filename under which the response body of a URL is stored."""
     return hashlib.sha256(url.encode()).hexdigest()[:40]
 
 
 def today() -> int:
-    """Return the days since 1970."""
+    """Return the number of the present day, counted from 1970-01-01."""
     return int(time.time() // 86400)
 
 
 def _is_damage(error: Exception) -> bool:
-    """Whether the file itself is broken. A table that is not there is damage, too: nobody else writes this file."""
+    """Return whether an SQLite error means that the file is damaged; a missing table or column counts as damage."""
     if isinstance(error, sqlite3.OperationalError):
         return error.sqlite_errorcode == sqlite3.SQLITE_ERROR and str(error).startswith(("no such ", "table "))
     return isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.ProgrammingError)
@@ -192,7 +197,7 @@ def _connected(path: str) -> sqlite3.Connection:
 
 
 def _read_only(path: Path) -> sqlite3.Connection | None:
-    """Open a cache on a disk that cannot be written, such as one that an image brings along; None where it is no cache."""
+    """Open a cache file on a read-only disk, such as one shipped in an image; None when it is not a readable cache."""
     try:
         connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True, check_same_thread=False)
     except sqlite3.Error:
@@ -206,12 +211,12 @@ def _read_only(path: Path) -> sqlite3.Connection | None:
 
 
 def _checksum(content: bytes) -> bytes:
-    """Return what tells an entry that a crash or a bad disk changed."""
+    """Return the CRC-32 of an entry's content as 4 bytes, which detects damage by a crash or a bad disk."""
     return zlib.crc32(content).to_bytes(4, "big")
 
 
 _ENCODER = Encoder(enc_hook=str)
-"""Versions of packaging are written as text."""
+"""Encodes entries as JSON; `packaging.version.Version` values become text."""
 
 _version = lru_cache(maxsize=65536)(Version)
 

@@ -1,7 +1,7 @@
-"""`PackageIndex`: every release of a project and what it requires, from the indexes the installer is configured for.
+"""`PackageIndex`: reads releases and their requirements from the configured package indexes.
 
-A project belongs to one index: the first configured one that knows it. Nothing is silently taken from a later index, for
-whoever can upload a name there could then supply the files of a private project (dependency confusion).
+All files of a project come from one index: the first configured one that has a page for it. No file is silently taken from a
+later index, because whoever may upload there could otherwise supply the files of a private project (dependency confusion).
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ if TYPE_CHECKING:
 
 
 class SelectedReleases(Struct, frozen=True, kw_only=True):
-    """The releases that were selected from a project page; `page` is the hash of its body."""
+    """A cache entry: the releases that were selected from a project page whose hash is `page` (`CachedPage.sha256`)."""
 
     page: str
     releases: tuple[PackageRelease, ...]
 
 
 class PackageIndex:
-    """Satisfies `PackageSource`, `PrereleaseSource` and `FileSource` for one environment.
+    """Client of package indexes for one environment; implements `PackageSource`, `PrereleaseSource` and `FileSource`.
 
-    Use as a context manager, or `close` it: reading ahead is then given up at once.
+    Use it as a context manager, or call `close`; either cancels the reads that the background threads have not begun.
     """
 
     def __init__(self, settings: IndexSettings, environment: Environment) -> None:
@@ -84,7 +84,10 @@ class PackageIndex:
         self._pages_found: dict[tuple[NormalizedName, str], ProjectPage] = {}
         self._notes: dict[str, None] = {}
         self.passed_over: list[UnavailableError] = []
-        """Errors of indexes out of reach in whose place find-links were taken: without them nothing is proved impossible."""
+        """Errors of unreachable indexes for which find-links files were used instead.
+
+        When there is one, the solver must not report an unsolvable request as proved: the index may have had a solution.
+        """
 
     def __enter__(self) -> Self:
         return self
@@ -93,7 +96,7 @@ class PackageIndex:
         self.close()
 
     def close(self) -> None:
-        """Give up reading ahead, close connections and the cache, and prune the cache when that is due."""
+        """Cancel background reads, close connections and the cache, and prune the cache if `prune_if_due` finds it due."""
         self._prefetcher.close()
         self._transport.close()
         self._cache.close()
@@ -112,18 +115,19 @@ class PackageIndex:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Messages for the user about indexes that were passed over, one line each."""
+        """Messages for the user about unreachable indexes that were skipped in favour of find-links, one line each."""
         return tuple(self._notes)
 
     def url_of(self, index: str) -> str:
-        """Return the base URL of an index without credentials, as a lock file states it; "" for find-links."""
+        """Return the base URL of an index without credentials, as written to lock files; "" when `index` is `find-links`."""
         return public_url(locate(index, self._settings).locations[0].url) if index != FIND_LINKS else ""
 
     def releases(self, name: NormalizedName, *, index: str = "") -> tuple[PackageRelease, ...]:
-        """Return every version, newest first, usable or not; nothing for an unknown project.
+        """Return every version of a project, newest first, usable or not; empty when no index knows the project.
 
-        `index` names one index (`pytorch-cu126` fills a template); otherwise the first that knows the project is used, with
-        find-links files in front. Raises `UnavailableError`, or `ProvisionError` for an index that is not configured.
+        `index` is the name of the index to read; `pytorch-cu126` fills the URL template of the index `pytorch`. With "", the
+        first index that knows the project is read. Files from find-links are listed before those of the index. Raises
+        `UnavailableError` when an index cannot be reached, and `ProvisionError` when `index` is not configured.
         """
         try:
             return self._listed(name, index)
@@ -131,7 +135,7 @@ class PackageIndex:
             raise self._with_others(error) from None
 
     def prereleases(self, name: NormalizedName) -> tuple[PackageRelease, ...]:
-        """Return the pre-releases with a file that `releases` leaves out, newest first; raises the same."""
+        """Return the usable pre-releases that `releases` omits, newest first; raises the same errors as `releases`."""
         known = {one.version for one in self.releases(name)}
         selection = replace(self._selection(name), allow_prerelease=True)
         found = self._prereleases.get(name, lambda: self._read(name, route(name, "", self._settings), selection))
@@ -142,14 +146,14 @@ class PackageIndex:
         )
 
     def direct(self, name: NormalizedName, url: str) -> PackageRelease:
-        """Return the release that a requirement names by URL or path (`name @ url`); `why_not` says what rules it out.
+        """Return the release of a direct reference (`name @ url`); its `why_not` is "" when the target can install the file.
 
         Raises `DirectReferenceError`, `UnavailableError`, `UnusableMetadataError` or `HashMismatchError`.
         """
         return self._direct.get((name, url), lambda: self._direct_files.release(name, url))
 
     def named_files(self, name: NormalizedName, filenames: Collection[str], *, index: str = "") -> tuple[IndexFile, ...]:
-        """Return the files of a project with these names, whatever they are for; raises as `releases` does."""
+        """Return the files of a project that are named in `filenames`, for whatever platform; raises as `releases` does."""
         found = route(name, index, self._settings)
         local = self._find_links.files(name, local_label=found.local_label) if found.takes_find_links else ()
         page = self._first_page(name, found, has_local=bool(local))
@@ -158,10 +162,10 @@ class PackageIndex:
         return (*(file for file in local if file.filename in filenames), *listed)
 
     def requirements(self, release: PackageRelease, extras: tuple[str, ...] = ("",)) -> tuple[Requirement, ...]:
-        """Return what the release's file requires in the environment with one of some extras ("": with none).
+        """Return the requirements of the release's file that apply in the environment with at least one of `extras`.
 
-        Nothing for a release without a file. Raises `UnavailableError`, `HashMismatchError`, or `UnusableMetadataError` for a
-        file that cannot be chosen.
+        The extra "" stands for an installation without extras. The result is empty for a release without a file. Raises
+        `UnavailableError`, `HashMismatchError`, or `UnusableMetadataError` when the metadata is invalid.
         """
         try:
             found = self._applicable(release, extras)
@@ -171,13 +175,16 @@ class PackageIndex:
         return found
 
     def extras(self, release: PackageRelease) -> tuple[str, ...]:
-        """Return the extras the release's file names, normalized; none for a release without a file. Raises the same."""
+        """Return the normalized extras that a release's file declares; raises as `requirements` does.
+
+        The result is empty for a release without a file.
+        """
         if release.file is None:
             return ()
         return tuple(canonicalize_name(name) for name in self._metadata.metadata(release.file).provides_extra)
 
     def is_built(self, file: IndexFile) -> bool:
-        """Whether the requirements of a file were found by building it, on this machine."""
+        """Return whether the requirements of a source distribution were found by building it on this machine."""
         return self._metadata.is_built(file)
 
     def hash_and_size(self, file: IndexFile) -> tuple[str, int | None]:
@@ -185,9 +192,10 @@ class PackageIndex:
         return self._metadata.hash_and_size(file)
 
     def details(self, files: Sequence[IndexFile], *, is_refreshed: bool = False) -> tuple[FileDetails, ...]:
-        """Return what a lock states of each file beside what its page has, in their order.
+        """Return the hash, size, Requires-Python and attestations that a lock file records for each of `files`, in order.
 
-        `is_refreshed` requests attestations again. Raises `UnavailableError` for a hash.
+        With `is_refreshed`, attestations cached for longer than a project page stays fresh are requested again. Raises
+        `UnavailableError` when the hash of a file is neither listed by its index nor can be computed.
         """
         known = [self._details.stored(file, is_refreshed=is_refreshed) for file in files]
         absent = [file for file, found in zip(files, known, strict=True) if found is None]
@@ -196,27 +204,31 @@ class PackageIndex:
         return tuple(next(rest) if found is None else found for found in known)
 
     def expect(self, requirements: Iterable[Requirement]) -> None:
-        """Take note of requirements that hold whatever is chosen, so that the right releases are read ahead."""
+        """Record requirements that every solution must meet, so that background reads begin with releases they allow."""
         self._prefetcher.expect(one for one in requirements if self._markers.hold(one.marker))
 
     def prefetch(self, names: Iterable[NormalizedName]) -> None:
-        """Read these projects, their likely releases and what these require, in the background; never raises."""
+        """Read projects, their most likely releases and the requirements of these in background threads; never raises.
+
+        In offline mode the projects are only recorded, so that an error message can list everything that is not cached.
+        """
         if self._settings.offline:
             self._prefetcher.postpone(names)
         else:
             self._prefetcher.start(names)
 
     def unpinned(self, files: Mapping[NormalizedName, IndexFile]) -> dict[NormalizedName, IndexLocation]:
-        """Return the projects whose files came from their index by the order of the indexes alone, with that index."""
+        """Return the projects that are neither pinned to an index nor were requested from a named one, with their index."""
         requested = {name for name, file in files.items() if (name, file.index) in self._releases}
         return unpinned({name: file.index for name, file in files.items() if name not in requested}, self._settings)
 
     def confusion_warnings(
         self, chosen: Mapping[NormalizedName, IndexLocation], *, reported: Collection[str] = ()
     ) -> tuple[str, ...]:
-        """Return the warnings about unpinned projects and their indexes, one line each; requests pages of the other indexes.
+        """Return warnings about possible dependency confusion, one line each; requests project pages of the other indexes.
 
-        `reported` are the projects whose index was reported before.
+        `chosen` are unpinned projects with the index that their files are from. The projects in `reported` get no further
+        warning that their index is not the default one.
         """
         comparison = PageComparison(self._pages, self._cache, self._parsing)
 
@@ -241,7 +253,7 @@ class PackageIndex:
         )
 
     def _read(self, name: NormalizedName, route: Route, selection: Selection) -> tuple[PackageRelease, ...]:
-        """Select the releases of a project, or return what was selected from the same page before."""
+        """Select the releases of a project, or return the cached selection when the project page is unchanged."""
         local = self._find_links.files(name, local_label=route.local_label) if route.takes_find_links else ()
         page = self._first_page(name, route, has_local=bool(local))
         self.activity.count(projects=1)
@@ -259,9 +271,10 @@ class PackageIndex:
         return found
 
     def _first_page(self, name: NormalizedName, route: Route, *, has_local: bool) -> ProjectPage | None:
-        """Return the page of the first index that knows a project; None where none does.
+        """Return the project page of the first index on the route that has one; None when no index does.
 
-        `has_local`: find-links have files of it, so that the files of the page are needed, too.
+        With `has_local`, find-links have files of the project, so the page's files are parsed at once. The result is also None
+        when an index is unreachable and a route with a `local_label` can use the find-links files alone.
         """
         for location in route.locations:
             try:
@@ -289,7 +302,11 @@ class PackageIndex:
         return self._requirements.get((identity, extras), lambda: self._parsed(requires, extras))
 
     def _usable_requires(self, file: IndexFile) -> tuple[str, ...]:
-        """Return the Requires-Dist of a file; raises `UnusableMetadataError` for an invalid one, or for the wrong Python."""
+        """Return the Requires-Dist texts of a file.
+
+        Raises `UnusableMetadataError` when one of them is invalid, or the metadata's Requires-Python excludes the target's
+        Python.
+        """
         metadata = self._metadata.metadata(file)
         if metadata.invalid:
             try:
@@ -304,7 +321,7 @@ class PackageIndex:
         return metadata.requires
 
     def _parsed(self, requires: tuple[str, ...], extras: tuple[str, ...]) -> tuple[Requirement, ...]:
-        """Parse the requirements that apply with one of some extras; most are for extras that nobody requests."""
+        """Return the requirements that apply with at least one of `extras`; those for other extras are not even parsed."""
         found = []
         for text in requires:
             head, _, marker = text.partition(";")
@@ -317,12 +334,15 @@ class PackageIndex:
         return tuple(found)
 
     def _with_others(self, error: NotCachedError) -> UnavailableError:
-        """Return the error about something that the cache lacks, with everything else it is known to lack."""
+        """Return an error that lists everything known to be missing in the cache, not only the subject of `error`."""
         others = [other for other in self._prefetcher.missing() if other.what != error.what]
         return all_missing([error, *others])
 
     def _is_at_hand(self, name: NormalizedName) -> bool:
-        """Whether the releases of a project can be read without a request."""
+        """Return whether the releases of a project can be read without a network request.
+
+        Also True when the project is pinned to two indexes: the solver raises that error itself.
+        """
         try:
             locations = route(name, "", self._settings).locations
         except ProvisionError:  # the solver gets the error when it needs the project

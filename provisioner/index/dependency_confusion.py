@@ -1,8 +1,9 @@
-"""The dependency-confusion check: which index an unpinned name came from, and which others have other files of that name.
+"""The dependency-confusion check: warnings about projects whose files may come from the wrong index.
 
-A name has its files from the first index that knows it, and whoever may upload to that one could have put them there. So a
-name from another index than the default one is reported, and so is a name that several indexes know: only the user can say
-which one is meant (`indexes[].packages` pins it). The other indexes are requested for the names of an answer alone.
+The files of an unpinned project come from the first index that has a page for it, and whoever may upload there could have put
+them there. So a project is reported when its files are not from the default index, or when another index has other files of
+the same name; only the user can say which index is meant (`indexes[].packages` pins the project). The other indexes are
+requested only for projects of the solution.
 """
 
 from __future__ import annotations
@@ -35,25 +36,25 @@ if TYPE_CHECKING:
     HasOtherFiles = Callable[[IndexLocation, NormalizedName], bool]
 
 SHOWN_NAMES = 8
-"""How many names a line has room for."""
+"""The largest number of project names listed in one warning."""
 
 COMPARED = 16
-"""Files of one name in both indexes that are compared. Nobody who only took a name has a single one with the same hash."""
+"""The largest number of files compared between two indexes; an unrelated project of the same name shares none of the hashes."""
 
 
 class PageComparison:
-    """Compares project pages of two indexes: a mirror lists the same files with the same hashes."""
+    """Compares a project's pages in two indexes, to tell a mirror (same files, same hashes) from another project."""
 
     def __init__(self, pages: PageReader, cache: Cache, parsing: threading.Lock) -> None:
-        """`parsing` is held while a page is parsed, which takes memory."""
+        """Use `parsing` as the lock held while a page is parsed, so that only one page at a time takes memory."""
         self._pages = pages
         self._cache = cache
         self._parsing = parsing
 
     def has_other_files(self, index: IndexLocation, name: NormalizedName, owner: ProjectPage) -> bool:
-        """Whether an index has files of a name and is no mirror of the page they were taken from.
+        """Return whether `index` has files of a project and is no mirror of `owner`, the page that its files are taken from.
 
-        The result is cached for as long as neither page changes. Raises `UnavailableError`.
+        The result is cached until one of the two pages changes. Raises `UnavailableError` when the index cannot be read.
         """
         state = self._state(index, name)
         if not state:
@@ -68,7 +69,10 @@ class PageComparison:
         return known
 
     def _state(self, index: IndexLocation, name: NormalizedName, page: ProjectPage | None = None) -> str:
-        """Return a hash that changes with the page of a project, "" where there is none; the files of a folder are not read."""
+        """Return a hash that changes with a project's page, "" when it has no page.
+
+        For a local directory, the hash is of the filenames and sizes, so that no file has to be read.
+        """
         if not is_remote(index.url):
             return _folder_state(index, name)
         page = page if page is not None else self._pages.page(index, name)
@@ -80,9 +84,9 @@ class PageComparison:
 
 
 def _folder_state(index: IndexLocation, name: NormalizedName) -> str:
-    """Return a hash of the index.html of a project in a folder, or of its filenames and sizes; "" for nothing.
+    """Return a hash of a project's index.html in a local index, or else of its filenames and sizes; "" when there is neither.
 
-    Raises `UnavailableError` for a folder that is not there or cannot be read.
+    Raises `UnavailableError` when the index does not exist or cannot be read.
     """
     directory = local_root(index) / name
     try:
@@ -100,7 +104,10 @@ def _folder_state(index: IndexLocation, name: NormalizedName) -> str:
 
 
 def is_mirror(theirs: Listing, ours: Listing) -> bool:
-    """Whether two pages share files and these have the same hashes, as far as that is known; sizes are not enough."""
+    """Return whether two pages have files in common and all known hashes of these are equal.
+
+    If neither page gives hashes for a common file, one local file is hashed; equal sizes alone prove nothing.
+    """
     by_name = {file.filename: file for file in ours.files}
     common = [(file, by_name[file.filename]) for file in theirs.files if file.filename in by_name][:COMPARED]
     pairs = [(theirs.finish(one), ours.finish(other)) for one, other in common]
@@ -111,7 +118,7 @@ def is_mirror(theirs: Listing, ours: Listing) -> bool:
 
 
 def _sha256(file: IndexFile) -> str:
-    """Return the hash that the index of a file gives, or that of a file on this machine; "" for none."""
+    """Return the sha256 that the index lists for a file, or else of the local file's content; "" when neither is available."""
     if file.sha256 or not file.path:
         return file.sha256
     try:
@@ -122,9 +129,10 @@ def _sha256(file: IndexFile) -> str:
 
 
 class _Survey(Struct, frozen=True, kw_only=True):
-    """What an index has of names that came from another: `known` are those it has other files of.
+    """The result of comparing one index with the projects that were taken from indexes before it.
 
-    `unknown` are those of which that could not be found out, for `reason`.
+    `known` are the projects of which this index has other files. `unknown` are the projects that could not be compared, and
+    `reason` is the error message; "" when there are none.
     """
 
     index: IndexLocation
@@ -134,7 +142,10 @@ class _Survey(Struct, frozen=True, kw_only=True):
 
 
 def unpinned(chosen: Mapping[NormalizedName, str], settings: IndexSettings) -> dict[NormalizedName, IndexLocation]:
-    """Return the names that are pinned to no index, with the index their file is from; names from find-links are left out."""
+    """Return the projects of `chosen` (name -> index name) that no pattern pins to an index, with their index.
+
+    Projects whose file is from find-links or a direct reference are left out.
+    """
     by_name = {one.name: one for one in open_indexes(settings)}
     return {name: by_name[index] for name, index in sorted(chosen.items()) if index in by_name}
 
@@ -147,10 +158,11 @@ def confusion_warnings(
     workers: Callable[[], Executor],
     reported: Collection[str] = (),
 ) -> tuple[str, ...]:
-    """Return the warnings about unpinned names and the indexes they came from, one line each; none where there is one index.
+    """Return warnings about the unpinned projects in `chosen`, one line each; empty when only one index serves such projects.
 
-    That a name is not from the default index is left out where it was `reported` before; that other indexes know it is not,
-    for these may be new. `has_other_files` may raise `UnavailableError`, which is reported, too.
+    A project in `reported` gets no warning that it is not from the default index, but still one that other indexes have other
+    files of it, because these may be new. If `has_other_files` raises `UnavailableError`, a warning names the projects that
+    could not be compared.
     """
     order = open_indexes(settings)
     default = default_index(settings)
@@ -174,12 +186,12 @@ def confusion_warnings(
 
 
 def shown_index(index: IndexLocation) -> str:
-    """Return an index by its name and its address, for messages."""
+    """Return the name and URL of an index as text for messages, without credentials."""
     return f"`{index.name}` ({public_url(index.url)})"
 
 
 def shown_names(found: Sequence[str]) -> str:
-    """Return names one after another; of many the first ones and how many more there are."""
+    """Return names separated by commas; beyond `SHOWN_NAMES`, the rest is only counted (`and 5 more`)."""
     rest = len(found) - SHOWN_NAMES
     return ", ".join(found) if rest <= 1 else f"{', '.join(found[:SHOWN_NAMES])} and {rest} more"
 
@@ -187,7 +199,10 @@ def shown_names(found: Sequence[str]) -> str:
 def _earlier(
     index: IndexLocation, chosen: Mapping[NormalizedName, IndexLocation], order: Sequence[IndexLocation]
 ) -> list[NormalizedName]:
-    """Return the names from indexes before this one, which was not requested for them; those before it lack the others."""
+    """Return the projects taken from an index that comes before `index` in `order`.
+
+    Only these have to be compared: projects from later indexes were requested from `index` and are not there.
+    """
     before = order[: order.index(index)]
     return [name for name, owner in chosen.items() if owner in before]
 

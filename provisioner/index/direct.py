@@ -1,4 +1,4 @@
-"""Releases of files that requirements name by URL or path (`demo @ https://…/demo-1.0-py3-none-any.whl`)."""
+"""Releases of direct references, files that a requirement names by URL or path (`demo @ https://…/demo-1.0-py3-none-any.whl`)."""
 
 from __future__ import annotations
 
@@ -31,17 +31,21 @@ if TYPE_CHECKING:
 
 
 class _ServerState(Struct, frozen=True, kw_only=True, array_like=True):
-    """What a server says of a file: its validators (ETag, Last-Modified, size) as one hash, "" for none, and its size."""
+    """The response headers that identify the content of a remote file.
+
+    `validator` is one hash of ETag, Last-Modified and size, "" when the server sends neither ETag nor Last-Modified. `size` is
+    in bytes, None when unknown.
+    """
 
     validator: str
     size: int | None
 
 
 class DirectReader:
-    """Makes releases of direct references, for one environment.
+    """Reads direct references and returns them as releases for one environment.
 
-    The metadata of a remote file is kept with its validators, and read again when they change: nobody promises that the file
-    behind a URL stays the same.
+    The metadata of a remote file is cached with its HTTP validators and read again when they change, because the file behind a
+    URL may be replaced.
     """
 
     def __init__(
@@ -54,9 +58,11 @@ class DirectReader:
         self._metadata = metadata
 
     def release(self, name: NormalizedName, url: str) -> PackageRelease:
-        """Return the release that a direct reference is; `why_not` says what rules it out on the target.
+        """Return the release of the direct reference `name @ url`; its `why_not` is "" when the target can install the file.
 
-        Raises `DirectReferenceError`, `UnavailableError`, `UnusableMetadataError` or `HashMismatchError`.
+        Raises `DirectReferenceError` when the file does not exist or is of another project, `UnavailableError` when it cannot
+        be fetched, `UnusableMetadataError` when its metadata is invalid, and `HashMismatchError` when its hash is another than
+        stated.
         """
         reference = direct_reference(name, url, self._settings.direct_folder)
         file, metadata = self._local(name, reference) if reference.path else self._remote(name, reference)
@@ -107,7 +113,11 @@ class DirectReader:
         return file, metadata
 
     def _state(self, name: str, url: str) -> _ServerState:
-        """Ask the server of a file for its state; offline, return what it said last."""
+        """Request the validators of a remote file with HEAD; in offline mode, return the cached ones.
+
+        Raises `NotCachedError` in offline mode when none are cached, `DirectReferenceError` when the file does not exist, and
+        `UnavailableError` when the server refuses access.
+        """
         key = f"direct:{url}"
         if self._settings.offline:
             kept = self._cache.load(key, _ServerState)

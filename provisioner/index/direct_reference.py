@@ -1,4 +1,4 @@
-"""Direct references, the part of a requirement after its `@` (`demo @ https://…/demo-1.0-py3-none-any.whl`); parsed only.
+"""Parsing of direct references, the URL or path after `@` in a requirement (`demo @ https://…/demo-1.0-py3-none-any.whl`).
 
 Source: PEP 508, "Grammar" (`urlspec`); PyPA specifications, "Direct URL Data Structure" (hashes in fragments), read 2026-11-21.
 """
@@ -21,16 +21,17 @@ _ENDINGS = (".whl", ".tar.gz", ".zip")
 
 
 class DirectReferenceError(ProvisionError):
-    """A requirement names a file that cannot be locked: of another kind, of another project, or not there."""
+    """A direct reference cannot be locked: it is of an unsupported kind, of another project, or its file does not exist."""
 
     code = "direct-reference"
     exit_code = 2
 
 
 class DirectReference(Struct, frozen=True, kw_only=True):
-    """One file as a requirement names it. `url` has neither credentials nor fragment; `path` is set for a file of this machine.
+    """The file that a direct reference names.
 
-    `sha256` is the hash that the fragment states, "" for none.
+    `url` has neither credentials nor a fragment; `path` is "" for a remote file. `sha256` is the hash in the URL's fragment, ""
+    when there is none.
     """
 
     url: str
@@ -39,15 +40,15 @@ class DirectReference(Struct, frozen=True, kw_only=True):
 
     @property
     def filename(self) -> str:
-        """The last part of the address, as a file would be called."""
+        """The filename: the last component of the path or URL, percent-decoded."""
         return Path(self.path).name if self.path else unquote(urlsplit(self.url).path.rpartition("/")[2])
 
 
 def direct_reference(name: str, url: str, folder: Path) -> DirectReference:
-    """Parse the direct reference of a requirement; a relative path starts from `folder`.
+    """Parse the direct reference of the requirement `name @ url`; a relative path is resolved against `folder`.
 
-    Raises `DirectReferenceError` for one that cannot be locked: version control, a directory, a part of an archive, hashes that
-    are not sha256, other kinds of files.
+    Raises `DirectReferenceError` when the reference cannot be locked: a version control URL, an unsupported scheme, a
+    subdirectory of an archive, a hash that is not sha256, or a file that is neither a wheel nor a source distribution.
     """
     shown = f"{name} @ {shown_url(url)}"
     parts = urlsplit(url)
@@ -71,7 +72,7 @@ def direct_reference(name: str, url: str, folder: Path) -> DirectReference:
 
 
 def require_file(reference: DirectReference, requirement: str, *, hints: tuple[str, ...] = ()) -> None:
-    """Raise `DirectReferenceError` for a local reference of a requirement that names no file."""
+    """Raise `DirectReferenceError` when the path of a local reference is a directory or does not exist."""
     path = Path(reference.path)
     if path.is_file():
         return
@@ -84,7 +85,10 @@ def require_file(reference: DirectReference, requirement: str, *, hints: tuple[s
 
 
 def shown_url(url: str) -> str:
-    """Return a direct address for messages and locks: without credentials and fragment, and of an absolute path the name."""
+    """Return a direct URL as shown in messages and lock files: without credentials and fragment.
+
+    An absolute local path is shortened to its filename.
+    """
     parts = urlsplit(url)
     if hides_login(url):
         return f"{parts.scheme}://…"
@@ -104,7 +108,10 @@ def _local(url: str, folder: Path) -> DirectReference:
 
 
 def _sha256(fragment: str, shown: str) -> str:
-    """Return the sha256 a fragment states, "" for none."""
+    """Return the sha256 in the URL fragment of a direct reference, "" when there is none.
+
+    Raises `DirectReferenceError` for a subdirectory, for other hashes alone, and for a malformed sha256.
+    """
     found = dict(parse_qsl(fragment, keep_blank_values=True))
     if found.get("subdirectory"):
         raise DirectReferenceError(

@@ -1,4 +1,4 @@
-"""Find-links places: directories, single pages and pages on the web that list files of any project."""
+"""pip's find-links: local directories, HTML files and web pages that list files of any project."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class FindLinks:
-    """The files of every configured place, each place read once."""
+    """Reads the files of every configured find-links location (a directory, HTML file or URL), each location once."""
 
     def __init__(self, settings: IndexSettings, transport: Transport) -> None:
         self._settings = settings
@@ -28,7 +28,11 @@ class FindLinks:
         self._places: OnceMap[tuple[IndexFile, ...]] = OnceMap()
 
     def files(self, name: str, *, local_label: str = "") -> tuple[IndexFile, ...]:
-        """Return the files of one project, in the order of the places; with `local_label` (`cpu`), only of versions with it."""
+        """Return the files of the project `name`, in the order of the configured locations.
+
+        With a `local_label` (`cpu`), only files whose version has this local version label are returned. Raises
+        `UnavailableError` when a location cannot be read; a local path that does not exist counts as empty.
+        """
         found = []
         for place in self._settings.find_links:
             for file in self._places.get(place, lambda place=place: self._read(place)):  # type: ignore[misc]
@@ -56,7 +60,7 @@ class FindLinks:
         return parse_project_page(body, content_type="text/html", url=path.absolute().as_uri(), index=FIND_LINKS).finished()
 
     def _requested(self, place: str) -> tuple[bytes, str, str]:
-        """Return body, content type and final URL of a page on the web."""
+        """Return the body, content type and final URL (after redirects) of a web page; raises `UnavailableError`."""
         source = f"find-links `{public_url(place)}`"
         if self._settings.offline:
             raise UnavailableError(f"offline: {source} cannot be read", hints=("run without --offline",))

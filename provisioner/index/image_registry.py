@@ -1,4 +1,4 @@
-"""Image registries: references as users write them, and the digest behind a tag.
+"""Image registries: parsing of image references, and resolution of a tag to its digest.
 
 Sources: distribution/reference grammar, and Docker's rule that a first component is a registry only when it has a dot, a colon
 or is `localhost`; OCI Distribution Specification 1.1, "Pulling manifests"; Docker Registry token authentication specification.
@@ -32,20 +32,20 @@ _CHALLENGE = re.compile(r'(\w+)="([^"]*)"')
 INDEX_TYPES = ("application/vnd.oci.image.index.v1+json", "application/vnd.docker.distribution.manifest.list.v2+json")
 MANIFEST_TYPES = ("application/vnd.oci.image.manifest.v1+json", "application/vnd.docker.distribution.manifest.v2+json")
 LARGEST = 4 * 1024 * 1024
-"""Bytes. The specification's own limit for manifests; tokens stay far below it."""
+"""The largest token response in bytes that is parsed; also the specification's limit for manifests."""
 
 
 class ImageReferenceError(ProvisionError):
-    """A text is not the reference of an image, or no image has it."""
+    """A text is not an image reference, or the registry has no image of that reference."""
 
     code = "image-reference"
     exit_code = 2
 
 
 class ImageReference(Struct, frozen=True, kw_only=True):
-    """A reference such as `ubuntu:24.04`, `nvcr.io/nvidia/pytorch:25.01-py3` or `localhost:5000/base@sha256:…`, taken apart.
+    """A parsed reference such as `ubuntu:24.04`, `nvcr.io/nvidia/pytorch:25.01-py3` or `localhost:5000/base@sha256:…`.
 
-    `text` is how the user wrote it, `digest` is "" when it has none.
+    `text` is the reference as the user wrote it; `digest` is "" when the reference has no digest.
     """
 
     text: str
@@ -56,7 +56,7 @@ class ImageReference(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def parse(cls, text: str) -> ImageReference:
-        """Parse a reference; raises `ImageReferenceError` naming the part at fault."""
+        """Parse a reference; raises `ImageReferenceError`, naming the invalid part, when the text is not one."""
         rest, at, digest = text.partition("@")
         if at and not _DIGEST.fullmatch(digest):
             raise ImageReferenceError(f"`{text}` is not an image reference: `{digest}` is not a sha256 digest")
@@ -75,17 +75,17 @@ class ImageReference(Struct, frozen=True, kw_only=True):
 
     @property
     def base_url(self) -> str:
-        """The URL of the repository. Loopback registries speak plain HTTP, as in every engine."""
+        """The URL of the repository's API; loopback registries are requested over plain HTTP, as container engines do."""
         host = "registry-1.docker.io" if self.registry == DOCKER_HUB else self.registry
         scheme = "http" if _LOOPBACK.fullmatch(host) else "https"
         return f"{scheme}://{host}/v2/{self.repository}"
 
 
 def resolve_digest(reference: str, *, settings: IndexSettings) -> str:
-    """Return the digest (`sha256:…`) a reference stands for now; a reference that has one is not looked up.
+    """Return the digest (`sha256:…`) of the image that a reference names at present.
 
-    Raises `ImageReferenceError` for a text that is no reference or that the registry does not know, `UnavailableError` when
-    the registry cannot be reached.
+    A digest in the reference itself is returned without a request. Raises `ImageReferenceError` when the text is not a
+    reference or the registry has no such image, and `UnavailableError` when the registry cannot be reached or in offline mode.
     """
     parsed = ImageReference.parse(reference)
     if parsed.digest:
@@ -103,7 +103,7 @@ def resolve_digest(reference: str, *, settings: IndexSettings) -> str:
 
 
 class _Registry:
-    """One repository of one registry."""
+    """Client of the repository of one image reference in its registry."""
 
     def __init__(self, reference: ImageReference, transport: Transport) -> None:
         self._reference = reference
@@ -113,7 +113,7 @@ class _Registry:
         self._token = ""
 
     def digest(self) -> str:
-        """Request the digest of the manifest; a registry that does not state it sends the manifest itself."""
+        """Return the digest of the manifest: that of the response header, otherwise computed from the manifest itself."""
         stated = self._manifest("HEAD").headers.get("Docker-Content-Digest", "")
         if _DIGEST.fullmatch(stated):
             return stated
@@ -141,7 +141,10 @@ class _Registry:
         return self._transport.request(self._url, source=self._source, method=method, headers=headers)
 
     def _new_token(self, challenge: dict[str, str]) -> str:
-        """Request an anonymous token: an image that everybody may pull needs no account."""
+        """Request an anonymous bearer token from the service that `challenge` (a parsed WWW-Authenticate header) names.
+
+        Public images need no account. Raises `UnavailableError` when the service refuses or answers with no token.
+        """
         realm = challenge.get("realm", "")
         scope = challenge.get("scope") or f"repository:{self._reference.repository}:pull"
         query = {"scope": scope, **({"service": challenge["service"]} if "service" in challenge else {})}

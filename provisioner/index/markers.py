@@ -1,4 +1,4 @@
-"""PEP 508 markers, judged for a target environment and never for the machine this program runs on; pure."""
+"""Evaluation of PEP 508 markers for a target environment, never for the machine this program runs on; pure."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 
 
 PATCHED = ("python_full_version", "implementation_version")
-"""Variables that tell patch releases of a Python apart."""
+"""Marker variables whose value includes the patch release of Python."""
 
 NEWEST_PATCH = 99
-"""Stands for the newest patch release of a Python, which is what images and installers of a series bring."""
+"""The number used for the newest patch release of a Python series (`3.12.99`), the one that images usually contain."""
 
 
 def marker_environment(environment: Environment) -> dict[str, str]:
-    """Return the PEP 508 variables of the target.
+    """Return the PEP 508 marker variables of the target.
 
-    The patch release of its Python is unknown until it is installed, so `.0` stands for it; `Markers` tries the newest as well.
-    The release of a Linux kernel is the host's on the day, and stays empty, on which versions compare as no; that of macOS
-    follows from the deployment target.
+    The patch release of the target's Python is unknown until installation, so it is given as `.0`; `Markers` also evaluates
+    with the newest one. `platform_release` is empty on Linux, where the host's kernel is unknown, so that version comparisons
+    with it are false; on macOS it is the Darwin release of the deployment target.
     """
     system, _, architecture = environment.platform.partition("/")
     machines = {("linux", "amd64"): "x86_64", ("linux", "arm64"): "aarch64"}
@@ -47,7 +47,7 @@ def marker_environment(environment: Environment) -> dict[str, str]:
 
 
 def darwin(macos: tuple[int, int]) -> int:
-    """Return the major release of Darwin, as `uname -r` reports it on a macOS: 19 in 10.15, 20 in 11, 24 in 15, 25 in 26."""
+    """Return the major version of Darwin (`uname -r`) of a macOS: 19 for 10.15, 20 for 11, 24 for 15, 25 for 26."""
     major, minor = macos
     if major == 10:
         return minor + 4
@@ -55,11 +55,10 @@ def darwin(macos: tuple[int, int]) -> int:
 
 
 class Markers:
-    """Judges markers by the variables of one target; each marker once, for the packages of an environment repeat them.
+    """Evaluates markers with the variables of one target; results are cached, because packages repeat the same markers.
 
-    The target's Python is a series, and its patch release unknown until it is installed. A marker that tells patch releases
-    apart holds where it holds for the first or for the newest: a backport that is not needed does no harm, one that is
-    missing does.
+    The patch release of the target's Python is unknown until installation. A marker that depends on it is true when it is true
+    for the first or for the newest patch release: an unnecessary backport does no harm, a missing one does.
     """
 
     def __init__(self, variables: Mapping[str, str]) -> None:
@@ -69,11 +68,14 @@ class Markers:
         self._known: dict[tuple[str, str], bool] = {}
 
     def hold(self, marker: Marker | None, extras: Iterable[str] = ("",)) -> bool:
-        """Whether a requirement with this marker applies when one of some extras is requested ("": none is)."""
+        """Return whether a requirement with this marker applies with at least one of `extras`.
+
+        The extra "" stands for an installation without extras. A requirement without a marker (None) always applies.
+        """
         return marker is None or self.hold_text(str(marker), extras)
 
     def hold_text(self, marker: str, extras: Iterable[str] = ("",)) -> bool:
-        """Whether the text of a marker, "" for none, holds as in `hold`; raises `InvalidMarker`."""
+        """Evaluate the text of a marker ("" for no marker) as `hold` does; raises packaging's `InvalidMarker`."""
         return not marker or any(self._holds(marker, extra) for extra in extras)
 
     def _holds(self, marker: str, extra: str) -> bool:
@@ -91,6 +93,6 @@ _parsed = lru_cache(maxsize=16384)(Marker)
 
 
 def holds_for(marker: Marker, platform: str, pythons: Collection[str]) -> bool | None:
-    """Return whether a marker holds on a platform with each of some Pythons (`3.12`); None where that turns on the Python."""
+    """Return whether a marker is true on `platform`; None when that differs between the Python versions in `pythons`."""
     found = {Markers(marker_environment(Environment(platform=platform, python=one))).hold(marker) for one in pythons}
     return found.pop() if len(found) == 1 else None

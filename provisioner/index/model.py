@@ -1,4 +1,4 @@
-"""The nouns of a package index: files, the releases they make up, the environment they are selected for, their sources."""
+"""Data types of the index client (`IndexFile`, `PackageRelease`, `Environment`) and protocols of the sources of releases."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
 FIND_LINKS = "find-links"
-"""The index name of files found in a find-links place, which is no index."""
+"""The value of `IndexFile.index` for files from find-links, pip's directories and pages of files of any project."""
 
 DIRECT_URL, DIRECT_PATH = "url", "path"
-"""The index names of files that a requirement names itself (`name @ https://…`, `name @ file:./name-1.0.whl`)."""
+"""The values of `IndexFile.index` for files of direct references (`name @ https://…`, `name @ file:./name-1.0.whl`)."""
 
 EXPLICIT_ONLY = "a pre-release, for requirements that name one"
-"""Why an explicit-only pre-release is not usable for every requirement."""
+"""The `why_not` of a pre-release that only a requirement naming a pre-release may select."""
 
 
 class Environment(Struct, frozen=True, kw_only=True):
-    """Where packages must install: the *target*, never the machine this program runs on.
+    """The target environment that packages must install in, never the machine this program runs on.
 
     `platform` is `linux/amd64` and the like; `python` is `3.12`; `glibc` is the newest glibc symbol version the target has
     (None on macOS, or when it is unknown); `macos` is the deployment target.
@@ -37,12 +37,13 @@ class Environment(Struct, frozen=True, kw_only=True):
 
 
 class IndexFile(Struct, frozen=True, kw_only=True, array_like=True, gc=False):
-    """One file of a project as its index lists it. `sha256` is lower-case hex, "" when the index gives none.
+    """One wheel or source distribution of a project, as its index lists it.
 
-    `path` is set instead of a usable `url` for a local file (`find-links`, `file://`). `upload_time` is as the index
-    spells it (RFC 3339), None when it gives none. `yanked` is the reason ("" for none given), None when not yanked.
-    `provenance` is the URL of the file's attestations (PEP 740), "" when the index publishes none.
-    `has_metadata` is whether the index says that a `.metadata` file stands beside it, `metadata_sha256` that file's hash.
+    `sha256` is lower-case hex, "" when the index gives no hash. A local file (`find-links`, `file://`) has a `path` and an
+    empty `url`. `upload_time` is the text of the index (RFC 3339), None when the index gives no upload time. `yanked` is the
+    reason of a yanked file ("" when no reason is given), None for a file that is not yanked. `provenance` is the URL of the
+    file's attestations (PEP 740), "" when the index publishes none. `has_metadata` is True when the index announces a
+    `.metadata` file (PEP 658); `metadata_sha256` is the hash of the `.metadata` file, "" when unknown.
     """
 
     filename: str
@@ -60,14 +61,14 @@ class IndexFile(Struct, frozen=True, kw_only=True, array_like=True, gc=False):
 
 
 class PackageRelease(Struct, frozen=True, kw_only=True, array_like=True, gc=False):
-    """One version of one project with the file an installer would pick for the environment (None: nothing fits, and why).
+    """One version of one project, with the file that an installer would pick for the target environment.
 
-    `why_not` is one reason in words: no wheel for cp314 on linux/amd64 (has cp310, cp311); only a source distribution; needs
-    python >=3.10,<3.13; yanked. A yanked release keeps its `file` beside its reason, for PEP 592 lets an exact pin select it,
-    and so does one that is `is_explicit_only`; in every other case one of the two is empty. `blocked_by` is the part of the
-    environment that rules the release out: `python`, `glibc`, `platform`, or "" when the file itself does (yanked, a source
-    distribution). `allowance` is the word of `policy.allow` that would take a file, "" for none. `is_explicit_only`: a
-    pre-release of a project that has final versions, for requirements that name one.
+    `file` is None when no file fits; `why_not` then gives the reason as text, such as `no wheel for cp314 on linux/amd64 (has
+    cp310, cp311)` or `needs python >=3.10,<3.13`. A usable release has an empty `why_not`. Two kinds of release have both: a
+    yanked one, because PEP 592 lets an exact pin select it, and an `is_explicit_only` one, which is a pre-release of a project
+    that has final versions and may be selected only by a requirement that names a pre-release. `blocked_by` is the property of
+    the environment that rules the release out: `python`, `glibc`, `platform`, or "" when the file itself does (yanked, a source
+    distribution). `allowance` is the value of `policy.allow` that would make a file acceptable, "" when no value would.
     """
 
     name: NormalizedName
@@ -81,46 +82,48 @@ class PackageRelease(Struct, frozen=True, kw_only=True, array_like=True, gc=Fals
 
     @property
     def is_usable(self) -> bool:
-        """Whether an installer would take this release without being told to."""
+        """Whether an installer selects this release without a requirement that pins it or names a pre-release."""
         return self.file is not None and not self.why_not
 
 
 class PackageSource(Protocol):
-    """What the solver requests of an index; `provisioner.index.client.PackageIndex` is the real one."""
+    """The interface through which the solver reads an index; `provisioner.index.client.PackageIndex` implements it."""
 
     def releases(self, name: NormalizedName, *, index: str = "") -> tuple[PackageRelease, ...]:
-        """Return every version, newest first, usable or not. `index` names one index; otherwise the routing decides.
+        """Return every version of a project, newest first, usable or not; empty when no index knows the project.
 
-        An unknown project is an empty tuple. Raises `UnavailableError` when the index cannot be reached or offline lacks it.
+        `index` is the name of the index to read; with "", `provisioner.index.routing` chooses it. Raises `UnavailableError`
+        when the index cannot be reached, or in offline mode when its page is not cached.
         """
 
     def requirements(self, release: PackageRelease, extras: tuple[str, ...] = ("",)) -> tuple[Requirement, ...]:
-        """Return what the release's file requires in the environment with one of some extras ("": with none).
+        """Return the requirements of the release's file that apply in the environment with at least one of `extras`.
 
-        Raises `UnavailableError`, or `UnusableMetadataError` for a file that cannot be chosen.
+        The extra "" stands for an installation without extras. Raises `UnavailableError` when the metadata cannot be fetched,
+        and `UnusableMetadataError` when the metadata is invalid, so that the file cannot be chosen.
         """
 
     def extras(self, release: PackageRelease) -> tuple[str, ...]:
-        """Return the extras the release's metadata names (Provides-Extra), normalized; raises `UnavailableError`."""
+        """Return the normalized extras that the release's metadata declares (Provides-Extra); raises `UnavailableError`."""
 
     def prefetch(self, names: Iterable[NormalizedName]) -> None:
-        """Start reading these projects in the background; never raises."""
+        """Start reading the project pages of `names` in the background; never raises."""
 
 
 @runtime_checkable
 class PrereleaseSource(Protocol):
-    """What the solver requests of an index about pre-releases of projects that have final versions too."""
+    """The interface through which the solver reads pre-releases of projects that also have final versions."""
 
     def prereleases(self, name: NormalizedName) -> tuple[PackageRelease, ...]:
-        """Return the pre-releases with a file that `releases` leaves out, newest first, each `is_explicit_only`."""
+        """Return the usable pre-releases that `PackageSource.releases` omits, newest first, each `is_explicit_only`."""
 
 
 @runtime_checkable
 class FileSource(Protocol):
-    """What the solver requests of an index about single files, beyond what indexes list."""
+    """The interface through which the solver reads files of direct references and learns which metadata was built."""
 
     def direct(self, name: NormalizedName, url: str) -> PackageRelease:
-        """Return the release that a requirement names by URL or path; raises `ProvisionError` for a file out of reach."""
+        """Return the release of a direct reference (`name @ url`); raises `ProvisionError` when the file cannot be read."""
 
     def is_built(self, file: IndexFile) -> bool:
-        """Whether the requirements of a file were found by building it, which another machine might not confirm."""
+        """Return whether a file's requirements were found by building it, so that another machine may get others."""

@@ -1,4 +1,4 @@
-"""A map whose values are each made once, however many threads ask for them at the same time."""
+"""A thread-safe memo: each value is computed once, even when several threads request it at the same time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Value = TypeVar("Value")
 
 
 class OnceMap(Generic[Value]):
-    """Remembers the value that was made for each key, or the `ProvisionError` that was raised instead."""
+    """A thread-safe map from keys to values computed once, or to the `ProvisionError` that the computation raised."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -25,7 +25,10 @@ class OnceMap(Generic[Value]):
         return key in self._done
 
     def get(self, key: Hashable, make: Callable[[], Value]) -> Value:
-        """Return the value of a key: remembered, waited for where another thread makes it, or made here."""
+        """Return the value of `key`, calling `make` unless it was computed before or another thread is computing it.
+
+        Raises the `ProvisionError` that `make` raised, also on every later call.
+        """
         if key not in self._done:
             with self._lock:
                 under_way = self._under_way.setdefault(key, threading.Lock())
@@ -41,6 +44,6 @@ class OnceMap(Generic[Value]):
         return found
 
     def known(self, key: Hashable) -> Value | None:
-        """Return the value of a key; None where it was not made, or could not be."""
+        """Return the value of `key`; None when it was not computed yet, or computing it raised an error."""
         found = self._done.get(key)
         return None if isinstance(found, ProvisionError) else found

@@ -1,6 +1,7 @@
-"""Reading ahead of the solver: for each project the newest release that fits, and what that release requires.
+"""Prefetching: reads, in background threads, the releases and requirements that the solver will probably need.
 
-A guess on which nothing depends: one that is right saves a wait, one that is wrong costs a request.
+For each project it guesses the newest release that all requirements seen so far allow, reads its requirements, and goes on with
+the projects these name. The solution does not depend on the guesses: a wrong one only costs a request.
 """
 
 from __future__ import annotations
@@ -29,18 +30,19 @@ if TYPE_CHECKING:
     from provisioner.index.model import PackageRelease
 
 TRIES = 4
-"""Versions of one project that a search tries before more of them are read at once: twice as many as were tried, then."""
+"""The number of versions of one project that the solver tries before older ones are prefetched, twice as many as were tried."""
 
 BATCH = 16
-"""Versions of one project that are read at once; when half of them were tried, the next are."""
+"""The most versions of one project that are prefetched together; the next batch follows after half as many tries."""
 
 Subject = TypeVar("Subject")
 
 
 class Prefetcher:
-    """Reads projects and metadata in the background. Threads of its own share it with the solver's.
+    """Reads project pages and metadata in a pool of background threads; thread-safe.
 
-    While the cache answers everything, projects are only noted: a run without requests should not do the work of guessing.
+    Until the first network request, projects whose page can be read without one are only recorded: a run that finds everything
+    in its cache should not spend time on guesses.
     """
 
     def __init__(
@@ -50,7 +52,7 @@ class Prefetcher:
         requirements: Callable[[PackageRelease, tuple[str, ...]], tuple[Requirement, ...]],
         is_at_hand: Callable[[NormalizedName], bool],
     ) -> None:
-        """`is_at_hand` says of a project whether its page can be read without a request."""
+        """Use `releases` and `requirements` to read; `is_at_hand` returns whether a project's page needs no network request."""
         self._releases = releases
         self._requirements = requirements
         self._is_at_hand = is_at_hand
@@ -66,9 +68,9 @@ class Prefetcher:
         self._is_closed = False
 
     def expect(self, requirements: Iterable[Requirement]) -> list[NormalizedName]:
-        """Take note of requirements that hold; returns the projects they name, but for frameworks.
+        """Record requirements whose markers are true, and return the projects they name that can be prefetched.
 
-        Which index the builds of a framework come from is for the solve to say.
+        Frameworks (`COMPONENT_OF_DISTRIBUTION`) and direct references are left out; the solver chooses a framework's index.
         """
         found = []
         with self._lock:
@@ -82,7 +84,10 @@ class Prefetcher:
         return [name for name in dict.fromkeys(found) if name not in COMPONENT_OF_DISTRIBUTION]
 
     def start(self, names: Iterable[NormalizedName]) -> None:
-        """Read projects, and what their likely releases require; those at hand only once a request had to be sent."""
+        """Start reading projects and the requirements of their most likely releases in the background.
+
+        Projects whose page needs no request are only recorded until some network request has been sent.
+        """
         for name in names:
             if name in self._started or name in self._postponed:
                 continue
@@ -92,11 +97,14 @@ class Prefetcher:
                 self.postpone([name])
 
     def postpone(self, names: Iterable[NormalizedName]) -> None:
-        """Take note of projects without reading them."""
+        """Record projects without reading them now."""
         self._postponed.update(dict.fromkeys(names))
 
     def record(self, release: PackageRelease, *, has_sent: bool) -> None:
-        """Take note of a release whose requirements the solver has read; `has_sent`: some request was needed so far."""
+        """Record a release whose requirements the solver has read, and prefetch older versions if it has tried several.
+
+        `has_sent` is True when the run has sent a network request; the first such call starts the recorded projects.
+        """
         if not self._is_active:
             self._unrecorded.append(release)
             if not has_sent:
@@ -113,7 +121,7 @@ class Prefetcher:
             self._read_older(release, tried)
 
     def missing(self) -> list[NotCachedError]:
-        """Return what the cache lacks of everything that the projects noted so far lead to."""
+        """Return an error for each item not cached that the recorded projects or their dependencies need; for offline mode."""
         self._expect_recorded()
         found: dict[str, NotCachedError] = {}
         queue = deque((*self._postponed, *sorted(self._started - self._postponed.keys())))
@@ -131,7 +139,7 @@ class Prefetcher:
         return list(found.values())
 
     def workers(self) -> ThreadPoolExecutor:
-        """Return the threads that read."""
+        """Return the thread pool, created by the first call."""
         with self._lock:
             if self._pool is None:
                 from concurrent.futures import ThreadPoolExecutor
@@ -140,7 +148,7 @@ class Prefetcher:
             return self._pool
 
     def close(self) -> None:
-        """Give up what was only read ahead; requests under way are waited for."""
+        """Cancel the reads that have not begun, and wait for the others."""
         self._is_closed = True
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
@@ -152,13 +160,13 @@ class Prefetcher:
         self._unrecorded.clear()
 
     def _expect_of(self, release: PackageRelease) -> list[NormalizedName]:
-        """Take note of what a release requires with all extras that are wanted of it; returns the projects."""
+        """Record the requirements of a release with all extras requested so far; returns the projects to prefetch."""
         with self._lock:
             extras = tuple(sorted(self._extras.get(release.name, {""})))
         return self.expect(self._requirements(release, extras))
 
     def _read_older(self, tried: PackageRelease, count: int) -> None:
-        """Read the next older versions of a project: a search that tried several of them will try more."""
+        """Prefetch the requirements of versions older than `tried`, `count` being the number of versions tried so far."""
         older = (one for one in self._releases(tried.name) if one.version < tried.version and one.is_usable)
         for release in islice(filter(self._is_expected, older), min(2 * count, BATCH)):
             if _is_wheel(release):
@@ -188,7 +196,10 @@ class Prefetcher:
                 self._submit(more)
 
     def _visit(self, name: NormalizedName) -> list[NormalizedName]:
-        """Read a project and the requirements of its likely release; returns the projects these lead to."""
+        """Read a project and the requirements of its most likely release; returns the projects that these name.
+
+        The result is empty when no release is usable or the release is a source distribution, which is too costly for a guess.
+        """
         usable = [release for release in self._releases(name) if release.is_usable]
         release = next(filter(self._is_expected, usable), usable[0] if usable else None)
         # A source distribution would be read whole, or even built, on a guess.
@@ -197,7 +208,7 @@ class Prefetcher:
         return self._expect_of(release)
 
     def _is_expected(self, release: PackageRelease) -> bool:
-        """Whether all requirements seen so far allow a release."""
+        """Return whether all requirements recorded so far allow the version of a release."""
         specifier = self._specifiers.get(release.name)
         return specifier is None or specifier.contains(release.version, prereleases=True)
 

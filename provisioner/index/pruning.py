@@ -1,8 +1,7 @@
-"""The removal of cache entries that nobody has used for three months, once a day, at the end of a run that may use the network.
+"""Pruning of the disk cache: at the end of a run, at most once a day, entries unused for `DAYS` are removed.
 
-Nothing here is worth an error, and nothing is lost but time: what was removed is read again when it is needed. A run that is
-killed leaves the table as it was or as it is to be, and at worst files that are removed another day. A run with `--offline`
-removes nothing, for it could not get it back.
+It never raises: entries are removed in one transaction, and files that cannot be removed remain until a later run. Runs with
+`--offline` do not prune, because they could not request the data again.
 """
 
 from __future__ import annotations
@@ -23,20 +22,23 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 DAYS = 90
-"""Entries that were not used for so long are removed."""
+"""The number of days without use after which an entry is removed."""
 
 STAMP = "pruned"
-"""The file whose time says when the cache was last pruned."""
+"""The name of the file whose modification time is the time of the last pruning."""
 
 SECONDS = 86400.0
-"""Of a day."""
+"""The seconds of a day."""
 
 _OURS = re.compile(r"(index|pages)-\d+(\.sqlite3)?(-wal|-shm)?")
-"""What this program and other versions of it keep, by its name."""
+"""The names of cache files and directories of any version of this program."""
 
 
 class Pruned(Struct, frozen=True, kw_only=True):
-    """What was removed: entries, files, and the bytes that are free now; not `is_complete` where the table was in use."""
+    """The number of entries (`rows`) and files that were removed, and the bytes freed (`size`).
+
+    `is_complete` is False when the table was in use by another run, so that its entries were left alone.
+    """
 
     rows: int = 0
     files: int = 0
@@ -45,9 +47,9 @@ class Pruned(Struct, frozen=True, kw_only=True):
 
 
 def prune_if_due(directory: Path, *, now: float | None = None) -> Pruned | None:
-    """Prune a cache that was not pruned for a day; None where that is not due, or where nothing can be written.
+    """Prune the cache unless that was done within the last day; None when it is not due or the directory cannot be written.
 
-    The first time, and whenever the time of the last is not known, only that time is written down.
+    When the time of the last pruning is unknown, as on the first run, only the present time is recorded.
     """
     now = time.time() if now is None else now
     stamp = directory / STAMP
@@ -66,7 +68,7 @@ def prune_if_due(directory: Path, *, now: float | None = None) -> Pruned | None:
 
 
 def prune(directory: Path, *, now: float | None = None, days: int = DAYS) -> Pruned:
-    """Remove entries, bodies and files of other versions that were not used for so many days; safe beside other runs."""
+    """Remove entries, page bodies and files of other program versions that were unused for `days`; safe beside other runs."""
     now = time.time() if now is None else now
     oldest = now - days * SECONDS
     table = directory / FILE
@@ -83,7 +85,7 @@ def prune(directory: Path, *, now: float | None = None, days: int = DAYS) -> Pru
 
 
 def clean(directory: Path) -> Pruned:
-    """Remove everything this program keeps there, and nothing else; runs under way go on with an empty cache."""
+    """Remove all cache files of this program from a directory, but no other files; runs in progress get an empty cache."""
     files = size = 0
     for path, status in list(_files(directory)):
         top = path.relative_to(directory).parts[0]
@@ -95,7 +97,7 @@ def clean(directory: Path) -> Pruned:
 
 
 def size_of(directory: Path) -> int:
-    """Return the bytes of all files below a directory."""
+    """Return the total size in bytes of all files below a directory."""
     return sum(status.st_size for _, status in _files(directory))
 
 
@@ -107,9 +109,10 @@ def _size(path: Path) -> int:
 
 
 def _remove_entries(path: Path, *, oldest: int) -> tuple[int, frozenset[str] | None]:
-    """Remove the entries last used before a day.
+    """Remove the entries last used before the day `oldest` (days since 1970).
 
-    Returns their number and the names of the bodies whose pages are left; None for these where the table cannot be changed.
+    Returns the number of removed entries, and the filenames of the page bodies whose entries remain; None in place of the
+    filenames when the table cannot be changed.
     """
     try:
         if not path.is_file():
@@ -128,7 +131,7 @@ def _remove_entries(path: Path, *, oldest: int) -> tuple[int, frozenset[str] | N
 
 
 def _return_space(connection: sqlite3.Connection) -> None:
-    """Shrink the file where most of it is empty; otherwise its space is used again."""
+    """Shrink the SQLite file if more than half of it is free space; otherwise SQLite reuses the space."""
     free, pages = (int(connection.execute(f"PRAGMA {name}").fetchone()[0]) for name in ("freelist_count", "page_count"))
     if free * 2 > pages > 1024:
         connection.execute("VACUUM")
@@ -136,9 +139,10 @@ def _return_space(connection: sqlite3.Connection) -> None:
 
 
 def _unused_files(directory: Path, bodies: frozenset[str] | None, oldest: float) -> Iterator[Path]:
-    """Yield old files: bodies without a page, what other versions of this program left, and decoded matrices.
+    """Yield files last used before `oldest`: page bodies without an entry, decoded matrices, and files of other versions.
 
-    `bodies` are those whose pages are left, None where that is not known. Other versions' files go together, by the youngest.
+    `bodies` are the filenames of the page bodies that still have an entry; with None, no page body is yielded. The files of
+    another version of this program are yielded together, once the youngest of them is old enough.
     """
     youngest: dict[str, float] = {}
     for path, status in _files(directory):

@@ -1,7 +1,8 @@
-"""Which indexes are requested for a name: the one it is pinned to, the one that was named, or the configured order; pure.
+"""Routing: which indexes are requested for a project name, and in which order; pure functions of the settings.
 
-A name belongs to one index. pip merges all of its indexes and takes the highest version any of them has, so whoever can upload
-to one supplies what was meant to come from another; here the first index that knows a name has it alone.
+A project is pinned to an index when a pattern under `indexes[].packages` matches its name. All files of a project come from
+one index, the first that has a page for it. pip instead merges all of its indexes and takes the highest version, so whoever
+may upload to one of them can replace a project of another.
 """
 
 from __future__ import annotations
@@ -23,12 +24,18 @@ if TYPE_CHECKING:
 
 
 ASKED_LAST = frozenset({"pypi.org", "test.pypi.org", "download.pytorch.org"})
-"""Hosts of installers' configurations that others go before: on PyPI anybody may register the name of a private project, and
-PyTorch's index holds old releases of what its wheels require."""
+"""Public hosts that are requested after all other indexes of pip's configuration.
+
+On PyPI anybody may register the name of a private project, and PyTorch's index holds old releases of the dependencies of its
+wheels.
+"""
 
 
 class Route(Struct, frozen=True, kw_only=True):
-    """The indexes to request, in order. With `local_label`, find-links files count only when their version carries it."""
+    """The indexes to request for a project, in order, and which find-links files are used.
+
+    With a `local_label` (`cu126`), only find-links files whose version has this local version label are used.
+    """
 
     locations: tuple[IndexLocation, ...]
     takes_find_links: bool = True
@@ -36,11 +43,10 @@ class Route(Struct, frozen=True, kw_only=True):
 
 
 def route(name: str, index: str, settings: IndexSettings) -> Route:
-    """Return where to look for a project: in the index it is pinned to, else where `locate` says.
+    """Return the route for a project: the index that it is pinned to, otherwise the result of `locate`.
 
-    A template pins a name to the variants it stands for: such a name is in no plain index. A plain index that a framework is
-    pinned to has the wheels of all its builds. Raises `ProvisionError` for a name that is pinned to two indexes, and as
-    `locate` does.
+    A project that is pinned to a template (a URL with `{variant}`) is found only in an index of that template, so its route is
+    empty unless `index` is one of them. Raises `ProvisionError` when two indexes pin the name, and as `locate` does.
     """
     pinning = [location for location in settings.indexes if location.pins(name)]
     if len(pinning) > 1:
@@ -60,11 +66,12 @@ def route(name: str, index: str, settings: IndexSettings) -> Route:
 
 
 def open_indexes(settings: IndexSettings) -> tuple[IndexLocation, ...]:
-    """Return the indexes for unpinned names, in the order they are requested; one that names are pinned to has no others.
+    """Return the indexes that are requested for unpinned names, in order.
 
-    A spec lists them in its own order. Of pip's configuration extra indexes come before its main one, as in uv, so that nobody
-    takes a private project over by registering its name on PyPI; what is public, and folders of this machine, which mostly hold
-    a part of a mirror, come last. Source: uv documentation, "Package indexes", "`--index-url` and `--extra-index-url`".
+    Templates and indexes with `packages` are left out. Indexes of a spec keep its order. Indexes of pip's configuration are
+    sorted: extra indexes, the main index, then public hosts (`ASKED_LAST`) and local directories, which mostly hold a part of a
+    mirror. So nobody takes over a private project by registering its name on PyPI. Source: uv documentation, "Package
+    indexes", "`--index-url` and `--extra-index-url`".
     """
     found = [one for one in settings.indexes if not one.is_template and not one.packages]
     if settings.main_index:
@@ -77,13 +84,16 @@ def _comes_last(index: IndexLocation) -> bool:
 
 
 def default_index(settings: IndexSettings) -> IndexLocation | None:
-    """Return the index that unpinned names are expected in: pip's main one, or the first of a spec; None for none."""
+    """Return the index where unpinned names are expected: pip's `index-url`, or the first index of a spec.
+
+    None when no index serves unpinned names.
+    """
     found = open_indexes(settings)
     return next((one for one in found if one.name == settings.main_index), found[0] if found else None)
 
 
 def normalized_pattern(pattern: str) -> str:
-    """Return a name or glob in the spelling of indexes: `NVIDIA_*` is `nvidia-*`."""
+    """Return a project name or glob, normalized as in PEP 503: `NVIDIA_*` becomes `nvidia-*`."""
     # The name of a project begins and ends with a letter, and a part between two wildcards need not.
     return "".join(
         part if part in {"*", "?"} else canonicalize_name(f"x{part}x")[1:-1] for part in re.split(r"([*?])", pattern)
@@ -91,10 +101,11 @@ def normalized_pattern(pattern: str) -> str:
 
 
 def locate(index: str, settings: IndexSettings) -> Route:
-    """Return where to look: everywhere ("" for `index`), in one configured index, or in one variant of a template.
+    """Return the route to the index named `index`: a configured index, or one variant of a template (`pytorch-cu126`).
 
-    The template of PyTorch's own indexes (`pytorch-cu126`) is known unless another is configured under its name, or all indexes
-    are switched off. Raises `ProvisionError` naming the indexes there are.
+    With "", the route has all indexes for unpinned names. The template `pytorch` of PyTorch's own indexes is built in; a
+    configured template of that name replaces it, and without any configured index its variants have an empty route. Raises
+    `ProvisionError`, listing the configured indexes, when there is no such index.
     """
     if not index:
         return Route(locations=open_indexes(settings))

@@ -1,4 +1,4 @@
-"""The settings of an index client, and the installer's own configuration of them: the same indexes pip would read."""
+"""The settings of an index client, and how they are read from pip's configuration."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 PYPI = "https://pypi.org/simple"
 PYTORCH = "https://download.pytorch.org/whl/{variant}"
-"""One index per framework build. Source: pytorch.org, Get Started, "Previous versions"."""
+"""The URL template of PyTorch's indexes, one per build variant (`cu126`). Source: pytorch.org, "Previous versions"."""
 
 KEYRING_PROVIDERS = ("auto", "disabled", "import", "subprocess")
 
 _BUNDLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE")
-"""Where a bundle of certificates is named beside pip's own `cert`, the first that is set."""
+"""Environment variables that name a CA bundle when pip's `cert` is not set; the first that is set is used."""
 
 _TRUE = frozenset({"1", "true", "yes", "on", "y", "t"})
 
@@ -43,9 +43,10 @@ class InstallerConfigurationError(ProvisionError):
 
 
 class IndexLocation(Struct, frozen=True, kw_only=True):
-    """One package index. A URL with `{variant}` stands for one index per framework build: `pytorch-cu126` and so on.
+    """One package index, or a template: a URL with `{variant}` that stands for one index per build variant (`pytorch-cu126`).
 
-    `packages` are normalized names or globs (`nvidia-*`) that are pinned to this index; it then offers no others.
+    `packages` are normalized project names or globs (`nvidia-*`) that are pinned to this index; if there are any, the index is
+    requested for no other project.
     """
 
     name: str
@@ -53,27 +54,28 @@ class IndexLocation(Struct, frozen=True, kw_only=True):
     packages: tuple[str, ...] = ()
 
     def pins(self, name: str) -> bool:
-        """Whether a project is pinned to this index: it comes from here and from no other."""
+        """Return whether a project is pinned to this index, so that it is taken from no other index."""
         return any(fnmatchcase(name, pattern) for pattern in self.packages)
 
     @property
     def is_template(self) -> bool:
-        """Whether the URL names a family of indexes."""
+        """Whether the URL has a `{variant}` to fill in."""
         return "{variant}" in self.url
 
 
 class IndexSettings(Struct, frozen=True, kw_only=True):
-    """Where packages are looked up, and how; `routing` has the order.
+    """The indexes in which packages are looked up, and how they are requested; `routing` decides their order.
 
-    `exclude_newer` is a day (`2026-09-01`, that day included, UTC) or an RFC 3339 time (excluded); with `accepts_undated` files
-    without an upload time are accepted all the same. `fresh_seconds` is how long a page without Cache-Control is used without
-    a request. `timeout` is in seconds. `prerelease_names` are the projects whose pre-releases are allowed though
-    `allow_prerelease` is not set: their requirement names one. `main_index` is the name of pip's `index-url`, where these
-    indexes are pip's. `allow_build` is whether a source distribution may be built, in isolation, for its requirements.
-    `direct_urls` are the addresses of files that requirements name, as written, `direct_folder` is what relative ones are
-    relative to. `logins` are those of the environment (`PROVISION_INDEX_<NAME>_USERNAME`, `_PASSWORD`), `keyring_provider` is
-    pip's `auto`, `disabled`, `import` or `subprocess`. `ca_bundle_from` and `client_certificate_from` name the setting that
-    these files are from.
+    `exclude_newer` leaves out files uploaded after a day (`2026-09-01`, UTC, that day still included) or from an RFC 3339 time
+    on; None sets no limit. With `accepts_undated`, files without an upload time are accepted nevertheless. `fresh_seconds` is
+    how long a page without Cache-Control is used without a new request. `timeout` is in seconds. `prerelease_names` are the
+    projects whose pre-releases are allowed although `allow_prerelease` is False, because their requirement names one.
+    `main_index` is the name of pip's `index-url`, "" when the indexes are not from pip's configuration. `allow_build` permits
+    building a source distribution, in isolation, for its requirements. `direct_urls` are the URLs of direct references as
+    written; relative ones are resolved against `direct_folder`. `logins` are the credentials from
+    `PROVISION_INDEX_<NAME>_USERNAME` and `_PASSWORD`, by `variable_prefix`. `keyring_provider` is pip's option: `auto`,
+    `disabled`, `import` or `subprocess`. `ca_bundle_from` and `client_certificate_from` name the setting or variable that
+    configures these files, for error messages.
     """
 
     indexes: tuple[IndexLocation, ...] = (IndexLocation(name="pypi", url=PYPI),)
@@ -107,12 +109,15 @@ class IndexSettings(Struct, frozen=True, kw_only=True):
 
 
 def variable_prefix(name: str) -> str:
-    """Return how the variables of an index begin: `PROVISION_INDEX_MY_INDEX` for `my-index`."""
+    """Return the prefix of an index's environment variables: `PROVISION_INDEX_MY_INDEX` for `my-index`."""
     return f"PROVISION_INDEX_{re.sub(r'[^A-Za-z0-9]', '_', name).upper()}"
 
 
 def logins_from(environ: Mapping[str, str]) -> dict[str, Login]:
-    """Return the logins in `PROVISION_INDEX_<NAME>_USERNAME` and `_PASSWORD`, by `variable_prefix`."""
+    """Return the logins in `PROVISION_INDEX_<NAME>_USERNAME` and `_PASSWORD`, keyed by `variable_prefix`.
+
+    A missing user name or password is "".
+    """
     found: dict[str, dict[str, str]] = {}
     for key, value in environ.items():
         match = _LOGIN_VARIABLE.fullmatch(key)
@@ -122,10 +127,11 @@ def logins_from(environ: Mapping[str, str]) -> dict[str, Login]:
 
 
 def settings_from_pip(environ: Mapping[str, str]) -> IndexSettings:
-    """Read what pip would read, in pip's order: files (global, user, site, PIP_CONFIG_FILE), then `PIP_*` variables.
+    """Read pip's configuration: its files (global, user, site, PIP_CONFIG_FILE), then the `PIP_*` environment variables.
 
-    A later source replaces an earlier one, and `[install]` replaces `[global]`. Raises `InstallerConfigurationError`.
-    Source: pip documentation, "Configuration", read 2026-11-21.
+    A later source overrides an earlier one, and `[install]` overrides `[global]`. Raises `InstallerConfigurationError` when a
+    file or value is invalid, and `AddressError` for an ambiguous or unsupported URL. Source: pip documentation,
+    "Configuration", read 2026-11-21.
     """
     options = _options(environ)
     for option in ("index-url", "extra-index-url", "find-links", "proxy"):
@@ -152,7 +158,7 @@ def settings_from_pip(environ: Mapping[str, str]) -> IndexSettings:
 
 
 def named_locations(urls: Iterable[str]) -> tuple[IndexLocation, ...]:
-    """Give each index a name that tells what it is and holds no path of this machine: `pypi`, `pytorch-cu126`, `extra-1`."""
+    """Return an index for each URL, with a unique name that reveals no path: `pypi`, `pytorch-cu126`, `main`, `extra-1`."""
     locations: list[IndexLocation] = []
     for position, url in enumerate(urls):
         name = _known_name(url)
@@ -181,20 +187,23 @@ def _indexes(options: Mapping[str, str]) -> tuple[IndexLocation, ...]:
 
 
 def _bundle(options: Mapping[str, str], environ: Mapping[str, str]) -> tuple[str, str]:
-    """Return the bundle of certificates to trust and the setting it is from; "" and "" for none."""
+    """Return the path of the configured CA bundle and the setting that names it; two empty strings when none is configured."""
     if options.get("cert"):
         return options["cert"], _setting("cert", environ)
     return next(((environ[name], name) for name in _BUNDLES if environ.get(name)), ("", ""))
 
 
 def _setting(option: str, environ: Mapping[str, str]) -> str:
-    """Return where an option of pip is set: its variable, else a file."""
+    """Return the source of a pip option for messages: its environment variable if set, otherwise pip.conf."""
     variable = f"PIP_{option.upper().replace('-', '_')}"
     return variable if environ.get(variable) else f"`{option}` in pip.conf"
 
 
 def _keyring_provider(options: Mapping[str, str]) -> str:
-    """Return the provider; `no-input` switches `auto` off, for it may prompt."""
+    """Return pip's keyring provider; `auto` becomes `disabled` under pip's `no-input`, because a keyring may prompt.
+
+    Raises `InstallerConfigurationError` for an unknown provider.
+    """
     provider = options.get("keyring-provider", "auto")
     if provider not in KEYRING_PROVIDERS:
         raise InstallerConfigurationError(
@@ -205,7 +214,7 @@ def _keyring_provider(options: Mapping[str, str]) -> str:
 
 
 def _options(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return pip's options by their long names."""
+    """Return pip's options from its files and environment variables, by long name (`index-url`)."""
     sections: dict[str, dict[str, str]] = {"global": {}, "install": {}}
     for path in _files(environ):
         parser = _parsed(path)
@@ -229,7 +238,7 @@ def _option(key: str) -> str:
 
 
 def _files(environ: Mapping[str, str]) -> list[Path]:
-    """Return the places of pip's configuration files, the weakest first."""
+    """Return the paths of pip's configuration files in order of increasing precedence."""
     chosen = environ.get("PIP_CONFIG_FILE", "")
     if chosen == "/dev/null":
         return []

@@ -1,1 +1,1 @@
-"""A stack made reproducible: every artefact with its hash, in a standard lock file."""
+"""Locks: a stack with a hash for every file, in a standard lock file (PEP 751); create, read, check and compare them."""

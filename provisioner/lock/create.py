@@ -1,4 +1,4 @@
-"""Stack -> lock: every artefact with its hash, platforms merged, and the facts of one machine left behind."""
+"""Stack -> lock: every file with its hash, one entry for a package that several platforms share, and no facts of a machine."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ if TYPE_CHECKING:
     Installers = IndexFile | Mapping[str, IndexFile] | None
 
 HOST_FACTS = frozenset(row.name for row in COMPONENTS.values() if row.is_of_host)
-"""Components a machine states about itself: a lock holds the range they must meet, never one machine's value."""
+"""Components that describe a host: a lock holds the range that a host must meet, never the value of one machine."""
 
 _OF_BASE_IMAGES = frozenset(row.name for row in COMPONENTS.values() if row.supplier is Supplier.BASE_IMAGE)
-"""What the base image brings to a container, and the machine itself to an environment that runs on it."""
+"""Components that the base image provides to a container, or the host itself to an environment without a container."""
 
 
 class InconsistentStackError(ProvisionError):
-    """A stack cannot be locked as it is: it contradicts itself or an artefact of it is for another platform."""
+    """A stack cannot be locked: a platform has two stacks, or a package or file is malformed or for another platform."""
 
     code = "inconsistent-stack"
     exit_code = 2
@@ -64,11 +64,12 @@ def create_lock(
     installer: Installers = None,
     spec_file: str = "provision.yaml",
 ) -> Lock:
-    """Lock one stack, or one a platform in a single file.
+    """Return the lock of one stack, or of several stacks for different platforms.
 
-    `installer` is the wheel that installs inside an image, one for all platforms or one each. Raises
-    `UnhashedFileError` for a file without sha256, `FileError` for a local one that cannot be read, and
-    `InconsistentStackError` for two stacks of one platform or a wheel of another platform.
+    `installer` is the wheel of the program that installs the lock inside an image: one for all platforms, or a mapping by
+    platform. Raises `UnhashedFileError` when a file has no sha256, `FileError` when a local file cannot be read, and
+    `InconsistentStackError` when there is no stack, when two stacks are for one platform, when a wheel is for another
+    platform, or when the version or a requirement of a package cannot be parsed.
     """
     given = [stacks] if isinstance(stacks, Stack) else list(stacks)
     ordered = sorted(given, key=lambda stack: stack.platform)
@@ -94,7 +95,7 @@ def create_lock(
 
 
 def local_files(stacks: Sequence[Stack], *, installer: Installers = None) -> dict[str, Path]:
-    """Return the files of this machine that a lock refers to, by their paths from the lock, and where they lie now."""
+    """Return the local files to copy beside a lock: the path of each as the lock records it, and its path on this machine."""
     files = [package.file for stack in stacks for package in stack.packages]
     files += [file for stack in stacks if (file := _installer_file(stack.platform, installer))]
     sources = {lock_file(file).path: source for file in files if (source := local_path(file))}
@@ -102,7 +103,7 @@ def local_files(stacks: Sequence[Stack], *, installer: Installers = None) -> dic
 
 
 def _series(python: str) -> str:
-    """Return `3.12` of `3.12.7`: a lock is for one series, whatever its patch release."""
+    """Return the series of a Python version, as `3.12` for `3.12.7`: a lock is for one series, whatever its patch release."""
     return ".".join(python.split(".")[:2])
 
 
@@ -114,7 +115,7 @@ def _requires_python(pythons: list[str]) -> str:
 
 
 def _merge(stacks: Sequence[Stack], platforms: tuple[str, ...]) -> tuple[LockedPackage, ...]:
-    """Return one entry for all platforms where a package is the same on them but for its file, otherwise one a platform."""
+    """Return the packages of all stacks; a package that differs between platforms only in its file has one entry for them."""
     groups: dict[LockedPackage, list[tuple[str, LockedFile]]] = defaultdict(list)
     for stack in stacks:
         known = frozenset(canonicalize_name(package.name) for package in stack.packages)
@@ -137,7 +138,11 @@ def _merge(stacks: Sequence[Stack], platforms: tuple[str, ...]) -> tuple[LockedP
 
 
 def _entry(package: PackagePin, known: frozenset[str]) -> LockedPackage:
-    """Return what must be equal for two platforms to share an entry."""
+    """Return a package without platforms and files; a package whose entries are equal on several platforms is locked once.
+
+    `known` are the names of all packages of the stack. Raises `InconsistentStackError` when the version or a requirement
+    cannot be parsed.
+    """
     try:
         version = str(PackageVersion(package.version))
         requires = tuple(sorted({str(parse_requirement(text)) for text in package.requires}))
@@ -157,7 +162,7 @@ def _entry(package: PackagePin, known: frozenset[str]) -> LockedPackage:
 
 
 def _specifier(requires_python: str | None) -> str:
-    """Return the Requires-Python that an index states of a file; "" for one that cannot be parsed, which installers ignore."""
+    """Return a file's Requires-Python; "" when the index states none, or one that cannot be parsed, which installers ignore."""
     try:
         SpecifierSet(requires_python or "")
     except InvalidSpecifier:
@@ -212,7 +217,7 @@ def _locked_stack(stack: Stack, installer: Installers) -> LockedStack:
 
 
 def _locked_image(image: BaseImage) -> BaseImage:
-    """Return the image with tag and digest apart, however the reference was written."""
+    """Return the image with the digest in `digest` and without it in `reference`, whether or not the reference included it."""
     reference, _, digest = image.reference.partition("@")
     return replace(image, reference=reference, digest=image.digest or digest)
 
@@ -231,7 +236,7 @@ def _locked_pins(pins: Iterable[Pin]) -> tuple[LockedPin, ...]:
 
 
 def _host_reasons(stack: Stack) -> dict[str, tuple[Reason, ...]]:
-    """Return the rules that each host requirement comes from: of the stack's own components, never of one machine."""
+    """Return the rules behind each host requirement, by host fact, without rules of host facts and of the image."""
     found: dict[str, dict[Reason, None]] = {}
     for pin in stack.pins:
         for reason in pin.reasons:
@@ -243,7 +248,7 @@ def _host_reasons(stack: Stack) -> dict[str, tuple[Reason, ...]]:
 
 
 def reason_of(ground: Ground) -> Reason:
-    """Return a ground as a lock records it: in words, and as fields."""
+    """Return the record of a ground in a lock: its English sentence and its fields."""
     lasting = _lasting(ground)
     fields = fields_of(lasting)
     return Reason(
@@ -261,7 +266,7 @@ def reason_of(ground: Ground) -> Reason:
 
 
 def _lasting(ground: Ground) -> Ground:
-    """Return a ground without the lines of the matrix: a row keeps its meaning when others are added above it."""
+    """Return a ground without line numbers of the matrix, which change often, and without the Python of an attempt."""
     if isinstance(ground, Entails):
         return replace(ground, cited=_without_line(ground.cited))
     return replace(ground, attempt="") if isinstance(ground, RequiresComponent) else ground

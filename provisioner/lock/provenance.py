@@ -1,4 +1,4 @@
-"""Provenance of locked packages: where indexes are, who attests their files, and names that come from another index now."""
+"""Provenance of locked packages: the URL of their index, who attests their files, and packages whose index has changed."""
 
 from __future__ import annotations
 
@@ -24,24 +24,29 @@ if TYPE_CHECKING:
 
 
 class Origins(Struct, frozen=True, kw_only=True):
-    """`urls`: the base URL of each index by its name. `identities`: who attests a file, by the file's sha256."""
+    """What the indexes say about the origin of packages.
+
+    `urls` is the base URL of each index by its name; `identities` are the publishers that attest a file, by the file's sha256.
+    """
 
     urls: Mapping[str, str] = field(default_factory=dict)
     identities: Mapping[str, Identities] = field(default_factory=dict)
 
 
 def with_origins(lock: Lock, origins: Origins) -> Lock:
-    """Return the lock with the URL of each package's index, and the publishers that attest any of its files.
+    """Return the lock with the index URL of each package, and the publishers that attest any of the package's files.
 
-    An index in a folder of this machine has no URL that is true elsewhere, so its packages go without one.
+    The URL stays empty for an index in a folder of this machine, whose URL is useless elsewhere, and for a package that was
+    requested by URL or path.
     """
     return replace(lock, packages=tuple(_with_origin(package, origins) for package in lock.packages))
 
 
 def earlier_details(lock: Lock | None) -> dict[str, tuple[int | None, Identities]]:
-    """Return size and publishers of every file of an earlier lock, by sha256, which an offline run falls back on.
+    """Return the size and the publishers of every file of an earlier lock, by sha256, as a fallback for an offline run.
 
-    Publishers are recorded for all files of a package together, so they are returned only for a package that has one file.
+    A lock records publishers for all files of a package together, so they are returned only for a package with one file and
+    are empty otherwise. The result is empty when there is no earlier lock.
     """
     found: dict[str, tuple[int | None, Identities]] = {}
     if lock is None:
@@ -64,9 +69,11 @@ def _with_origin(package: LockedPackage, origins: Origins) -> LockedPackage:
 
 
 def moved_to_another(chosen: Mapping[NormalizedName, IndexLocation], earlier: Lock | None, platform: str) -> tuple[str, ...]:
-    """Return a line for each two indexes that names have moved between since an earlier lock of the platform.
+    """Return one message for each pair of indexes between which packages have moved since an earlier lock.
 
-    An index is known by its address, so a new name for it is no move; of one on this machine a lock has only the name.
+    `chosen` is the index of each package now; it is compared with the earlier lock's packages on `platform`. Indexes are
+    compared by URL, so a renamed index is no move; an index on this machine, for which a lock records no URL, is compared by
+    name.
     """
     before = _origins(earlier, platform)
     moved: dict[tuple[str, str], list[str]] = {}
@@ -81,17 +88,17 @@ def moved_to_another(chosen: Mapping[NormalizedName, IndexLocation], earlier: Lo
 
 
 def as_before(chosen: Mapping[NormalizedName, IndexLocation], earlier: Lock | None, platform: str) -> frozenset[str]:
-    """Return the names that an earlier lock of the platform has from the very address they come from now.
+    """Return the names of the packages whose index has the same URL now as in an earlier lock of the platform.
 
-    Their index was reported when that lock was made. Of an index on this machine a lock records no address, so nothing is
-    known of its packages.
+    The index was reported to the user when that lock was made. A lock records no URL for an index on this machine, so packages
+    from such an index are never returned.
     """
     before = _origins(earlier, platform)
     return frozenset(name for name, index in chosen.items() if (old := before.get(name)) and old[1] and _is_same(index, *old))
 
 
 def _origins(earlier: Lock | None, platform: str) -> dict[str, tuple[str, str]]:
-    """Return the index of each package of a lock, by name and address; nothing where there is no lock of the platform."""
+    """Return the index name and index URL of each package of a lock; empty when there is no lock of the platform."""
     if earlier is None or platform not in earlier.platforms:
         return {}
     packages = earlier.on(platform).packages

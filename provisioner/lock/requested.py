@@ -1,7 +1,7 @@
-"""The request that a lock records: each key of the spec that decides an answer, so that two locks can be compared.
+"""The keys of the spec that a lock records: those that influence the answer, so that two locks can be compared.
 
-Defaults are left out, and so is what decides nothing (`name`, `outputs`) or speaks of one machine (`target.host`): a lock
-holds no facts of a host. A URL is kept without its credentials.
+Keys with default values are left out, and so are keys that influence nothing (`name`, `outputs`, `packages-from`) or describe
+one machine (`target.host`), because a lock holds no facts of a host. URLs are recorded without credentials.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LISTS = ("packages", "constraints", "overrides")
 
 
 def requested(spec: Spec) -> dict[str, str]:
-    """Return the keys of a spec and their values, sorted: `requires.pytorch`: `>=2.6`, `packages.numpy`: `<2`."""
+    """Return the recorded keys of a spec with their values, sorted: `requires.pytorch`: `>=2.6`, `packages.numpy`: `<2`."""
     content = {key: value for key, value in without_defaults(spec).items() if key not in _DECIDES_NOTHING}
     content.get("target", {}).pop("host", None)
     lists = {key: text for name in _LISTS for key, text in _requirements(name, content.pop(name, ())).items()}
@@ -49,13 +49,16 @@ def requested(spec: Spec) -> dict[str, str]:
 
 
 def _counted(digests: tuple[str, ...]) -> str:
-    """Return how many hashes there are, and one digest of them all."""
+    """Return the number of hashes and a digest over all of them, as a lock records the `hashes` of a distribution."""
     together = hashlib.sha256(" ".join(sorted(digests)).encode()).hexdigest()
     return f"{len(digests)} of sha256, in sum {together[:12]}"
 
 
 def _requirements(name: str, texts: tuple[str, ...]) -> dict[str, str]:
-    """Return one entry a distribution; requirements of one that hold in different environments stand side by side."""
+    """Return the requirements in a list of the spec (`name`) by key: `packages.numpy`, `constraints.numpy`.
+
+    Several requirements for one distribution, which hold in different environments, are joined by `and`.
+    """
     found: dict[str, list[str]] = {}
     for text in texts:
         requirement = Requirement(text)
@@ -78,7 +81,7 @@ def _leaves(value: object, path: str) -> Iterator[tuple[str, str]]:
 
 
 def requested_places(spec: Spec, document: Document) -> dict[str, tuple[Place, ...]]:
-    """Return the lines of each key that `requested` returns: one, or those of several lines about one distribution."""
+    """Return the lines of the spec for each key that `requested` returns; several when several lines name one distribution."""
     found: dict[str, dict[Place, None]] = {}
     for path in document.keys:
         if path and not any(isinstance(part, int) for part in path):
@@ -94,9 +97,10 @@ def requested_places(spec: Spec, document: Document) -> dict[str, tuple[Place, .
 
 
 def recorded_requirements(name: str, text: str) -> tuple[Requirement, ...]:
-    """Return the requirements of a distribution that `requested` recorded under `packages.name`, or of a bound likewise.
+    """Parse the value that `requested` recorded for a distribution under `packages`, `constraints` or `overrides`.
 
-    They are written without the name and joined by `and`, which a marker may hold too: the longest requirement is meant.
+    Requirements are recorded without the name of the distribution and joined by `and`, which a marker may contain as well, so
+    the longest text that parses is taken as one requirement. Text that never parses is skipped.
     """
     parts = [] if text == ANY_VERSION else text.split(_JOINT)
     found = [] if parts else [Requirement(name)]
@@ -111,7 +115,7 @@ def recorded_requirements(name: str, text: str) -> tuple[Requirement, ...]:
 
 
 def recorded_extras(keys: Mapping[str, str]) -> dict[str, set[NormalizedName]]:
-    """Return the extras that a lock recorded of each distribution, as it was requested or overridden."""
+    """Return the extras that a lock records for each distribution, from the recorded `packages` and `overrides`."""
     found: dict[str, set[NormalizedName]] = {}
     for key, text in keys.items():
         table, _, name = key.partition(".")
@@ -122,5 +126,5 @@ def recorded_extras(keys: Mapping[str, str]) -> dict[str, set[NormalizedName]]:
 
 
 def request_of(keys: Mapping[str, str], subject: str) -> tuple[str, str] | None:
-    """Return the key that asks for a component or a distribution and its value; None where nothing was requested."""
+    """Return the recorded key that requests a component or a distribution, and its value; None when nothing requests it."""
     return next(((key, keys[key]) for key in (f"requires.{subject}", f"packages.{subject}") if key in keys), None)

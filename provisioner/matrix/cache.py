@@ -1,7 +1,7 @@
-"""A matrix kept decoded, under the hash of its YAML, so that most commands never parse YAML.
+"""The cache of decoded matrices, keyed by the hash of their YAML, so that most commands never parse YAML.
 
-A wheel brings it along (`hatch_build.py`); what has none, a checkout or a matrix of the user's own, is kept in the user's cache
-once it was read.
+The wheel of this program contains the decoded shipped matrix (`hatch_build.py`). That of a checkout, or a user's own matrix, is
+written to the user's cache directory when it is first read.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FORMAT = 11
-"""Changes with how values are packed. A new field needs no other number: YAML that has it was never packed before."""
+"""The version of the encoding, raised when it changes; a new field needs no new one, as YAML with it has a new hash."""
 
 SHIPPED = "matrix.msgpack"
 """The name of the decoded matrix in the folder of its YAML."""
 
 
 def pack(matrix: Matrix) -> bytes:
-    """Return a matrix as the content of a file: a line that says what it is, and the matrix as msgpack."""
+    """Encode a matrix as the content of a cache file: a header line and the matrix as msgpack."""
     body = msgpack.encode(matrix)
     return _head(matrix.digest, body) + body
 
 
 def unpack(content: bytes, digest: str) -> Matrix | None:
-    """Return the matrix that was packed; None where the content is damaged, of another format, or of YAML with another hash."""
+    """Decode a cache file; None when it is damaged, of another format, or its YAML's hash is not `digest`."""
     _, end, body = content.partition(b"\n")
     if not end or content[: -len(body)] != _head(digest, body):
         return None
@@ -44,14 +44,14 @@ def unpack(content: bytes, digest: str) -> Matrix | None:
 
 
 def _head(digest: str, body: bytes) -> bytes:
-    """Return the first line of a file: its format, the hash of the YAML, and the CRC-32 of the rest, which finds damage."""
+    """Return the header line of a cache file: its format, the hash of the YAML, and the CRC-32 of `body` to detect damage."""
     return f"provision matrix {FORMAT} {digest} {crc32(body):08x}\n".encode()
 
 
 def cached_matrix(directory: Path | None = None) -> Matrix:
-    """Return the matrix of a directory (the shipped one by default): as it was decoded before when the YAML is unchanged.
+    """Return the matrix of a directory (default: the shipped one), from the cache when its YAML is unchanged.
 
-    Raises what `load_matrix` raises. A file that is damaged, of another version or not writable is as good as none.
+    Raises the errors of `load_matrix`. A cache file that is damaged, of another format or not writable is ignored.
     """
     directory = directory if directory is not None else default_directory()
     digest = content_digest(directory)
@@ -73,7 +73,10 @@ def cached_matrix(directory: Path | None = None) -> Matrix:
 
 
 def ship(directory: Path, path: Path) -> None:
-    """Write the decoded matrix of a directory for a wheel to bring along; raises what `load_matrix` raises, and `FileError`."""
+    """Write the decoded matrix of a directory to `path`, for inclusion in a wheel.
+
+    Raises the errors of `load_matrix`, and `FileError` when `path` cannot be written.
+    """
     from provisioner.matrix.load import load_matrix
 
     _write(path, load_matrix(directory))

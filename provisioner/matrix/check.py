@@ -1,4 +1,4 @@
-"""What a schema cannot say: references that lead nowhere, rules that point up the order, duplicates, missing citations."""
+"""Consistency checks of a matrix beyond its schema: dangling references, rules against the order, duplicates, no citation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def check(files: MatrixFiles) -> tuple[Mistake, ...]:
-    """Return every mistake of meaning in the files that could be read."""
+    """Return every inconsistency of the matrix files that could be read; empty when there is none."""
     checker = _Checker(files)
     return (*checker.mistakes(), *check_distributions(files, checker.rows))
 
@@ -92,7 +92,7 @@ class _Checker:
             yield at.mistake(f"`{value}` starts with a number, and the values of `{component}` are names")
 
     def _again(self, at: Place, release: Release, place: Place, first: Release) -> Iterator[Mistake]:
-        """Check a release that is there already: another file of the component may repeat it to add builds."""
+        """Check a repeated release: only another file of the component may repeat it, and only to add builds."""
         if place.file is at.file:
             same = f"the same as `{first.version}`" if first.version.text != release.version.text else "given twice"
             text = f"release `{release.version}` is {same}; the first is on line {place.line}"
@@ -209,7 +209,7 @@ class _Checker:
 
 
 def _duplicate(at: Place, build: Build, first: dict[tuple[str, str, str], Place]) -> Iterator[Mistake]:
-    """Check that no other build of this name, all of which are in `first`, is for a platform and Python of this one."""
+    """Check that no build in `first` has the name, a platform and a Python of `build`, and add `build` to `first`."""
     python = need_of(build.requires, "python")
     text = need_text(python) if python is not None else ""
     for platform in build.platforms or ("",):

@@ -1,4 +1,4 @@
-"""Whether what a matrix says of Python distributions can be meant: names, specifiers, shared files, what they may need."""
+"""Consistency checks of a matrix's rows on Python distributions: names, specifiers, requirements and shared files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PYTORCH = "pytorch"
 
 
 def check_distributions(files: MatrixFiles, rows: RowChecker) -> Iterator[Mistake]:
-    """Yield every mistake of meaning in the files of distributions and of hazards."""
+    """Yield every inconsistency in the matrix's files of distributions and of shared files."""
     checker = _Checker(rows)
     top, content = files.distributions.at(), files.distributions.content
     yield from twice(top, "distributions", content.distributions, kind="distribution")

@@ -1,4 +1,4 @@
-"""Checks that rows of every kind share: needs are of components that exist and stand below, ranges are ranges, facts cited."""
+"""Checks shared by all kinds of matrix rows: needs name existing, later components, ranges are valid, facts are cited."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class RowChecker:
         self._sources = None if files.mistakes else {key for file in files.all_files for key in file.content.sources}
 
     def cited(self, at: Place, source: Collection[str], subject: str) -> Iterator[Mistake]:
-        """Yield mistakes of the `source` of a row: a fact needs a citation, and a citation a source."""
+        """Yield mistakes in the `source` of a row: no citation at all, or keys that are in no file's `sources`."""
         if not source:
             yield at.mistake(f"{subject} cites no source; add `source: [...]`")
         for below, key in at.each("source", source):
@@ -48,12 +48,15 @@ class RowChecker:
                 yield below.mistake(unknown(key, "source", self._sources))
 
     def version(self, at: Place, version: Version | None) -> Iterator[Mistake]:
-        """Yield the mistake of a version that starts with no number."""
+        """Yield a mistake when a version does not start with a number."""
         if version is not None and not version.release:
             yield from _unread(at, version, Version.parse)
 
     def needs(self, at: Place, needs: Iterable[Need], *, subject: str = "") -> Iterator[Mistake]:
-        """Yield mistakes of what `subject` (or whoever is in no order) requires."""
+        """Yield mistakes in the needs of `subject`, which may only need components below it in the order of the matrix.
+
+        With "", as for distributions, the position in the order is not checked.
+        """
         for need in needs:
             below = at.at(need.component)
             if need.component not in self.components and need.component != "platform":
@@ -66,7 +69,7 @@ class RowChecker:
             yield from self._need(below, need)
 
     def condition(self, at: Place, needs: Iterable[Need]) -> Iterator[Mistake]:
-        """Yield mistakes of a `when`."""
+        """Yield mistakes in the `when` of a row: unknown components, `same`, or versions that no release has."""
         for need in needs:
             below = at.at(need.component)
             if need.component not in self.components:
@@ -75,7 +78,7 @@ class RowChecker:
                 yield from self._condition(below, need)
 
     def guards(self, at: Place, guards: Iterable[Need]) -> Iterator[Mistake]:
-        """Yield mistakes of an `on`: only facts of the host and the request, which are settled before solving starts."""
+        """Yield mistakes in the `on` of a row, which may name only facts of the host or request known before solving starts."""
         for need in guards:
             below, entry = at.at(need.component), self.components.get(need.component)
             if need.component not in NAMED_GUARDS and (entry is None or not entry.virtual):
@@ -120,7 +123,7 @@ class RowChecker:
 
 
 def _unread(at: Place, name: Version, parse: Callable[[str], object]) -> Iterator[Mistake]:
-    """Say why a text, which was taken for a name, is not what it should be."""
+    """Yield the parser's error as a mistake, for a text that was read as a name because it is no valid version or range."""
     try:
         parse(name.text)
     except ValueError as error:
@@ -135,7 +138,7 @@ class Named(Protocol):
 
 
 def twice(top: Place, key: str, rows: Iterable[Named], *, kind: str) -> Iterator[Mistake]:
-    """Yield a mistake for each row of the list `key` whose name another one before it has; `kind` is what a row is."""
+    """Yield a mistake for each row of the list `key` with the name of an earlier row; `kind` is the noun for messages."""
     lines: dict[str, int] = {}
     for at, row in top.each(key, rows):
         if row.name in lines:
@@ -144,7 +147,7 @@ def twice(top: Place, key: str, rows: Iterable[Named], *, kind: str) -> Iterator
 
 
 def unknown(name: str, kind: str, known: Collection[str]) -> str:
-    """Return a sentence about a name that nothing has: with the nearest known one, with all if they are few, or what to do."""
+    """Return the error message for an unknown name, with the nearest known name, or all of them if they are few."""
     near = nearest(name, known)
     advice = (
         f"did you mean `{near}`?"

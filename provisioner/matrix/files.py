@@ -1,4 +1,4 @@
-"""The YAML files of one matrix, read one by one; every mistake of every file is collected."""
+"""Reading of the YAML files of a matrix; the mistakes of all files are collected instead of stopping at the first."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ KIND = "matrix"
 
 
 class SourcedFile(SpelledModel, frozen=True, kw_only=True):
-    """A file with the sources of its facts; another file may cite them too."""
+    """The base of matrix files: `sources` are citations by key, which rows of any file may cite."""
 
     sources: dict[str, Citation] = field(default_factory=dict)
 
 
 class ComponentEntry(StrictModel, frozen=True, kw_only=True):
-    """A component of the order: its file or files, or its `values` when they are a few names."""
+    """A component in `matrix.yaml`: the name of its file or files, or its `values` if these are a few names."""
 
     title: str
     file: str | tuple[str, ...] = ""
@@ -59,7 +59,7 @@ class ComponentEntry(StrictModel, frozen=True, kw_only=True):
 
 
 class MatrixFile(SourcedFile, frozen=True, kw_only=True):
-    """`matrix.yaml`: the order rules point down, and where everything else is."""
+    """`matrix.yaml`: the order of the components, whose rules may only require later ones, and the names of all files."""
 
     order: tuple[str, ...]
     components: dict[str, ComponentEntry]
@@ -72,7 +72,7 @@ class MatrixFile(SourcedFile, frozen=True, kw_only=True):
 
 
 class ComponentFile(SourcedFile, frozen=True, kw_only=True):
-    """One component: its releases and rules; the driver's file has its branches too."""
+    """The file of one component: its releases and rules; the driver's file also has the driver branches."""
 
     branches: tuple[DriverBranch, ...] = ()
     releases: tuple[Release, ...] = ()
@@ -85,41 +85,41 @@ class ComponentFile(SourcedFile, frozen=True, kw_only=True):
 
 
 class GpuFile(SourcedFile, frozen=True, kw_only=True):
-    """GPU products, and AMD targets that can pass for others."""
+    """The file of GPU products, and of AMD targets that can run code of other targets (`overrides`)."""
 
     gpus: tuple[Gpu, ...] = ()
     overrides: tuple[GfxOverride, ...] = ()
 
 
 class ImageFile(SourcedFile, frozen=True, kw_only=True):
-    """Base images, and the `NVIDIA_REQUIRE_CUDA` texts several of them share."""
+    """The file of base images; `gates` are the `NVIDIA_REQUIRE_CUDA` values that several of them share, by name."""
 
     gates: dict[str, str] = field(default_factory=dict)
     images: tuple[ImageFacts, ...] = ()
 
 
 class DistributionFile(SourcedFile, frozen=True, kw_only=True):
-    """Python distributions, and limits on them."""
+    """The file of Python distributions, and of limits on their versions."""
 
     distributions: tuple[Distribution, ...] = ()
     limits: tuple[DistributionLimit, ...] = ()
 
 
 class HazardFile(SourcedFile, frozen=True, kw_only=True):
-    """What does not go together in one environment although no metadata says so."""
+    """The file of conflicts between wheels that their metadata does not declare."""
 
     shared_files: tuple[SharedFile, ...] = ()
 
 
 class KnowledgeFile(SourcedFile, frozen=True, kw_only=True):
-    """What is known beside versions: variables to set, and failures people met."""
+    """The file of environment variables to set, and of known failures."""
 
     variables: tuple[Variables, ...] = ()
     failures: tuple[Failure, ...] = ()
 
 
 class DriverPackageFile(SourcedFile, frozen=True, kw_only=True):
-    """How distributions ship drivers."""
+    """The file of the packages with which operating systems ship the NVIDIA driver."""
 
     packages: tuple[DriverPackage, ...] = ()
 
@@ -130,7 +130,7 @@ Row = TypeVar("Row")
 
 
 class Parsed(Struct, Generic[Content], frozen=True):
-    """One file: its directory and name, its document, for positions, and what it says."""
+    """A parsed matrix file: its directory and name, its YAML document (for line numbers), and its content."""
 
     directory: Path
     name: str
@@ -138,26 +138,26 @@ class Parsed(Struct, Generic[Content], frozen=True):
     content: Content
 
     def at(self, *path: str | int) -> Place:
-        """The place of a key of this file."""
+        """Return the place of the key at a path in this file; of the file itself for an empty path."""
         return Place(self, path)
 
 
 class Place(Struct, frozen=True):
-    """Where something stands: a file, and the keys that lead there."""
+    """A position in a matrix file, given by the path of keys and list indices that lead to it."""
 
     file: Parsed[SourcedFile]
     path: KeyPath = ()
 
     def at(self, *path: str | int) -> Place:
-        """A place below this one."""
+        """Return the place at a path below this one."""
         return Place(self.file, (*self.path, *path))
 
     def each(self, key: str, rows: Iterable[Row]) -> Iterator[tuple[Place, Row]]:
-        """The rows of a list below this place, each with its own place."""
+        """Yield each of `rows`, the list under `key`, with its own place."""
         return ((self.at(key, index), row) for index, row in enumerate(rows))
 
     def mistake(self, text: str) -> Mistake:
-        """A mistake at this place."""
+        """Return a mistake with this place and a message."""
         return self.file.document.mistake(self.path, text)
 
     @property
@@ -167,16 +167,16 @@ class Place(Struct, frozen=True):
 
     @property
     def text(self) -> str | None:
-        """The scalar that stands here as it was written; None where there is none."""
+        """The scalar at this place as written in the file; None when there is no scalar."""
         return self.file.document.texts.get(self.path)
 
     def __str__(self) -> str:
-        """`matrices/pytorch.yaml:12`, the same on every machine."""
+        """Return `matrices/pytorch.yaml:12`, without the path of the directory."""
         return f"{self.file.directory.name}/{self.file.name}:{self.line}"
 
 
 class MatrixFiles(Struct, frozen=True, kw_only=True):
-    """Every file of one matrix. One that is not named or not readable says nothing; `mistakes` has what is wrong with it."""
+    """All files of one matrix; a file that is not configured or has mistakes is empty, and `mistakes` lists the mistakes."""
 
     directory: Path
     index: Parsed[MatrixFile]
@@ -202,12 +202,12 @@ class MatrixFiles(Struct, frozen=True, kw_only=True):
 
 
 def read_files(directory: Path) -> MatrixFiles:
-    """Read `matrix.yaml` and every file it names; raises `InvalidDocumentError` only when `matrix.yaml` itself is unusable."""
+    """Read `matrix.yaml` and every file it names; raises `InvalidDocumentError` only for mistakes in `matrix.yaml` itself."""
     index = _read(directory, INDEX, MatrixFile)
     mistakes: list[Mistake] = []
 
     def read(model: type[Model], path: KeyPath, name: str) -> Parsed[Model] | None:
-        """Read the file that `matrix.yaml` names at `path`; None where it names none, or one with mistakes."""
+        """Read the file that `matrix.yaml` names at `path`; None if `name` is "" or the file has mistakes, which are added."""
         try:
             return _read(directory, name, model) if name else None
         except InvalidDocumentError as error:

@@ -1,7 +1,7 @@
-"""A matrix as a whole: how many rows it has, and which of them have no effect.
+"""Lint of a matrix: the number of its rows, and rows that have no effect.
 
-`check` refuses what cannot be meant, such as a rule about versions nobody released; rules that bind nothing or that others
-imply, and rows that nothing refers to or reaches, are well-formed, and mostly slips.
+`check` rejects inconsistent rows. The findings here are consistent but probably mistakes: rules that exclude nothing or that
+another rule implies, and rows that nothing refers to.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Finding(Struct, frozen=True, kw_only=True):
-    """One thing that has no effect: its kind (kebab-case), where it stands, and a sentence."""
+    """One row without effect: the kind of finding (`idle-rule`), its file and line or name (`where`), and a message."""
 
     kind: str
     where: str
@@ -29,7 +29,7 @@ class Finding(Struct, frozen=True, kw_only=True):
 
 
 def lint(matrix: Matrix) -> tuple[Finding, ...]:
-    """Every finding, in the order of the matrix."""
+    """Return every finding, in the order of the matrix."""
     return tuple(_Linter(matrix).findings())
 
 
@@ -48,7 +48,7 @@ class _Linter:
         yield from self._products()
 
     def _idle(self, rule: Rule) -> Iterator[Finding]:
-        """A requirement that every release meets."""
+        """Yield a finding for each requirement of a rule that every release of the required component meets."""
         for need in rule.require:
             component = self.matrix.components.get(need.component)
             if component is None or need.is_same or component.virtual or not component.releases:
@@ -57,7 +57,7 @@ class _Linter:
                 yield self._of(rule, "idle-rule", f"every release of `{need.component}` is {need}, so it binds nothing")
 
     def _shadowed(self) -> Iterator[Finding]:
-        """A rule that another one implies: it applies wherever this one does, and allows no more."""
+        """Yield a finding for each rule that another rule implies, which applies at least as often and allows no more."""
         by_subject: dict[str, list[tuple[Rule, frozenset[tuple[str, str]]]]] = {}
         for rule in self.matrix.rules:
             guards = frozenset((need.component, str(need)) for need in rule.on)
@@ -70,13 +70,13 @@ class _Linter:
             others.append((rule, guards))
 
     def _implies(self, strong: Rule, weak: Rule) -> bool:
-        """Whether, guards aside, whatever `weak` forbids is forbidden by `strong`."""
+        """Return whether `strong` forbids everything that `weak` forbids, their host conditions (`on`) aside."""
         if not self._within(weak.when, strong.when):
             return False
         return all(any(self._within(mine, need) for mine in strong.require) for need in weak.require)
 
     def _within(self, inner: Need, outer: Need) -> bool:
-        """Whether everything one need allows is allowed by the other."""
+        """Return whether every version that `inner` allows is allowed by `outer`."""
         if inner.component != outer.component or inner.is_same != outer.is_same:
             return False
         question = (inner.component, str(inner), str(outer))
@@ -85,7 +85,7 @@ class _Linter:
         return self._answers[question]
 
     def _allowed(self, need: Need, other: Need) -> set[Version]:
-        """The versions a need allows, among the component's own and those either range speaks of, and their neighbours."""
+        """Return the allowed versions among samples: the component's releases, the bounds of both needs, and neighbours."""
         component = self.matrix.components.get(need.component)
         tried = {release.version for release in component.releases} if component else set()
         for one in (need, other):
@@ -97,7 +97,7 @@ class _Linter:
         return {version for version in tried if need.allows(version)}
 
     def _unordered(self, component: Component) -> Iterator[Finding]:
-        """Releases are listed newest first, file by file, so that a reviewer sees a new row where it belongs."""
+        """Yield a finding for each release that is listed below an older one of its file; files list the newest first."""
         if component.named:
             return
         last: dict[str, object] = {}
@@ -119,7 +119,7 @@ class _Linter:
                 yield Finding(kind="unused-source", where=key, text=f"no row cites source `{key}` ({citation.title})")
 
     def _products(self) -> Iterator[Finding]:
-        """A product whose capability no row of `gpu` lists can be named and never be matched."""
+        """Yield a finding for each GPU product whose compute capability is not a release of the component `gpu`."""
         known = (
             {str(release.version) for release in self.matrix.components["gpu"].releases}
             if "gpu" in self.matrix.components
@@ -137,7 +137,7 @@ class _Linter:
 
 
 def _below(version: Version) -> Version:
-    """A version just below: `550.54.15` gives `550.54.14.999999`."""
+    """Return a version just below: `550.54.15` becomes `550.54.14.999999`; a version of zeros is returned unchanged."""
     numbers = list(version.release)
     place = next((at for at in reversed(range(len(numbers))) if numbers[at]), None)
     if place is None:
@@ -146,9 +146,9 @@ def _below(version: Version) -> Version:
 
 
 class Counts(Struct, frozen=True, kw_only=True):
-    """`kinds` counts rows by what they are about: a component, `rules`, `gpus`, `images` ….
+    """The number of rows of a matrix; `kinds` has it by component or type of row (`rules`, `gpus`, `images`).
 
-    A row counts as measured when one of its citations says that the artefact itself was read.
+    A row counts as measured when one of its citations is `measured`: its facts were read from the artefact itself.
     """
 
     rows: int
@@ -169,7 +169,7 @@ def count(matrix: Matrix) -> Counts:
 
 
 def rows(matrix: Matrix) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Every row as its kind and the keys of its citations; a release with builds is as many rows as it has builds."""
+    """Yield the kind and the citation keys of every row; each build of a release counts as a row of its own."""
     for component in matrix.components.values():
         for release in component.releases:
             if release.source and not release.builds:

@@ -1,4 +1,4 @@
-"""Reads a directory of YAML into a matrix, or refuses it with every mistake of every file at once."""
+"""Loading of a matrix from its YAML files; all mistakes of all files are reported in one error."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 def load_matrix(directory: Path | None = None) -> Matrix:
-    """Return the matrix of a directory (the shipped one by default), read from its YAML.
+    """Return the matrix of a directory (default: the shipped one), read from its YAML and checked.
 
-    Raises `MatrixMissingError` when there is no matrix there, and `InvalidDocumentError` with every mistake of all its files.
+    Raises `MatrixMissingError` when the directory has no matrix, and `InvalidDocumentError` listing the mistakes of all files.
     """
     directory = directory if directory is not None else default_directory()
     digest = content_digest(directory)
@@ -55,7 +55,7 @@ def load_matrix(directory: Path | None = None) -> Matrix:
 
 
 def _component(files: MatrixFiles, name: str) -> Component:
-    """Return a component with the releases of all its files; of a release that several files have, the builds are joined."""
+    """Return a component with the releases of all its files; the builds of a release in several files are merged."""
     entry = files.index.content.components[name]
     releases = {version: Release(version=version) for version in map(Version.named, entry.values)}
     for row in (row for file in files.components[name] for row in file.content.releases):
@@ -69,7 +69,7 @@ def _component(files: MatrixFiles, name: str) -> Component:
 
 
 def _positions(files: MatrixFiles) -> dict[str, Place]:
-    """Return the places of the rows that `Matrix.positions` lists; of several rows under one name, the first."""
+    """Return the file and line of each row for `Matrix.positions`; the first one if several rows have the same key."""
     found: dict[str, Place] = {}
     for name, at in _named_rows(files):
         if name not in found:

@@ -1,4 +1,4 @@
-"""Where a matrix lies and the hash of what it says: all that is needed before deciding to read any YAML."""
+"""The directory of a matrix and the hash of its files, with which a decoded matrix is found without parsing YAML."""
 
 from __future__ import annotations
 
@@ -10,25 +10,28 @@ from provisioner.errors import ProvisionError
 INDEX = "matrix.yaml"
 
 PUBLISHED = "published"
-"""The folder of other people's tables: what they say is compared with the matrix and is no part of what it says."""
+"""The folder of other projects' tables, which are compared with the matrix and are not part of it."""
 
 
 class MatrixMissingError(ProvisionError):
-    """The directory that should hold a matrix is not there, not readable, or has no YAML in it."""
+    """The directory of a matrix does not exist, cannot be read, or has no YAML file."""
 
     code = "no-matrix"
     exit_code = 2
 
 
 def default_directory() -> Path:
-    """The matrix that is shipped: inside the package when installed, at the top of the repository otherwise."""
+    """Return the directory of the shipped matrix: inside the installed package, or at the top of a checkout."""
     package = Path(__file__).resolve().parent.parent
     packaged = package / "matrices"
     return packaged if packaged.is_dir() else package.parent / "matrices"
 
 
 def content_digest(directory: Path) -> str:
-    """The SHA-256 over name, length and bytes of every YAML file below, in name order; raises `MatrixMissingError`."""
+    """Return the SHA-256 of names, lengths and bytes of all YAML files below a directory, sorted by path.
+
+    Raises `MatrixMissingError` when the directory cannot be read or has no YAML file.
+    """
     digest = hashlib.sha256()
     try:
         next(directory.iterdir(), None)  # rglob is silent about a directory that cannot be read

@@ -1,7 +1,7 @@
-"""The nouns of the compatibility matrix, frozen: what its YAML may say, what the solver reads, and what a wheel brings along.
+"""Data types of the compatibility matrix, the curated tables of releases, builds and rules that the solver reads.
 
-One struct a row. Its fields are the keys of the YAML, in the order in which generated files write them. What a row means is
-checked in `check`.
+Each row of the YAML is one frozen struct, whose fields are the keys of the YAML in the order in which generated files write
+them. Consistency of rows with each other is checked in `check`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 
 def like(example: str, pattern: str) -> Spelling:
-    """Text that matches a pattern wholly; a mistake shows the example. A matrix that was packed is not asked again."""
+    """Return the spelling of a text field that must match `pattern` as a whole; the error message shows `example`.
+
+    It is checked when YAML is read, not when a matrix is decoded from its cache.
+    """
 
     def read(text: object) -> object:
         if not isinstance(text, str) or re.fullmatch(pattern, text) is None:
@@ -47,11 +50,14 @@ Cited = tuple[str, ...]
 
 
 class Row(SpelledModel, frozen=True, kw_only=True, gc=False, omit_defaults=True):
-    """A row of a file, or part of one; fields that have their default are not written."""
+    """The base of all rows of matrix files; fields with their default value are not written."""
 
 
 class Citation(Row, frozen=True, kw_only=True):
-    """Where facts were read: document, place in it, date read, and whether they were measured from the artefact itself."""
+    """The source of facts: a document, the section in it (`where`), and the date it was read.
+
+    `measured` is True when the facts were read from the published artefact itself.
+    """
 
     title: str
     where: str = ""
@@ -64,14 +70,14 @@ class Citation(Row, frozen=True, kw_only=True):
 
 
 class Build(Row, frozen=True, kw_only=True):
-    """One variant of a release with exact needs of its own (`cu126` on linux/amd64).
+    """One variant of a release with requirements of its own (`cu126` on linux/amd64).
 
-    `sass` and `ptx` are the compiled targets (`sm_90`, `compute_90`); None means nobody measured them, which is not the
-    same as none; so `gfx`, AMD's targets. `cxx11_abi` is the C++ ABI extensions must be built with. `compiled`: nobody
-    publishes a binary, whoever wants it compiles it. `install` is the PEP 508 requirement that installs it (`jax[cuda12]`)
-    where it is not the distribution of the component. `index` is `pypi` or the framework index of this variant
-    (`pytorch-cu126`). `local` is the local version label of its wheels (`cu126`, or "" when the wheel has none on its index).
-    `artefact` names the file measured, `sha256` is its hash. A build without a `source` has that of its release.
+    `sass`, `ptx` and `gfx` are the GPU targets it is compiled for (`sm_90`, `compute_90`, `gfx942`); None means not measured,
+    an empty tuple means it has none. `cxx11_abi` is True if C++ extensions must use the new ABI of libstdc++, None if unknown.
+    `compiled` is True when no binary is published, so that users compile it. `install` is the PEP 508 requirement that
+    installs it (`jax[cuda12]`), "" for the component's own distribution. `index` is `pypi` or the index of this variant
+    (`pytorch-cu126`). `local` is the local version label of its wheels on that index (`cu126`), "" when they have none.
+    `artefact` is the filename of the measured wheel and `sha256` its hash. An empty `source` means that of the release.
     """
 
     name: str
@@ -93,11 +99,12 @@ class Build(Row, frozen=True, kw_only=True):
 
 
 class DriverMinimum(Row, frozen=True, kw_only=True):
-    """The three different "minimum drivers" of one CUDA release, kept apart.
+    """The three minimum driver versions that NVIDIA documents for one CUDA release.
 
-    `toolkit`: the driver its release notes list beside it (not a floor for running programs). `minor_version`: the floor
-    of its major family under minor-version compatibility; None where the family has none (before CUDA 11).
-    `forward_compat`: driver branches the forward-compatibility package of this release supports, data-centre GPUs only.
+    `toolkit` is the driver that the release notes list for the toolkit; older drivers may still run programs. `minor_version`
+    is the oldest driver that runs programs of this CUDA major under minor-version compatibility, None before CUDA 11, which
+    lacks it. `forward_compat` are the driver branches that the release's forward-compatibility package supports (data-centre
+    GPUs only).
     """
 
     toolkit: WrittenVersion | None = None
@@ -106,7 +113,7 @@ class DriverMinimum(Row, frozen=True, kw_only=True):
 
 
 class PatchedKernels(Row, frozen=True, kw_only=True):
-    """Kernels a driver release builds on with the patches some distribution carries (`by`), never without them."""
+    """Linux kernel versions on which a driver release builds only with the patches of the distribution named in `by`."""
 
     kernel: WrittenRange
     by: str
@@ -114,10 +121,11 @@ class PatchedKernels(Row, frozen=True, kw_only=True):
 
 
 class Release(Row, frozen=True, kw_only=True):
-    """One published version of a component, spelled as its vendor spells it; it or each of its builds cites its source.
+    """One published version of a component, spelled as its vendor spells it; it or each of its builds cites a source.
 
-    `platforms` bounds a release without builds. `prerelease` says what it is where it is no final release (`Vulkan beta`) and
-    its version does not tell. A component may have several files: a release that a later one repeats only adds builds to it.
+    `platforms` are those of a release without builds, empty for all. `prerelease` is the kind of pre-release (`Vulkan beta`)
+    when the version does not show it, "" otherwise. When several files of a component have the same release, the later ones
+    only add builds to it.
     """
 
     version: WrittenVersion
@@ -134,7 +142,10 @@ class Release(Row, frozen=True, kw_only=True):
 
 
 class Rule(Row, frozen=True, kw_only=True):
-    """When `when` is in range, on hosts where all of `on` holds, all of `require` holds too, because of the citation."""
+    """A compatibility rule: if the component in `when` is in its range and the host meets all of `on`, `require` must be met.
+
+    `because` is the reason as text.
+    """
 
     name: str
     when: WrittenNeed
@@ -145,7 +156,7 @@ class Rule(Row, frozen=True, kw_only=True):
 
 
 class DriverBranch(Row, frozen=True, kw_only=True):
-    """One driver branch: the newest CUDA it runs natively (which also bounds the PTX it can compile), and its life."""
+    """One NVIDIA driver branch (`535`): the newest CUDA that it runs natively, whose PTX it compiles, and its end of life."""
 
     branch: str
     native_cuda: WrittenVersion
@@ -155,9 +166,9 @@ class DriverBranch(Row, frozen=True, kw_only=True):
 
 
 class Gpu(Row, frozen=True, kw_only=True):
-    """One GPU product: NVIDIA's has a compute capability, AMD's a gfx target; the other is "".
+    """One GPU product: NVIDIA's has a `compute_capability`, AMD's a `gfx` target; the other field is "".
 
-    Forward compatibility depends on `kind`.
+    `kind` decides whether CUDA forward compatibility is supported. `first_driver` is the oldest driver that supports the GPU.
     """
 
     name: str
@@ -172,9 +183,9 @@ class Gpu(Row, frozen=True, kw_only=True):
 
 
 class GfxOverride(Row, frozen=True, kw_only=True):
-    """AMD targets that run the code of another one with the variables of `set`; nobody supports it, many people use it.
+    """AMD targets (`gfx`) that run code of another target (`runs_as`) if the variables of `set` are set; unsupported by AMD.
 
-    `when` says in builds of which ROCm releases it works, of all where it is left out.
+    `when` is the range of ROCm releases in whose builds it works, empty for all.
     """
 
     name: str
@@ -187,9 +198,10 @@ class GfxOverride(Row, frozen=True, kw_only=True):
 
 
 class ImageFacts(Row, frozen=True, kw_only=True):
-    """One base image by its full tag, for tags are data and no templates: its glibc, its Python if any, and what it demands.
+    """One base image, identified by its full tag (`reference`), and the versions of the software in it.
 
-    `require_cuda` is its NVIDIA_REQUIRE_CUDA, which many images share: its file has the name of one of its `gates` instead.
+    `require_cuda` is the value of its variable NVIDIA_REQUIRE_CUDA, by which the container runtime refuses too old drivers. In
+    the YAML, the key `gate` has a name from the file's `gates` instead, because many images share one long value.
     """
 
     reference: str
@@ -207,7 +219,7 @@ class ImageFacts(Row, frozen=True, kw_only=True):
 
 
 class Variables(Row, frozen=True, kw_only=True):
-    """Environment variables (`set`) that a stack needs to run or build when `when` is in range, on hosts where `on` holds."""
+    """Environment variables (`set`) that must be set if the component in `when` is in its range and the host meets `on`."""
 
     name: str
     when: WrittenNeed
@@ -218,9 +230,9 @@ class Variables(Row, frozen=True, kw_only=True):
 
 
 class Failure(Row, frozen=True, kw_only=True):
-    """A failure people met: texts it shows in logs, the component at fault (`layer`), its cause, and what to do.
+    """A known failure: the texts that it leaves in logs (`symptoms`), the component at fault (`layer`), cause and remedy.
 
-    `when` and `on` narrow it to the stacks it is known of.
+    `when` and `on` restrict it to versions and hosts where it occurs; empty for all.
     """
 
     name: str
@@ -234,10 +246,11 @@ class Failure(Row, frozen=True, kw_only=True):
 
 
 class DriverPackage(Row, frozen=True, kw_only=True):
-    """One way a distribution ships a driver: its package, for which driver branches and kernels, built where, signed by whom.
+    """One package with which an operating system ships the NVIDIA driver, and its driver branches and kernels.
 
-    `kind`: `precompiled` modules are built for certain kernels, `dkms` and `akmod` build on the host (headers, compiler,
-    and under Secure Boot an enrolled key), `runfile` is NVIDIA's installer. `signed` is None where nobody says.
+    `kind`: `precompiled` modules are built for certain kernels; `dkms` and `akmod` build on the host, which needs headers, a
+    compiler and, under Secure Boot, an enrolled key; `runfile` is NVIDIA's installer. `signed` is True when the kernel modules
+    are signed for Secure Boot, None when undocumented.
     """
 
     name: str
@@ -253,14 +266,13 @@ class DriverPackage(Row, frozen=True, kw_only=True):
 
 
 class ImpliedNeed(Row, frozen=True, kw_only=True):
-    """What some versions of a distribution need although their metadata does not say so.
+    """Requirements of some versions of a distribution that their metadata does not declare.
 
-    `versions` is a PEP 440 specifier, "" for every version. `require` is of components, `packages` of other distributions
-    (name -> PEP 440 specifier). `brings` is the CUDA runtime it bundles for itself, whatever a framework's is: the driver and
-    the GPUs must be good for that one too. `cxx11_abi` is the C++ ABI of its wheels for Linux on the default index where they
-    call PyTorch with strings or lists, None where nothing is known or needed: a build of PyTorch of the other ABI does not have
-    the functions they call. A file of a variant index has the ABI of the build it is compiled for. `served_by` is `default` or
-    `variant-index` when the row is about the files of that index only, "" when it is about all of them.
+    `versions` is a PEP 440 specifier, "" for every version. `require` are requirements on components, `packages` on other
+    distributions (name -> PEP 440 specifier). `brings` is the CUDA runtime that the wheels bundle for themselves, which the
+    driver and GPUs must support too. `cxx11_abi` is the C++ ABI of its Linux wheels on the default index if they pass strings
+    or lists to PyTorch, whose build must have the same ABI; None when unknown or irrelevant. A file of a variant index has the
+    ABI of its PyTorch build. `served_by` restricts the row to files of the `default` or `variant-index`, "" for all files.
     """
 
     versions: str
@@ -274,7 +286,7 @@ class ImpliedNeed(Row, frozen=True, kw_only=True):
 
 
 class Distribution(Row, frozen=True, kw_only=True):
-    """What is known of a Python distribution beyond its metadata.
+    """Facts about a Python distribution that its metadata does not declare.
 
     `compiled_against` is the component whose CUDA build its wheels are compiled for, for the releases in `versions` (a PEP
     440 specifier, "" for all). `served_by` is `variant-index` when the framework's indexes have wheels of it, else `default`.
@@ -291,7 +303,10 @@ class Distribution(Row, frozen=True, kw_only=True):
 
 
 class DistributionLimit(Row, frozen=True, kw_only=True):
-    """When `when` is in range, on platforms in `on`, the distribution in `allow` is in its specifier (PEP 440), if any."""
+    """A limit on a distribution: if `when` is in its range and the platform in `on`, it must match its specifier in `allow`.
+
+    `allow` has one entry (name -> PEP 440 specifier). The limit does not require the distribution to be installed.
+    """
 
     name: str
     when: WrittenNeed
@@ -312,10 +327,10 @@ class DistributionLimit(Row, frozen=True, kw_only=True):
 
 
 class FileOwner(Row, frozen=True, kw_only=True):
-    """A distribution whose wheels have a file that another one's have too, in `versions` (PEP 440, "" for all).
+    """A distribution whose wheels contain a shared file, in `versions` (a PEP 440 specifier, "" for all).
 
-    `artefact` is the wheel it was read from and `sha256` its hash; `content` is the file's own hash as the wheel's RECORD
-    states it.
+    `artefact` is the wheel in which that was measured and `sha256` its hash; `content` is the hash of the shared file in the
+    wheel's RECORD.
     """
 
     distribution: str
@@ -326,9 +341,10 @@ class FileOwner(Row, frozen=True, kw_only=True):
 
 
 class SharedFile(Row, frozen=True, kw_only=True):
-    """A path that wheels of several distributions write, with different content: whoever is installed last is in effect.
+    """A path that wheels of several distributions (`owners`) write with different content; the last one installed wins.
 
-    `refused`: no two of the owners may be in one environment. Otherwise such an answer is named, and a policy may forbid it.
+    With `refused`, no two owners may be in one environment; otherwise a solution with two is reported, and policy may forbid
+    it.
     """
 
     name: str
@@ -340,7 +356,10 @@ class SharedFile(Row, frozen=True, kw_only=True):
 
 
 class Component(Struct, frozen=True, kw_only=True):
-    """A part of the stack and its releases. `virtual`: the host provides it. `named`: its values are names, not versions."""
+    """A part of the software or hardware stack (`cuda`, `pytorch`, `gpu`) and its releases.
+
+    `virtual` is True when the host provides it; `named` is True when its values are names instead of versions.
+    """
 
     name: str
     title: str
@@ -350,15 +369,16 @@ class Component(Struct, frozen=True, kw_only=True):
 
 
 WHOLE = Place("the matrix")
-"""The place of rows whose line is not known."""
+"""The `Place` returned for rows whose file and line are unknown."""
 
 
 class Matrix(Struct, frozen=True, kw_only=True):
-    """All components, rules, driver branches, GPUs, base images and distributions of one set of files; validated and frozen.
+    """A validated compatibility matrix: the rows of one directory of YAML files.
 
-    `digest` is the hash of the files. `positions` are the places of every rule (`rule:NAME`), release (`pytorch==2.7.1`), build
-    (`pytorch==2.7.1+cu126`), limit (`limit:NAME`), shared file (`shared-file:NAME`), row of variables (`variables:NAME`),
-    failure (`failure:NAME`) and distribution (`distribution:NAME`, `distribution:NAME VERSIONS` for what some versions imply).
+    `digest` is the hash of the files. `positions` has the file and line of every rule (`rule:NAME`), release
+    (`pytorch==2.7.1`), build (`pytorch==2.7.1+cu126`), limit (`limit:NAME`), shared file (`shared-file:NAME`), row of variables
+    (`variables:NAME`), failure (`failure:NAME`) and distribution (`distribution:NAME`, `distribution:NAME VERSIONS` for what
+    some versions imply).
     """
 
     order: tuple[str, ...]
@@ -379,15 +399,15 @@ class Matrix(Struct, frozen=True, kw_only=True):
     driver_packages: tuple[DriverPackage, ...] = ()
 
     def place_of(self, name: str) -> Place:
-        """Return the place of a row of `positions`; that of the whole matrix where it has no such row."""
+        """Return the file and line of a row by its key in `positions`; `WHOLE` when there is no such key."""
         return self.positions.get(name, WHOLE)
 
     def native_cuda(self, driver: Version) -> Version | None:
-        """The newest CUDA a driver runs natively; None when its branch is not in the matrix."""
+        """Return the newest CUDA that a driver runs natively; None when its branch is not in the matrix."""
         branch = self.branch_of(str(driver.release[0])) if driver.release else None
         return branch.native_cuda if branch is not None else None
 
     def branch_of(self, driver: str) -> DriverBranch | None:
-        """The branch an NVIDIA driver such as `535.104.05` belongs to; None for one the matrix does not list."""
+        """Return the branch of an NVIDIA driver such as `535.104.05`; None when the matrix does not list it."""
         number = driver.partition(".")[0]
         return next((branch for branch in self.branches if branch.branch == number), None)

@@ -1,4 +1,4 @@
-"""What a row of the matrix needs of other components, and how YAML spells needs and versions."""
+"""Needs, the requirements of matrix rows on components (`cuda: ">=12,<13"`), and their spelling in YAML."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 SAME = "same"
-"""In a requirement: the very version of the subject."""
+"""The text of a need for the same version as the component that has the need."""
 
 GpuKind = Literal["datacenter", "workstation", "geforce", "jetson", "radeon", "apu"]
 
@@ -29,15 +29,18 @@ NAMED_GUARDS: dict[str, tuple[str, ...]] = {
     "gpu_kind": get_args(GpuKind),
     "virtualization": (ABSENT, "wsl1", "wsl2", "vm", "container"),
 }
-"""What a rule may depend on although it is no component, with its values: settled before solving starts. Of any guard the value
-`none` asks for a host that states no such fact: a driver that is not stated is one still to be installed."""
+"""Facts of the host and the request that a rule may have in `on` although they are no components, with their values.
+
+They are known before solving starts. In `on`, the value `none` means that the host does not have or state the fact: a driver
+that is not stated is still to be installed.
+"""
 
 
 class Need(Struct, frozen=True, kw_only=True, array_like=True, gc=False):
-    """What is needed of one component: a range, or one of a few exact versions or names (`one_of`).
+    """A requirement on one component: a version range, or any of some exact versions or names (`one_of`).
 
-    `is_same`: the very version of the subject, as a fabric manager must be of its driver's; such a need is judged beside the
-    subject, never alone.
+    With `is_same`, the version must equal that of the component that has the need, as a fabric manager's must equal its
+    driver's; `allows` cannot decide such a need, because it does not know that version.
     """
 
     component: str
@@ -46,7 +49,7 @@ class Need(Struct, frozen=True, kw_only=True, array_like=True, gc=False):
     is_same: bool = False
 
     def allows(self, version: Version) -> bool:
-        """Whether `version` of the needed component satisfies this."""
+        """Return whether a version of the component satisfies this need."""
         return version in self.one_of if self.one_of else self.range.allows(version)
 
     def __str__(self) -> str:
@@ -61,7 +64,7 @@ NeedText = str | tuple[str, ...]
 
 
 def read_version(text: object) -> Version:
-    """Read what a file holds: a version if it starts with a number, else a name; raises `ValueError` for what is no text."""
+    """Parse a version, or a name when the text does not start with a number; raises `ValueError` for other types."""
     if not isinstance(text, str):
         raise ValueError("must be text")  # noqa: TRY004 - a mistake of the document
     try:
@@ -71,14 +74,14 @@ def read_version(text: object) -> Version:
 
 
 def read_range(text: object) -> Range:
-    """Read what a file holds; raises `ValueError` for what is no range."""
+    """Parse a version range; raises `ValueError` when it is malformed."""
     if not isinstance(text, str):
         raise ValueError("must be text")  # noqa: TRY004 - a mistake of the document
     return Range.parse(text)
 
 
 def read_need(mapping: object) -> Need:
-    """Read a mapping of one component to a `NeedText`; raises `ValueError` for anything else."""
+    """Parse a mapping of one component to a `NeedText`; raises `ValueError` for anything else."""
     needs = read_needs(mapping)
     if len(needs) != 1:
         raise ValueError(f"must have one component, it has {len(needs)}")
@@ -86,14 +89,14 @@ def read_need(mapping: object) -> Need:
 
 
 def read_needs(mapping: object) -> Needs:
-    """Read a mapping of components to `NeedText`s; raises `ValueError` for anything else."""
+    """Parse a mapping of components to `NeedText`s; raises `ValueError` for anything else."""
     if not isinstance(mapping, dict) or not all(isinstance(component, str) for component in mapping):
         raise ValueError("must be a mapping of components to what is needed of them")
     return tuple(_need(component, _text(value)) for component, value in mapping.items())
 
 
 def need_text(need: Need) -> NeedText:
-    """Return a need as a file spells it."""
+    """Return the YAML value of a need, the inverse of `read_need`; `*` for any version."""
     if need.is_same:
         return SAME
     if not need.one_of:
@@ -103,12 +106,12 @@ def need_text(need: Need) -> NeedText:
 
 
 def need_texts(needs: Iterable[Need]) -> dict[str, NeedText]:
-    """Return needs as the mapping that a file has."""
+    """Return the YAML mapping of needs, component -> value."""
     return {need.component: need_text(need) for need in needs}
 
 
 def need_of(needs: Iterable[Need], component: str) -> Need | None:
-    """Return what is needed of one component, None where nothing is."""
+    """Return the need for one component; None when there is none."""
     return next((need for need in needs if need.component == component), None)
 
 

@@ -8,7 +8,7 @@ __all__ = ["UnreadableArtefactError"]
 
 
 class UnreadableArtefactError(ProvisionError):
-    """An artefact is damaged, or is not what its name says, so that nothing can be measured in it."""
+    """An artefact is damaged or is not a wheel, so that nothing can be measured in it."""
 
     code = "unreadable-artefact"
     exit_code = 3

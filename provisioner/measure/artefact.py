@@ -89,7 +89,7 @@ class Measurement(Struct, frozen=True, kw_only=True):
 
     @property
     def cxx11_abi(self) -> bool | None:
-        """Whether the libraries have the C++11 ABI; None where none shows it, or they differ."""
+        """Whether the libraries have the C++11 ABI; None when no library shows its ABI, or they differ."""
         known = {library.cxx11_abi for library in self.libraries} - {None}
         return known.pop() if len(known) == 1 else None
 

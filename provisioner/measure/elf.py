@@ -36,10 +36,11 @@ _OVERLAP = 64
 
 
 class SharedLibrary(Struct, frozen=True, kw_only=True):
-    """One library. `glibc` and `glibcxx` are the newest symbol versions it asks for, "" when it asks for none.
+    """The requirements of one ELF shared library.
 
-    `has_executable_stack`: newer glibc refuses to load such a library into a running program. `cxx11_abi` is None where no
-    C++ symbol tells.
+    `glibc` and `glibcxx` are the newest symbol versions that it needs, "" when it needs none. `needed` are the libraries that
+    it links to (DT_NEEDED). With `has_executable_stack`, newer glibc refuses to load it into a running program. `cxx11_abi` is
+    True for the C++11 ABI of libstdc++, False for the older one, None when its symbols show neither or both.
     """
 
     glibc: str = ""
@@ -51,7 +52,7 @@ class SharedLibrary(Struct, frozen=True, kw_only=True):
 
 
 def read_library(content: bytes, *, name: str) -> SharedLibrary:
-    """Read a whole library; raises `UnreadableArtefactError` where it is no ELF file, or damaged."""
+    """Parse the content of a shared library; raises `UnreadableArtefactError` when it is not an ELF file or is damaged."""
     try:
         file = ELFFile(BytesIO(content))
         sections = list(file.iter_sections())
@@ -135,7 +136,7 @@ def _dynamic(file: ELFFile, sections: list[Section]) -> tuple[tuple[str, ...], s
 
 
 def _cxx11_abi(sections: list[Section]) -> bool | None:
-    """Return whether the dynamic symbols are of the C++11 ABI; None where there are none, or (old libc10) of both ABIs."""
+    """Return whether the dynamic symbols are of the C++11 ABI; None when they show neither ABI or, as in old libc10, both."""
     names = next((bytes(section.data()) for section in sections if section.name == ".dynstr"), b"")
     is_new, is_old = CXX11_MARK in names, OLD_STRING.search(names) is not None
     return is_new if is_new != is_old else None

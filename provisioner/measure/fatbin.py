@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 CONTAINER_MAGIC = bytes.fromhex("50ed55ba01001000")
-"""0xBA55ED50, version 1, a head of 16 bytes; the magic alone also stands in the code that looks for it."""
+"""The first bytes of a container: magic 0xBA55ED50, version 1, header length 16; the magic alone also occurs in code."""
 
 CONTAINER_HEAD, ENTRY_HEAD, MOST_ENTRY_HEAD = 16, 64, 1 << 16
 

@@ -22,7 +22,7 @@ ZLIB, ZSTD = 0, 1
 """Compression methods of a packed bundle (`llvm::compression::Format`)."""
 
 WINDOW = 64 * 1024
-"""The bytes kept from a magic on: the list of targets at the front of a bundle is far shorter."""
+"""The bytes buffered from a bundle's magic number on; the list of targets at its beginning is far shorter."""
 
 _PACKED_HEADS = {1: 20, 2: 24, 3: 32}
 _TARGET = re.compile(rb"hipv?4?-amdgcn-amd-amdhsa-{1,2}(gfx[0-9a-f]+(?:-[0-9a-z-]+)?)")

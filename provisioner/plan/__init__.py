@@ -1,1 +1,1 @@
-"""From today's stack and machines to a wanted stack: which changes, in which order, and which machines cannot follow."""
+"""Plan the changes from today's stack and machines to a wanted stack, their order, and the machines that cannot have it."""

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from provisioner.resolver.search.instance import ProblemInstance
 
 FLAVOURS = ("open", "proprietary")
-"""Kernel modules in NVIDIA's own order: open ones where the GPU has a choice (Driver Installation Guide, Kernel Modules)."""
+"""Flavours of kernel modules in NVIDIA's order: open ones if the GPU supports both (Driver Installation Guide)."""
 
 SUPPORTED = ("Long Term Support Branch", "Production Branch")
 """Designations of driver branches with long support, the longest first."""
 
 
 class ChangeSearch:
-    """Searches for the cheapest changes of machines; software with the same requirements on a machine shares the answer."""
+    """Searches for the cheapest changes of machines; answers are cached by machine and by the software's requirements on it."""
 
     def __init__(self, checker: StateChecker, *, today: date | None) -> None:
         self.checker = checker
@@ -40,7 +40,7 @@ class ChangeSearch:
         self._found: dict[tuple[str, int, tuple[tuple[str, str, str], ...]], Facts | None] = {}
 
     def cheapest(self, machine: Machine, software: Software, free: Sequence[str]) -> Facts | None:
-        """Return the facts after the cheapest changes with which the software runs, None where no changes suffice.
+        """Return the facts after the cheapest changes with which the software runs, None if no changes suffice.
 
         `free` are the components that may change, most expensive first. Sets of them are tried in the lexicographic order of
         their cost: every set without the most expensive component comes before every set with it.
@@ -97,7 +97,8 @@ class ChangeSearch:
     ) -> Trial:
         """Try every combination, best first, and return the first that works.
 
-        Combinations that differ only in components that are not blamed are skipped.
+        A component is blamed if an unmet requirement is on it or comes from it. Combinations that differ only in components
+        that are not blamed are skipped.
         """
         if not choices:
             return self._try(machine, software, chosen)
@@ -121,7 +122,7 @@ class ChangeSearch:
             {**_facts_under_new_release(machine, instance, chosen), **{one.key.component: one.label for one in chosen}}, machine
         )
         flavours = FLAVOURS if "driver" in moving else ()
-        # Today's flavour of modules first; the open one where none is stated.
+        # Today's flavour of modules first; the open one if none is stated.
         states = [
             {**facts, "driver_module": one} for one in sorted(flavours, key=lambda one: one != facts.get("driver_module"))
         ]
@@ -183,7 +184,10 @@ def subsets(free: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 
 def _facts_under_new_release(machine: Machine, instance: ProblemInstance, chosen: Sequence[Candidate]) -> Facts:
-    """Return today's facts without those that a chosen release of the operating system replaces; its glibc is known."""
+    """Return today's facts without those that a chosen release of the operating system replaces.
+
+    The glibc of the release is added if the matrix names it.
+    """
     release = next((one for one in chosen if one.key.component == "os"), None)
     if release is None:
         return dict(machine.facts)
@@ -195,7 +199,10 @@ def _facts_under_new_release(machine: Machine, instance: ProblemInstance, chosen
 
 
 def _conflicting(instance: ProblemInstance, chosen: Sequence[Candidate]) -> frozenset[str]:
-    """Return two chosen components of which one rules out the other, if any: a quick check before that of the whole state."""
+    """Return two chosen components of which one rules out the other, an empty set if there are no such two.
+
+    A quick check, which saves that of the whole state.
+    """
     by_key = {one.key: one for one in chosen}
     for candidate in chosen:
         for one in instance.requirements(candidate):
@@ -205,7 +212,7 @@ def _conflicting(instance: ProblemInstance, chosen: Sequence[Candidate]) -> froz
 
 
 def _components_to_move(blamed: frozenset[str]) -> set[str]:
-    """Return the components that must be changed for blamed ones to change: some are installed with others."""
+    """Return the components that may have to change so that blamed ones do, because some are installed with others."""
     found = set(blamed)
     if found & {"driver_module", *INSTALLED_WITH_DRIVER}:
         found |= {"driver", "driver_module"}
@@ -215,7 +222,7 @@ def _components_to_move(blamed: frozenset[str]) -> set[str]:
 
 
 def _nearest(component: str, before: str, offered: Sequence[Candidate]) -> list[Candidate]:
-    """Sort candidates by distance from today's value, newer ones first among equals; only releases of the same system."""
+    """Return candidates by distance from today's value, newer ones first among equals; only releases of the same system."""
     if component == "os":
         name = before.partition(" ")[0]
         same = [one for one in offered if one.label.partition(" ")[0] == name and " " in one.label]
@@ -236,7 +243,10 @@ def _distance(label: str, before: str, offered: Sequence[Candidate]) -> tuple[in
 
 
 def cost(machine: Machine, facts: Mapping[str, str] | None, order: Sequence[str]) -> tuple[int, ...]:
-    """Return the cost of a machine's plan in machines: excluded ones, then those on which each component of `order` changes."""
+    """Return the cost of a plan as numbers of machines: excluded ones, then those on which each component of `order` changes.
+
+    `facts` are those at the end of the plan, None for an excluded machine.
+    """
     if facts is None:
         return (machine.count, *(0 for _ in order))
     moved = {name for name in order if facts.get(name) != machine.facts.get(name)}

@@ -44,7 +44,10 @@ _NAMED_CHANGES = tuple(name for name in CHANGEABLE if name != "driver_module")
 
 
 def accelerator_conflict(machine: Machine, wanted: StackSpec) -> Conflict | None:
-    """Return the conflict of a machine with no GPU, or another vendor's, with the accelerator of the plan; None for neither."""
+    """Return the conflict of a machine that has no GPU for the accelerator of the plan; None if there is no such conflict.
+
+    The machine has no GPU, or a GPU or driver of another vendor.
+    """
     if ACCELERATORS[wanted.accelerator] not in GPU_ACCELERATORS:
         return None
     fact = _other_accelerator(machine, wanted.accelerator)
@@ -57,7 +60,7 @@ def accelerator_conflict(machine: Machine, wanted: StackSpec) -> Conflict | None
 
 
 def own_accelerator(machine: Machine, stack_spec: StackSpec) -> str:
-    """Return the accelerator of a machine's GPUs, or of its driver where it states no GPUs."""
+    """Return the accelerator of a machine's GPUs, or of its driver if the machine states no GPUs."""
     request = Request(spec=stack_spec.spec, hosts=(machine.target,), platform=stack_spec.platform)
     gpus, driver = machine.host.gpus, machine.host.driver
     is_stated = gpus == () or any(gpu.target for gpu in gpus or ())
@@ -67,7 +70,7 @@ def own_accelerator(machine: Machine, stack_spec: StackSpec) -> str:
 
 
 def _other_accelerator(machine: Machine, accelerator: str) -> Ground | None:
-    """Return the fact of a machine that rules out an accelerator, None where no fact does."""
+    """Return the fact of a machine that rules out an accelerator, None if no fact does."""
     host, place, label = machine.host, machine.target.place, machine.label
     if host.gpus == ():
         return NoGpu(host="the host", place=place("gpus"))
@@ -90,7 +93,7 @@ class _LastStack(NamedTuple):
 
 
 class ExclusionExplainer:
-    """Explains excluded machines; machines that state the same once changeable facts are left out share one conflict."""
+    """Explains excluded machines; machines with equal facts, apart from those that may change, share one conflict."""
 
     def __init__(self, matrix: Matrix, search: ChangeSearch, request: PlanRequest, *, today: date | None) -> None:
         self._matrix = matrix
@@ -118,7 +121,7 @@ class ExclusionExplainer:
         if found is None:
             found = self._conflicts[opened] = self._minimal_conflict(machine, chosen.software, opened)
             return found
-        # The facts are the same, but each machine states them at a place of its own.
+        # The facts are the same, but each machine states them in a file and line of its own.
         members = tuple(
             replace(one, sources=(machine.target.place(one.component),)) if one.kind == "fact" else one for one in found.members
         )
@@ -170,7 +173,7 @@ class ExclusionExplainer:
 
 
 def _relaxed(base: StackSpec) -> tuple[StackSpec, ...]:
-    """Return the spec with any release of its framework or runtime and without packages; () where it names neither."""
+    """Return the spec with any release of its framework or runtime and without packages; () if it requires neither."""
     named = {name: "*" for name in LEADS if name in base.spec.requires}
     if not named:
         return ()

@@ -28,8 +28,10 @@ def _installed_with(component: str) -> tuple[str, ...]:
 
 
 INSTALLED_WITH_DRIVER = _installed_with("driver")
-"""Components of the driver's own version (rules `userspace-driver-is-of-the-kernel-module` and
-`fabric-manager-is-of-the-driver` of the matrix)."""
+"""Components that always have the version of the driver.
+
+See the rules `userspace-driver-is-of-the-kernel-module` and `fabric-manager-is-of-the-driver` of the matrix.
+"""
 
 INSTALLED_WITH_OS = _installed_with("os")
 """Components that a release of a Linux distribution contains."""
@@ -52,7 +54,7 @@ CHANGEABLE = tuple(
 
 
 class Machine(Struct, frozen=True, kw_only=True, eq=False):
-    """Hosts that state the same: the first of them with the places of its facts, the names of all, and their facts."""
+    """Hosts with equal profiles: the first of them with the file and line of its facts, the names of all, and their facts."""
 
     target: TargetHost
     names: tuple[str, ...]
@@ -71,7 +73,7 @@ class Machine(Struct, frozen=True, kw_only=True, eq=False):
 
 
 def machines_of(targets: Sequence[TargetHost], counts: Sequence[int]) -> tuple[Machine, ...]:
-    """Return one machine for all hosts that state the same, in the order in which they are listed."""
+    """Return one machine for all hosts with equal profiles, in the order in which they are listed."""
     found: dict[Host, list[int]] = {}
     for index, target in enumerate(targets):
         found.setdefault(target.host, []).append(index)
@@ -98,7 +100,7 @@ def changeable_components(
     """Return the components that may change on a machine for a stack of an accelerator, most expensive first.
 
     The driver and kernel of a Jetson come with Jetson Linux, the kernel of WSL with Windows: they do not change. The release of
-    the operating system changes only where `may_change` names it.
+    the operating system changes only if `may_change` has its component.
     """
     system = "macos" if (machine.host.platform or "").startswith("macos") else "linux"
     fixed = set(keep)
@@ -120,7 +122,7 @@ def changeable_components(
 
 
 def open_host(machine: Machine, free: Sequence[str]) -> Host:
-    """Return a host without the facts of changeable components and of those installed with them: the resolver chooses them."""
+    """Return a host without the facts of changeable components and of those installed with them: the resolver chooses all."""
     dropped = list(free)
     if set(free) & (MODULE_RELOADING - {"os"}):
         dropped += REMEDIABLE

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 class PlanRequest(Struct, frozen=True, kw_only=True):
-    """A request to plan the way of hosts of one platform from the `current` stack to the `wanted` one.
+    """A request to plan the changes of hosts of one platform from the `current` stack to the `wanted` one.
 
     `counts` is the number of machines behind each host. `current` has the versions of today's lock, if there is one. `base` is
     the spec without the newly wanted requirements, from which the last stacks of excluded hosts are chosen. `keep` are
-    components of hosts that must not change, `may_change` those that change only where they are named, such as `os`.
+    components of hosts that must not change, `may_change` those that change only if they are named, such as `os`.
     """
 
     hosts: tuple[TargetHost, ...]
@@ -40,7 +40,7 @@ FIND_OUT = "find-out"
 
 
 class ComponentChange(NamedTuple):
-    """A component with its values before and after a step, "" where there is none."""
+    """A component with its values before and after a step, "" if it has none."""
 
     component: str
     before: str
@@ -50,9 +50,9 @@ class ComponentChange(NamedTuple):
 class Step(Struct, frozen=True, kw_only=True):
     """One change of a machine, after which the machine works again.
 
-    `before` and `after` are the values of `component`, "" where there is none. `changes` has every component that changes in
-    this step (with a driver its kernel modules and libraries) with its values before and after; `details` name the packages,
-    the check of the result and how to undo the step; `state` has the facts of the machine afterwards. `is_together`: several
+    `before` and `after` are the values of `component`, "" if it has none. `changes` has every component that changes in this
+    step (with a driver its kernel modules and libraries) with its values before and after; `details` name the packages, the
+    check of the result and how to undo the step; `state` has the facts of the machine afterwards. `is_together`: several
     components change at once, because no order of single changes keeps the machine working, so it must be drained first.
     """
 
@@ -70,9 +70,9 @@ class Step(Struct, frozen=True, kw_only=True):
 
 
 class Exclusion(Struct, frozen=True, kw_only=True):
-    """Why hosts cannot have the wanted stack, and the last stack they can have: None where no stack of the spec serves them.
+    """Why hosts cannot have the wanted stack, and the last stack they can have, None if no stack of the spec serves them.
 
-    `text` names the changes that `last` needs on the hosts; `until` is the end of life of its driver branch, "" for unknown.
+    `text` names the changes that `last` needs on the hosts; `until` is the end of life of its driver branch, "" if unknown.
     """
 
     conflict: Conflict
@@ -103,7 +103,7 @@ class HostPlan(Struct, frozen=True, kw_only=True):
 
 
 class Plan(Struct, frozen=True, kw_only=True):
-    """The plan of one platform: the chosen stack, None where no host can have one, and the plan of each class of hosts."""
+    """The plan of one platform: the chosen stack, None if no host can have one, and the plan of each class of hosts."""
 
     platform: str
     wanted: Stack | None
@@ -118,7 +118,7 @@ class Plan(Struct, frozen=True, kw_only=True):
 
     @property
     def verdict(self) -> str:
-        """`no` where a host is excluded, `unverified` where a fact is missing, else `yes`."""
+        """`no` if a host is excluded, `unverified` if a fact is missing, else `yes`."""
         if any(one.exclusion is not None for one in self.hosts):
             return "no"
         return "unverified" if any(one.is_unknown for one in self.hosts) else "yes"

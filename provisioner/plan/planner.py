@@ -42,10 +42,10 @@ class UnlistedReleaseError(ProvisionError):
 
 
 def make_plan(matrix: Matrix, request: PlanRequest) -> Plan:
-    """Plan the changes of every host towards one wanted stack.
+    """Return the plan with the changes of every host towards one wanted stack.
 
     Raises `UnlistedReleaseError` for a wanted lock with a release that the matrix does not list, `UnknownGpuError` for a GPU
-    that it does not list, and the errors of `resolver.problem.join` for a spec that contradicts the matrix.
+    that the matrix does not list, and the errors of `resolver.problem.join` for a spec that contradicts the matrix.
     """
     unlisted = request.wanted.unlisted(matrix)
     if unlisted:
@@ -96,7 +96,7 @@ class _Planner:
         return Plan(platform=platform, wanted=_shared(stack), hosts=tuple(plans))
 
     def _choose(self, machines: Sequence[Machine]) -> ChosenStack:
-        """Choose the one stack for all machines: today's locked stack where no other one costs less change."""
+        """Return the one stack for all machines: that of today's lock, unless another one needs cheaper changes."""
         if not machines:
             return ChosenStack(software=None, facts={})
         wanted, current = self._request.wanted, self._request.current
@@ -134,7 +134,7 @@ class _Planner:
         )
 
     def _running_software(self, machine: Machine) -> Software:
-        """Return the software that the lock has and that runs on the machine today; unknown software where there is none."""
+        """Return the software of today's lock that runs on the machine as it is; software without pins if there is none."""
         current = self._request.current
         if not current.locked or self._unlisted:
             return Software(stack_spec=current)
@@ -162,10 +162,10 @@ class _Planner:
 
 
 def confirm(checker: StateChecker, software: Software, machine: Machine, *, facts: Mapping[str, str]) -> Stack:
-    """Solve the end of a plan anew and return its stack, with the machine as its profile will then be.
+    """Solve the end of a plan again and return its stack, with the machine as its profile will then be.
 
-    The choices of the planner are not trusted: they pass the check that every answer of the resolver passes. Components that
-    the machine leaves open are solved, with all others fixed.
+    The choices of the planner are not trusted: they pass the check that every answer of the resolver passes. If the check
+    fails, components of the machine that are open are solved, with all others fixed.
     """
     target = replace(machine.target, host=changed_host(machine, facts))
     problem = software.stack_spec.problem(checker.matrix, (target,))

@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     Labels = tuple[str, ...]
 
 FEW = 20
-"""Up to so many machines a lower bound of the cost is computed machine by machine; of more, trying every stack is faster."""
+"""Most machines for which a lower bound of the cost is computed; for more, trying every stack is faster."""
 
 
 class _Option(NamedTuple):
-    """Leads that a target can have."""
+    """Leads with which the target has a stack."""
 
     leads: Leads
     target: TargetHost
@@ -104,7 +104,7 @@ class StackChoice:
         return best[1] if best is not None else ChosenStack(software=None, facts=dict.fromkeys(one.label for one in machines))
 
     def _without_changes(self, machines: Sequence[Machine]) -> ChosenStack | None:
-        """Return the policy's best stack for all machines as they are, None where there is none."""
+        """Return the policy's best stack for all machines as they are, None if there is none."""
         pins = decide(ProblemInstance(self._stack_spec.problem(self._matrix, [one.target for one in machines])))
         if pins is None:
             return None
@@ -202,7 +202,7 @@ class StackChoice:
         yield from found.values()
 
     def _possible(self, target: TargetHost, lead: Key) -> dict[Labels, _Option]:
-        """Return the leads, each candidate of a key with every CUDA or ROCm, with which a target has any stack."""
+        """Return the leads with which the target has a stack: candidates of the key `lead`, each with every CUDA or ROCm."""
         found: dict[Labels, _Option] = {}
         problem = self._stack_spec.problem(self._matrix, (target,))
         instance = ProblemInstance(problem)
@@ -222,7 +222,10 @@ class StackChoice:
         return replace(machine.target, host=open_host(machine, self._free[machine.label]))
 
     def _software(self, targets: Sequence[TargetHost], leads: Leads) -> Software | None:
-        """Return the policy's best stack with these leads for all targets; where there is none, without the last targets."""
+        """Return the policy's best stack with these leads for all targets, None if there is none for any.
+
+        If there is none for all of them, targets are dropped from the end of the list.
+        """
         alike = {target.host: target for target in reversed(targets)}
         problem = self._stack_spec.problem(self._matrix, [target for target in targets if alike[target.host] is target])
         pins = decide(ProblemInstance(problem.with_roots(*(lead_requirement(one) for one in leads))))
@@ -235,7 +238,7 @@ class StackChoice:
 
 
 def _runtimes(search: CompleteSearch, problem: Problem, lead: Candidate) -> Iterator[Leads]:
-    """Yield a lead with each CUDA or ROCm that a stack can have under it; alone where it needs none, or is one itself."""
+    """Yield a lead with each CUDA or ROCm that a stack can have with it; alone if it needs none or is one itself."""
     name = lead.key.component
     keys = (Key(f"cuda:{name}"), *(Key(runtime) for runtime in RUNTIMES))
     runtime = next((key for key in keys if key in problem.domains and name not in RUNTIMES), None)

@@ -33,10 +33,11 @@ TOOLKIT_MISSING = "container-toolkit-missing"
 
 
 class StackSpec(Struct, frozen=True, kw_only=True, eq=False):
-    """What a plan requires of a stack, today's or the wanted one: a spec, and the versions of a lock, if any.
+    """The requirements of a plan on a stack, today's or the wanted one: a spec, and the versions of a lock, if there is one.
 
-    `accelerator` is that of all hosts, also for a host whose own GPUs are of another vendor. `places` has the line of each
-    key of the spec. `locked` has the locked version of each component that all hosts share, `locked_in` the lock.
+    `accelerator` is that of all hosts, also for a host whose own GPUs are of another vendor. `places` has the file and line of
+    each key of the spec. `locked` has the locked version of each component that all hosts share, `locked_in` the file of the
+    lock.
     """
 
     spec: Spec
@@ -83,12 +84,15 @@ class Software(Struct, frozen=True, kw_only=True, eq=False):
 
     @property
     def is_known(self) -> bool:
-        """Whether any candidate is known; today's software is unknown where there is no lock."""
+        """Whether any candidate is known; today's software is unknown if there is no lock."""
         return bool(self.pins)
 
 
 class Trial(NamedTuple):
-    """The facts with which software runs on a machine; None where it does not, with the components of unmet requirements."""
+    """The facts with which software runs on a machine, None if it does not run.
+
+    `blamed` are then the components that unmet requirements are on or come from.
+    """
 
     facts: Facts | None
     blamed: frozenset[str] = frozenset()
@@ -104,7 +108,11 @@ class StateChecker:
         self._toolkit = next((one for one in matrix.failures if one.name == TOOLKIT_MISSING), None)
 
     def instance(self, machine: Machine, facts: Mapping[str, str], stack_spec: StackSpec) -> ProblemInstance:
-        """Return the problem of one machine. Where a change reloads kernel modules, the driver is still to be installed."""
+        """Return the cached problem of one machine in a state.
+
+        If a change reloads kernel modules, the stated driver is dropped, so that the requirements for installing a driver
+        apply.
+        """
         reloads_modules = any(facts.get(name) != machine.facts.get(name) for name in MODULE_RELOADING)
         system = facts.get("os", "") if facts.get("os") != machine.facts.get("os") else ""
         key = (machine.label, id(stack_spec), reloads_modules, system)
@@ -131,7 +139,7 @@ class StateChecker:
         return found
 
     def host_candidate(self, instance: ProblemInstance, key: Key, facts: Mapping[str, str]) -> Candidate | None:
-        """Return a fact of the machine as a candidate, which the matrix may not list; None for a fact that is not stated."""
+        """Return a fact of the machine as a candidate, which the matrix may not list; None if the fact is not stated."""
         value = key.name.partition(":")[2] if key.component == "gpu" else facts.get(key.component)
         if value is None:
             return None
@@ -183,7 +191,10 @@ class StateChecker:
         *,
         is_whole: bool,
     ) -> bool:
-        """Return whether a requirement holds. One on an unknown fact holds, but a driver that is not stated is not there."""
+        """Return whether a requirement holds in a state.
+
+        A requirement on an unknown fact of the host holds, except on a driver: a driver that is not stated is missing.
+        """
         pinned = pins.get(requirement.key)
         if pinned is None and requirement.key.component in DRIVERS:
             return machine.host.jetson is not None  # whose driver is a part of Jetson Linux
@@ -194,9 +205,9 @@ class StateChecker:
     def _missing_toolkit(
         self, instance: ProblemInstance, machine: Machine, facts: Mapping[str, str], software: Software
     ) -> Iterator[Requirement]:
-        """Yield a requirement on the container toolkit where containers need one and the machine is known to have none.
+        """Yield a requirement on the container toolkit if containers need one and the machine is known to have none.
 
-        No rule of the matrix says so, because rules are about versions of what is installed.
+        No rule of the matrix requires it, because rules are about versions of installed components.
         """
         request = instance.problem.request
         if facts.get(TOOLKIT) != ABSENT or not software.is_known or self._toolkit is None:
@@ -209,9 +220,9 @@ class StateChecker:
             yield Requirement(Key(TOOLKIT, machine.label), Within(Range.parse(">=1")), ground)
 
     def with_remedies(self, machine: Machine, facts: Facts, software: Software) -> Trial:
-        """Try the facts with remedies applied to everything that is in the way and has one, such as Secure Boot.
+        """Try the facts with remedies for all unmet requirements, if each of them has one, such as on Secure Boot.
 
-        Where unmet requirements remain, the components on both of their sides are blamed.
+        If unmet requirements remain, the components on both of their sides are blamed.
         """
         found = dict(facts)
         unmet = self.unmet(machine, found, software)
@@ -230,7 +241,11 @@ class StateChecker:
         return Trial(None, frozenset(name for one in unmet for name in (one.key.component, one.ground.component)))
 
     def _remedy(self, key: Key, facts: Facts, unmet: Sequence[Requirement]) -> str | None:
-        """Return the value that remedies a fact: its only one, that of the component it comes with, or the oldest that fits."""
+        """Return the value that remedies a fact, None if there is no remedy.
+
+        The value is the component's only remedy, that of the component it is installed with, or the oldest release that all
+        unmet requirements allow.
+        """
         row = COMPONENTS[key.component]
         if row.remedy:
             return row.remedy

@@ -25,7 +25,7 @@ MOST_PACKAGES = 3
 
 
 class MoveText(Struct, frozen=True, kw_only=True):
-    """The text of one move, with its main component and its values before and after. `undo` is "" where nothing is undone."""
+    """The text of one move, with its main component and its values before and after; `undo` is "" if nothing can be undone."""
 
     component: str
     before: str
@@ -117,7 +117,7 @@ class MoveWriter:
         )
 
     def _module(self, facts: Mapping[str, str]) -> str:
-        """Return the flavour of kernel modules, "" where the GPUs, which decide it, are not known."""
+        """Return the flavour of kernel modules, "" if the GPUs, which decide the flavour, are not known."""
         return facts.get("driver_module", "") if knows_gpus(self._matrix, self._machine) else ""
 
     def _support(self, driver: str) -> Iterator[str]:
@@ -162,7 +162,7 @@ def knows_gpus(matrix: Matrix, machine: Machine) -> bool:
 
 
 def support_text(branch: DriverBranch, today: date | None) -> str:
-    """Return until when a driver branch is supported or when it ended, "" where that is not known."""
+    """Return until when a driver branch is supported or when it ended, "" if that is not known."""
     if not branch.end_of_life:
         return ""
     return f"ended {branch.end_of_life}" if has_ended(branch.end_of_life, today) else f"supported until {branch.end_of_life}"

@@ -117,7 +117,7 @@ class StepBuilder:
     def _together(
         self, transition: Transition, now: Mapping[str, str], why: tuple[StepReason, ...], old: Software, new: Software
     ) -> Step:
-        """Build the step of several moves at once, which no order of single moves can replace."""
+        """Return the step of several moves at once, which no order of single moves can replace."""
         moves = [self._writer.write(move, now, transition.facts) for move in transition.moves if move != SOFTWARE]
         texts = [one.text for one in moves]
         if SOFTWARE in transition.moves:
@@ -170,7 +170,10 @@ class StepBuilder:
     def _order(
         self, now: Mapping[str, str], *, is_new: bool, transition: Transition, later: Sequence[str], target: Facts
     ) -> Iterator[StepReason]:
-        """Yield a reason for each usually earlier move that comes later here: the ground that it would break now."""
+        """Yield a reason for each move that usually comes before this transition and comes later here.
+
+        The reason is the requirement that the move would break now.
+        """
         order = [*MOVES, SOFTWARE]
         own = min((order.index(move) for move in transition.moves if move in order), default=0)
         for move in later:
@@ -199,7 +202,7 @@ def _requests(software: Software) -> tuple[StepReason, ...]:
 
 
 def _labels(software: Software) -> dict[str, str]:
-    """Return the versions of shared components; of several CUDA runtimes that of the whole environment."""
+    """Return the versions of shared components; if there are several CUDA runtimes, that of the whole environment."""
     found: dict[str, str] = {}
     for key, one in software.pins.items():
         if key.scope != PACKAGE and key.component not in {"accelerator", "platform", "gpu"} and key.slot not in SLOTS:

@@ -25,13 +25,13 @@ MOVES = {
     move.value: (move.value, *(row.name for row in COMPONENTS.values() if row.move is move and row.name != move))
     for move in Move
 }
-"""Components that change in one go, by the name of the move, the leading component first.
+"""Components that change together, by the name of the move, the leading component first.
 
-Their order is that in which people make the changes; it decides between paths of the same length.
+Moves are in the order in which people make the changes, which decides between paths of the same length.
 """
 
 INTERMEDIATE = ("kernel", "driver")
-"""Components that may have a third value on the path, even where they end as they were."""
+"""Components that may have another value than at the start and at the end in between, even if start and end are equal."""
 
 
 class State(Struct, frozen=True, kw_only=True):
@@ -47,7 +47,7 @@ class State(Struct, frozen=True, kw_only=True):
 
 
 class Transition(Struct, frozen=True, kw_only=True):
-    """One step of a path: its moves (several only where no order of them works), and the state afterwards."""
+    """One step of a path: its moves (several only if no order of single moves works), and the state afterwards."""
 
     moves: tuple[str, ...]
     facts: Facts
@@ -71,14 +71,14 @@ class PathFinder:
 
     @property
     def broken(self) -> tuple[Ground, ...]:
-        """The grounds that do not hold on the machine today, which therefore no state on the path has to keep."""
+        """The grounds of requirements that are unmet on the machine today, so that no state on the path must meet them."""
         return tuple(dict.fromkeys(one.ground for one in self._unmet_today))
 
     def find_path(self, target: Facts, *, has_software: bool) -> tuple[Transition, ...]:
         """Return the shortest path to the facts of `target` and, with `has_software`, to the new software; () for no change.
 
-        Each state on the path breaks no rule that holds today. Where no order of the changes achieves that, other kernels and
-        drivers are tried in between; where those do not help, as few changes as possible are made at once.
+        Each state on the path breaks no rule that holds today. If no order of the changes achieves that, other kernels and
+        drivers are tried in between; if that fails, too, as few changes as possible are made at once.
         """
         moves = self._moves(target, has_software=has_software)
         direct = self._direct(dict(self._machine.facts), target, moves, at_once=1)
@@ -101,9 +101,9 @@ class PathFinder:
         return self._judged[state]
 
     def breaks(self, facts: Facts, *, is_new: bool) -> tuple[Requirement, ...]:
-        """Return the requirements that do not hold in a state and should.
+        """Return the requirements that a state on the path must meet and does not.
 
-        The spec's requirements on hosts are left out: they hold at the end of the path, and what runs meanwhile needs none.
+        Requirements of the spec on hosts are left out: they must be met at the end of the path only.
         """
         if not is_new:
             unmet = self._checker.unmet(self._machine, facts, self._old)

@@ -1,7 +1,7 @@
-"""Render a lock as text; sees only the lock.
+"""Render a lock as text, from the lock alone.
 
-Each row of `provisioner.outputs` has a module of its name here (`host-script`: `host_script`), with one public function
-`render(lock, lock_file_name)` that returns the text. Every rendered file begins with the line of `header`.
+Each format in `provisioner.outputs` has a module of its name here, with one public function `render(lock, lock_file_name)` that
+returns the text. Every rendered file begins with the line of `header`.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ __all__ = ["render"]
 
 
 def render(lock: Lock, to: str, *, lock_file_name: str = "") -> str:
-    """Return a lock as text in one format. `lock_file_name` is the lock's own, `pylock.<name>.toml` when left out.
+    """Return a lock as text in the format `to`.
 
-    Raises `UsageError` for a format that does not exist, and `UnrenderableError` when the lock cannot be written in it.
+    `lock_file_name` is the file name of the lock, by default `pylock.<name>.toml`. Raises `UsageError` for an unknown format,
+    and `UnrenderableError` when the lock cannot be written in it.
     """
     module = output_named(to).name.replace("-", "_")
     renderer: Callable[[Lock, str], str] = import_module(f"provisioner.render.{module}").render

@@ -1,4 +1,4 @@
-"""Choose the base image of a locked stack and the way its Python gets there."""
+"""Determine the base image of a locked stack, and how its Python is installed there."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _SERIES = re.compile(r"(\d+\.\d+)(?:\.\d+\w*)?")
 
 
 class Base(Struct, frozen=True, kw_only=True):
-    """An image to build on: `python` is the command that starts the locked series there (`python3.12`).
+    """A base image; `python` is the command that starts the locked Python series in it (`python3.12`).
 
-    `packages` are the packages of the distribution that bring this command, `builder_packages` those that make virtual
-    environments; both are empty where the image has a Python of its own.
+    `packages` are the distribution packages that install this command, `builder_packages` those that create virtual
+    environments; both are empty if the image contains Python.
     """
 
     reference: str
@@ -37,7 +37,7 @@ class Base(Struct, frozen=True, kw_only=True):
 
 
 def base_of(stack: LockedStack) -> Base:
-    """Return the base image of a stack; raises `UnrenderableError` when it has none, or one that cannot run its Python."""
+    """Return the base image of a stack; raises `UnrenderableError` when there is none, or the image cannot run its Python."""
     image = stack.image
     if image is None:
         raise UnrenderableError(

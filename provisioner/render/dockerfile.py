@@ -1,7 +1,7 @@
-"""Lock -> Dockerfile: base, builder and runtime stages under a header; rarely changed layers come first; same lock, same bytes.
+"""Render a lock as a Dockerfile with base, builder and runtime stages; equal locks give equal bytes.
 
-Platforms with one base image and equal variables share their stages; otherwise each platform has its own, chosen by the
-architecture that is built for.
+Layers that change rarely come first. Platforms with equal base images and variables share their stages; otherwise each platform
+has its own stages, selected by the target architecture of the build.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _FILE_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 
 ENVIRONMENT = "/opt/venv"
-"""Where the packages are, in the builder and in the image."""
+"""The path of the packages' virtual environment, in the builder stage and in the image."""
 
 _INSTALLER = "/opt/installer"
 _CONTEXT = "/tmp/provision"  # noqa: S108 - a path inside the image, mounted for one step
@@ -45,7 +45,7 @@ _USE_SECRETS = (
     "if [ -f /run/secrets/ca ]; then export PIP_CERT=/run/secrets/ca SSL_CERT_FILE=/run/secrets/ca; fi",
     "if [ -f /run/secrets/netrc ]; then export NETRC=/run/secrets/netrc; fi",
 )
-"""Secrets are optional: a build that is given none does without them, and none stays in a layer."""
+"""Shell commands that use the optional build secrets, if given; no secret is stored in a layer."""
 
 _BUILD_VARIABLES = (
     ("PIP_CACHE_DIR", f"{_CACHE}/pip"),
@@ -59,11 +59,15 @@ _BUILD_VARIABLES = (
     ("UV_PREVIEW_FEATURES", "pylock"),
     ("UV_PYTHON_DOWNLOADS", "never"),
 )
-"""Copies instead of links, because the cache is not in the image; bytecode now, because the image's user may not write it."""
+"""Variables of the installation.
+
+Files are copied, not linked, because the cache is not part of the image. Bytecode is compiled now, because the user of the
+image may not write it later.
+"""
 
 
 def render(lock: Lock, lock_file_name: str) -> str:
-    """Return the Dockerfile of a lock, to be built with the folder of `lock_file_name` as the context.
+    """Return the Dockerfile of a lock, to be built with the lock's folder as the build context.
 
     Raises `UnrenderableError` when the lock is not for containers, and `UsageError` for a file name that cannot be mounted.
     """
@@ -77,9 +81,9 @@ def render(lock: Lock, lock_file_name: str) -> str:
 
 
 def _all_stages(lock: Lock, lock_file_name: str) -> tuple[Stage, ...]:
-    """Return the stages of the image, of which the last one is shipped.
+    """Return the stages of the Dockerfile, of which the last one becomes the image.
 
-    Raises `UnrenderableError` when no platform of the lock runs in a container, or it lacks a base image or an installer.
+    Raises `UnrenderableError` when no platform of the lock runs in a container, or when one lacks a base image or an installer.
     """
     stacks = tuple(stack for stack in lock.stacks if stack.platform.startswith("linux/") and stack.runs == "container")
     if not stacks:
@@ -89,7 +93,7 @@ def _all_stages(lock: Lock, lock_file_name: str) -> tuple[Stage, ...]:
         )
     if len({(base_of(stack), _variables(stack)) for stack in stacks}) == 1:
         return _stages(_Plan(lock, lock_file_name, stacks))
-    # No `ARG TARGETARCH` above: FROM knows it without, and BuildKit of a 20.10 engine would take the line for an empty value.
+    # No `ARG TARGETARCH` above: FROM has it without, and BuildKit of a 20.10 engine would set it to an empty value.
     separate = [
         stage
         for stack in stacks
@@ -99,7 +103,7 @@ def _all_stages(lock: Lock, lock_file_name: str) -> tuple[Stage, ...]:
 
 
 class _Plan(Struct, frozen=True):
-    """The input of one sequence of stages: a lock and those of its stacks that share base image and variables."""
+    """The input of one sequence of stages: a lock, and those of its stacks that share base image and variables."""
 
     lock: Lock
     lock_file_name: str
@@ -125,13 +129,13 @@ def _stages(plan: _Plan, suffix: str = "") -> tuple[Stage, ...]:
 
 
 def _base(base: Base) -> Stage:
-    """Start builder and runtime: the base image with the locked Python."""
+    """Return the instructions that builder and runtime stage share: they install the locked Python in the base image."""
     install = _install_packages(base.packages) if base.packages else ()
     return (_hadolint_ignore("DL3002", "DL3066"), User("root"), *install)
 
 
 def _builder(plan: _Plan) -> Stage:
-    """Download and install; only the environment of this stage reaches the image."""
+    """Return the instructions of the builder stage, which downloads and installs; only its environment reaches the image."""
     base = plan.base
     tools = _install_packages(base.builder_packages) if base.builder_packages else ()
     check = _check_python(base, plan.lock_file_name)
@@ -141,10 +145,10 @@ def _builder(plan: _Plan) -> Stage:
 
 
 def _hadolint_ignore(*rules: str) -> Comment:
-    """Name the rules of hadolint that the next instruction breaks for a reason, so that a project may lint the whole file.
+    """Return a comment that disables hadolint rules for the next instruction, so that a project may lint the whole file.
 
-    DL3002 and DL3066: stages that are not shipped are root's, which every image has; the last one ends as a number. DL3006: the
-    image is an earlier stage. DL3008: the archives of distributions keep no old versions.
+    DL3002 and DL3066: stages that are not shipped run as root, which every image has; the shipped stage ends with a numeric
+    user. DL3006: the image is an earlier stage. DL3008: distributions do not keep old package versions.
     """
     return Comment(f"hadolint ignore={','.join(rules)}")
 
@@ -159,14 +163,14 @@ def _install_packages(packages: tuple[str, ...]) -> Stage:
 
 
 def _check_python(base: Base, lock_file_name: str) -> Run:
-    """Fail early, with a message, when the Python of the base image is not the locked one."""
+    """Return an instruction that fails with a message when the Python of the base image is not the locked one."""
     program = f"import ensurepip, sys, venv; sys.exit(sys.version_info[:2] != {base.version})"
     message = f"error: {lock_file_name} needs {base.python} with venv and ensurepip, and base image {base.reference} lacks it"
     return Run((f"{base.python} -c {shlex.quote(program)} || {{ echo {shlex.quote(message)} >&2; exit 1; }}",))
 
 
 def _install_installer(plan: _Plan) -> Run:
-    """Install the installer into an environment of its own, from the one file that the lock names, without any index."""
+    """Return the instruction that installs the installer into its own environment, from the locked file, without an index."""
     lines = dict.fromkeys(_installer_requirement(plan, stack) for stack in plan.stacks)
     has_local = any(stack.installer and stack.installer.file.path for stack in plan.stacks)
     mounts = (_cache("pip"), *((_wheels(),) if has_local else ()), *_SECRETS)
@@ -180,7 +184,10 @@ def _install_installer(plan: _Plan) -> Run:
 
 
 def _installer_requirement(plan: _Plan, stack: LockedStack) -> str:
-    """Return one requirement for pip, with a marker where another platform of the plan has a file of its own."""
+    """Return the installer of a platform as a requirement for pip, with a marker if another platform has another file.
+
+    Raises `UnrenderableError` when the lock has no installer for the platform.
+    """
     if stack.installer is None:
         raise UnrenderableError(
             f"the lock names no installer for {stack.platform}, and an image needs one to install its packages",
@@ -195,7 +202,7 @@ def _installer_requirement(plan: _Plan, stack: LockedStack) -> str:
 
 
 def _install_environment(plan: _Plan) -> Run:
-    """Install the packages of the lock, each of which the installer checks against its hash."""
+    """Return the instruction that installs the packages of the lock; the installer checks each file against its hash."""
     name = plan.lock_file_name
     has_local = any(file.path for package in plan.packages for file in package.files)
     has_sources = any(not file.filename.endswith(".whl") for package in plan.packages for file in package.files)
@@ -219,7 +226,10 @@ def _wheels() -> Mount:
 
 
 def _runtime(plan: _Plan, builder: str) -> Stage:
-    """Make the stage that is shipped. Labels and variables, which change with every lock, come after the large layer."""
+    """Return the instructions of the final stage.
+
+    Labels and variables change with every lock, so they come after the large layer.
+    """
     variables = _variables(plan.stacks[0])
     is_guarded = has_guard(plan.stacks[0])
     return (
@@ -237,7 +247,11 @@ def _runtime(plan: _Plan, builder: str) -> Stage:
 
 
 def _variables(stack: LockedStack) -> tuple[tuple[str, str], ...]:
-    """Return the stack's variables and, of CUDA stacks, the devices, libraries and host that they need of the runtime."""
+    """Return the environment variables of the image, sorted.
+
+    Beside those of the stack, a CUDA image has variables for the container runtime: the devices, the driver libraries and the
+    requirement on the host.
+    """
     variables = dict(ACCELERATORS[stack.accelerator].container_variables)
     if has_guard(stack):
         variables["NVIDIA_REQUIRE_CUDA"] = stack.require_cuda
@@ -245,7 +259,10 @@ def _variables(stack: LockedStack) -> tuple[tuple[str, str], ...]:
 
 
 def _labels(plan: _Plan) -> tuple[tuple[str, str], ...]:
-    """Return labels that describe the lock; of those about a stack, the ones that all platforms of the plan share."""
+    """Return the image labels, as names and values, that describe the lock.
+
+    A label about a stack is included only when it has the same value on all platforms of the plan.
+    """
     lock, base = plan.lock, plan.base
     labels = {
         "dev.provision.lock.digest": lock_digest(lock),
@@ -270,7 +287,7 @@ def _stack_labels(stack: LockedStack) -> dict[str, str]:
 
 
 def _add_user() -> Run:
-    """Add a user with fixed numbers, by hand: not every base image has useradd."""
+    """Return the instruction that adds a user with fixed ids, without useradd, which some base images lack."""
     group = f"provision:x:{_USER_ID}:"
     user = f"provision:x:{_USER_ID}:{_USER_ID}::{_HOME}:/bin/sh"
     commands = (

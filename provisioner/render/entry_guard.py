@@ -1,7 +1,7 @@
-"""The entry point of CUDA images: a script that checks the host against the image's requirement before the command starts.
+"""The entry point of CUDA images: a guard script that checks the host against the image's requirement and runs the command.
 
-The script, `scripts/guard.py`, is printed into the image line by line: whoever reviews the Dockerfile reviews it too, and
-builders without heredocs or a build context can write it.
+The Dockerfile writes the script, `scripts/guard.py`, into the image line by line. So a review of the Dockerfile includes the
+script, and builders without heredocs or a build context can write it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ GUARD = "/opt/provision/guard.py"
 """The path of the script in the image."""
 
 REFUSED = 78
-"""The exit code of the script where the host does not meet the requirement: EX_CONFIG of sysexits.h."""
+"""The exit code of the script when the host does not meet the requirement: EX_CONFIG of sysexits.h."""
 
 _REVIEW = f"""The image starts through this script: it holds the host against NVIDIA_REQUIRE_*, which container runtimes that
 hand over GPUs by CDI do not, says which clause fails (exit code {REFUSED}), and else becomes the command. It is plain Python
@@ -27,30 +27,31 @@ and here in full, for whoever reviews this file. NVIDIA_DISABLE_REQUIRE=true tur
 
 _FOR_TOOLS = re.compile(r"^# (?:ruff|mypy): .*\n|  # fmt: .*", re.MULTILINE)
 _REFUSAL = re.compile(r"^provision: (this image cannot run on .*)$", re.MULTILINE)
-"""The line of the script on stderr that says why it refused; a process in a container has no other channel."""
+"""The line that the script prints to stderr when it refuses; a process in a container has no other channel for it."""
 
 
 def guard_script() -> str:
-    """Return the text of the script, without comments for the linters of this package."""
+    """Return the source of the script, without the comments for this package's linters."""
     text = (files("provisioner.render") / "scripts" / "guard.py").read_text(encoding="utf-8")
     return _FOR_TOOLS.sub("", text)
 
 
 def refusal(exit_code: int, stderr: str) -> str:
-    """Return why the script did not start the command of a container that has ended; "" where it did start it."""
+    """Return the script's reason for not starting the command of a finished container; "" if the script did start it."""
     match = _REFUSAL.search(stderr) if exit_code == REFUSED else None
     return match[1] if match else ""
 
 
 def has_guard(stack: LockedStack) -> bool:
-    """Return whether the image of a stack states a requirement, which the script then checks."""
+    """Return whether the image of a stack contains the script: whether it is for CUDA and states a requirement on the host."""
     return stack.accelerator == "cuda" and bool(stack.require_cuda)
 
 
 def install_guard() -> tuple[Comment, Run]:
-    """Write the script into the image, below a comment that explains it. It has no single quotes, so they quote its lines.
+    """Return the instruction that writes the script into the image, and a comment that explains it.
 
-    It belongs after the large layer, which a new version of the script then leaves as it is, in caches and on machines.
+    The script has no single quotes, so its lines are quoted with them. The instruction comes after the large layer, which a new
+    version of the script then does not invalidate.
     """
     lines = [f"'{line}'" for line in guard_script().splitlines()]
     printed = " \\\n      ".join(("printf '%s\\n'", *lines, f"> {GUARD}"))
@@ -60,5 +61,5 @@ def install_guard() -> tuple[Comment, Run]:
 
 
 def entrypoint(environment: str) -> Entrypoint:
-    """Start the script with the interpreter of the image's environment, isolated from it: no site, no variables."""
+    """Return the entry point: the script, run by the environment's interpreter without site-packages or PYTHON* variables."""
     return Entrypoint((f"{environment}/bin/python", "-I", "-S", GUARD))

@@ -1,7 +1,7 @@
-"""Lock -> environment variables for POSIX shells: a file to source, on a machine or in a job script, before programs run.
+"""Render a lock as a POSIX shell file that sets environment variables, to be sourced before programs run.
 
-It exports the variables that the stack calls for and, as `PROVISION_*`, facts that an image of the lock has as labels. A file
-that is sourced later, of this lock or another, first unsets them: `PROVISION_VARIABLES` names them, child processes included.
+It exports the variables that the stack requires and, as `PROVISION_*`, the facts that are labels of an image of the lock.
+`PROVISION_VARIABLES` lists the exported names, so that a file sourced later, also in a child process, first unsets them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from provisioner.lock.format.model import Lock, LockedStack
 
 _OF_IMAGES = (PREFIX, "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES")
-"""Variables that only a container runtime reads, from the image that it starts."""
+"""Variables (or prefixes) that only a container runtime reads, from the image that it starts."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -36,9 +36,9 @@ done
 
 
 def render(lock: Lock, lock_file_name: str) -> str:
-    """Return the shell file of a lock; on a machine of none of its platforms the file says so, exports nothing and ends with 1.
+    """Return the shell file of a lock; on a machine of another platform the file prints an error and returns 1.
 
-    Raises `UnrenderableError` for a variable that a shell cannot have.
+    Raises `UnrenderableError` for a variable name or value that a shell cannot have.
     """
     use = "Source it before programs of the environment start: . ./environment.sh"
     cases = "".join(_case(lock, stack) for stack in lock.stacks)
@@ -59,7 +59,7 @@ case "$(uname -s) $(uname -m)" in
 
 
 def _case(lock: Lock, stack: LockedStack) -> str:
-    """Return the branch of one platform, as `uname` reports its system and machine."""
+    """Return the `case` branch of one platform, for the output of `uname -s` and `uname -m`."""
     platform = PLATFORMS[stack.platform]
     variables = _variables(lock, stack)
     exports = {**variables, "PROVISION_VARIABLES": " ".join(variables)}
@@ -68,7 +68,7 @@ def _case(lock: Lock, stack: LockedStack) -> str:
 
 
 def _variables(lock: Lock, stack: LockedStack) -> dict[str, str]:
-    """Return the variables of a stack by name, sorted."""
+    """Return the variables of a stack by name, sorted; raises `UnrenderableError` for an invalid name or value."""
     variables = {name: value for name, value in stack.environment.items() if not name.startswith(_OF_IMAGES)}
     variables |= {
         "PROVISION_ACCELERATOR": stack.accelerator,
@@ -87,5 +87,5 @@ def _variables(lock: Lock, stack: LockedStack) -> dict[str, str]:
 
 
 def _quoted(text: str) -> str:
-    """Quote a text for POSIX shells: inside single quotes nothing but the quote itself is special."""
+    """Quote a text for POSIX shells in single quotes, inside which only the single quote itself is special."""
     return "'" + text.replace("'", "'\\''") + "'"

@@ -1,7 +1,7 @@
-"""The instructions of a Dockerfile, frozen; `str()` is the text.
+"""The instructions of a Dockerfile as frozen structs; `str()` returns the text.
 
-Only what BuildKit of a 20.10 engine, newer ones and Podman 4.3 all build without fetching a front end: no heredoc, no
-`COPY --link`, no `RUN --network`, and of the mounts bind, cache and secret.
+They use only syntax that BuildKit of a Docker 20.10 engine and newer, and Podman 4.3 build without downloading a frontend: no
+heredoc, no `COPY --link`, no `RUN --network`; mounts of type bind, cache and secret.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _CONTINUATION = " \\\n    "
 
 
 class UnwritableValueError(ProvisionError):
-    """A value has a character that no Dockerfile can hold."""
+    """A value has a control character, which a Dockerfile cannot express."""
 
     code = "unwritable-value"
     exit_code = 2
@@ -32,7 +32,7 @@ class Comment(Struct, frozen=True):
 
 
 class From(Struct, frozen=True):
-    """The start of a stage, on an image, by its digest where one is known, or on an earlier stage."""
+    """The start of a stage from an image, by its digest unless that is "", or from an earlier stage."""
 
     image: str
     stage: str
@@ -44,7 +44,10 @@ class From(Struct, frozen=True):
 
 
 class Env(Struct, frozen=True):
-    """Environment variables, one a line, in the order given; `expands`: a `$NAME` in a value is the variable so far."""
+    """Environment variables, one per line, in the order given.
+
+    With `expands`, `$NAME` in a value is replaced by the value that the variable had before.
+    """
 
     variables: tuple[tuple[str, str], ...]
     expands: bool = False
@@ -54,7 +57,7 @@ class Env(Struct, frozen=True):
 
 
 class Label(Struct, frozen=True):
-    """Labels, one a line, in the order given."""
+    """Labels, one per line, in the order given."""
 
     labels: tuple[tuple[str, str], ...]
 
@@ -63,7 +66,7 @@ class Label(Struct, frozen=True):
 
 
 class Mount(Struct, frozen=True):
-    """A mount of one `RUN`, of kind `bind` (from the build context), `cache` or `secret`; its options in order."""
+    """A mount of a `RUN` instruction; `kind` is `bind` (from the build context), `cache` or `secret`."""
 
     kind: str
     options: tuple[tuple[str, str], ...]
@@ -74,13 +77,13 @@ class Mount(Struct, frozen=True):
 
 
 class Run(Struct, frozen=True):
-    """Shell commands, joined by `&&`, that must all succeed, and the mounts they see."""
+    """Shell commands joined by `&&`, and their mounts."""
 
     commands: tuple[str, ...]
     mounts: tuple[Mount, ...] = ()
 
     def __str__(self) -> str:
-        # After a line break that is not continued, in quotes or not, the rest of a command would be read as an instruction.
+        # After a line break without a backslash, even in quotes, the rest of the command would be an instruction.
         for command in self.commands:
             _require_plain(command.replace("\\\n", ""))
         parts = [str(mount) for mount in self.mounts]
@@ -99,7 +102,7 @@ class Copy(Struct, frozen=True):
 
 
 class User(Struct, frozen=True):
-    """The user of the instructions that follow: `root`, or numbers, which orchestrators check without reading the image."""
+    """The user of the instructions that follow: `root`, or numeric ids, which an orchestrator can check without the image."""
 
     user: str
 
@@ -126,7 +129,7 @@ class Cmd(Struct, frozen=True):
 
 
 class Entrypoint(Struct, frozen=True):
-    """The program of a container, started without a shell; the command becomes its arguments."""
+    """The program of a container, started without a shell; the container's command becomes its arguments."""
 
     arguments: tuple[str, ...]
 
@@ -142,9 +145,9 @@ def _assignments(pairs: tuple[tuple[str, str], ...], *, expands: bool = False) -
 
 
 def quote(value: str, *, expands: bool = False) -> str:
-    r"""Quote a value as ENV and LABEL read it: `\`, `"` and, unless it `expands`, `$` stand for themselves.
+    r"""Quote a value for ENV and LABEL: `\`, `"` and, unless it `expands`, `$` are escaped.
 
-    Raises `UnwritableValueError` for a control character: a Dockerfile has no way to write one inside a value.
+    Raises `UnwritableValueError` for a control character, which a Dockerfile cannot express inside a value.
     """
     _require_plain(value)
     escaped = value.replace("\\", "\\\\").replace('"', '\\"')

@@ -1,4 +1,4 @@
-"""Lock -> a requirements file for pip and uv: every file by URL and hash, so that no index has a say."""
+"""Render a lock as a requirements file for pip and uv: every file by URL and hash, so that no index is used."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 def render(lock: Lock, lock_file_name: str) -> str:
-    """Return the requirements file of a lock; local wheels are named relative to the folder that pip runs in."""
+    """Return the requirements file of a lock; the paths of local wheels are relative to the working directory of pip."""
     how = "Install with: pip install --require-hashes --no-deps --requirement requirements.txt"
     lines = [line for package in lock.packages for line in _lines(package, lock)]
     return "\n".join([str(header(lock, lock_file_name, how)), *lines]) + "\n"
 
 
 def _lines(package: LockedPackage, lock: Lock) -> Iterator[str]:
-    """Yield a line for each file of a package, with a marker where the file is not for every platform of the lock."""
+    """Yield one requirement per file of a package, with a marker if the file is not for all platforms of the lock."""
     for file, platforms in _choices(package).items():
         marker = package_marker(platforms, lock.platforms)
         address = quote(file.url, safe=":/?&=%~+,;@!$()*")
@@ -33,7 +33,10 @@ def _lines(package: LockedPackage, lock: Lock) -> Iterator[str]:
 
 
 def _choices(package: LockedPackage) -> dict[LockedFile, tuple[str, ...]]:
-    """Return the file of each platform: the wheel for its machine, else one for any machine, else the source."""
+    """Return the files of a package with the platforms to use each on.
+
+    A wheel for the machine is preferred, then a wheel for any machine, then the source distribution.
+    """
     chosen: dict[LockedFile, tuple[str, ...]] = {}
     for platform in package.platforms:
         fitting = [file for file in package.files if fits(file.filename, platform)]

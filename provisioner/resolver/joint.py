@@ -1,4 +1,8 @@
-"""Solve one problem, system and packages together, for one platform: the entry of the resolver."""
+"""Solve one problem, system and packages together, for one platform: the entry of the resolver.
+
+The system half of a problem is the choice of its components, which needs no index. The packages are the distributions of the
+spec and their dependencies.
+"""
 
 from __future__ import annotations
 
@@ -43,18 +47,23 @@ SourceFor = Callable[[Environment], PackageSource]
 """Opens the package indexes for one environment."""
 
 Chosen = tuple[ProblemInstance, dict[Key, Candidate]]
-"""An instance, and its most wanted valid assignment."""
+"""A problem instance and its most wanted valid assignment: a candidate for each key."""
 
 Failed = tuple[ProblemInstance, CompleteSearch]
 """An instance without a valid assignment, and the search that proved it."""
 
 PYTHON = Key("python")
 GLIBC_WHEN_UNKNOWN = (2, 28)
-"""The glibc that today's manylinux wheels need; assumed, and reported as unverified, of a base image that is not known."""
+"""The glibc that today's manylinux wheels need. It is assumed when that of the base image or the hosts is unknown, and reported
+as unverified."""
 
 
 class NoStackError(RefusedError):
-    """No stack satisfies the request, which is proved; `conflict` has the members that cannot hold together and the fixes."""
+    """Raised when it is proved that no stack satisfies the request.
+
+    `conflict` has the requirements that contradict each other, called its members, and the fixes: edits of the spec after which
+    a stack exists.
+    """
 
     code = "no-stack"
 
@@ -65,7 +74,11 @@ class NoStackError(RefusedError):
 
 
 class Attempt(Struct, frozen=True, kw_only=True):
-    """A Python version to try: the problem with it fixed, and the most wanted system stack of that problem."""
+    """An attempt to solve the problem with one Python.
+
+    `problem` is the whole problem with that Python required; `system` is the most wanted choice of its components without any
+    packages.
+    """
 
     python: str
     problem: Problem
@@ -73,31 +86,36 @@ class Attempt(Struct, frozen=True, kw_only=True):
 
 
 def solve_system(problem: Problem, *, beside: Mapping[Key, Candidate] = MappingProxyType({})) -> Stack:
-    """Solve the system stack alone, without an index; raises `NoStackError`.
+    """Return the stack without packages, found without an index; raises `NoStackError` when there is none.
 
-    `beside` are distributions that are chosen already: their needs of hosts that the matrix has are required.
+    `beside` are distributions that were chosen before: the matrix's requirements of those distributions on hosts hold, too.
     """
     instance, pins = choose(problem.with_roots(*host_requirements_of(problem, beside)) if beside else problem, None)
     return answer(instance, align_bundled(instance, pins, beside), beside=beside)
 
 
 def solve_joint(problem: Problem, source_for: SourceFor) -> Stack:
-    """Solve system and packages as one problem; raises `NoStackError` or `UnavailableError`."""
+    """Return the stack with its packages, solved as one problem.
+
+    Raises `NoStackError` when there is none, `UnavailableError` when an index that might have the answer is out of reach.
+    """
     return answer(*choose(problem, source_for))
 
 
 def choose(problem: Problem, source_for: SourceFor | None) -> Chosen:
-    """Return the most wanted answer; without an index that of the system half. Raises `NoStackError` or `UnavailableError`.
+    """Return the most wanted answer; without `source_for` only its system half, which has no packages.
 
-    An environment has one Python, and which files and markers apply depends on it. So the Pythons that the system half
-    allows are tried in turn, best system stack first and then newest; each attempt is the whole problem with Python fixed.
+    An environment has one Python, and which files and markers apply depends on it. So the Pythons that the system half allows
+    are tried in turn, the one with the best system stack first, the newest of equal ones first; each attempt is the whole
+    problem with Python fixed. Raises `NoStackError` when no attempt has an answer, `UnavailableError` when an index that might
+    have one is out of reach.
     """
     attempts = list(_attempts(problem)) if source_for is not None else []
     if source_for is None or not attempts:
         instance = ProblemInstance(_system_half(problem))
         found = pins_or_proof(instance)
         if isinstance(found, CompleteSearch):
-            from provisioner.resolver.explain.conflict import explain_conflict  # not loaded where there is an answer
+            from provisioner.resolver.explain.conflict import explain_conflict  # loaded only when there is no answer
 
             raise NoStackError(explain_conflict(instance, found))
         return instance, found
@@ -123,7 +141,10 @@ def choose(problem: Problem, source_for: SourceFor | None) -> Chosen:
 
 
 def _first_answer(attempts: list[Attempt], read: SourceFor, budget: ReadBudget, failed: list[Failed]) -> Chosen | None:
-    """Return the answer of the first attempt that has one, None where none has; adds the others to `failed`."""
+    """Return the answer of the first attempt that has one; None when no attempt has.
+
+    The failed attempts, each with the search that proved it impossible, are appended to `failed`.
+    """
     for attempt in attempts:
         instance, found = _decided(attempt, read, budget)
         if not isinstance(found, CompleteSearch):
@@ -133,18 +154,24 @@ def _first_answer(attempts: list[Attempt], read: SourceFor, budget: ReadBudget, 
 
 
 def _unreached(failed: list[Failed]) -> UnavailableError | None:
-    """Return the error of a build index that was out of reach; None where all answered."""
+    """Return the error of the first index of a framework's builds that was out of reach; None when all were reached."""
     finders = [instance.finder for instance, _ in failed if instance.finder]
     return next((error for finder in finders for error in finder.variant_indexes.unreached.values()), None)
 
 
 def _most_telling(failed: list[Failed]) -> int:
-    """Return the position of the first attempt whose conflict does not involve the choice of its Python; 0 without one."""
+    """Return the index in `failed` of the attempt to report.
+
+    It is the first whose conflict does not involve the choice of its Python; 0 when every conflict does.
+    """
     return next((place for place, (_, search) in enumerate(failed) if PYTHON_ATTEMPT not in search.minimal()), 0)
 
 
 def choose_or_none(problem: Problem, source_for: SourceFor | None, budget: ReadBudget | None = None) -> Chosen | None:
-    """Return the answer that `choose` returns, None where there is none; raises `UnavailableError` when the budget ends."""
+    """Return the answer that `choose` returns, None when there is none; explains no conflict.
+
+    Raises `UnavailableError` when an index is out of reach or the budget of metadata reads is spent.
+    """
     if source_for is None:
         instance = ProblemInstance(_system_half(problem))
         pins = decide(instance)
@@ -158,12 +185,12 @@ def choose_or_none(problem: Problem, source_for: SourceFor | None, budget: ReadB
 
 
 def _system_half(problem: Problem) -> Problem:
-    """Return the problem without requirements on distributions, which need an index."""
+    """Return the problem without its root requirements on distributions, so that it can be solved without an index."""
     return replace(problem, roots=tuple(root for root in problem.roots if not root.key.is_package))
 
 
 def _with_conflict(error: UnavailableError, instance: ProblemInstance, search: CompleteSearch) -> UnavailableError:
-    """Return the error of an index out of reach with the conflict that was found without it among its causes."""
+    """Add the conflict found without an unreachable index to the causes of that index's error, and return the error."""
     from provisioner.resolver.explain.conflict import described
 
     lines = conflict_lines(described(instance, search, search.minimal()))
@@ -177,7 +204,10 @@ def _conflict(
     attempts: list[Attempt],
     choose_again: Callable[[Problem], Chosen | None],
 ) -> Conflict:
-    """Return the conflict of the most telling attempt, with the other Pythons that were tried."""
+    """Return the conflict to report of the failed attempts, naming the other Pythons that were tried.
+
+    `choose_again` solves a changed problem: every fix is proved by it, those for the other Pythons included.
+    """
     from provisioner.resolver.explain.conflict import explain_conflict
     from provisioner.resolver.explain.fixes import SHOWN, fixes, gives, rejoined
 
@@ -190,7 +220,7 @@ def _conflict(
     conflict = explain_conflict(instance, search, solve_again=solve_again)
     found: list[Fix] = [*conflict.fixes]
     for place, (other, refuted) in enumerate(failed):
-        # A distribution may have files for another Python only: then this environment has no fix without giving it up.
+        # A distribution may have files for another Python only. Then every fix for this Python drops a request.
         if place != chosen and all(fix.gives_up for fix in found):
             found.extend(fixes(other, refuted, refuted.minimal(), solve_again=solve_again))
     best: dict[frozenset[tuple[object, ...]], Fix] = {}
@@ -203,7 +233,11 @@ def _conflict(
 
 
 def _completed(member: Member, others: tuple[str, ...], assumed: tuple[int, int] | None, *, runs: str) -> Member:
-    """Return a member with the other Pythons that failed, where it is about the Python, and with the glibc that it assumes."""
+    """Return a member of a conflict, completed for its message.
+
+    A member about the choice of Python gets the `others` that failed, too. A member about the glibc of files gets the glibc
+    that was `assumed` for the target, if it was.
+    """
     clauses = tuple(
         replace(one, others=others, is_told=True) if isinstance(one, TriesPython) else one for one in member.clauses
     )
@@ -220,7 +254,7 @@ def _completed(member: Member, others: tuple[str, ...], assumed: tuple[int, int]
 
 
 def _attempts(problem: Problem) -> Iterator[Attempt]:
-    """Yield an attempt for each Python that the system half allows, most wanted first."""
+    """Return an iterator of attempts, one for each Python that the system half allows, most wanted first."""
     found = []
     for candidate in problem.domains[PYTHON]:
         if not all(one.allows(candidate) for one in problem.roots if one.key == PYTHON):
@@ -231,7 +265,7 @@ def _attempts(problem: Problem) -> Iterator[Attempt]:
             found.append(Attempt(python=candidate.label, problem=narrowed, system=system))
 
     def rank(attempt: Attempt) -> int:
-        """Return the position of the framework's release among its candidates, whose order is the policy's."""
+        """Return the index of the framework's release among its candidates, which are in the policy's order."""
         framework = next((one for name in FRAMEWORKS if (one := attempt.system.get(Key(name))) is not None), None)
         if framework is None:
             return 0
@@ -245,7 +279,10 @@ def _attempts(problem: Problem) -> Iterator[Attempt]:
 
 
 def _fix_python(problem: Problem, candidate: Candidate) -> Requirement:
-    """Return the requirement of one Python; its ground is the user's requirement of Python where there is one."""
+    """Return the requirement that fixes the Python of an attempt.
+
+    Its ground is the user's own requirement on Python, if there is one, so that a conflict names that line.
+    """
     roots = (one.ground for one in problem.roots if one.key == PYTHON)
     requested = next((ground for ground in roots if isinstance(ground, RequiresComponent)), None)
     ground = TriesPython(python=candidate.label) if requested is None else replace(requested, attempt=candidate.label)
@@ -257,8 +294,9 @@ def _decided(
 ) -> tuple[ProblemInstance, dict[Key, Candidate] | CompleteSearch]:
     """Return the assignment of one attempt, or the search that proved that there is none.
 
-    The attempt restarts whenever metadata refers to a direct URL or a pre-release, which is a new candidate, and where a
-    component cannot be at the version that a distribution bundles: then both are decided together, as a pair.
+    The attempt starts again whenever metadata refers to a direct URL or a pre-release that was not a candidate before. It also
+    starts again when a component cannot be at the version that a chosen distribution bundles: both are then decided together,
+    as a pair.
     """
     discoveries, pairs = Discoveries(), frozenset[Pair]()
     problem, environment = attempt.problem, environment_of(attempt)
@@ -284,7 +322,10 @@ def _decided(
 
 
 def _discover(instance: ProblemInstance) -> None:
-    """Read the metadata of the first candidate of each root: the search may have ended before it read a direct URL there."""
+    """Read the metadata of the first candidate of every root requirement on a distribution, to discover direct URLs in it.
+
+    The search may have ended before it read them. Errors of an index are ignored.
+    """
     for root in instance.roots:
         if root.key.is_package:
             first = next((one for one in instance.candidates(root.key) if root.allows(one)), None)
@@ -293,19 +334,19 @@ def _discover(instance: ProblemInstance) -> None:
 
 
 def environment_of(attempt: Attempt) -> Environment:
-    """Return the environment that the packages of an attempt must install in: the oldest host's, or the image's."""
+    """Return the environment in which the packages must install: that of the oldest host, or of the base image."""
     return Environment(
         platform=attempt.problem.request.platform, python=attempt.python, glibc=_glibc(attempt), macos=_macos(attempt)
     )
 
 
 def _glibc(attempt: Attempt) -> tuple[int, int] | None:
-    """Return the glibc that wheels must run on, `GLIBC_WHEN_UNKNOWN` where it is not known; None on other systems."""
+    """Return the glibc that wheels must run on, `GLIBC_WHEN_UNKNOWN` when unknown; None on systems other than Linux."""
     return known_glibc(attempt) or GLIBC_WHEN_UNKNOWN if attempt.problem.request.platform.startswith("linux") else None
 
 
 def known_glibc(attempt: Attempt) -> tuple[int, int] | None:
-    """Return the base image's glibc in a container, the oldest host's otherwise; None where it is not known."""
+    """Return the base image's glibc for a container, otherwise the oldest host's; None when unknown."""
     image = next((one for key, one in attempt.system.items() if key.name == "image"), None)
     if isinstance(image, ImageCandidate) and not image.image.glibc:
         return None
@@ -320,7 +361,7 @@ def known_glibc(attempt: Attempt) -> tuple[int, int] | None:
 
 
 def _macos(attempt: Attempt) -> tuple[int, int] | None:
-    """Return the macOS that wheels must run on: the oldest that a host states; None where none does."""
+    """Return the macOS version that wheels must run on, the oldest that a host states; None when no host states one."""
     found = [stated(target.host, "macos") for target in attempt.problem.request.hosts]
     oldest = min((Version.parse(text).release for text in found if text is not None), default=None)
     return None if oldest is None else (oldest[0], (*oldest, 0)[1])

@@ -1,4 +1,4 @@
-"""Matrix, target and spec joined into one problem: the candidates of every key in order of preference, and the requirements."""
+"""Join matrix, target and spec into one problem: the candidates of every key, most wanted first, and the requirements."""
 
 from __future__ import annotations
 
@@ -68,20 +68,23 @@ __all__ = ["Problem", "UnknownGpuError", "join", "package_key"]
 
 PYTHON = Key("python")
 LAST = 1_000_000
-"""The rank of keys that are decided last."""
+"""The rank of keys that are decided after all others."""
 
 
 Candidates = tuple[Candidate, ...]
 
 
 class Domains(MutableMapping[Key, Candidates]):
-    """Candidates by key, most wanted first; listed on first access, for most problems touch a tenth of the matrix."""
+    """The candidates of each key, most wanted first.
+
+    They are listed on first access, because most problems use about a tenth of the matrix.
+    """
 
     def __init__(self) -> None:
         self._known: dict[Key, Candidates | Callable[[], Candidates]] = {}
 
     def defer(self, key: Key, listing: Callable[[], Candidates]) -> None:
-        """Add a key whose candidates `listing` returns; it is called once, on first access."""
+        """Add a key with a function that returns its candidates and is called once, on first access."""
         self._known[key] = listing
 
     def __getitem__(self, key: Key) -> Candidates:
@@ -107,14 +110,15 @@ class Domains(MutableMapping[Key, Candidates]):
 
 
 class Problem(Struct, frozen=True, kw_only=True):
-    """The input of the searches.
+    """The input of the searches: the candidates of every key, and the requirements that an answer has to satisfy.
 
-    `domains` lists the candidates of every key that is not a distribution, most wanted first; `roots` are the root
-    requirements; `order` ranks keys; `packages` are the spec's requirements on distributions after its `overrides`, which
-    also replace requirements of metadata; `constraints` bound the versions of distributions that something requires;
-    `pythons` are the Pythons that the spec allows; `components` are the frameworks that are components here rather than
-    distributions; `doubts` are the missing facts; `extra` are root requirements beyond the inputs (a question, or the content
-    of a lock), which no fix of a conflict drops.
+    `domains` lists the candidates of every key that is not a distribution, most wanted first. `roots` are the requirements that
+    hold whatever is chosen. `order` ranks keys: those of lower rank are decided first. `packages` are the spec's requirements
+    on distributions, with its `overrides` applied, which also replace requirements of metadata. `constraints` restrict the
+    versions of distributions that something else requires. `pythons` are the Pythons that the spec allows. `components` are the
+    frameworks that are components in this problem, not ordinary distributions. `doubts` are the facts that are missing. `extra`
+    are the `roots` that a caller added to those of the inputs, such as a question or the content of a lock; no fix of a
+    conflict drops them.
     """
 
     matrix: Matrix
@@ -132,11 +136,11 @@ class Problem(Struct, frozen=True, kw_only=True):
     extra: tuple[Requirement, ...] = ()
 
     def with_roots(self, *extra: Requirement) -> Problem:
-        """Return the problem with more root requirements."""
+        """Return the problem with more root requirements, which are recorded in `extra`, too."""
         return replace(self, roots=(*self.roots, *extra), extra=(*self.extra, *extra))
 
     def without(self, names: Collection[str]) -> Problem:
-        """Return the problem without requirements on some distributions, or on the components that they are.
+        """Return the problem without the requirements on some distributions, or on the components that represent them.
 
         It allows every answer of the whole problem: if it is impossible, so is the whole.
         """
@@ -149,22 +153,25 @@ class Problem(Struct, frozen=True, kw_only=True):
         )
 
     def with_candidate(self, key: Key, candidate: Candidate) -> Problem:
-        """Return the problem with one more candidate of a key, wanted least."""
+        """Return the problem with one more candidate of a key, less wanted than all others."""
         return replace(self, domains=ChainMap({key: (*self.domains.get(key, ()), candidate)}, self.domains))  # type: ignore[arg-type]
 
     def is_virtual(self, name: str) -> bool:
-        """Whether hosts provide a component, or the matrix has none of that name."""
+        """Return whether a component is provided by hosts, or is not in the matrix."""
         component = self.matrix.components.get(name)
         return component is None or component.virtual
 
     def component_of(self, distribution: str) -> str:
-        """Return the component that a distribution is in this problem; "" for an ordinary distribution."""
+        """Return the component that represents a distribution in this problem; "" for an ordinary distribution."""
         component = COMPONENT_OF_DISTRIBUTION.get(distribution, "")
         return component if component in self.components else ""
 
 
 def join(matrix: Matrix, request: Request) -> Problem:
-    """Join the inputs of one platform; raises `UnknownGpuError` for a GPU that neither profile nor matrix describes."""
+    """Return the problem of one platform.
+
+    Raises `UnknownGpuError` when a profile names a GPU whose capability neither the profile nor the matrix gives.
+    """
     return _Joiner(matrix, request).problem()
 
 
@@ -277,13 +284,16 @@ class _Joiner:
         return tuple(packages)
 
     def _pythons(self) -> tuple[str, ...]:
-        """Return the Pythons that the spec's own lines allow."""
+        """Return the Pythons that satisfy `requires` and `requires-python` of the spec, most wanted first."""
         tests: list[Test] = [ForPython(SpecifierSet(text)) for text in self.request.spec.requires_python]
         tests.extend(root.test for root in self.roots if root.key == PYTHON)
         return tuple(one.label for one in self.domains.get(PYTHON, ()) if all(test.allows(one) for test in tests))
 
     def _framework(self, component: str, requirement: Pep508, ground: Ground) -> None:
-        """Require the component that a distribution is, where the marker holds with each Python that the spec allows."""
+        """Add the root requirements of a framework that the spec requires as a distribution.
+
+        None is added unless the requirement's marker holds with each Python that the spec allows.
+        """
         marker = requirement.marker
         if marker is not None and not holds_for(marker, self.request.platform, self.pythons):
             return
@@ -316,18 +326,21 @@ class _Joiner:
         self.roots.extend(Requirement(key, test, ground) for key in keys.get(name, ()))
 
     def _with_extras(self, component: str, requirement: Pep508) -> Test:
-        """Return the test of the builds that are installed with an extra, as by `jax[cuda12]`; else that of the version."""
+        """Return the test of the builds that an installer selects by the extras of a requirement, as by `jax[cuda12]`.
+
+        If no build has these extras, only the version is tested.
+        """
         builds = {build for one in self.domains[Key(component)] if (build := build_of(one)) is not None}
         chosen = {build.name for build in builds if build.install and requirement.extras <= Pep508(build.install).extras}
         return OfBuild(frozenset(chosen)) if chosen else Matching(requirement.specifier)
 
 
 _NAMES = ("platform", "accelerator")
-"""Keys that are not components of the matrix."""
+"""Keys that are not components of the matrix, but name the target."""
 
 
 def package_key(requirement: Pep508) -> Key:
-    """Return the key of a requirement on a distribution, with its extras in normalized spelling."""
+    """Return the key of the distribution that a requirement names, with the names of its extras normalized and sorted."""
     name = canonicalize_name(requirement.name)
     extras = ",".join(sorted(canonicalize_name(extra) for extra in requirement.extras))
     return Key(f"{name}[{extras}]" if extras else name, PACKAGE)

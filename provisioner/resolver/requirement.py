@@ -1,4 +1,10 @@
-"""The resolver's nouns: keys, candidates, and requirements with their grounds."""
+"""The types of the resolver: keys, candidates, tests and requirements.
+
+A component is an entry of the matrix, such as PyTorch, CUDA or a driver; a distribution is a Python package of an index. A key
+identifies one choice: which release of a component (shared, or of one host), or which version of a distribution. A candidate is
+a possible value of a key. A requirement demands a candidate of a key that passes a test; its ground is the reason for it: a
+line of the spec, a fact of a host, or a row of the matrix.
+"""
 
 from __future__ import annotations
 
@@ -25,18 +31,20 @@ _pep440 = lru_cache(maxsize=4096)(PackageVersion)
 _PEP440 = attrgetter("pep440")
 
 PACKAGE = "package"
-"""The scope of Python distributions; other scopes are "" (shared by all hosts) and the label of one host."""
+"""The scope of the keys of Python distributions; see `Key`."""
 
 SLOTS = ("tensorflow", "jax")
-"""Frameworks whose wheels have a CUDA runtime of their own, so that two of them may be in one environment."""
+"""Frameworks whose wheels load CUDA libraries of their own, so that an environment with two frameworks may have two CUDA
+runtimes. Each such copy is called a slot: the CUDA of JAX has the key `cuda:jax`."""
 
 
 class Key(NamedTuple):
     """The identifier of one choice: a component (of one host, when a host provides it) or a Python distribution.
 
-    A distribution with extras (`uvicorn[standard]`) is a key of its own, which requires the distribution at the same version,
-    as in pip. A suffix after a colon distinguishes keys of one component: devices (`gpu:9.0`), targets (`arch_list:9.0`),
-    slots (`cuda:jax`).
+    `scope` is `PACKAGE` for a distribution, the label of a host for a component of that host, and "" for a component that all
+    hosts share. A distribution with extras (`uvicorn[standard]`) is a key of its own, which requires the distribution at the
+    same version, as in pip. A suffix after a colon distinguishes keys of one component: devices (`gpu:9.0`), compilation
+    targets (`arch_list:9.0`), slots (`cuda:jax`).
     """
 
     name: str
@@ -44,12 +52,15 @@ class Key(NamedTuple):
 
     @property
     def is_package(self) -> bool:
-        """Whether this is a Python distribution."""
+        """Whether the key is that of a Python distribution."""
         return self.scope == PACKAGE
 
     @property
     def is_mutex(self) -> bool:
-        """Whether this is a mutex, which only one of several candidates can hold; a distribution's name has no space."""
+        """Whether the key is a mutex: versions that require different candidates of it exclude each other.
+
+        A mutex is recognized by the space in its name, which no distribution's name has.
+        """
         return self.is_package and " " in self.name
 
     @property
@@ -64,37 +75,41 @@ class Key(NamedTuple):
 
     @property
     def slot(self) -> str:
-        """The framework whose own CUDA runtime the key belongs to; "" for a component that the environment shares."""
+        """The framework that has this component as a copy of its own, such as `jax` for `cuda:jax`; "" for all other keys."""
         part = self.name.partition(":")[2]
         return part if part in SLOTS else ""
 
 
 SHARED_FILE = "shared-file"
-"""The prefix of keys that stand for a file that several distributions write (`shared-file:nccl`)."""
+"""The prefix of the key of a file that several distributions write (`shared-file:nccl`)."""
 
 SEVERAL = "several"
-"""The candidate of a shared file that allows several owners; only rows that merely a policy forbids have it."""
+"""The label of a shared file's candidate with several distributions writing the file. Only a file that the matrix tolerates and
+a policy forbids has such a candidate."""
 
 PYTORCH = Key("pytorch")
 TORCH = Key("torch", PACKAGE)
-"""The wheel of the chosen PyTorch build. It is a key of its own so that a build's metadata is read of an index only after the
-matrix has allowed the build; requirements on `torch` are requirements on PYTORCH."""
+"""The key of the wheel of the chosen PyTorch build. It differs from `PYTORCH` so that the metadata of a build is read from an
+index only after the matrix has allowed the build. Requirements on the distribution `torch` are requirements on `PYTORCH`."""
 
 
 class Test(Protocol):
-    """Decides whether a candidate is allowed."""
+    """The test of a requirement, which decides whether a candidate is allowed."""
 
     def allows(self, candidate: Candidate) -> bool:
-        """Whether `candidate` passes."""
+        """Return whether `candidate` passes the test."""
 
 
 class Within(Struct, frozen=True):
-    """The candidate's version is in a range of the matrix's kind."""
+    """The test that a version lies in `range`, which has the matrix's grammar."""
 
     range: Range
 
     def allows(self, candidate: Candidate) -> bool:
-        """Whether the candidate's version is in the range; a wanted local label must be the candidate's build."""
+        """Return whether the candidate's version is in the range.
+
+        If the range names a local label, as in `==2.7.1+cu126`, the candidate must be of that build.
+        """
         return self.range.allows(candidate.version)
 
     def __str__(self) -> str:
@@ -102,12 +117,15 @@ class Within(Struct, frozen=True):
 
 
 class OneOf(Struct, frozen=True):
-    """The candidate's version is one of a few."""
+    """The test that a version equals one of `versions`."""
 
     versions: tuple[Version, ...]
 
     def allows(self, candidate: Candidate) -> bool:
-        """Whether the candidate's version is listed; one listed with a local label is that build only."""
+        """Return whether the candidate's version equals one of `versions`.
+
+        A listed version with a local label (`2.7.1+cu126`) allows that build only, one without a label allows every build.
+        """
         version = candidate.version
         return any(version == one and (not one.local or one.local == version.local) for one in self.versions)
 
@@ -116,12 +134,12 @@ class OneOf(Struct, frozen=True):
 
 
 class OfBuild(Struct, frozen=True):
-    """The candidate is one of some builds of its release."""
+    """The test that a candidate is a build with one of the names in `builds`, of any release."""
 
     builds: frozenset[str]
 
     def allows(self, candidate: Candidate) -> bool:
-        """Whether the candidate's build is one of them."""
+        """Return whether the candidate has a build with one of these names."""
         build = build_of(candidate)
         return build is not None and build.name in self.builds
 
@@ -130,13 +148,16 @@ class OfBuild(Struct, frozen=True):
 
 
 class Unless(Struct, frozen=True):
-    """A rule's test of the component that its guard is about, where that component is still to be chosen."""
+    """The test that a candidate passes `test` if `guard` holds for it.
+
+    It serves for a rule that is guarded by the same component as it restricts, while that component is still to be chosen.
+    """
 
     guard: Need
     test: Test
 
     def allows(self, candidate: Candidate) -> bool:
-        """Whether the guard does not hold for the candidate, or the rule's test passes."""
+        """Return whether the guard does not hold for the candidate, or the candidate passes the rule's test."""
         return not self.guard.allows(candidate.version) or self.test.allows(candidate)
 
     def __str__(self) -> str:
@@ -144,13 +165,13 @@ class Unless(Struct, frozen=True):
 
 
 class SameAs(Struct, frozen=True):
-    """The candidate has the version of another one: the same spelling, or the same numbers where both are plain numbers."""
+    """The test that a version equals another one: by number if both are plain numbers, otherwise by label."""
 
     label: str
     version: Version
 
     def allows(self, candidate: Candidate) -> bool:
-        """Whether the candidate's version is the other's; `6.8.0-45-generic` is not `6.8.0-47-generic`."""
+        """Return whether the candidate has the same version; `6.8.0-45-generic` differs from `6.8.0-47-generic`."""
         is_plain = all(re.fullmatch(r"[\d.]+", text) for text in (self.label, candidate.label))
         return candidate.version == self.version if is_plain else candidate.label == self.label
 
@@ -159,12 +180,15 @@ class SameAs(Struct, frozen=True):
 
 
 class OfSystem(Struct, frozen=True):
-    """The operating system is one of some families or releases: `rhel`, `rhel 9` and `rhel 9.4` all hold for `rhel 9.4`."""
+    """The test that an operating system is one of some families or releases.
+
+    The system `rhel 9.4` passes for each of the names `rhel`, `rhel 9` and `rhel 9.4`.
+    """
 
     names: tuple[str, ...]
 
     def allows(self, candidate: Candidate) -> bool:
-        """Whether the candidate is one of the named systems."""
+        """Return whether the candidate belongs to one of the named families or releases."""
         return is_of_system(candidate.label, self.names)
 
     def __str__(self) -> str:
@@ -172,21 +196,27 @@ class OfSystem(Struct, frozen=True):
 
 
 def is_of_system(system: str, names: Iterable[str]) -> bool:
-    """Whether an operating system such as `rhel 9.4` is one of some families and releases."""
+    """Return whether a system such as `rhel 9.4` belongs to one of some families (`rhel`) or releases (`rhel 9`)."""
     return any(system == name or system.startswith((f"{name} ", f"{name}.")) for name in names)
 
 
 class Matching(Struct, frozen=True, gc=False):
-    """The candidate's version satisfies a PEP 440 specifier, as installers read it."""
+    """The test that a version satisfies a PEP 440 specifier, as installers evaluate it."""
 
     specifier: SpecifierSet
 
     def allows(self, candidate: Candidate) -> bool:
-        """Whether installers would accept the candidate; prereleases were filtered where candidates are listed."""
+        """Return whether the candidate's version satisfies the specifier.
+
+        Pre-releases pass, too: which of them may be chosen is decided where candidates are listed.
+        """
         return self.specifier.contains(candidate.pep440, prereleases=True)
 
     def among(self, candidates: Iterable[Candidate]) -> Iterator[Candidate]:
-        """Yield the candidates that `allows` accepts; several times faster than a call for each."""
+        """Yield the candidates that `allows` accepts.
+
+        One call for many candidates is several times faster than a call of `allows` for each.
+        """
         return self.specifier.filter(candidates, prereleases=True, key=_PEP440)
 
     def __str__(self) -> str:
@@ -194,12 +224,12 @@ class Matching(Struct, frozen=True, gc=False):
 
 
 class Labelled(Struct, frozen=True):
-    """The candidate is one of these exact releases and builds, by label (`2.7.1+cu126`)."""
+    """The test that a candidate is one of some exact releases and builds, by label (`2.7.1+cu126`)."""
 
     labels: frozenset[str]
 
     def allows(self, candidate: Candidate) -> bool:
-        """Whether the candidate's label is listed."""
+        """Return whether the candidate's label is one of `labels`."""
         return candidate.label in self.labels
 
     def __str__(self) -> str:
@@ -207,25 +237,29 @@ class Labelled(Struct, frozen=True):
 
 
 class Requirement(Struct, frozen=True, eq=False, gc=False):
-    """A candidate of `key` must be chosen that `test` allows, on this `ground`."""
+    """The demand that the candidate chosen for `key` passes `test`; `ground` is the reason for it.
+
+    Root requirements always hold; the requirements of a candidate hold only if that candidate is chosen.
+    """
 
     key: Key
     test: Test
     ground: Ground
 
     def allows(self, candidate: Candidate) -> bool:
-        """Whether `candidate`, of the same key, satisfies this requirement."""
+        """Return whether a candidate of the same key satisfies this requirement."""
         return self.test.allows(candidate)
 
     def among(self, candidates: Iterable[Candidate]) -> Iterator[Candidate]:
-        """Yield those of some candidates that satisfy this requirement."""
+        """Yield the candidates, all of the same key, that satisfy this requirement."""
         return self.test.among(candidates) if isinstance(self.test, Matching) else filter(self.test.allows, candidates)
 
 
 class Candidate(Struct, frozen=True, eq=False, gc=False):
-    """A version that can be chosen for a key; a plain one is a host fact or a name.
+    """A possible value of a key; this base class serves for the facts of hosts and for names, such as that of a platform.
 
-    `label` is its text in messages (`2.7.1+cu126`). `version` orders components; distributions are ordered by `pep440`.
+    `label` is the candidate's text in messages (`2.7.1+cu126`). `version` orders the candidates of a component; those of a
+    distribution are ordered by `pep440`.
     """
 
     key: Key
@@ -239,12 +273,12 @@ class Candidate(Struct, frozen=True, eq=False, gc=False):
 
     @property
     def is_withheld(self) -> bool:
-        """Whether only requirements that name this version may have it: it is yanked (PEP 592), or a pre-release."""
+        """Whether only a requirement that names this version can choose it, because it is yanked (PEP 592) or a pre-release."""
         return False
 
     @property
     def has_no_file(self) -> bool:
-        """Whether no file of this version of a distribution can be installed on the target."""
+        """Whether this is a version of a distribution without any file that can be installed on the target."""
         return False
 
     def __repr__(self) -> str:
@@ -252,14 +286,14 @@ class Candidate(Struct, frozen=True, eq=False, gc=False):
 
 
 class ReleaseCandidate(Candidate, frozen=True, eq=False, gc=False):
-    """A release of the matrix, with one of its builds where it has builds."""
+    """A release of the matrix, together with one of its builds if the release has builds."""
 
     release: Release
     build: Build | None = None
 
 
 class ImageCandidate(ReleaseCandidate, frozen=True, eq=False, gc=False, kw_only=True):
-    """A base image."""
+    """A base image of a container; `image` has the facts that the matrix knows about it."""
 
     image: ImageFacts
 
@@ -267,7 +301,8 @@ class ImageCandidate(ReleaseCandidate, frozen=True, eq=False, gc=False, kw_only=
 class FileCandidate(Candidate, frozen=True, eq=False, gc=False):
     """One version of a distribution, with the file that an installer would pick for the target.
 
-    `is_direct`: a requirement names this file by URL or path (PEP 440, "Direct references"); only such requirements allow it.
+    `is_direct` is True if a requirement names this file by URL or path (PEP 440, "Direct references"); only requirements that
+    do so can choose it.
     """
 
     release: PackageRelease
@@ -287,13 +322,16 @@ class FileCandidate(Candidate, frozen=True, eq=False, gc=False):
 
 
 class WheelCandidate(Candidate, frozen=True, eq=False, gc=False):
-    """The wheel of a PyTorch build: the candidate of `TORCH` that goes with `build`, one of `PYTORCH`."""
+    """The wheel of a PyTorch build, a candidate of the key `TORCH`; `build` is the candidate of `PYTORCH` it belongs to."""
 
     build: ReleaseCandidate
 
 
 class HolderCandidate(Candidate, frozen=True, eq=False, gc=False):
-    """A candidate without a file, chosen together with its holder: of a mutex, or an extra of the framework's wheel."""
+    """A candidate without a file of its own that is chosen only together with another candidate, its `holder`.
+
+    It is a candidate of a mutex, or of an extra of PyTorch's wheel.
+    """
 
     holder: Candidate
 
@@ -303,17 +341,17 @@ class HolderCandidate(Candidate, frozen=True, eq=False, gc=False):
 
 
 def release_of(candidate: Candidate) -> Release | None:
-    """Return the matrix's release of a candidate; None for a fact, a name or a distribution."""
+    """Return the release of the matrix that a candidate is; None for a fact of a host, a name or a distribution."""
     return candidate.release if isinstance(candidate, ReleaseCandidate) else None
 
 
 def build_of(candidate: Candidate | None) -> Build | None:
-    """Return the build of a candidate; None where it has none."""
+    """Return the build of the matrix that a candidate is; None for None, a release without builds, a fact or a distribution."""
     return candidate.build if isinstance(candidate, ReleaseCandidate) else None
 
 
 def with_key(candidate: Candidate, key: Key) -> Candidate:
-    """Return a candidate for another key: of another host, or of another slot."""
+    """Return a copy of a candidate for another key of the same component: that of another host or another slot."""
     if isinstance(candidate, ReleaseCandidate):
         return ReleaseCandidate(key, candidate.version, candidate.label, candidate.release, candidate.build)
     return Candidate(key, candidate.version, candidate.label)

@@ -1,4 +1,4 @@
-"""The answer: one release and build for each component, the packages, and the doubts that remain."""
+"""The answer of the resolver: one release and build for each component, the packages, and the facts that were missing."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
 
 class Pin(Struct, frozen=True, kw_only=True):
-    """The choice for one component and its reasons.
+    """The release and build chosen for one component, with the requirements that led to it as `reasons`.
 
-    `build` is "" where the release has no builds; `host` is the label of the host it belongs to, "" where all share it.
+    `build` is "" if the release has no builds; `host` is the label of the component's host, "" if all hosts share the
+    component.
     """
 
     component: str
@@ -31,7 +32,11 @@ class Pin(Struct, frozen=True, kw_only=True):
 
 
 class PackagePin(Struct, frozen=True, kw_only=True):
-    """One Python package of the answer. `requires` are the requirements that apply in this environment (PEP 508 text)."""
+    """The version and file chosen for one Python package.
+
+    `requires` are the requirements of its metadata that apply in this environment, as PEP 508 text; `dependencies` are the
+    names of the chosen packages that these requirements are on.
+    """
 
     name: str
     version: str
@@ -41,7 +46,11 @@ class PackagePin(Struct, frozen=True, kw_only=True):
 
 
 class BaseImage(Struct, frozen=True, kw_only=True):
-    """The base image of a container: reference (tag as given), digest (of the reference or a registry), and its contents."""
+    """The base image of a container.
+
+    `reference` is the image with its tag, as given; `digest` is that of the reference or of a registry, "" when unknown; the
+    other fields describe its contents, with its NVIDIA_REQUIRE_CUDA as `require_cuda`; "" means none or unknown.
+    """
 
     reference: str
     digest: str = ""
@@ -52,15 +61,16 @@ class BaseImage(Struct, frozen=True, kw_only=True):
 
 
 class Stack(Struct, frozen=True, kw_only=True):
-    """Everything decided for one platform.
+    """The complete answer for one platform.
 
-    `components` maps component names to their text in reports (host facts and `pytorch_build` included); `basis` is how
-    the driver requirement is met ("" when no CUDA); `host_requirements` are the ranges a host must meet (`driver`:
-    `>=525.60.13`, `gpu`: `7.5, 8.0, 9.0`, `kernel`, `glibc`); `require_cuda` is the NVIDIA_REQUIRE_CUDA equal to them;
-    `arch_list` the compiled targets of the framework build; `environment` the variables the stack needs at run time;
-    `doubts` are the unverified facts. `warnings` are requests without effect and indexes out of reach, `moves` the version
-    changes of an upgrade by name, `held_back` the frameworks that a package keeps from a newer release; none of them is
-    locked.
+    `components` maps component names to their text in reports (host facts and `pytorch_build` included). `basis` is the way in
+    which the driver supports CUDA, such as `native`, "" without CUDA. `host_requirements` are the ranges a host must meet
+    (`driver`: `>=525.60.13`, `gpu`: `7.5, 8.0, 9.0`, `kernel`, `glibc`); `require_cuda` is the NVIDIA_REQUIRE_CUDA equal to
+    them. `arch_list` has the GPU targets that the framework's build is compiled for; `environment` the variables the stack
+    needs at run time; `doubts` the unverified facts.
+
+    Not written to a lock: `warnings`, requests without effect and indexes out of reach; `moves`, the version changes of an
+    upgrade by name; `held_back`, the frameworks of which a package excludes a newer release.
     """
 
     platform: str
@@ -83,5 +93,5 @@ class Stack(Struct, frozen=True, kw_only=True):
 
     @property
     def verdict(self) -> str:
-        """`yes`, or `unverified` when a fact was missing."""
+        """The verdict on the request: `unverified` when a fact was missing, otherwise `yes`."""
         return "unverified" if self.doubts else "yes"

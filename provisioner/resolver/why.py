@@ -1,4 +1,4 @@
-"""Why a component or a distribution is at its version: the requirements on it, and what excludes the newest version."""
+"""Explain the version of a component or distribution: the requirements on it, and what excludes the newest version."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ ANY_VERSION = "*"
 
 
 class Moved(Struct, frozen=True, kw_only=True):
-    """A component or distribution with its version in two answers; "" where an answer lacks it."""
+    """A component or distribution whose version differs between two answers; "" when an answer lacks it."""
 
     name: str
     old: str
@@ -56,9 +56,10 @@ class Moved(Struct, frozen=True, kw_only=True):
 
 
 class Counterfactual(Struct, frozen=True, kw_only=True):
-    """The newest version without some `lines` of the spec: the versions that change with it, or the conflict that remains.
+    """The result of solving for the newest version without the versions in some `lines` of the spec.
 
-    `order` is the reason why another version would be chosen even so; None where it would not.
+    `moved` are the other versions that change; `conflict` is set if the newest version is impossible even so. `order` is the
+    reason why the solver would still choose another version; None if it would choose the newest.
     """
 
     lines: tuple[Ground, ...]
@@ -68,12 +69,14 @@ class Counterfactual(Struct, frozen=True, kw_only=True):
 
 
 class Why(Struct, frozen=True, kw_only=True):
-    """The chosen release, the requirements on it, and why the newest release was not chosen.
+    """The explanation of one choice.
 
-    `slot` is the framework that has this component for itself. `held_by` are the grounds that exclude the newest release by
-    themselves; `order` is why a newer release that would work was not taken; `conflict` is what cannot hold together with it;
-    `counterfactual`, where lines of the spec exclude it, is the answer without them. `is_fact`: the host states it, nothing
-    was chosen; `is_unknown`: an index that the newest release needs is out of reach.
+    `reasons` are the grounds of the requirements on it; `slot` is the framework that has this component for itself. `newer` is
+    the newest release, None when it was chosen or the version is a fact. Of the newest release: `held_by` are the grounds that
+    exclude it by themselves; `order` is the reason why it was not preferred although it would work; `conflict` is the
+    contradiction that it would cause; `counterfactual` is the answer without the lines of the spec that exclude it. `is_fact`
+    is True if the host states the version and nothing was chosen; `is_unknown` if an index that the newest release needs is out
+    of reach.
     """
 
     component: str
@@ -93,9 +96,10 @@ class Why(Struct, frozen=True, kw_only=True):
 
 
 def why(problem: Problem, component: str, source_for: SourceFor | None = None) -> tuple[Why, ...]:
-    """Explain one component or distribution, once for each host or slot; `source_for` is for specs with packages.
+    """Return the explanation of a component or distribution, one for each host or slot that has it.
 
-    Raises `NoStackError` when there is no answer to explain, `UsageError` when the component is not part of it.
+    `source_for` opens the indexes; it is needed for specs with packages. Raises `NoStackError` when there is no answer to
+    explain, `UsageError` when the component is not part of the answer, `UnavailableError` when an index is out of reach.
     """
     name = COMPONENT_OF_DISTRIBUTION.get(component, component)
     chosen = choose(problem, source_for)
@@ -142,7 +146,11 @@ def _with_obstacle(
     holding: Sequence[Requirement],
     source_for: SourceFor | None,
 ) -> Why:
-    """Add the conflict with the newest release, or why an answer with it is wanted less; raises `UnavailableError`."""
+    """Return an explanation with the reason why the newest release was not chosen.
+
+    The reason is the conflict with it, or why an answer with it is less wanted. `question` is the requirement of the newest
+    release, `holding` are the requirements that exclude it. Raises `UnavailableError` when an index is out of reach.
+    """
     opened = without_versions(problem, holding)
     if opened is not None:
         found = _with_counterfactual(found, chosen, opened, question=question, holding=holding, source_for=source_for)
@@ -164,7 +172,11 @@ def _with_counterfactual(
     holding: Sequence[Requirement],
     source_for: SourceFor | None,
 ) -> Why:
-    """Add the answer without the spec's lines that exclude the newest release; where there is one, they are the conflict."""
+    """Return an explanation with the answer of `opened`, the problem without the versions of the lines in the way.
+
+    These lines of the spec led to `holding`, the requirements that exclude the newest release. If there is an answer, the lines
+    are the conflict. If there is none, the counterfactual has the conflict that remains.
+    """
     try:
         (instance, pins), order = _newest(opened, question, source_for)
     except NoStackError as error:
@@ -183,9 +195,10 @@ def _with_counterfactual(
 
 
 def _newest(opened: Problem, question: Requirement, source_for: SourceFor | None) -> tuple[Chosen, PassedOver | None]:
-    """Return an answer with the newest release, and why the solver would choose another one; None where it would not.
+    """Return an answer with the newest release, and the reason why the solver would prefer another one.
 
-    Raises `NoStackError`.
+    The reason is None when it would not, or when only an answer with the release required exists. Raises `NoStackError` when no
+    answer has the newest release.
     """
     key, first = question.key, None
     with suppress(NoStackError):  # a pre-release is allowed only where a requirement names it
@@ -197,20 +210,24 @@ def _newest(opened: Problem, question: Requirement, source_for: SourceFor | None
 
 
 def _wanted(instance: ProblemInstance, pins: dict[Key, Candidate]) -> list[Requirement]:
-    """Return every requirement of the answer, root requirements first."""
+    """Return all requirements on an answer: the roots, constraints and hashes, then those of the chosen candidates."""
     bounds = (one for candidate in pins.values() for one in instance.bounds.about(candidate))
     return [*instance.roots, *bounds, *(one for candidate in pins.values() for one in instance.requirements(candidate))]
 
 
 def _is_about(one: Requirement, key: Key) -> bool:
-    """Whether a requirement is on the explained key; for a distribution also on its extras, but not of its extras."""
+    """Return whether a requirement is to be named as a reason for the choice of a key.
+
+    It is if it is on that key. For a distribution, requirements on it with extras count, too, but not that of `name[extra]` on
+    `name` itself.
+    """
     if one.key != key:
         return key.is_package and one.key.is_package and one.key.distribution == key.name
     return not (one.ground.kind == "rule" and one.ground.component == key.name and key.is_package)
 
 
 def _reasons(wanted: Sequence[Requirement]) -> tuple[Ground, ...]:
-    """Return facts, requests and rules in this order, each once."""
+    """Return the grounds of some requirements without repetition, facts first, then requests, then rules."""
     return tuple(dict.fromkeys(one.ground for one in sorted(wanted, key=lambda one: KINDS.index(one.ground.kind))))
 
 
@@ -219,7 +236,7 @@ def _labels(requirement: Requirement) -> frozenset[str]:
 
 
 def _newer(instance: ProblemInstance, chosen: Candidate) -> list[Candidate]:
-    """Return the candidates newer than the chosen one, newest first, without yanked versions and pre-releases."""
+    """Return the candidates newer than the chosen one, newest first, except yanked versions and pre-releases."""
     found = [one for one in instance.candidates(chosen.key) if not one.is_withheld and _age(one) > _age(chosen)]
     return sorted(found, key=_age, reverse=True)
 
@@ -253,9 +270,10 @@ def _keys(chosen: Chosen, name: str) -> list[Key]:
 
 
 def without_versions(problem: Problem, holding: Sequence[Requirement]) -> Problem | None:
-    """Return the problem with the spec's lines behind some requirements freed of their versions; None for other grounds.
+    """Return the problem in which the lines of the spec that led to some requirements allow any version.
 
-    Overrides are not freed: without its version an override would require something else in the place of others.
+    None when there are no requirements, or when one of them comes from anything but `requires`, `packages` or `constraints`. An
+    override is not opened: without its version it would replace requirements by another one than the user wrote.
     """
     grounds = {one.ground for one in holding}
     if not grounds or not all(isinstance(one, RequiresComponent | RequiresDistribution | Constrains) for one in grounds):
@@ -278,7 +296,7 @@ def without_versions(problem: Problem, holding: Sequence[Requirement]) -> Proble
 
 
 def edits_of(holding: Sequence[Requirement], candidate: Candidate) -> tuple[Edit, ...]:
-    """Return the edits by which the spec's lines behind some requirements allow a candidate; each line once."""
+    """Return the edits of the spec, one for each line that led to some requirements, after which it allows a candidate."""
     by_line: dict[object, list[Ground]] = {}
     for one in holding:
         by_line.setdefault(one.ground.group, []).append(one.ground)
@@ -296,7 +314,7 @@ def edits_of(holding: Sequence[Requirement], candidate: Candidate) -> tuple[Edit
 
 
 def _open(text: str) -> str:
-    """Return a requirement without its versions."""
+    """Return a PEP 508 requirement without its version specifier."""
     requirement = Pep508(text)
     requirement.specifier = SpecifierSet()
     return str(requirement)
@@ -305,7 +323,10 @@ def _open(text: str) -> str:
 def moved(
     key: Key, before: Mapping[Key, Candidate], after: Mapping[Key, Candidate], *, shown: frozenset[str]
 ) -> tuple[Moved, ...]:
-    """Return the versions that differ between two answers, without `key`: the components in `shown`, then distributions."""
+    """Return the versions that differ between two answers, other than that of `key`.
+
+    Components come first, only those in `shown`; then distributions.
+    """
     old, new = dict(_versions(before, shown)), dict(_versions(after, shown))
     names = [*old, *(name for name in new if name not in old)]
     own = _of(key)
@@ -324,7 +345,7 @@ def _of(key: Key) -> tuple[bool, str]:
 
 
 def passed_over(problem: Problem, key: Key, *, chosen: Chosen, other: Chosen) -> PassedOver:
-    """Return why the order of preference takes `chosen` before `other`, which has a newer release of `key`."""
+    """Return why the solver prefers the answer `chosen` to `other`, which has a newer release of `key`."""
     instance, pins = chosen
     request = problem.request
     name = key.name if key.is_package else key.component
@@ -350,7 +371,10 @@ def passed_over(problem: Problem, key: Key, *, chosen: Chosen, other: Chosen) ->
 def _first_difference(
     instance: ProblemInstance, key: Key, pins: Mapping[Key, Candidate], others: Mapping[Key, Candidate]
 ) -> Key | None:
-    """Return the first key, in the order in which keys are decided, of which two answers have different candidates."""
+    """Return the first key, in the order of decision, for which two answers have different candidates; `key` is not compared.
+
+    None when the answers agree on all other keys.
+    """
     direct = instance.finder.order if instance.finder else {}
     order = instance.problem.order
 

@@ -1,1 +1,1 @@
-"""Input 3: what the user wants."""
+"""Input 3: the spec, that is the requirements of the user (`provision.yaml`)."""

@@ -307,7 +307,7 @@ def _preferences(document: Document, table: str, entries: object, found: dict[st
 
 
 def _range_mistake(text: str) -> str | None:
-    """Return what is wrong with a range of a component or, as installers read it, of a distribution; None for nothing."""
+    """Return a message about an invalid range of a component or, as installers read it, of a distribution; None if valid."""
     try:
         wanted = Range.parse(text)
     except ValueError as error:
@@ -361,7 +361,7 @@ def _unknown_component(name: str, known: Collection[str]) -> str:
 def _unknown_preferences(document: Document, spec: Spec, known: Collection[str]) -> Iterator[Mistake]:
     """Find names in `prefer` and `avoid` that are typos of a component; any other name is that of a distribution.
 
-    A name that also stands under `packages` is a distribution, however much like a component's it is.
+    A name that is also under `packages` is a distribution, however similar to a component's name it is.
     """
     packages = {canonicalize_name(re.split(r"[^\w.-]", text.strip(), maxsplit=1)[0]) for text in spec.packages}
     for table in _PREFERENCES:
@@ -378,7 +378,7 @@ def _unknown_preferences(document: Document, spec: Spec, known: Collection[str])
 
 
 def _intended_component(name: str, known: Collection[str]) -> str | None:
-    """Return the component that a name is a typo of, None where it is none."""
+    """Return the component of which a name is a typo, None if it is no typo."""
     from difflib import SequenceMatcher
 
     near = nearest(name.lower(), known)
@@ -388,6 +388,6 @@ def _intended_component(name: str, known: Collection[str]) -> str | None:
 
 
 def _component_or_distribution(name: str) -> str:
-    """Return the component of a name, which may be that of its distribution; the normalized name of any other distribution."""
+    """Return the component with this name or distribution; for any other distribution its normalized name."""
     canonical = canonicalize_name(name)
     return COMPONENT_OF_DISTRIBUTION.get(canonical, canonical if "_" not in name else name)

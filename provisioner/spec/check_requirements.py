@@ -153,6 +153,6 @@ def _against_components(
 
 
 def _place(document: Document, path: KeyPath, *, seen_from: KeyPath) -> str:
-    """Return `on line 5`, or file and line where the two key paths stand in different files."""
+    """Return `on line 5`, or file and line if the two key paths are in different files."""
     position, own = document.position(path), document.position(seen_from)
     return f"on line {position.line}" if position.file == own.file else f"at {document.where(path)}"

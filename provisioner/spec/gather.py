@@ -61,8 +61,8 @@ class Gathered(Struct, frozen=True):
 def gather(document: Document, *, project: Document | None = None) -> Gathered:
     """Read every file that a spec names, and return the joined document.
 
-    `project` is the `pyproject.toml` around a spec that stands in one. A file that is missing or wrong is among the mistakes;
-    values of a wrong type are left for the model to refuse.
+    `project` is the `pyproject.toml` that contains the spec, None for a spec in a file of its own. A file that is missing or
+    wrong is among the mistakes; values of a wrong type are left for the model to refuse.
     """
     if not isinstance(document.data, dict):
         return Gathered(document)
@@ -70,7 +70,10 @@ def gather(document: Document, *, project: Document | None = None) -> Gathered:
 
 
 class _Hashes(Struct):
-    """The digests that requirement files allow for one distribution, by environment marker, and the first line with any."""
+    """The sha256 digests that requirement files allow for one distribution, by environment marker.
+
+    `position` is that of the first line with digests.
+    """
 
     position: Position
     by_marker: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -165,7 +168,7 @@ class _Gatherer:
                 self._add_hashes(line.text, line.hashes, line.position)
 
     def _require_file_name(self, name: str, path: KeyPath) -> bool:
-        """Return whether a text can be a path; add a mistake where it cannot."""
+        """Return whether a text can be a path; if it cannot, record a mistake."""
         if "://" in name:
             text = f"`{name}` names an address; save what is there, and name the file"
         elif not name.strip() or "\0" in name:
@@ -176,7 +179,7 @@ class _Gatherer:
         return False
 
     def _add_hashes(self, text: str, digests: tuple[str, ...], position: Position) -> None:
-        """Narrow the digests of a distribution to those that all lines with the same marker allow."""
+        """Restrict the digests of a distribution to those that all lines with the same environment marker allow."""
         try:
             requirement = Requirement(text)
         except InvalidRequirement:
@@ -234,7 +237,7 @@ def _positioned(document: Document, name: str) -> list[tuple[object, Position]]:
 
 
 def _with_list(document: Document, name: str, lines: Sequence[tuple[object, Position]]) -> Document:
-    """Return a document with other items in a list; a value that is no list stays, for the model to refuse."""
+    """Return a document with other items in a list; a value that is not a list is left unchanged, for the model to refuse."""
     if not isinstance(document.data.get(name, ()), tuple):
         return document
     keys = {path: position for path, position in document.keys.items() if path[:1] != (name,) or len(path) == 1}

@@ -74,7 +74,7 @@ def _gather_project(path: Path) -> Gathered:
 
 
 def _named(document: Document, project: Document) -> Document:
-    """Give a spec without a name that of its project, with other characters than those of spec names replaced by `-`."""
+    """Return a spec with the name of its project if it has none; characters that spec names do not allow become `-`."""
     table = project.data.get("project")
     name = table.get("name") if isinstance(table, dict) else None
     if not isinstance(document.data, dict) or "name" in document.data or not isinstance(name, str):
@@ -84,7 +84,10 @@ def _named(document: Document, project: Document) -> Document:
 
 
 def parse_spec(gathered: Gathered) -> Spec:
-    """Validate a gathered spec; raises `InvalidDocumentError` with every mistake in the spec and in the files it names."""
+    """Return a gathered spec after validation.
+
+    Raises `InvalidDocumentError` with every mistake in the spec and in the files it names.
+    """
     document = gathered.document
     if document.data is None:
         raise InvalidDocumentError(KIND, (Mistake(document.file, 1, 1, "", "the file is empty"),), hints=(_INIT,))
@@ -108,11 +111,11 @@ def host_paths(spec: Spec, spec_path: Path) -> tuple[Path, ...]:
 
 
 def select_target(spec: Spec, document: Document, target: str | None) -> tuple[Spec, Document]:
-    """Return a spec of several targets and its document as if the spec had this one target only.
+    """Return the spec and its document with one of several targets as the only one.
 
     Each target has a lock of its own, because no PEP 508 marker tells a V100 from a B200. A spec with the key `target` is
-    returned as it is; for such a spec `target` is None. Raises `UsageError` for a target the spec does not name, for None where
-    it names several, and for a name where it names none.
+    returned as it is; for such a spec `target` must be None. Raises `UsageError` for a target that the spec does not name, and
+    for None if it names several.
     """
     known = tuple(spec.targets)
     if not known and target is None:

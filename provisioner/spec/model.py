@@ -55,11 +55,11 @@ class ProjectSource(StrictModel, frozen=True, kw_only=True):
 
 
 class Policy(StrictModel, frozen=True, kw_only=True):
-    """Which candidates the resolver may choose, and which it prefers.
+    """The policy: which candidates the resolver may choose, and which it prefers.
 
-    `allow` lists every relaxation that may be used; `forbid` takes some away, also where a host or a request names one. `sdist`
-    takes source distributions with static metadata; `build` also those that must be built, in isolation, to learn their
-    requirements. `prefer` and `avoid` map components or distributions to ranges; they order candidates and exclude none.
+    `allow` lists every relaxation that may be used; `forbid` excludes relaxations, even those that a host or a request names.
+    `sdist` allows source distributions with static metadata; `build` also those that must be built, in isolation, to learn
+    their requirements. `prefer` and `avoid` map components or distributions to ranges; they order candidates and exclude none.
     """
 
     strategy: Literal["newest", "oldest", "stable"] = "newest"
@@ -71,7 +71,7 @@ class Policy(StrictModel, frozen=True, kw_only=True):
 
 
 class BuildSpec(StrictModel, frozen=True, kw_only=True):
-    """What is compiled in the environment: a CUDA extension, or PyTorch itself."""
+    """The kind of code that is compiled in the environment: a CUDA extension, or PyTorch itself."""
 
     kind: Literal["extension", "pytorch"]
     arch_list: tuple[str, ...] = ()

@@ -1,13 +1,12 @@
-"""What a `pyproject.toml` requires: dependencies and extras (PEP 621) and dependency groups (PEP 735), each with its position.
+"""Read the requirements of a `pyproject.toml` with their positions: dependencies and extras (PEP 621), groups (PEP 735).
 
-Also the sources that tables of uv, PDM and Poetry name for these requirements. No requirement is read from there, but a user
-who takes a name from a repository or a private index must hear that it is looked up on another index here, where anybody may
-have registered it.
+Also the sources that tables of uv, PDM and Poetry name for these requirements. No requirement is read from these sources; a
+user who takes a distribution from a repository or a private index must be warned that it is looked up on another index here,
+where anybody may have registered its name.
 
-`packaging.dependency_groups` resolves groups as well, but keeps no positions.
-Sources: PyPA specifications, "pyproject.toml" and "Dependency groups", read 2026-11-21; uv documentation, "Managing
-dependencies"; PDM documentation, "Specify index for individual packages"; Poetry documentation, "Dependency specification";
-read 2026-11-22.
+`packaging.dependency_groups` resolves groups as well, but does not report positions. Sources: PyPA specifications,
+"pyproject.toml" and "Dependency groups", read 2026-11-21; uv documentation, "Managing dependencies"; PDM documentation,
+"Specify index for individual packages"; Poetry documentation, "Dependency specification"; read 2026-11-22.
 """
 
 from __future__ import annotations
@@ -70,16 +69,16 @@ class ProjectRequirements(Struct):
 
 
 def load_project(path: Path) -> Document:
-    """Read a project file; raises `FileError`, or `InvalidDocumentError` with the place of a syntax error."""
+    """Read a project file; raises `FileError`, or `InvalidDocumentError` with the line and column of a syntax error."""
     return parse_toml(read_text(path, kind=KIND), file=str(path), kind=KIND, dates_as_text=True)
 
 
 def read_project_requirements(
     path: Path, *, named_at: Position, extras: Sequence[str], groups: Sequence[str], with_dependencies: bool
 ) -> ProjectRequirements:
-    """Read a project file and return what it requires, or one mistake where it cannot be read.
+    """Return the requirements of a project file, or one mistake if it cannot be read.
 
-    `named_at` is the position in the spec that names the file: that of the mistake where there is no such file.
+    `named_at` is the position in the spec that names the file, at which a missing file is reported.
     """
     try:
         document = load_project(path)
@@ -93,7 +92,7 @@ def read_project_requirements(
 def project_requirements(
     document: Document, *, named_at: Position, extras: Sequence[str], groups: Sequence[str], with_dependencies: bool
 ) -> ProjectRequirements:
-    """Return what a project requires: its dependencies unless `with_dependencies` is False, and some extras and groups."""
+    """Return the requirements of some extras and groups of a project, after its dependencies if `with_dependencies`."""
     return _Project(document, named_at).requirements(extras, groups, with_dependencies=with_dependencies)
 
 
@@ -115,7 +114,7 @@ class _Project:
         self._open_extras: list[str] = []
         """Extras that are being read: one inside the other."""
         self._names: set[str] = set()
-        """Required distributions, without those required by URL, for which no index is asked."""
+        """Required distributions, except those required by URL, which no index provides."""
 
     def requirements(self, extras: Sequence[str], groups: Sequence[str], *, with_dependencies: bool) -> ProjectRequirements:
         """Return the requirements in the order of the file's own parts: dependencies, extras, groups."""

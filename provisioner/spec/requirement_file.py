@@ -32,7 +32,7 @@ _VCS = re.compile(r"(?:^|@\s*)(?:git|hg|svn|bzr)(?:\+\w+)?:")
 _LONG = {"-r": "--requirement", "-c": "--constraint", "-e": "--editable", "-i": "--index-url", "-f": "--find-links"}
 _FILE_OPTIONS = ("--requirement", "--constraint")
 _IGNORED = {"--prefer-binary": (), "--only-binary": (":all:",)}
-"""Options for what provision does anyway, with the values they may have."""
+"""Options that ask for the default behaviour of provision and are ignored, with the values they may have."""
 
 _REFUSED = {
     "--index-url": "indexes are named in the spec, under `indexes:`",
@@ -49,7 +49,7 @@ _REFUSED = {
     "--global-option": "nothing is built with options; build a wheel",
     "--config-settings": "nothing is built with options; build a wheel",
 }
-"""Options of pip that are refused, each with what to do instead."""
+"""Options of pip that are refused, each with advice for the error message."""
 
 
 class RequirementLine(Struct, frozen=True, kw_only=True):
@@ -72,7 +72,7 @@ class Reading(Struct):
 def read_requirement_file(path: Path, *, named_at: Position, is_constraint: bool = False) -> Reading:
     """Read a file and the files it names.
 
-    `named_at` is the position that names the file: that of the mistake where the file cannot be read.
+    `named_at` is the position that names the file, at which a file that cannot be read is reported.
     """
     reading = Reading()
     _read(path, named_at, reading, is_constraint=is_constraint, inside=())
@@ -180,7 +180,7 @@ def _hashes(options: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def _options(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the options of a line, under their long names, with their values, which may be words of their own."""
+    """Yield the options of a line by their long names, each with its value, which may be a separate word."""
     try:
         words = shlex.split(text)
     except ValueError:
@@ -219,7 +219,7 @@ def _refusal(name: str, value: str) -> str:
 
 
 def _with_wheel_name(text: str) -> str:
-    """Put the distribution's name before a line that is only the path or URL of a wheel; return other lines as they are."""
+    """Return a line that is only the path or URL of a wheel with the distribution's name before it; other lines as they are."""
     place, semicolon, marker = text.partition(";")
     place = place.strip()
     filename = place.partition("#")[0].rpartition("/")[2]
@@ -231,7 +231,7 @@ def _with_wheel_name(text: str) -> str:
 
 
 def _source_mistake(text: str) -> str:
-    """Return what is wrong with a requirement that names a repository or a file; "" for nothing."""
+    """Return a message about a requirement that names a repository or a file wrongly; "" if there is no mistake."""
     if _VCS.search(text):
         return "a repository is not a file that can be locked: build a wheel of it, and write `name @ file:…` or `name @ https://…`"
     head = re.split(r"[;@\[<>=!~\s]", text, maxsplit=1)[0]

@@ -63,6 +63,6 @@ def spec_template(*, name: str, platform: str, subject: str, host: str) -> str:
 
 
 def spec_name(folder: str) -> str:
-    """Turn the name of a folder into the name of a spec, which becomes part of a file name."""
+    """Return the name of a spec, which becomes part of a file name, for the name of a folder."""
     name = re.sub(r"[^A-Za-z0-9_-]+", "-", folder).strip("-_")
     return name or "environment"

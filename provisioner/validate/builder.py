@@ -1,7 +1,7 @@
-"""Build images by a Docker or Podman client, and tell a lock that does not build from a build that was cut off.
+"""Build images with a Docker or Podman client, and distinguish a lock that does not build from an interrupted build.
 
-A Docker client must be able to use BuildKit: one with the buildx plug-in, or one before 23, which has BuildKit built in. The
-classic builder knows no `RUN --mount`, and the engine's HTTP API, without a client, cannot hand secrets to a build.
+A Docker client must support BuildKit: through the buildx plug-in, or built in, as before version 23. The classic builder lacks
+`RUN --mount`, and the engine's HTTP API cannot pass secrets to a build.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from provisioner.validate.engine import BuildRequest, Log
 
 SHOWN_LINES = 12
-"""How many of the last lines of a failed build its error shows."""
+"""The number of the last lines of a failed build in its error message."""
 
 _OUT_OF_REACH = re.compile(
     r"Temporary failure in name resolution|Temporary failure resolving|Name or service not known|Could not resolve|dial tcp"
@@ -34,18 +34,18 @@ _OUT_OF_REACH = re.compile(
     r"|invalid peer certificate|No space left on device|Cannot connect to the Docker daemon",
     re.IGNORECASE,
 )
-"""Messages of builds that were cut off from network, trusted certificates, disk or engine: they say nothing about the lock."""
+"""Messages of builds that lost network, trusted certificates, disk or engine: such a failure is no evidence about the lock."""
 
 
 class CommandBuilder(Struct, frozen=True):
-    """A program that builds with the options of `docker build`. `environment` is added to that of this process."""
+    """A program with the options of `docker build`; `environment` is added to that of this process."""
 
     method: str
     command: tuple[str, ...]
     environment: tuple[tuple[str, str], ...] = ()
 
     def build(self, request: BuildRequest, log: Log) -> Built:
-        """Build and return the image's id; raises `BuildFailedError` or `EngineError` with the last lines."""
+        """Build the image and return its id; raises `BuildFailedError` or `EngineError` with the last lines of the output."""
         with tempfile.TemporaryDirectory(prefix="provision-build-") as scratch:
             identity = Path(scratch) / "image-id"
             finished = stream(self._arguments(request, identity), log, environment=dict(self.environment))
@@ -65,7 +65,11 @@ class CommandBuilder(Struct, frozen=True):
 
 
 def build_failure(tag: str, lines: list[str]) -> ProvisionError:
-    """Return the error of a build that stopped: a no where a step failed, cannot-tell where something was out of reach."""
+    """Return the error of a failed build.
+
+    `EngineError`, so no verdict, if the output shows that something was out of reach; else `BuildFailedError`, a negative
+    verdict.
+    """
     printed = [line.rstrip() for line in lines if line.strip()]
     last = failed_step(printed)[-SHOWN_LINES:]
     sign = next((match for line in printed[-60:] if (match := _OUT_OF_REACH.search(line))), None)
@@ -79,7 +83,7 @@ def build_failure(tag: str, lines: list[str]) -> ProvisionError:
 
 
 def failed_step(lines: list[str]) -> tuple[str, ...]:
-    """Return the lines of the step that failed, without its number; all lines when no step is named.
+    """Return the output lines of the failed step, without its number; all lines if BuildKit does not name the step.
 
     `#7 0.412 ERROR: …` belongs to step 7, and `#7 ERROR: executor failed running […]` says that it failed.
     """
@@ -92,9 +96,9 @@ def failed_step(lines: list[str]) -> tuple[str, ...]:
 
 
 def docker_builder(host: str, path: str | None = None) -> CommandBuilder:
-    """Return the best client on `path` (default: PATH) that can use BuildKit against the engine at `host`.
+    """Return the best client on `path` (default: PATH) that can use BuildKit with the engine at `host`.
 
-    Raises `EngineError` where there is none, with what was found instead.
+    Raises `EngineError` when there is none, with the clients that were found.
     """
     clients = tuple(_programs("docker", os.environ.get("PATH", "") if path is None else path))
     at_host = (("DOCKER_HOST", host),)
@@ -122,7 +126,7 @@ def docker_builder(host: str, path: str | None = None) -> CommandBuilder:
 
 
 def _programs(name: str, path: str) -> Iterator[str]:
-    """Yield every program of this name on a search path, in its order, each file once."""
+    """Yield every program called `name` on a search path, in its order; links to a file found before are skipped."""
     seen = set()
     for folder in path.split(os.pathsep):
         found = shutil.which(name, path=folder) if folder else None
@@ -132,9 +136,9 @@ def _programs(name: str, path: str) -> Iterator[str]:
 
 
 def _version(command: tuple[str, ...], environment: tuple[tuple[str, str], ...]) -> str:
-    """Return the first number that a program prints, `20.10.24` of `Docker version 20.10.24+dfsg1, build 297e128`.
+    """Return the first version number that a program prints: `20.10.24` of `Docker version 20.10.24+dfsg1, build 297e128`.
 
-    "" where the program fails or prints none.
+    "" when the program fails or prints none.
     """
     try:
         finished = stream(command, timeout=30, environment=dict(environment))

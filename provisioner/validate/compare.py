@@ -1,4 +1,4 @@
-"""Compare a measurement with its lock, fact by fact: pure functions that return fields with verdicts."""
+"""Compare a measurement with its lock, fact by fact: functions without side effects that return fields with verdicts."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from provisioner.validate.report import Verdict
 
 ALWAYS_ALLOWED = frozenset({"pip", "setuptools", "wheel"})
-"""Distributions that `venv` and `ensurepip` install, so that an environment may hold them though its lock does not."""
+"""Distributions that `venv` and `ensurepip` install; an environment may contain them even if its lock does not."""
 
 
 def compare(lock: Lock, measurement: Measurement, *, no_device: str = "") -> tuple[FieldReport, ...]:
-    """Return every field of the comparison for a lock of one platform, in the order a reader looks for them.
+    """Return the fields of the comparison with a lock of one platform, in the order of the report.
 
-    `no_device` is the engine's reason when it could not provide the requested GPUs.
+    `no_device` is the engine's message if it could not provide the requested GPUs, else "".
     """
     fields = [_python(lock, measurement), *_glibc(lock, measurement)]
     if "torch" in {package.name for package in lock.packages}:
@@ -35,13 +35,13 @@ def compare(lock: Lock, measurement: Measurement, *, no_device: str = "") -> tup
 
 
 def _agreement(name: str, locked: str, measured: str, *, agrees: bool, note: str = "") -> FieldReport:
-    """Return a field of which both sides are known."""
+    """Return the field of a fact with a known locked and a known measured value."""
     verdict: Verdict = "yes" if agrees else "no"
     return FieldReport(name=name, locked=locked, measured=measured, verdict=verdict, note=note)
 
 
 def _unverified(name: str, locked: str, note: str) -> FieldReport:
-    """Return a field that could not be measured."""
+    """Return the field of a fact that could not be measured; `note` is the reason."""
     return FieldReport(name=name, locked=locked, measured="", verdict="unverified", note=note)
 
 
@@ -96,7 +96,7 @@ def _libraries(lock: Lock, measurement: Measurement, torch: Torch) -> Iterator[F
 
 
 def _nccl(locked: str, measurement: Measurement, torch: Torch) -> FieldReport:
-    """Compare NCCL, whose version is unknown where it is linked statically: PyTorch's constant for it is no measurement."""
+    """Compare the version of NCCL, which is unknown if it is linked statically: PyTorch's constant for it is not measured."""
     if torch.nccl is None:
         note = measurement.error("nccl") or "libnccl.so is not loaded by this build, so its version cannot be read"
         return _unverified("nccl", locked, note)
@@ -105,7 +105,10 @@ def _nccl(locked: str, measurement: Measurement, torch: Torch) -> FieldReport:
 
 
 def _arch_list(locked: tuple[str, ...], measurement: Measurement, torch: Torch) -> FieldReport:
-    """Compare the targets: all locked ones must be compiled in. The flags omit the suffix of `sm_90a`, given beside `sm_90`."""
+    """Compare the GPU targets: PyTorch must be compiled for every locked one.
+
+    PyTorch's flags omit the suffix of `sm_90a`, so suffixes are ignored.
+    """
     shown = " ".join(locked)
     if not torch.arch_flags:
         note = measurement.error("arch_flags") or "this build does not say what it was compiled for"
@@ -122,7 +125,10 @@ def _without_suffix(target: str) -> str:
 
 
 def compare_packages(lock: Lock, installed: dict[str, str] | None) -> list[FieldReport]:
-    """Return a field for all packages, and one for each that is missing, differs or is not in the lock."""
+    """Return a field for all packages, and one for each package that is missing, has another version or is not in the lock.
+
+    `installed` maps names to versions; None if they could not be read.
+    """
     locked = {package.name: package.version for package in lock.packages}
     total = f"{len(locked)} packages"
     if installed is None:
@@ -156,7 +162,7 @@ def _cpu_matmul(measurement: Measurement) -> FieldReport:
 
 
 def library_version(number: int) -> str:
-    """Return the version that a library encodes as a number: cuDNN's 90100 is 9.1.0 and 8902 is 8.9.2, NCCL's 22005 is 2.20.5.
+    """Return the version that a library encodes as a number: 90100 of cuDNN is 9.1.0, 8902 is 8.9.2; 22005 of NCCL is 2.20.5.
 
     The factor of the major number changed with cuDNN 9 (cudnn_version.h, CUDNN_VERSION) and NCCL 2.9 (nccl.h, NCCL_VERSION).
     """
@@ -165,12 +171,12 @@ def library_version(number: int) -> str:
 
 
 def series(version: str) -> tuple[str, ...]:
-    """Return major and minor number, all that PyTorch reports of its CUDA: `12.6.3` and `12.6` are one series."""
+    """Return major and minor number, the part of its CUDA version that PyTorch reports: `12.6.3` and `12.6` are equal in it."""
     return tuple(version.split(".")[:2]) if version else ()
 
 
 def build_of(torch: Torch) -> str:
-    """Return the variant of a PyTorch whose version has no local label, as those of the default index."""
+    """Return the build name (`cu126`) of a PyTorch whose version has no local label, as on the default index."""
     if torch.cuda:
         return "cu" + torch.cuda.replace(".", "")
     return f"rocm{'.'.join(series(torch.hip))}" if torch.hip else "cpu"
@@ -224,7 +230,10 @@ def _driver(lock: Lock, measurement: Measurement, no_device: str) -> Iterator[Fi
 
 
 def _visible_devices(lock: Lock, measurement: Measurement, no_device: str) -> FieldReport:
-    """Compare the devices. Where the framework sees none: unknown, but a no where the management library lists some."""
+    """Compare the visible devices.
+
+    If the framework sees no device, the field is unverified, but a "no" if NVML (the management library) lists some.
+    """
     locked = lock.stack.host_requirements.get("gpu", "") or "one or more"
     if measurement.devices:
         found = ", ".join(_described(device) for device in measurement.devices)
@@ -250,7 +259,7 @@ def _device(lock: Lock, measurement: Measurement, device: Device) -> Iterator[Fi
     if measurement.level >= 2:
         yield _outcome(f"compute {name}", device.matmul, measurement.error(f"{name} matmul", f"{name} synchronize"))
         yield _outcome(f"float16 {name}", device.float16, measurement.error(f"{name} float16"))
-        # Older devices have no bfloat16 units: the script skips them, and that is neither a yes nor a no.
+        # Devices without bfloat16 units are skipped by the script, so there is no field about it.
         if device.bfloat16 is not None or f"{name} bfloat16" in measurement.errors:
             yield _outcome(f"bfloat16 {name}", device.bfloat16, measurement.error(f"{name} bfloat16"))
     if lock.stack.accelerator == "mps":
@@ -264,7 +273,10 @@ def _device(lock: Lock, measurement: Measurement, device: Device) -> Iterator[Fi
 
 
 def _outcome(name: str, is_correct: bool | None, error: str) -> FieldReport:  # noqa: FBT001 - a measured value, not a switch
-    """Return the field of a computation on a device that is there: a failure is a no, not an unknown."""
+    """Return the field of a computation on an existing device; a failure there is a "no", not "unverified".
+
+    `is_correct` is None if the computation has no result.
+    """
     verdict: Verdict = "yes" if is_correct and not error else "no"
     measured = "correct" if is_correct else "failed" if error or is_correct is None else "wrong"
     return FieldReport(name=name, locked="correct", measured=measured, verdict=verdict, note=error)

@@ -1,4 +1,4 @@
-"""Connect to the engine that a user names."""
+"""Connect to the container engine, or the local interpreter, that a user names."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ ENGINES = ("docker", "podman", "local")
 
 
 def connect(name: str, *, python: Path | None = None) -> Engine:
-    """Return the engine called `name`, after it has answered.
+    """Connect to the engine called `name`, and return it after it has answered.
 
-    `python` is the interpreter of `local` (default: the one this program runs on). Raises `UsageError` for a name that is
-    not an engine, `EngineError` for an engine that does not answer.
+    `python` is the interpreter of the engine `local` (default: that of this program). Raises `UsageError` for an unknown name,
+    and `EngineError` for an engine that does not answer.
     """
     if python is not None and name != "local":
         raise UsageError(f"--python names the interpreter of --engine local, not of --engine {name}")

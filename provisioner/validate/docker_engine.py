@@ -1,4 +1,4 @@
-"""The Docker engine: docker-py to ask and to run, a Docker client with BuildKit to build."""
+"""The Docker engine: docker-py for queries and containers, a Docker client with BuildKit for builds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from provisioner.validate.engine import BuildRequest, Built, Log, RunRequest
 
 _SHARED_MEMORY = "1g"
-"""NCCL and data loaders share memory between processes; Docker's default of 64 MB is too little for either."""
+"""The size of `/dev/shm`: NCCL and data loaders share memory there, and Docker's default of 64 MB is too small for either."""
 
 _CDI_KIND = ACCELERATORS["cuda"].cdi_kind
 _DEVICE_FILES = tuple(path for row in WITH_DEVICE_FILES.values() for path in row.device_files)
@@ -41,7 +41,7 @@ class DockerEngine:
 
     @classmethod
     def connect(cls) -> DockerEngine:
-        """Find the engine and ask its version; raises `EngineError` naming the address that did not answer."""
+        """Connect to the engine, read its version and platform; raises `EngineError` with the address that did not answer."""
         from docker import DockerClient, from_env
         from docker.errors import DockerException
 
@@ -55,11 +55,11 @@ class DockerEngine:
         return cls(client, host, str(answer["Version"]), f"{answer['Os']}/{answer['Arch']}")
 
     def build(self, request: BuildRequest, log: Log) -> Built:
-        """Build with BuildKit; raises `BuildFailedError`, or `EngineError` also where no client can."""
+        """Build with BuildKit; raises `BuildFailedError`, and `EngineError` also when no client supports BuildKit."""
         return docker_builder(self._host).build(request, log)
 
     def run(self, request: RunRequest, log: Log) -> Finished:
-        """Create, start, follow and remove one container; raises `NoDeviceError` or `EngineError`."""
+        """Run one container, pass on its stderr, and remove it; raises `NoDeviceError`, `HostRefusedError` or `EngineError`."""
         from docker.errors import DockerException
 
         try:
@@ -88,12 +88,15 @@ class DockerEngine:
             volumes={str(path): {"bind": inside, "mode": "ro"} for path, inside in request.mounts.items()},
             network_mode=request.network,
             shm_size=_SHARED_MEMORY,
-            # An engine may be set to another log driver, whose logs cannot be read back.
+            # The engine's default may be a log driver whose logs cannot be read back.
             log_config=LogConfig(type=LogConfig.types.JSON),
         )
 
     def _device_requests(self, gpus: str) -> list[DeviceRequest]:
-        """Return what `--gpus` asks for, by the Container Device Interface where the engine knows no other way."""
+        """Return the device requests of `--gpus`, through the Container Device Interface if the engine supports nothing else.
+
+        Empty without GPUs, or for an accelerator that needs device files only.
+        """
         from docker.types import DeviceRequest
 
         if not gpus or gpus in WITH_DEVICE_FILES:
@@ -111,7 +114,10 @@ class DockerEngine:
         return "nvidia" not in information.get("Runtimes", {}) and any(one.startswith(_CDI_KIND) for one in found)
 
     def remove(self, image: str) -> None:
-        """Remove an image and its tags. An image that is gone, or that another container uses, is left as it is."""
+        """Remove an image and its tags.
+
+        An image that is missing already, or in use by another container, is no error. Raises `EngineError` otherwise.
+        """
         from docker.errors import APIError, DockerException
 
         try:
@@ -124,7 +130,7 @@ class DockerEngine:
 
 
 def _host() -> str:
-    """Return the engine's address: DOCKER_HOST, else that of the context in use, else the usual socket."""
+    """Return the engine's address: DOCKER_HOST, else that of the current Docker context, else the default socket."""
     from docker import ContextAPI
     from docker.errors import DockerException
 
@@ -135,12 +141,15 @@ def _host() -> str:
         context = ContextAPI.get_current_context()
     except (DockerException, OSError):
         context = None
-    # docker-py spells the default socket with a scheme of its own; the command line knows only unix://.
+    # docker-py has its own URL scheme for the default socket; the command line accepts only unix://.
     return str(context.Host).replace("http+unix://", "unix://") if context is not None else "unix:///var/run/docker.sock"
 
 
 def _reach(host: str) -> None:
-    """Open and close the engine's socket, for the reason of a failure: docker-py hides it in four layers and leaks a socket."""
+    """Connect to the engine's socket and close it again; raises the plain `OSError` when the engine cannot be reached.
+
+    docker-py would wrap that error in four others and leak a socket.
+    """
     if not host.startswith("unix://"):
         return
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
@@ -158,7 +167,10 @@ def _no_answer(host: str, error: Exception) -> EngineError:
 
 
 def _follow(container: Container, timeout: float, log: Log) -> Finished:
-    """Pass on stderr until the container ends, then read both streams, whole and apart, from its log."""
+    """Pass stderr on to `log` until the container ends, then return its exit code and both complete streams.
+
+    The container is killed after `timeout` seconds.
+    """
     has_expired = threading.Event()
 
     def expire() -> None:
@@ -168,7 +180,7 @@ def _follow(container: Container, timeout: float, log: Log) -> Finished:
         try:
             container.kill()
         except APIError:
-            return  # it ended by itself at the same moment
+            return  # the container ended by itself meanwhile
 
     timer = threading.Timer(timeout, expire)
     timer.daemon = True
@@ -188,7 +200,7 @@ def _follow(container: Container, timeout: float, log: Log) -> Finished:
 
 
 def run_failure(request: RunRequest, reason: str) -> ProvisionError:
-    """Return the error of a container that did not start, by the engine's message."""
+    """Return the error of a container that did not start, chosen by the engine's error message `reason`."""
     lowered = reason.lower()
     if "requirement error" in lowered or "unsatisfied condition" in lowered:
         return HostRefusedError(f"the container runtime refuses to start `{request.image}` on this host", causes=(reason,))
@@ -202,7 +214,7 @@ def run_failure(request: RunRequest, reason: str) -> ProvisionError:
 
 
 def _reason(error: Exception) -> str:
-    """Return the engine's message in one line."""
+    """Return the error message of the engine in one line."""
     explanation = getattr(error, "explanation", None)
     text = explanation.decode(errors="replace") if isinstance(explanation, bytes) else str(explanation or error)
     return " ".join(text.split())

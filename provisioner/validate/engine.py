@@ -1,4 +1,4 @@
-"""The protocol of engines that build and run containers, its values and its errors."""
+"""The protocol of engines that build images and run containers, with its requests, results and errors."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 WITH_DEVICE_FILES: dict[str, Accelerator] = {row.name: row for row in ACCELERATORS.values() if row.device_files}
-"""Accelerators that a container is given as plain device files of the host."""
+"""Accelerators whose GPUs a container gets as plain device files of the host."""
 
 Log = Callable[[str], None]
-"""Called with each line of progress as it comes."""
+"""A function called with each line of progress output as soon as it is printed."""
 
 
 class EngineError(UnavailableError):
-    """The engine is out of reach, or cannot do its part; nothing is known about the lock."""
+    """The engine is out of reach or failed, so that no verdict about the lock is possible."""
 
     code = "engine"
 
@@ -45,10 +45,11 @@ class BuildFailedError(RefusedError):
 
 
 class BuildRequest(Struct, frozen=True, kw_only=True):
-    """Build `dockerfile` (a path) over the files below `context` and tag the image.
+    """Build the file `dockerfile` with the folder `context`, and tag the image.
 
-    `secrets` maps BuildKit secret ids to files: they are mounted for single steps and never reach a layer. `network` is
-    "" for the engine's default, or `host` (loopback indexes) or `none`.
+    `secrets` maps ids of BuildKit secrets to files, which are mounted in single steps and never become part of a layer.
+    `network` is "" for the engine's default, `host` (to reach indexes on loopback addresses) or `none`. `platform` is "" for
+    the engine's own.
     """
 
     context: Path
@@ -60,7 +61,7 @@ class BuildRequest(Struct, frozen=True, kw_only=True):
 
 
 class Built(Struct, frozen=True, kw_only=True):
-    """A finished build: the image's content id (`sha256:…`), its tag, and the name of its builder. All "" without a build."""
+    """A finished build: the image's id (`sha256:…`), its tag, and the name of the builder; all "" if nothing was built."""
 
     image: str = ""
     tag: str = ""
@@ -68,7 +69,7 @@ class Built(Struct, frozen=True, kw_only=True):
 
 
 class RunRequest(Struct, frozen=True, kw_only=True):
-    """Run `command` (program first) in `image`, without its entrypoint.
+    """Run `command` (program first) in `image`, in place of its entry point.
 
     `gpus` is "" for none, `all`, device numbers (`0,1`), or an accelerator of `WITH_DEVICE_FILES`. `mounts` maps host folders
     to container folders, read-only. `timeout` is in seconds.
@@ -84,7 +85,10 @@ class RunRequest(Struct, frozen=True, kw_only=True):
 
 
 class Finished(Struct, frozen=True, kw_only=True):
-    """A container that ended: its exit code (128 + n after signal n; -1 when the time ran out) and its output."""
+    """The exit code of a finished container and its output.
+
+    The exit code is 128 + n after signal n, and -1 after a timeout.
+    """
 
     exit_code: int
     stdout: str
@@ -92,7 +96,7 @@ class Finished(Struct, frozen=True, kw_only=True):
 
 
 class Engine(Protocol):
-    """Builds and runs. Every method raises `EngineError` when the engine is out of reach."""
+    """Build images and run containers; every method raises `EngineError` when the engine is out of reach."""
 
     @property
     def name(self) -> str:
@@ -100,20 +104,20 @@ class Engine(Protocol):
 
     @property
     def version(self) -> str:
-        """The engine's own version, as it spells it."""
+        """The engine's version, in its own spelling."""
 
     @property
     def platform(self) -> str:
-        """Where its containers run: `linux/amd64` and the like."""
+        """The platform of its containers, such as `linux/amd64`."""
 
     def build(self, request: BuildRequest, log: Log) -> Built:
         """Build an image; raises `BuildFailedError` when a step fails."""
 
     def run(self, request: RunRequest, log: Log) -> Finished:
-        """Run to the end, passing stderr on line by line.
+        """Run a container until it ends, and pass its stderr on line by line.
 
-        Raises `NoDeviceError` when `gpus` cannot be had, `HostRefusedError` when the runtime refuses the image.
+        Raises `NoDeviceError` when `gpus` are unavailable, and `HostRefusedError` when the container runtime rejects the host.
         """
 
     def remove(self, image: str) -> None:
-        """Remove an image; one that is gone already is no error."""
+        """Remove an image; a missing image is no error."""

@@ -1,4 +1,4 @@
-"""The engine without containers: an interpreter of this machine runs the smoke script, for locks that run on the host."""
+"""The engine without containers: a Python interpreter of this machine runs the smoke script, for locks that run on the host."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MACHINES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "
 
 
 class LocalEngine:
-    """An environment that is already installed; `python` is its interpreter."""
+    """An installed environment whose interpreter is `python`."""
 
     name = "local"
 
@@ -28,7 +28,7 @@ class LocalEngine:
 
     @classmethod
     def connect(cls, python: Path) -> LocalEngine:
-        """Ask the interpreter for its version; raises `EngineError` when it cannot be run."""
+        """Read the interpreter's version; raises `EngineError` when it cannot be run or is not Python."""
         finished = stream((str(python), "--version"), timeout=60)
         version = finished.stdout.strip()
         if finished.exit_code != 0 or not version.startswith("Python "):
@@ -38,22 +38,22 @@ class LocalEngine:
 
     @property
     def platform(self) -> str:
-        """Return the platform of this machine, as locks spell it."""
+        """Return the platform of this machine in the spelling of locks, such as `linux/amd64`."""
         machine = platform.machine().lower()
         if sys.platform == "darwin":
             return f"macos/{machine}"
         return f"{sys.platform}/{_MACHINES.get(machine, machine)}"
 
     def build(self, request: BuildRequest, log: Log) -> Built:
-        """Build nothing: the environment is that of the interpreter."""
+        """Return an empty result: the environment is installed already, so nothing is built."""
         del request, log
         return Built()
 
     def run(self, request: RunRequest, log: Log) -> Finished:
-        """Run the interpreter in place of the command's first word, with the devices of this machine."""
+        """Run the command with the interpreter in place of its first word; it sees all devices of this machine."""
         return stream(
             (str(self._python), *request.command[1:]), log, timeout=request.timeout, environment=dict(request.environment)
         )
 
     def remove(self, image: str) -> None:
-        """Remove nothing, for nothing was built."""
+        """Do nothing, because nothing was built."""

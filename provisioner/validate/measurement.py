@@ -21,11 +21,14 @@ class UnreadableMeasurementError(ProvisionError):
 
 
 class Measured(StrictModel, frozen=True, kw_only=True):
-    """Part of a measurement: the script and its reader come from one release, so an unknown key is a defect."""
+    """A part of a measurement.
+
+    An unknown key is an error: the script and this model are of the same release.
+    """
 
 
 class Torch(Measured, frozen=True, kw_only=True):
-    """PyTorch as imported. `cudnn`, `nccl` and `compiled_cuda` are the libraries' own numbers (90100, 22005, 12010)."""
+    """PyTorch as imported. `cudnn`, `nccl` and `compiled_cuda` are version numbers of the libraries (90100, 22005, 12010)."""
 
     version: str
     cuda: str | None
@@ -45,14 +48,14 @@ class Management(Measured, frozen=True, kw_only=True):
 
 
 class DriverInterface(Measured, frozen=True, kw_only=True):
-    """Facts from libcuda: its CUDA version (12040 is 12.4) and the number of devices it can open."""
+    """Facts from libcuda: its CUDA version as a number (12040 is 12.4), and the number of devices it can open."""
 
     level: int
     count: int
 
 
 class Sustained(Measured, frozen=True, kw_only=True):
-    """Some seconds of load. `memory_checked` is in bytes, `seconds` in seconds."""
+    """The results of some seconds of load; `memory_checked` is in bytes."""
 
     stable: bool
     memory_held: bool
@@ -63,7 +66,7 @@ class Sustained(Measured, frozen=True, kw_only=True):
 
 
 class Device(Measured, frozen=True, kw_only=True):
-    """One accelerator and the outcomes of its probes. None: the level does not include the probe, or the probe failed."""
+    """One device and the results of its probes; None if the level excludes the probe, or the probe raised an error."""
 
     device: str
     name: str
@@ -78,7 +81,7 @@ class Device(Measured, frozen=True, kw_only=True):
 
 
 class Measurement(Measured, frozen=True, kw_only=True):
-    """All facts of one run. `errors` maps a probe to the error it raised, `timing` to its seconds."""
+    """All facts of one run. `errors` maps the name of a probe to the error it raised, `timing` to its duration in seconds."""
 
     schema_version: Literal[1] = field(name="schema")
     level: int
@@ -96,7 +99,7 @@ class Measurement(Measured, frozen=True, kw_only=True):
     timing: dict[str, float]
 
     def error(self, *probes: str) -> str:
-        """Return the error of the first of these probes that raised one, "" where none did."""
+        """Return the first error that one of these probes raised, in their order; "" when none did."""
         return next((self.errors[probe] for probe in probes if probe in self.errors), "")
 
 
@@ -106,7 +109,7 @@ def script() -> str:
 
 
 def parse_measurement(printed: str) -> Measurement:
-    """Read the measurement from the script's last line; raises `UnreadableMeasurementError` with the line where it is none."""
+    """Parse the measurement, the last line that the script printed; raises `UnreadableMeasurementError` with that line."""
     lines = [line for line in printed.splitlines() if line.strip()]
     last = lines[-1] if lines else ""
     try:

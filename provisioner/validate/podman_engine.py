@@ -1,4 +1,4 @@
-"""Podman, through its command line: it needs no daemon, and its builder knows the same `RUN --mount`."""
+"""Podman, used through its command line; it needs no daemon, and its builder supports `RUN --mount` too."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ENGINE_FAILED = 125
 """podman-run(1), EXIT STATUS: "125 The error is with Podman itself"."""
 
 _NOT_STARTED = (126, 127)
-"""The command in the container cannot be invoked, or cannot be found."""
+"""The exit codes for a command in the container that cannot be invoked, or cannot be found."""
 
 
 class PodmanEngine:
@@ -33,7 +33,7 @@ class PodmanEngine:
 
     @classmethod
     def connect(cls, program: str = "podman") -> PodmanEngine:
-        """Ask Podman for its version; raises `EngineError` when there is none or it does not work here."""
+        """Read Podman's version and platform; raises `EngineError` when it is missing or does not work on this machine."""
         hints = ("install Podman, or use --engine docker", "`podman info` says why it does not work")
         try:
             finished = stream((program, "info", "--format", "json"), timeout=60)
@@ -66,12 +66,12 @@ class PodmanEngine:
         return finished
 
     def remove(self, image: str) -> None:
-        """Remove an image; one that is gone already is no error."""
+        """Remove an image; a missing image is no error."""
         stream((self._program, "rmi", "--force", image), timeout=120)
 
 
 def _device_options(gpus: str) -> list[str]:
-    """Return the options for devices: NVIDIA's by the Container Device Interface, others' as plain device files."""
+    """Return the options for devices: through the Container Device Interface for NVIDIA, as plain device files for others."""
     accelerator = WITH_DEVICE_FILES.get(gpus)
     if accelerator is None:
         return [option for one in gpus.split(",") if one for option in ("--device", f"{ACCELERATORS['cuda'].cdi_kind}={one}")]

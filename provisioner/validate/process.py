@@ -1,4 +1,4 @@
-"""Run a program, pass on its stderr line by line, and kill it with its children when its time is up."""
+"""Run a program, pass on its stderr line by line, and kill it with its children after a timeout."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from provisioner.validate.engine import Log
 
 TIMED_OUT = -1
-"""The exit code in `Finished` of a program that was killed because its time was up."""
+"""The exit code in `Finished` of a program that was killed because of a timeout."""
 
 
 def stream(
@@ -27,10 +27,10 @@ def stream(
     timeout: float | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Finished:
-    """Run `command` to its end and return its exit code and output; `log` receives each line of stderr as it comes.
+    """Run `command` to its end and return its exit code and output; `log` receives each line of stderr as it is printed.
 
-    `timeout` is in seconds; `environment` is added to that of this process. A program that signal n killed has exit code
-    128 + n, as shells count. Raises `EngineError` when the program cannot be started at all.
+    `timeout` is in seconds; `environment` is added to that of this process. The exit code after signal n is 128 + n, as in
+    shells, and `TIMED_OUT` after a timeout. Raises `EngineError` when the program cannot be started.
     """
     try:
         process = subprocess.Popen(  # noqa: S603 - the caller builds the argument list; no shell is involved
@@ -72,7 +72,7 @@ def _follow(process: subprocess.Popen[str], log: Log | None, timeout: float | No
                 log(line.rstrip("\n"))
         code = process.wait()
     except BaseException:
-        # An interrupt must not leave a build running behind the user's back.
+        # After an interrupt, the build must not go on in the background.
         _kill(process)
         raise
     finally:
@@ -84,6 +84,6 @@ def _follow(process: subprocess.Popen[str], log: Log | None, timeout: float | No
 
 
 def _kill(process: subprocess.Popen[str]) -> None:
-    """Kill a program and its children, which are in a process group of its own."""
-    with suppress(ProcessLookupError, PermissionError):  # the group is gone; macOS says EPERM while nobody has waited for it
+    """Kill a program and its children, which share a process group."""
+    with suppress(ProcessLookupError, PermissionError):  # the group has ended; macOS raises EPERM until it is waited for
         os.killpg(process.pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""The evidence of a validation: locked and measured facts with a verdict, as a file beside the lock."""
+"""The report of a validation (its evidence): locked and measured facts with a verdict, in a file beside the lock."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EXIT_CODES: dict[Verdict, int] = {"yes": 0, "no": 1, "unverified": 3}
 
 
 class FieldReport(StrictModel, frozen=True, kw_only=True):
-    """One fact: as locked, as measured, and whether the two agree. `note` is a reason that the two do not show."""
+    """One fact: its locked value, its measured value, and whether the two agree. `note` gives a further reason; "" for none."""
 
     name: str
     locked: str
@@ -30,7 +30,7 @@ class FieldReport(StrictModel, frozen=True, kw_only=True):
 
 
 class EngineReport(StrictModel, frozen=True, kw_only=True):
-    """The engine that ran the image. `builder` is the program that built it, "" where nothing was built."""
+    """The engine that ran the image. `builder` is the program that built the image, "" if none was built."""
 
     name: str
     version: str
@@ -51,7 +51,7 @@ class LoadReport(StrictModel, frozen=True, kw_only=True):
 class Report(StrictModel, frozen=True, kw_only=True):
     """One validation of one lock on one platform.
 
-    `lock_digest` tells evidence of another lock apart. All that differs from run to run is in `timing` (seconds) and `load`.
+    `lock_digest` identifies the lock. Only `timing` (seconds) and `load` differ between two runs with equal results.
     """
 
     schema_version: Literal[1] = 1
@@ -74,7 +74,7 @@ class Report(StrictModel, frozen=True, kw_only=True):
 
 
 def overall(fields: Iterable[FieldReport]) -> Verdict:
-    """Return the verdict of all fields: no where one is a no, else unverified where one is, or where there is no field."""
+    """Return the verdict of all fields: `no` if one is `no`, else `unverified` if one is or there is no field, else `yes`."""
     verdicts = {field.verdict for field in fields}
     if "no" in verdicts:
         return "no"
@@ -82,28 +82,28 @@ def overall(fields: Iterable[FieldReport]) -> Verdict:
 
 
 def report_path(lock_path: Path) -> Path:
-    """Return the path of the evidence of a lock: of `pylock.trainer.toml` it is `trainer.validation.json` beside it."""
+    """Return the path of the report of a lock: `trainer.validation.json` beside `pylock.trainer.toml`."""
     name = lock_path.name.removeprefix("pylock.").removesuffix("toml").rstrip(".")
     return lock_path.with_name(f"{name or 'pylock'}.validation.json")
 
 
 def is_stronger(recorded: Report, report: Report) -> bool:
-    """Return whether `recorded` has verified, of the same lock and at no lower level, what `report` leaves unverified."""
+    """Return whether `recorded` verifies, for the same lock and platform and at no lower level, what `report` could not."""
     is_same = (recorded.lock_digest, recorded.platform) == (report.lock_digest, report.platform)
     return is_same and recorded.verdict == "yes" and report.verdict == "unverified" and recorded.level >= report.level
 
 
 def report_text(report: Report) -> str:
-    """Return the report as JSON text: the keys in the order of this file, one value a line."""
+    """Return the report as JSON text, its keys in the order of the fields of `Report`, one value per line."""
     return json.dumps(to_builtins(report), indent=2, ensure_ascii=False) + "\n"
 
 
 def write_report(path: Path, report: Report) -> None:
-    """Write the evidence; raises `FileError`."""
+    """Write a report; raises `FileError` when the file cannot be written."""
     write_text(path, report_text(report))
 
 
 def load_report(path: Path) -> Report:
-    """Read evidence back; raises `FileError` or `InvalidDocumentError` with line and column of each mistake."""
+    """Read a report from a file; raises `FileError`, or `InvalidDocumentError` with line and column of each mistake."""
     kind = "validation report"
     return parse_model(load_document(path, kind=kind), Report, kind=kind)

@@ -38,14 +38,14 @@ if TYPE_CHECKING:
     from provisioner.validate.measurement import Measurement
 
 LEVELS = ("import", "devices", "compute", "libraries", "sustained load")
-"""What each level adds to those before it, from level 0 on."""
+"""The checks that each level adds to the levels below it, from level 0 on."""
 
 _CERTIFICATES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "PIP_CERT", "CURL_CA_BUNDLE")
 _KILLED = 128 + 9
 
 
 class Options(Struct, frozen=True, kw_only=True):
-    """The options of a validation. `gpus` is `auto`, `none`, `all` or device numbers; `timeout` bounds the run, in seconds."""
+    """The options of a validation. `gpus` is `auto`, `none`, `all` or device numbers; `timeout` of the run is in seconds."""
 
     level: int = 2
     gpus: str = "auto"
@@ -56,17 +56,18 @@ class Options(Struct, frozen=True, kw_only=True):
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
-    """The comparison that a run led to, and its measurement where it printed one."""
+    """The fields of the comparison after a run, and the measurement; None if the run printed none."""
 
     fields: tuple[FieldReport, ...]
     measurement: Measurement | None = None
 
 
 def validate_lock(lock: Lock, lock_path: Path, *, engine: Engine, options: Options, log: Log) -> Report:
-    """Validate one lock and return the evidence; nothing is written.
+    """Validate one lock and return the report; nothing is written.
 
-    An image that does not build is a no, with the last lines of the failed step as its note. Raises `EngineError` when the
-    engine, or something that the build needs, is out of reach or of another platform, and `UsageError` for wrong options.
+    An image that does not build gives the verdict `no`, with the last lines of the failed step as its note. Raises
+    `EngineError` when the engine has another platform or is out of reach, or when something that the build needs is, and
+    `UsageError` for invalid options.
     """
     if not 0 <= options.level < len(LEVELS):
         raise UsageError(f"level {options.level} does not exist", hints=("levels go from 0 (import) to 4 (sustained load)",))
@@ -104,7 +105,7 @@ def validate_lock(lock: Lock, lock_path: Path, *, engine: Engine, options: Optio
 
 
 def _platform(lock: Lock, engine: Engine, requested: str) -> str:
-    """Return the requested platform, else that of the engine; raises `EngineError` where the lock is not for the latter."""
+    """Return the requested platform, by default that of the engine; raises `EngineError` if the lock lacks the latter."""
     if requested:
         return lock.on(requested).stack.platform
     if engine.platform in lock.platforms:
@@ -117,13 +118,16 @@ def _platform(lock: Lock, engine: Engine, requested: str) -> str:
 
 
 def _tag(lock: Lock) -> str:
-    """Return a tag under a name that only this program uses, so that no image of the user is replaced or removed."""
+    """Return the tag of the image, in a namespace of this program, so that no image of the user is replaced or removed."""
     digest = lock_digest(lock).removeprefix("sha256:")[:12]
     return f"provision-validate/{lock.name.lower()}:{digest}"
 
 
 def _build(lock: Lock, lock_path: Path, engine: Engine, options: Options, log: Log) -> Built:
-    """Build the Dockerfile of the lock, over a context that holds the files it mounts and nothing else."""
+    """Build the Dockerfile of the lock with a context that contains only the files it mounts.
+
+    The engine `local` builds nothing.
+    """
     if engine.name == "local":
         return Built()
     with tempfile.TemporaryDirectory(prefix="provision-context-") as scratch:
@@ -158,10 +162,10 @@ def copy_context(lock: Lock, lock_path: Path, context: Path) -> None:
 
 
 def build_secrets(dockerfile: str) -> dict[str, Path]:
-    """Return those secrets of a Dockerfile, by id, that are files of this machine.
+    """Return the files of this machine for the secrets that a Dockerfile mounts, by the id of the secret.
 
-    `ca` is the certificate bundle that the environment names, `netrc` the logins for private indexes. They are mounted for
-    single steps of the build and never become part of the image.
+    `ca` is the certificate bundle that the environment variables name, `netrc` the logins for private indexes. A secret without
+    a file is left out. Secrets are mounted in single steps of the build and never become part of the image.
     """
     candidates = {
         "ca": [os.environ.get(name, "") for name in _CERTIFICATES],
@@ -172,7 +176,10 @@ def build_secrets(dockerfile: str) -> dict[str, Path]:
 
 
 def _measure(lock: Lock, image: str, engine: Engine, options: Options, log: Log) -> Outcome:
-    """Run the smoke script, with devices where the level includes them, and compare its measurement with the lock."""
+    """Run the smoke script, with devices if the level needs them, and compare its measurement with the lock.
+
+    If the engine has no GPUs for the container, the script runs without any.
+    """
     request = RunRequest(
         image=image,
         command=(*_entry(lock, engine), "python", "-c", script(), str(options.level)),
@@ -202,13 +209,16 @@ def _measure(lock: Lock, image: str, engine: Engine, options: Options, log: Log)
 
 
 def _entry(lock: Lock, engine: Engine) -> tuple[str, ...]:
-    """Return the entry point of the image, which engines override, and by which validation checks the host as well."""
+    """Return the image's entry point, the guard that checks the host; empty if the image has none.
+
+    Engines override the entry point, so the command must start with it for the validation to check the host as well.
+    """
     is_guarded = engine.name != "local" and any(has_guard(stack) for stack in lock.stacks)
     return entrypoint(ENVIRONMENT).arguments if is_guarded else ()
 
 
 def _refused(lock: Lock, reason: str) -> Outcome:
-    """Return the no of a container runtime, or of the image's entry point, about a host that does not meet the requirement."""
+    """Return the verdict `no` about a host that the container runtime, or the entry point of the image, has refused."""
     field = FieldReport(name="host", locked=lock.stack.require_cuda, measured="refused", verdict="no", note=reason)
     return Outcome(fields=(field,))
 
@@ -223,9 +233,9 @@ def _gpus(lock: Lock, options: Options) -> str:
 
 
 def _ended_early(finished: Finished, timeout: float) -> FieldReport | None:
-    """Return the field of a run that ended before it printed a measurement; None where it may have printed one.
+    """Return the field of a run that ended before it printed a measurement; None if it may have printed one.
 
-    A crash is the fault of the stack, and a no. A run that was stopped from outside (time, memory) proves nothing.
+    A crash is the fault of the stack, so `no`. A run that was stopped from outside (time, memory) proves nothing.
     """
     if finished.exit_code == 0 or finished.stdout.strip():
         return None

@@ -1,1 +1,1 @@
-"""Grounds -> English: the only part that words reasons. Nothing reads these sentences back."""
+"""Grounds -> English: the only package that phrases reasons; no code parses its sentences."""

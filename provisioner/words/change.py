@@ -1,4 +1,4 @@
-"""Changes between two locks, and their causes, as sentences; a comparison as Markdown that reads as plain text."""
+"""Changes between two locks, and their causes, as sentences; a comparison as Markdown that is readable as plain text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from provisioner.grounds.change import Cause, Change, Comparison, EditedByHand, OtherProgram
 
 NAMES = {"gpu": "GPUs", **{name: f"the {COMPONENTS[name].title}" for name in GPU_DRIVERS if COMPONENTS[name].title}}
-"""What a host fact is called where its key alone would not read well."""
+"""Names of host facts in sentences, if the key alone reads badly."""
 
 BASES = {
     "native": "natively",
@@ -37,12 +37,12 @@ _BREAKING = "Breaks what ran before"
 _HEADLINES = (*LEADS, "python")
 _STARRED = re.compile(r"(?<!\S)[^\s*]+\*(?=[\s,;)]|$)")
 _MOST_CAUSES = 2
-"""Reasons told for one change of the system; JSON has all of them."""
+"""The number of causes that are printed for a change; JSON lists all of them."""
 
 _KINDS = ("added", "removed", "upgraded", "downgraded")
 _RUNS = {"container": "in a container", "host": "on the host itself"}
 _CALENDAR = 1900
-"""A first number as large as this is a year, of which no compatibility is promised or broken."""
+"""The lowest first number of a version that counts as a year: calendar versions promise no compatibility."""
 
 
 def arrow(subject: str, old: str, new: str) -> str:
@@ -103,7 +103,7 @@ def _fact(change: Change) -> str:
 
 
 def fall_out_words(fall_out: of.FallOut) -> str:
-    """Return the values of a host fact that no longer do."""
+    """Return the values of a host fact that no longer meet a requirement: `below 525.60.13`."""
     if fall_out.outside:
         return f"outside `{fall_out.outside}`"
     parts = [f"below {fall_out.below}"] if fall_out.below else []
@@ -135,7 +135,7 @@ def _gate_of_base(old: str, new: str) -> str:
 
 
 def _alternatives(gate: str) -> str:
-    """Return the first alternative of a requirement, and how many more there are: NVIDIA's have dozens."""
+    """Return the first alternative of an NVIDIA_REQUIRE_* value and the number of the others, of which there may be dozens."""
     first, *others = gate.split()
     more = f" or one of {len(others)} other alternatives" if len(others) > 1 else f" or `{others[0]}`" if others else ""
     return f"`{first}`{more}"
@@ -201,7 +201,7 @@ def _package(change: Change) -> str:
 
 
 def _step(change: Change) -> str:
-    """Return what a reviewer should know of a version that moved."""
+    """Return a note on a new version, such as `a new major version` or `a downgrade`; "" when there is nothing to note."""
     try:
         before, after = PackageVersion(change.old), PackageVersion(change.new)
     except InvalidVersion:
@@ -216,7 +216,7 @@ def _step(change: Change) -> str:
 
 
 def _files_moved(gone: Sequence[str], come: Sequence[str]) -> str:
-    """Return which files an installer chooses from now; of one wheel each, only the tags that differ."""
+    """Return the files that an installer now chooses from; for one wheel each, only the tags that differ."""
     if len(gone) == len(come) == 1 and (tags := _tags_moved(gone[0], come[0])):
         return f"from another wheel: {tags}"
     if gone and come:
@@ -225,7 +225,7 @@ def _files_moved(gone: Sequence[str], come: Sequence[str]) -> str:
 
 
 def _tags_moved(old: str, new: str) -> str:
-    """Return `cp312-cp312 -> cp313-cp313` of two wheels that differ in no more; "" where a name is not that of a wheel."""
+    """Return `cp312-cp312 -> cp313-cp313` for two wheels of one version; "" for other files."""
     before, after = old.removesuffix(".whl").split("-"), new.removesuffix(".whl").split("-")
     if not (old.endswith(".whl") and new.endswith(".whl") and min(len(before), len(after)) >= 5):
         return ""
@@ -256,13 +256,13 @@ def _input(change: Change) -> str:
 
 
 def _short(digest: str) -> str:
-    """Return the first characters of a hash, which are enough to tell two apart; a version as it is."""
+    """Return the first characters of a hash, which distinguish two; a version is returned unchanged."""
     bare = digest.removeprefix("sha256:")
     return bare[:12] if len(bare) > 32 else digest
 
 
 def cause_source(cause: Cause) -> str:
-    """Return where a cause was read: lines of the spec, or the source that a lock records with a rule."""
+    """Return the source of a cause: lines of the spec, or the source that a lock records for a rule."""
     if isinstance(cause, of.ByRule | of.ByMatrix):
         return cause.rule.source
     return " and ".join(map(str, cause.places))
@@ -305,7 +305,7 @@ _BOUNDS = {"constraints": ("constrains", "constrained", "it to"), "overrides": (
 
 
 def spelled(name: str, wanted: str) -> str:
-    """Return a recorded requirement as a spec has it under `packages`."""
+    """Return a recorded requirement as a spec spells it under `packages`."""
     return name if wanted == ANY_VERSION else f"{name}{wanted}"
 
 
@@ -323,7 +323,7 @@ def _request(cause: of.ByRequest, before: str, after: str) -> str:
 
 
 def _key(cause: of.ByKey) -> str:
-    """Return `image.base: slim`, it said `cuda-devel`; a key left out says so."""
+    """Return the change of a key of the spec: `image.base: slim`, it said `cuda-devel`."""
     if cause.after is None:
         return f"nothing of `{cause.key}`, it said `{cause.before}`"
     return f"`{cause.key}: {cause.after}`, it said {f'`{cause.before}`' if cause.before is not None else 'nothing of it'}"
@@ -418,7 +418,7 @@ def _unknown(cause: Cause) -> str:
 
 
 def note_words(note: OtherProgram | EditedByHand) -> str:
-    """Return what a comparison cannot see."""
+    """Return a limit of a comparison as a sentence."""
     if isinstance(note, of.EditedByHand):
         return f"`{note.file}` was edited by hand: its digest does not fit its content."
     were = "was" if len(note.files) == 1 else "were"
@@ -427,7 +427,7 @@ def note_words(note: OtherProgram | EditedByHand) -> str:
 
 
 def comparison_lines(comparison: Comparison, *, old: str, new: str) -> list[str]:
-    """Return the whole comparison of two files called `old` and `new`; one line where nothing changed."""
+    """Return a comparison as lines of Markdown; `old` and `new` are the names of the files."""
     lines = [f"## {old} -> {new}", "", summary(comparison)]
     lines += [line for note in comparison.notes for line in ("", note_words(note))]
     breaking = [change for change in comparison.changes if change.is_breaking]
@@ -440,13 +440,13 @@ def comparison_lines(comparison: Comparison, *, old: str, new: str) -> list[str]
 
 
 def _literal(line: str) -> str:
-    """Return a line whose stars stay stars when it is read as Markdown: `==12.*` goes into backticks."""
+    """Return a line with words such as `==12.*` in backticks, so that Markdown prints their stars."""
     parts = line.split("`")
     return "`".join(_STARRED.sub(r"`\g<0>`", part) if index % 2 == 0 else part for index, part in enumerate(parts))
 
 
 def summary(comparison: Comparison) -> str:
-    """Return one sentence: what breaks, what moved, how many packages."""
+    """Return a comparison in one sentence: breaking changes, main components, counts of packages."""
     if not comparison.changes:
         return "Nothing changed."
     breaking = [change for change in comparison.changes if change.is_breaking]
@@ -486,13 +486,13 @@ def _section(title: str, changes: Sequence[Change], comparison: Comparison) -> l
 
 
 def where_words(change: Change, comparison: Comparison) -> str:
-    """Return the platforms of a change that is not true of all."""
+    """Return the platforms of a change in brackets; "" when the change is the same on all platforms."""
     is_partial = change.platforms and len(change.platforms) < len(comparison.platforms)
     return f" ({', '.join(change.platforms)})" if is_partial else ""
 
 
 def because(change: Change) -> Iterator[str]:
-    """Yield the first reasons of a change, a line each, and how many more there are."""
+    """Yield a line for each of the first causes of a change, and one with the number of the others."""
     for cause in change.causes[:_MOST_CAUSES]:
         if cause.kind == "unknown":
             yield f"cause {cause_words(cause)}"
@@ -505,7 +505,7 @@ def because(change: Change) -> Iterator[str]:
 
 
 def _package_section(comparison: Comparison) -> list[str]:
-    """Return packages by what moved them: the change at the end of each chain of causes, largest group first."""
+    """Return the lines about packages, grouped by the change at the end of each chain of causes, the largest group first."""
     changes = [change for change in comparison.of("packages") if not change.is_breaking]
     if not changes:
         return []
@@ -548,7 +548,7 @@ def _led_by(root: str, change: Change | None) -> str:
 
 
 def _detail(change: Change, roots: Mapping[str, str]) -> str:
-    """Return why this member, where the title of its group does not say it: the words of the spec, a date, a longer chain."""
+    """Return the cause of a change in a group, if the group's title does not state it: a request, a date, a longer chain."""
     cause = change.causes[0]
     if cause.kind in {"spec", "index", "matrix"}:
         return f": {cause_words(cause)}"
@@ -557,7 +557,7 @@ def _detail(change: Change, roots: Mapping[str, str]) -> str:
 
 
 def _roots(comparison: Comparison) -> dict[str, str]:
-    """Return, for each subject that changed, the one at the end of what it follows: itself, where it follows nothing."""
+    """Return the last subject in the chain of causes of each changed subject: itself, when no other change caused it."""
     causes: dict[str, Sequence[Cause]] = {}
     for change in comparison.changes:
         if change.aspect in {"", "version"}:

@@ -1,4 +1,4 @@
-"""Why one version was chosen and not another, and cautions, as sentences."""
+"""Reasons why one version was chosen and not another, and cautions, as sentences."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from provisioner.grounds.choice import Caution, HeldBack, Move, MoveReason, PassedOver, StepReason
 
 MOST_EXTRAS = 8
-"""How many extras are listed of a distribution that has others than the one asked for."""
+"""The number of extras that a caution lists of a distribution without the requested extra."""
 
 
 def move_reason_words(reason: MoveReason) -> str:
-    """Return why a locked version moved, or stayed where an upgrade was asked for."""
+    """Return why a locked version changed, or did not change although an upgrade was requested."""
     match reason:
         case of.AskedFor():
             return "it was asked for"
@@ -33,12 +33,12 @@ def move_reason_words(reason: MoveReason) -> str:
 
 
 def move_source(move: Move) -> str:
-    """Return where the reason of a move was read; "" where nothing is cited."""
+    """Return the source of the reason for a change of version; "" when there is none to cite."""
     return source_words(move.reason.ground.source) if isinstance(move.reason, of.RuledOut) else ""
 
 
 def step_reason_words(reason: StepReason) -> str:
-    """Return why a step of a plan is needed, or comes where it does."""
+    """Return why a step of a plan is needed, or has its position in the plan."""
     if reason.is_stop:
         return f"a stop on the way: {say(reason.ground)}"
     if reason.changed_first:
@@ -47,7 +47,7 @@ def step_reason_words(reason: StepReason) -> str:
 
 
 def held_back_words(held: HeldBack) -> str:
-    """Return what holds a framework back."""
+    """Return the requirement that holds a framework back."""
     also = f", and {held.more} more like it" if held.more else ""
     return f"{held.component} {held.chosen} rather than {held.newest}: {say(held.by)}{also}"
 
@@ -74,7 +74,7 @@ def passed_over_words(reason: PassedOver) -> str:
 
 
 def caution_words(caution: Caution) -> str:
-    """Return what a person should know of an answer although it holds."""
+    """Return a caution about an answer, which is valid all the same."""
     match caution:
         case of.Yanked(name=name, version=version, reason=reason):
             return f"{name} {version} is yanked{f': {reason}' if reason else ', with no reason given'}"

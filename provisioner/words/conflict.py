@@ -1,4 +1,4 @@
-"""A conflict as lines: its members, what follows, and the fixes."""
+"""Conflicts as lines: members, conclusion and fixes."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ if TYPE_CHECKING:
     from provisioner.grounds.edit import Edit
 
 MOST_LINES = 15
-"""What fits on a screen beside the fixes; who reads more than that reads JSON."""
+"""The number of lines that fit on a screen beside the fixes; JSON has all of them."""
 
 MOST_GIVEN = 12
-"""As many versions as a reader of a fix compares; a spec may pin two hundred, and a fix repeats those that stay."""
+"""The number of versions that a fix lists; a spec may pin two hundred, and a fix has all that do not change."""
 
 MOST_HOSTS = 5
-"""How many hosts of one fix are named."""
+"""The number of hosts that a fix names."""
 
 MOST_NAMED = 3
-"""How many names a conclusion has."""
+"""The number of names in a conclusion."""
 
 NO_STACK = "no stack satisfies the spec on this target"
-"""The answer where what excludes each other has no short name."""
+"""The answer to a conflict of requests and facts that have no short names."""
 
 FIRST_GIVEN = ("pytorch", "tensorflow", "jax", "cuda", "rocm", "driver", "amdgpu", "webdriver", "python")
-"""Components that a fix tells first of what it gives."""
+"""Components that are listed first in the result of a fix."""
 
 NO_WAY = "no way out was found that changes 3 or fewer of the spec's requests and the hosts' facts"
-"""What is told where there is no fix, which is not the same as that there is no way."""
+"""The hint when no fix was found, although one with more changes may exist."""
 
 _MORE = {"rule": "rules", "fact": "facts", "request": "requests"}
 
 
 def conflict_lines(conflict: Conflict) -> tuple[str, ...]:
-    """Return one line for each member, each with its source, and what follows; never more than `MOST_LINES`."""
+    """Return one line for each member of a conflict, with its source, and the conclusion; at most `MOST_LINES`."""
     end = (conclusion_words(conflict.conclusion),) if conflict.conclusion is not None else ()
     lines = [(member.kind, member_line(member)) for member in conflict.members if not _is_said_by_others(member, conflict)]
     for kind in _MORE:
@@ -52,7 +52,10 @@ def conflict_lines(conflict: Conflict) -> tuple[str, ...]:
 
 
 def _is_said_by_others(member: Member, conflict: Conflict) -> bool:
-    """Whether a line only repeats the question, or that a component is the distribution of its name and version."""
+    """Return whether a member is left out because other lines say the same.
+
+    These members are the user's question, and the rule that a component is installed as the distribution of the same name.
+    """
     if all(isinstance(one, AsksWhyNot) for one in member.clauses):
         return True
     name = member.component
@@ -71,7 +74,7 @@ def _is_said_by_others(member: Member, conflict: Conflict) -> bool:
 
 
 def _shortened(lines: list[tuple[str, str]], kind: str, most: int) -> list[tuple[str, str]]:
-    """Count the last lines of a kind instead of showing them, where there are too many lines."""
+    """Return the lines with the last lines of one kind replaced by their number, if there are more than `most` lines."""
     too_many = len(lines) - most
     of_kind = [index for index, line in enumerate(lines) if line[0] == kind]
     if too_many <= 0 or len(of_kind) < 2:
@@ -82,7 +85,7 @@ def _shortened(lines: list[tuple[str, str]], kind: str, most: int) -> list[tuple
 
 
 def member_line(member: Member) -> str:
-    """Return a member of a conflict with its source."""
+    """Return a member of a conflict as one sentence, with its source in brackets."""
     source = sources_words(member.sources)
     return f"{member_words(member)}  ({source})" if source else member_words(member)
 
@@ -103,7 +106,7 @@ def member_words(member: Member) -> str:
 
 
 def clause_words(clause: Ground | Statement) -> str:
-    """Return a request, a fact, or what some candidates entail alike."""
+    """Return a request, a fact, or a predicate that several candidates share, as a clause."""
     if isinstance(clause, Ground):
         return say(clause)
     predicate = clause.predicate
@@ -143,9 +146,9 @@ def _offer(offer: Offer) -> str:
 
 
 def contradiction_words(conflict: Conflict) -> str:
-    """Return the answer of a conflict in one sentence: the requests and facts that exclude each other, two or three of them.
+    """Return a conflict in one sentence: the requests and facts that exclude each other.
 
-    "" where some of them have no short name: a sentence that leaves them out would say too much.
+    The result is "" when one of them has no short name: a sentence without it would be wrong.
     """
     stated = _stated(conflict)
     platforms = list(dict.fromkeys(one.platform for one in stated if isinstance(one, TargetPlatform)))
@@ -160,7 +163,7 @@ def contradiction_words(conflict: Conflict) -> str:
 
 
 def exclusion_words(conflict: Conflict) -> str:
-    """Return what excludes the release that was asked about: `driver 470.256.02 excludes it`."""
+    """Return the requests and facts that exclude the release that the user asked about: `driver 470.256.02 excludes it`."""
     names = list(dict.fromkeys(noun_words(one) for one in _stated(conflict) if not isinstance(one, AsksWhyNot)))
     if not names or "" in names:
         return "these cannot hold together:"
@@ -168,9 +171,9 @@ def exclusion_words(conflict: Conflict) -> str:
 
 
 def _stated(conflict: Conflict) -> list[Ground]:
-    """The requests and facts of a conflict, each of which is needed for it; [] where some are only counted.
+    """Return the requests and facts among the members of a conflict; [] when some of them are only counted.
 
-    A Python that was tried stands for all that were: it is part of the proof, and nobody asked for it.
+    A Python that was tried is left out: it stands for all Pythons and nobody requested it.
     """
     if any(member.more for member in conflict.members if member.kind != "rule"):
         return []
@@ -179,7 +182,7 @@ def _stated(conflict: Conflict) -> list[Ground]:
 
 
 def conclusion_words(conclusion: Conclusion) -> str:
-    """Return what a conflict comes to, in one sentence: what is not left, and for whom."""
+    """Return the conclusion of a conflict in one sentence: what cannot be chosen, and for which hosts."""
     for_whom = _for_whom(conclusion)
     if conclusion.question is not None:
         return f"so {asked_words(conclusion.question)} cannot be chosen{for_whom}"
@@ -215,7 +218,7 @@ def _few(names: Sequence[str]) -> str:
 
 
 def fix_line(fix: Fix) -> str:
-    """Return a fix and what it gives: all of it, or of many versions what the fix names and the components first."""
+    """Return a fix and the versions that it gives; if there are many, those of the main and the edited components."""
     given = {name: value for name, value in fix.gives.items() if name != "pytorch_build"}
     build = fix.gives.get("pytorch_build")
     if build and "pytorch" in given:
@@ -232,7 +235,7 @@ def fix_line(fix: Fix) -> str:
 
 
 def fix_words(fix: Fix) -> str:
-    """Return what would do; the same edit of several hosts is told once."""
+    """Return the edits of a fix as a sentence; an edit that several hosts share is listed once."""
     labels: dict[str, dict[str, None]] = {}
     for edit in fix.edits:
         is_either = bool(edit.host_label) and not fix.hosts and edit.component in fix.asked
@@ -245,7 +248,7 @@ def fix_words(fix: Fix) -> str:
 
 
 def _on(text: str, labels: Sequence[str], fix: Fix) -> str:
-    """Return the hosts of an edit by name, or how many and one of them; "" for none."""
+    """Return the hosts of an edit by name, or the number of hosts and the name of one; "" for no hosts."""
     if not labels:
         return ""
     if len(labels) <= MOST_HOSTS:
@@ -260,7 +263,7 @@ _WITHOUT = "without"
 
 
 def edit_words(edit: Edit) -> str:
-    """Return an edit, with what it stands in the place of."""
+    """Return an edit as a phrase, with the request or fact that it replaces."""
     match edit:
         case edits.SetComponent(name=name, value=value, asked=asked):
             return f"{name} {value}{_instead(asked, name)}"
@@ -300,7 +303,7 @@ def _instead(asked: Sequence[Ground], name: str = "") -> str:
 
 
 def _quoted(asked: Sequence[Ground], name: str = "") -> str:
-    """Return the requests as they are written; of a component that is named already, its range alone."""
+    """Return requests as the spec spells them; for those of the component `name`, only the range."""
     texts = dict.fromkeys(
         one.range if name and hasattr(one, "range") and one.component == name else asked_words(one) for one in asked
     )
@@ -308,7 +311,7 @@ def _quoted(asked: Sequence[Ground], name: str = "") -> str:
 
 
 def advice(conflict: Conflict) -> Iterator[str]:
-    """Return what to do besides the fixes: names that no index has, what a policy keeps from being read, what is assumed."""
+    """Yield advice besides fixes: how to find a distribution that no index has."""
     for name in dict.fromkeys(
         member.offer.name
         for member in conflict.members
@@ -322,14 +325,14 @@ UNTRIED = {
     "prerelease": "would take pre-releases of every distribution; a constraint that names one, of that one",
     "build": "would build the source distributions to find out what they require, which runs their code on this machine",
 }
-"""Words of `policy.allow` that no fix tries: what they bring is not read before somebody allows it."""
+"""Words of `policy.allow` that no fix tries, because what they admit must not be read before the user allows it."""
 
 SETTLES = "state `glibc` in the target's profile (`provision inspect` writes one): wheels are then chosen for that one"
 SETTLES_IMAGE = "name a base image whose glibc the matrix knows: wheels are then chosen for that one"
 
 
 def untried(conflict: Conflict) -> Iterator[str]:
-    """Return the words of a policy that members of a conflict rest on, as ways out of which nobody knows whether they are."""
+    """Yield the words of `policy.allow` that may resolve a conflict, with a note that they were not tried."""
     named = {word for member in conflict.members for clause in member.clauses for word in _allowances(clause)}
     for word, meaning in UNTRIED.items():
         if word in named:
@@ -345,12 +348,12 @@ def _allowances(clause: Ground | Statement) -> Iterator[str]:
 
 
 def settles_glibc(conflict: Conflict) -> Iterator[str]:
-    """Return what settles a glibc that a conflict rests on and that was assumed."""
+    """Yield how to state the glibc version that was assumed for a conflict; nothing when none was assumed."""
     assumed = [member for member in conflict.members if member.assumed_glibc is not None]
     if assumed:
         yield SETTLES_IMAGE if any(member.is_assumed_of_image for member in assumed) else SETTLES
 
 
 def failure_hints(conflict: Conflict) -> tuple[str, ...]:
-    """Return everything that may help, fixes after what is simpler than any of them."""
+    """Return all hints on a conflict: advice, fixes, words of `policy.allow` that were not tried, and an assumed glibc."""
     return (*advice(conflict), *map(fix_line, conflict.fixes), *untried(conflict), *settles_glibc(conflict))

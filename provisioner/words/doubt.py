@@ -1,4 +1,4 @@
-"""Doubts as sentences: the component, what is not known, and what settles it."""
+"""Doubts as sentences: the component, the unknown fact, and how to state or find it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def doubt_words(doubt: Doubt) -> str:
-    """Return a doubt as one sentence, under the component it is about."""
+    """Return a doubt as one sentence that begins with its component."""
     return f"{doubt.component}: {_words(doubt)}"
 
 

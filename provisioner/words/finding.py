@@ -1,4 +1,4 @@
-"""Findings as sentences, with the lines below them and what to do about them."""
+"""Findings as sentences, with the lines below them and the hints on each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from provisioner.grounds.requirement import Subject
 
 MOST_NAMES = 3
-"""How many packages a finding names."""
+"""The number of packages that a finding names."""
 
 _RUNS = {"container": "in a container", "host": "on the host itself"}
 _KINDS = {"prerelease": "a prerelease", "sdist": "a source distribution"}
@@ -27,17 +27,17 @@ _PLACED = (
     of.NoFileForPlatform, of.TooManyFiles, of.UnusableAddress, of.LoginInAddress, of.OtherWheel, of.LockedTwice,
     of.UnlockedDependency, of.OtherPin,
 )  # fmt: skip
-"""Findings whose sentence ends in their place; others cite it in the sentence, or have the file in it."""
+"""Findings whose place is appended to the sentence; in others, the sentence contains the place or file."""
 
 
 def finding_words(finding: Finding) -> str:
-    """Return a finding as one sentence, with the place it is about."""
+    """Return a finding as one sentence, with its place in brackets."""
     words = _words(finding)
     return f"{words}  ({finding.place})" if isinstance(finding, _PLACED) and finding.place is not None else words
 
 
 def finding_details(finding: Finding) -> tuple[str, ...]:
-    """Return the lines below a finding: the conflict, or why an index is out of reach."""
+    """Return the lines below a finding: the conflict, or why an index cannot be reached; () for other findings."""
     match finding:
         case of.StaleStack(conflict=conflict) | of.NoLongerSolvable(conflict=conflict):
             return conflict_lines(conflict)
@@ -47,7 +47,7 @@ def finding_details(finding: Finding) -> tuple[str, ...]:
 
 
 def finding_hints(finding: Finding) -> tuple[str, ...]:
-    """Return what to do about a finding, where more than solving again is to be said."""
+    """Return hints on a finding; () when solving again is all that there is to do."""
     command = f"`{command_words(finding.command)}`" if finding.command is not None else ""
     match finding:
         case of.StaleStack(conflict=conflict) | of.NoLongerSolvable(conflict=conflict):
@@ -77,7 +77,7 @@ def finding_hints(finding: Finding) -> tuple[str, ...]:
 
 
 def command_words(command: Command) -> str:
-    """Return a command as it is typed."""
+    """Return a command as the user types it."""
     match command:
         case of.Solve(target=target):
             return f"provision solve --target {target}" if target else "provision solve"
@@ -88,7 +88,7 @@ def command_words(command: Command) -> str:
 
 
 def drift_words(drift: FileDrift) -> str:
-    """Return what an index says today of a locked file."""
+    """Return the difference between a locked file and today's listing of its index as a sentence."""
     label = subject_words(drift.package)
     match drift.kind:
         case "vanished":
@@ -278,7 +278,7 @@ def _all(subjects: Sequence[Subject]) -> str:
 
 
 def _some(subjects: Sequence[Subject]) -> str:
-    """Return `alpha 2.0 and beta 1.0`, or the first few and how many more."""
+    """Return `alpha 2.0 and beta 1.0`; of many subjects, the first few and the number of the others."""
     labels = list(map(subject_words, subjects))
     if len(labels) > MOST_NAMES + 1:
         labels = [*labels[:MOST_NAMES], f"{len(labels) - MOST_NAMES} more"]

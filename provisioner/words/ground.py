@@ -21,27 +21,27 @@ MEANING = {
     "patched-kernel": "no driver that builds on its kernel only with patches",
     "shared-files": "no packages that write the same file",
 }
-"""What it means that a policy forbids a word."""
+"""The meaning of each word in `policy.forbid`, as it is printed."""
 
 LABELS = {"cuda": "CUDA", "rocm": "ROCm", "mps": "MPS", "cpu": "CPU"}
-"""Accelerators as people spell them."""
+"""Accelerators as spelled in sentences."""
 
 
 def say(ground: Ground) -> str:
-    """Return why something is required, as one sentence without its source."""
+    """Return a ground as one sentence without its source."""
     if isinstance(ground, of.Entails):
         return _entailed(ground)
     return _fact(ground) if ground.kind == "fact" else _request(ground)
 
 
 def say_with_source(ground: Ground) -> str:
-    """Return the same with its source in brackets, where there is one."""
+    """Return a ground as one sentence, with its source in brackets if there is one."""
     source = source_words(ground.source)
     return f"{say(ground)}  ({source})" if source else say(ground)
 
 
 def asked_words(ground: Ground) -> str:
-    """Return what a request asks for, without the words around it: `pytorch >=2.6`, `numpy<2`."""
+    """Return the requirement of a request alone: `pytorch >=2.6`, `numpy<2`; another ground as `say` does."""
     match ground:
         case of.RequiresComponent(name=name, range=wanted):
             return f"{name} {wanted}"
@@ -53,7 +53,7 @@ def asked_words(ground: Ground) -> str:
 
 
 def noun_words(ground: Ground) -> str:
-    """Return what a request or a fact is about, as a noun: `pytorch >=2.6`, `driver 470.256.02`."""
+    """Return a request or a fact as a noun: `pytorch >=2.6`, `driver 470.256.02`; "" when there is no short name for it."""
     match ground:
         case of.RequiresComponent() | of.RequiresDistribution() | of.AsksWhyNot():
             return asked_words(ground)
@@ -99,7 +99,7 @@ def noun_words(ground: Ground) -> str:
 
 
 def subject_words(subject: of.Subject) -> str:
-    """Return `pytorch 2.7.1+cu126`; the name alone stands for every version."""
+    """Return a subject as `pytorch 2.7.1+cu126`; the name alone when the subject has no label, so is about every version."""
     return f"{subject.name} {subject.label}".rstrip()
 
 

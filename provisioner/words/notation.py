@@ -1,4 +1,4 @@
-"""Lists, ranges and places as people write them."""
+"""Lists, bounds and sources as text."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ def _driver_words(bound: Drivers) -> list[str]:
 
 
 def bounds_words(bounds: Sequence[Bound]) -> str:
-    """Return every alternative of some bounds: `==12.4.*, ==12.6.* or ==12.8.*`."""
+    """Return the alternatives of several bounds as a list: `==12.4.*, ==12.6.* or ==12.8.*`."""
     return listed(list(dict.fromkeys(word for one in bounds for word in bound_words(one))), "or")
 
 
 def source_words(source: Source | None) -> str:
-    """Return where a ground was read; "" where nothing is cited."""
+    """Return the source of a ground as text; "" for None."""
     match source:
         case None:
             return ""
@@ -82,7 +82,7 @@ def source_words(source: Source | None) -> str:
 
 
 def sources_words(sources: Sequence[Source]) -> str:
-    """Return the first of several places, and how many more there are."""
+    """Return the first of several sources and the number of the others; "" for no sources."""
     if not sources:
         return ""
     return source_words(sources[0]) if len(sources) == 1 else f"{source_words(sources[0])} and {len(sources) - 1} more"

@@ -1,4 +1,4 @@
-"""Notices in words."""
+"""Notices as sentences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Predicates as the second half of a sentence, in the singular or the plural."""
+"""Predicates as the second half of a sentence, after its subject, in the singular or the plural."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from provisioner.grounds.predicate import Predicate
 
 LONGEST_EXPRESSION = 60
-"""A container requirement that is longer is told by its first alternative and the number of the others."""
+"""The longest NVIDIA_REQUIRE_CUDA in characters that is printed whole rather than as its first alternative."""
 
 
 def predicate_words(predicate: Predicate, *, plural: bool = False) -> str:
-    """Return what a subject does, with the mark before it: ` needs cuda ==12.6.*`, or `: no wheel for cp313 on linux/amd64`."""
+    """Return a predicate, beginning with a space or colon: ` needs cuda ==12.6.*`, `: no wheel for cp313 on linux/amd64`."""
     text = _words(predicate, plural=plural)
     return text if text.startswith(":") else f" {text}"
 
@@ -125,7 +125,7 @@ def _because(because: str) -> str:
 
 
 def _requirement(predicate: of.Requires, need: str) -> str:
-    """Return `needs numpy<2` as metadata spells it; alternatives and a reason of the matrix stand apart from the name."""
+    """Return `needs numpy<2`; a space follows the name if there are alternatives or the matrix gives a reason."""
     texts = [bound.text for bound in predicate.bounds]
     gap = " " if predicate.because or len(texts) > 1 else ""
     spelled = texts[0] if len(texts) == 1 else bounds_words(predicate.bounds)
@@ -143,7 +143,7 @@ def _file(predicate: of.RequiresFile, need: str) -> str:
 
 
 def shortened(expression: str) -> str:
-    """Return a container requirement as far as it fits a line: its first alternative says most, the others are counted."""
+    """Return an NVIDIA_REQUIRE_CUDA value; of a long one, the first alternative and the number of the others."""
     if len(expression) <= LONGEST_EXPRESSION:
         return f"`{expression}`"
     first, *others = expression.split()

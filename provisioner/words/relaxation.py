@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def relaxation_words(relaxation: Relaxation) -> str:
-    """Return what an answer uses that a stricter policy would refuse."""
+    """Return a relaxation, which an answer uses and a stricter policy would refuse, as one sentence."""
     match relaxation:
         case of.DriverWay():
             return _driver_way(relaxation)

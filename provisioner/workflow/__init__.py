@@ -1,1 +1,1 @@
-"""The jobs of the program as pure steps over values, between the command line and the parts; the public Python API."""
+"""The jobs of the program (solve, check, explain) as functions over values, between the command line and the other packages."""

@@ -1,4 +1,4 @@
-"""Check locks: do they hold beside their spec, the matrix and the hosts, and are rendered files what their locks render."""
+"""Check whether locks still satisfy their spec, the matrix and the hosts, and whether rendered files match their locks."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ if TYPE_CHECKING:
     from provisioner.workflow.relocking import Preview
 
 VERDICTS = ("error", "no", "unverified", "yes")
-"""From worst to best."""
+"""The possible verdicts of a check, from worst to best."""
 
 
 class Question(Struct, frozen=True, kw_only=True):
-    """What is asked of a lock: the hosts and the matrix it should hold with, and what else to read.
+    """The options of a check.
 
-    `hosts` stand in place of those the spec names. `asks_changes`: what would solving again change? `reads_wheels`: do two
-    wheels write the same file?
+    `hosts` are host profiles that replace those the spec names. With `asks_changes` the indexes are asked what solving again
+    would change; with `reads_wheels` the wheels are checked for files that two of them write.
     """
 
     hosts: tuple[Path, ...] = ()
@@ -64,7 +64,11 @@ class Question(Struct, frozen=True, kw_only=True):
 
 
 class Report(Struct, frozen=True, kw_only=True):
-    """What the check of one lock found, and the error that ended it; `preview` is what solving it again would change."""
+    """The result of checking one lock.
+
+    `error` is the error that ended the check, else None. `preview` is what solving the lock again would change; None for a lock
+    that is not stale unless changes were requested, and if no stack fits.
+    """
 
     path: Path
     findings: tuple[Finding, ...]
@@ -73,17 +77,20 @@ class Report(Struct, frozen=True, kw_only=True):
 
     @property
     def verdict(self) -> str:
-        """`error`, or the worst verdict of the findings."""
+        """`error` if an error ended the check, else the worst verdict of the findings."""
         return "error" if self.error is not None else worst(finding.verdict for finding in self.findings)
 
 
 def worst(verdicts: Iterator[str] | Sequence[str]) -> str:
-    """Return the worst of some verdicts, `yes` for none."""
+    """Return the worst of some verdicts; `yes` when there are none."""
     return min(verdicts, key=VERDICTS.index, default="yes")
 
 
 def locks_in(paths: Sequence[Path]) -> list[Path]:
-    """Return every lock named or found below a folder, sorted; raises `UsageError` when there is none."""
+    """Return the files among `paths` and the locks below the folders among them; raises `UsageError` when there is none.
+
+    The locks of a folder are sorted; hidden folders are skipped.
+    """
     found: dict[Path, None] = {}
     for path in paths:
         if path.is_dir():
@@ -102,9 +109,10 @@ def _is_hidden(path: Path) -> bool:
 
 
 def check_lock(path: Path, question: Question, progress: Progress | None = None) -> Report:
-    """Check one lock. Without `asks_changes` no index is asked, and of a stale lock its system half is solved again.
+    """Check one lock and return its findings.
 
-    An error about the lock or its spec is part of the report, so that other locks are still checked.
+    Without `asks_changes` no index is read, and a preview is computed only for a stale lock, of its system half. A
+    `ProvisionError` about the lock or its spec is returned in the report, so that other locks are still checked.
     """
     found: list[Finding] = []
     preview = None
@@ -125,7 +133,7 @@ def _preview(
 ) -> Preview | None:
     if not question.asks_changes and not is_stale:
         return None
-    from provisioner.workflow.relocking import preview_changes, preview_system  # a lock that holds is not solved again
+    from provisioner.workflow.relocking import preview_changes, preview_system  # a valid lock needs no solver
 
     if question.asks_changes:
         return preview_changes(path, lock, inputs, is_offline=question.is_offline, progress=progress)
@@ -133,7 +141,7 @@ def _preview(
 
 
 def _read(path: Path, question: Question, found: list[Finding]) -> tuple[Lock, Inputs | None]:
-    """Read a lock and its inputs; what is wrong with the lock by itself is added to `found`."""
+    """Read a lock and the inputs of its spec, None if that file is missing; add the mistakes of the lock itself to `found`."""
     text = read_text(path, kind=KIND)
     lock = parse_lock(text, file=str(path))
     if not verify_digest(text):
@@ -156,7 +164,7 @@ def _read(path: Path, question: Question, found: list[Finding]) -> tuple[Lock, I
 
 
 def _is_file(path: Path) -> bool:
-    """Whether a file is there; False for a name that no file can have."""
+    """Return whether a file exists; False for a name that no file can have."""
     try:
         return path.is_file()
     except OSError:
@@ -164,13 +172,13 @@ def _is_file(path: Path) -> bool:
 
 
 def _straight(path: Path) -> Path:
-    """Return a path without `grace/..`, as long as it leads to the same file: `grace` may be a link."""
+    """Return a path without `folder/..` if it still leads to the same file: `folder` may be a symbolic link."""
     straight = Path(os.path.normpath(path))
     return straight if _is_file(straight) and _is_file(path) and straight.samefile(path) else path
 
 
 def _missing_targets(path: Path, inputs: Inputs) -> Iterator[Finding]:
-    """Yield the targets of a spec that nobody has locked yet: a folder each, beside that of this lock."""
+    """Yield a finding for each target of the spec without a lock, which would be in a folder of its name beside this one."""
     for name in inputs.targets:
         place = path.absolute().parent.parent / name / path.name
         if not place.is_file():
@@ -178,8 +186,8 @@ def _missing_targets(path: Path, inputs: Inputs) -> Iterator[Finding]:
 
 
 def _findings(path: Path, lock: Lock, inputs: Inputs, question: Question) -> Iterator[Finding]:
-    """Yield everything wrong or unknown about a lock beside its spec, in the order a reader would ask."""
-    has_other_hosts = bool(question.hosts) or inputs.spec.target.host == "auto"  # the machine that checks, not that solved
+    """Yield the findings about a lock compared with its spec, matrix and hosts, in the order of the report."""
+    has_other_hosts = bool(question.hosts) or inputs.spec.target.host == "auto"  # hosts may differ from those of the solve
     for platform in inputs.platforms:
         if platform not in lock.platforms:
             place = inputs.document.place(("target", "platform"))
@@ -201,13 +209,13 @@ def _findings(path: Path, lock: Lock, inputs: Inputs, question: Question) -> Ite
             yield Unverified(doubt=UnpinnedImage(reference=image.reference))
     yield from _rendered(path, lock, inputs.spec.outputs)
     if question.reads_wheels:
-        from provisioner.workflow.wheel_files import file_findings  # reads the network
+        from provisioner.workflow.wheel_files import file_findings  # imported late: only this option needs the network
 
         yield from file_findings(lock, inputs.matrix, folder=path.parent, offline=question.is_offline)
 
 
 def _rendered(path: Path, lock: Lock, outputs: tuple[str, ...]) -> Iterator[Finding]:
-    """Yield the rendered files that are missing, or are not byte for byte what the lock renders."""
+    """Yield a finding for each rendered file that is missing or differs from what the lock renders now."""
     for output in outputs:
         file = path.parent / OUTPUTS[output].file_name
         if not file.is_file():
@@ -225,6 +233,6 @@ def _rendered(path: Path, lock: Lock, outputs: tuple[str, ...]) -> Iterator[Find
 
 
 def _first_difference(found: bytes, wanted: bytes) -> int:
-    """Return the first line, counted from 1, that differs, by its end or otherwise."""
+    """Return the number of the first line that differs, counted from 1; line ends count too."""
     lines = zip_longest(found.splitlines(keepends=True), wanted.splitlines(keepends=True))
     return next(index for index, (one, other) in enumerate(lines, start=1) if one != other)

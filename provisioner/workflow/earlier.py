@@ -1,4 +1,4 @@
-"""The earlier lock: what it chose, and what `--upgrade` and `--upgrade-package` (`numpy`, `torch==2.7.1`) let move from it."""
+"""The earlier lock, and the upgrades of `--upgrade` and `--upgrade-package` (`numpy`, `torch==2.7.1`) that may change it."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ OPTION = "--upgrade-package"
 
 
 class Upgrades(Struct, frozen=True, kw_only=True):
-    """The names that may move, as they were written, and the ranges some of them were given."""
+    """The names given with `--upgrade-package`, as written, and requirements such as `torch==2.7.1` for those with a range."""
 
     names: tuple[str, ...] = ()
     ranges: tuple[str, ...] = ()
 
     @property
     def moving(self) -> frozenset[str]:
-        """Every name that what moves has in a lock: a framework has one as a component and one as a distribution."""
+        """Every name, in a lock, of a package to upgrade: a framework has one as a component and one as a distribution."""
         found = {*self.names, *(canonicalize_name(name) for name in self.names)}
         found.update(COMPONENT_OF_DISTRIBUTION[name] for name in tuple(found) if name in COMPONENT_OF_DISTRIBUTION)
         found.update(DISTRIBUTION_OF_COMPONENT[name] for name in tuple(found) if name in DISTRIBUTION_OF_COMPONENT)
@@ -40,7 +40,7 @@ class Upgrades(Struct, frozen=True, kw_only=True):
 
 
 def read_upgrades(texts: Iterable[str]) -> Upgrades:
-    """Read the values of the option; raises `UsageError` for what is neither a name nor a name and a range."""
+    """Parse the values of `--upgrade-package`; raises `UsageError` for anything but a name with or without a version range."""
     names, ranges = [], []
     for text in texts:
         try:
@@ -61,22 +61,22 @@ def read_upgrades(texts: Iterable[str]) -> Upgrades:
 
 
 class Earlier(Struct, frozen=True, kw_only=True):
-    """An earlier lock, None where there is none, and what may move away from it; `upgrades` None: everything may."""
+    """An earlier lock, None if there is none, and the upgrades from it; with `upgrades` None every version may change."""
 
     lock: Lock | None = None
     upgrades: Upgrades | None = Upgrades()
 
     @property
     def is_refreshed(self) -> bool:
-        """Whether everything may move, so that the indexes are asked anew."""
+        """Whether every version may change, so that the indexes are read anew and not from the cache."""
         return self.upgrades is None
 
     def may_move(self, name: str) -> bool:
-        """Whether a component or distribution may move away from the earlier lock."""
+        """Return whether the version of a component or distribution may differ from the earlier lock."""
         return self.upgrades is None or name in self.upgrades.moving
 
     def request(self, inputs: Inputs, platform: str) -> Request:
-        """Return the request for one platform, in which the earlier lock is preferred where it need not move."""
+        """Return the request for one platform, which prefers the versions of the earlier lock except those to upgrade."""
         chosen = self._chosen(platform)
         kept = {name: value for name, value in chosen.items() if not self.may_move(name)}
         request = inputs.request(platform, preferred=kept)
@@ -92,12 +92,12 @@ class Earlier(Struct, frozen=True, kw_only=True):
         )
 
     def image(self, platform: str) -> BaseImage | None:
-        """Return the base image of the earlier lock, where it is to be kept."""
+        """Return the base image of the earlier lock; None when there is none, or when every version may change."""
         lock = self._of(platform) if self.upgrades is not None else None
         return lock.on(platform).stack.image if lock is not None else None
 
     def installer(self, platform: str) -> Installer | None:
-        """Return the installer of the earlier lock."""
+        """Return the installer of the earlier lock; None when the lock has none for the platform."""
         lock = self._of(platform)
         return lock.on(platform).stack.installer if lock is not None else None
 
@@ -105,7 +105,7 @@ class Earlier(Struct, frozen=True, kw_only=True):
         return self.lock if self.lock is not None and platform in self.lock.platforms else None
 
     def _chosen(self, platform: str) -> Mapping[str, str]:
-        """Return the version of each component and package of the earlier lock; nothing where everything may move."""
+        """Return the version of each component and package of the earlier lock; empty when every version may change."""
         lock = self._of(platform)
         if lock is None or self.upgrades is None:
             return {}

@@ -1,4 +1,4 @@
-"""Explain: why one version and not a newer one, with the indexes or of the system stack alone."""
+"""Explain why the solver chose one version and not a newer one, with the packages from the indexes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def explain_joint_stack(job: Job, platform: str, session: Session) -> Stack:
-    """Return system and packages of a platform as `solve` chooses them; raises `NoStackError` or `UnavailableError`."""
+    """Choose the system stack and packages of one platform as `solve` does; raises `NoStackError` or `UnavailableError`."""
     try:
         return solve_joint(problem_of(job, platform), session.open)
     except UnavailableError as error:
@@ -25,9 +25,9 @@ def explain_joint_stack(job: Job, platform: str, session: Session) -> Stack:
 
 
 def explain_joint_component(job: Job, platform: str, component: str, *, session: Session) -> tuple[Why, ...]:
-    """Explain one component or package as `solve` chooses it, for a package may hold back a component.
+    """Explain the version of one component or package in a solution with packages, which may hold back a component.
 
-    Raises as `why`, and `UnavailableError`.
+    Raises `UnavailableError`, and the errors of `resolver.why.why`.
     """
     try:
         return why(problem_of(job, platform), component, session.open)
@@ -36,6 +36,9 @@ def explain_joint_component(job: Job, platform: str, component: str, *, session:
 
 
 def _with_way_out(error: UnavailableError) -> UnavailableError:
-    """Return an error with the way around it: the system half alone may have another answer, so a person must ask for it."""
+    """Return an error with a hint about `--stack-only`.
+
+    There is no automatic fallback, because the system stack without packages may have another answer.
+    """
     error.hints = (*error.hints, "--stack-only explains the system stack alone, without an index")
     return error

@@ -1,4 +1,4 @@
-"""What a spec says of package indexes: their settings, the files it names by address, the sources that other tools have."""
+"""Package indexes of a spec: their settings, its packages by URL or path, and the package sources of other tools' tables."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 _FILES = (".whl", ".tar.gz", ".zip")
 _PYTORCH, _NIGHTLY = "https://download.pytorch.org/whl", "/nightly"
-"""The index of PyTorch's builds is asked anyway, for the build that the target needs; that of its nightly builds is not."""
+"""PyTorch's own index, which is always read for the build that the target needs; its nightly builds are not."""
 
 
 def index_settings(inputs: Inputs, *, is_offline: bool) -> IndexSettings:
-    """Return the indexes of the spec, or those pip is configured for, with what the spec's policy says of files."""
+    """Return the indexes of the spec, or those configured for pip, with the spec's policy on prereleases, dates and sources."""
     spec = inputs.spec
     policy = spec.policy
     allowed = set(policy.allow).difference(policy.forbid)
@@ -59,7 +59,7 @@ def index_settings(inputs: Inputs, *, is_offline: bool) -> IndexSettings:
 
 
 def require_files(inputs: Inputs) -> None:
-    """Check the files that packages name by URL or path; raises `InvalidDocumentError` with every one that cannot be locked."""
+    """Check the packages given by URL or path; raises `InvalidDocumentError` with every one that cannot be locked."""
     mistakes = []
     hints: dict[str, None] = {}
     for index, text in enumerate(inputs.spec.packages):
@@ -78,7 +78,7 @@ def require_files(inputs: Inputs) -> None:
 def _require_file(requirement: Requirement, folder: Path) -> None:
     assert requirement.url is not None
     if "@" in urlsplit(requirement.url).netloc:
-        # The message does not repeat the URL: it would carry the login into logs.
+        # The message omits the URL, because its login must not appear in logs.
         raise DirectReferenceError(
             f"the URL of `{requirement.name}` carries a login, and this file is shared",
             hints=("put the login of the host into ~/.netrc or the keyring",),
@@ -90,10 +90,10 @@ def _require_file(requirement: Requirement, folder: Path) -> None:
 
 
 def other_sources(inputs: Inputs, indexes: Sequence[IndexLocation]) -> tuple[tuple[OtherSource, ...], ...]:
-    """Return the places that tables of other tools name for packages of the spec and that are not asked here.
+    """Return sources that other tools' tables name for packages of the spec, and that this program does not use.
 
-    `indexes` are those that are asked. Sources of one place stand together. A source is left out where the spec says itself
-    whose the name is: by address, or in the `packages` of an index.
+    `indexes` are the indexes in use. Sources with the same table and address are grouped in one tuple. A source is left out if
+    the spec itself says where its package comes from: by URL, or in the `packages` of an index.
     """
     spec = inputs.spec
     wanted = [Requirement(text) for text in (*spec.packages, *spec.overrides)]
@@ -108,7 +108,7 @@ def other_sources(inputs: Inputs, indexes: Sequence[IndexLocation]) -> tuple[tup
 
 
 def _is_asked(source: OtherSource, indexes: Sequence[IndexLocation]) -> bool:
-    """Whether a name comes from there anyway: the first index asked is the one, or it is that of PyTorch's builds."""
+    """Return whether the source is an index in use anyway: the first of `indexes`, or that of PyTorch's builds."""
     place = public_url(source.place).rstrip("/")
     if source.kind != "index" or not place:
         return False
@@ -117,7 +117,10 @@ def _is_asked(source: OtherSource, indexes: Sequence[IndexLocation]) -> bool:
 
 
 def other_sources_notice(sources: Sequence[OtherSource], inputs: Inputs) -> str:
-    """Return what a user should hear of names that another tool takes from one place, and what to write instead."""
+    """Return the warning that another tool takes packages from elsewhere, with what to write in the spec to do the same.
+
+    `sources` have one address in common.
+    """
     first = sources[0]
     names = ", ".join(f"`{one.name}` ({one.position.file}:{one.position.line})" for one in sources)
     them = "it" if len(sources) == 1 else "them"
@@ -133,16 +136,16 @@ def _place(source: OtherSource) -> str:
 
 
 def _instead(sources: Sequence[OtherSource], inputs: Inputs) -> str:
-    """Return what to write in the spec so that the names come from there."""
+    """Return what to write in the spec to take the packages of `sources` from their address."""
     first, names = sources[0], ", ".join(one.name for one in sources)
     if first.kind == "index":
-        # Spelled as specs spell names of indexes.
+        # Index names in specs have these characters only.
         index = re.sub(r"[^a-z0-9._-]+", "-", first.index.lower()).strip("-._") or "other"
         entry = f'{{name: {index}, url: "{public_url(first.place) or "URL"}", packages: [{names}]}}'
         default = '{name: pypi, url: "https://pypi.org/simple"}'
         return f"write `{entry}` under `indexes:`" if inputs.spec.indexes else f"write `indexes: [{default}, {entry}]`"
     if first.kind in {"url", "path"} and first.place.endswith(_FILES):
-        # A path starts from the project there, and from the spec here.
+        # The other tool's path is relative to its project, the spec's to the folder of the spec.
         path = os.path.relpath(Path(first.position.file).parent / first.place, inputs.path.parent)
         address = public_url(first.place) if first.kind == "url" else f"file:{Path(path).as_posix()}"
         return f"write `{first.name} @ {address}` under `packages:`"

@@ -1,4 +1,4 @@
-"""Inputs of a job: the spec, the hosts and the matrix, read from files; the only place where the three meet."""
+"""Read the inputs of a job from files: the spec, the hosts and the matrix."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
     from provisioner.spec.pyproject import OtherSource
 
 INLINE = "target.host"
-"""The label of a host that stands in the spec itself."""
+"""The label of a host that is written in the spec itself."""
 
 
 class Inputs(Struct, frozen=True, kw_only=True):
-    """A validated spec, the document it came from, the hosts and the matrix.
+    """A validated spec, the document it was read from, the hosts and the matrix.
 
-    `target` is the name of the target, of a spec that names several, and `targets` are the names of all: `spec` and
-    `document` then speak of that one. `files` are those that the spec names and that were read into it, `other_sources` the
-    sources that other tools' tables name for required distributions. `notices` say what an inspection of this machine did not
-    find out.
+    If the spec has `targets`, `target` is the name of the chosen one, `spec` and `document` are those of this target, and
+    `targets` are the names of all. `files` are the files that the spec refers to and that were read with it. `other_sources`
+    are the package sources that tables of other tools name for required distributions. `notices` name the facts that an
+    inspection of this machine could not determine.
     """
 
     spec: Spec
@@ -56,17 +56,20 @@ class Inputs(Struct, frozen=True, kw_only=True):
 
     @property
     def platforms(self) -> tuple[str, ...]:
-        """Every platform the spec wants locked."""
+        """The platforms to lock."""
         platform = self.spec.target.platform
         return platform if isinstance(platform, tuple) else (platform,)
 
     @property
     def digest(self) -> str:
-        """`sha256:` and the hash of the content of the spec, whatever its layout and comments."""
+        """`sha256:` and the hash of the spec's content, independent of its layout and comments."""
         return f"sha256:{hashlib.sha256(canonical_text(self.spec).encode()).hexdigest()}"
 
     def request(self, platform: str, *, preferred: Mapping[str, str] | None = None) -> Request:
-        """Return the request for one platform: of its own hosts, of which those that state the same are one."""
+        """Return the request for one platform with its hosts, of which those with equal facts are merged.
+
+        `preferred` are the versions of an earlier lock that the solver tries first.
+        """
         hosts = merge_equal_hosts([target for target in self.hosts if target.host.platform in {None, platform}])
         places = {**_places(self.document, self.path), "": Place(relative_to_spec(self.document.file, self.path))}
         return Request(spec=self.spec, hosts=hosts, platform=platform, places=places, preferred=preferred or {})
@@ -81,17 +84,17 @@ def read_inputs(
     target: str | None = None,
     is_target_optional: bool = False,
 ) -> Inputs:
-    """Read the spec, the hosts it names (or those given instead) and the matrix; all mistakes of a file at once.
+    """Read the spec, the hosts it names (or `hosts` in their place) and the matrix; report all mistakes of a file at once.
 
-    Of a spec with several targets, `target` is the one wanted; of a spec with one it must be None, unless it is optional.
-    Raises `InvalidDocumentError`, `FileError` or `UsageError`.
+    `target` names one of the targets of a spec with several. For a spec without targets it must be None; with
+    `is_target_optional` it is ignored there. Raises `InvalidDocumentError`, `FileError` or `UsageError`.
     """
     found = _read(spec_path, exclude_newer=exclude_newer, matrix=matrix)
     return _with_hosts(_only(found, None if is_target_optional and not found.spec.targets else target), hosts)
 
 
 def platform_of(inputs: Inputs, wanted: str | None) -> str:
-    """Return the platform to explain, by default the first of the spec; raises `UsageError` for one that the spec has not."""
+    """Return the platform `wanted`, by default the first of the spec; raises `UsageError` when it is not one of the spec's."""
     if wanted is None:
         return inputs.platforms[0]
     if wanted not in inputs.platforms:
@@ -109,7 +112,10 @@ def read_targets(
     matrix: Path | None = None,
     wanted: Sequence[str] = (),
 ) -> list[Inputs]:
-    """Read the inputs of every target of a spec, or of those wanted; raises as `read_inputs`."""
+    """Read the inputs of every target of a spec, or of those in `wanted`.
+
+    Raises the errors of `read_inputs`, and `UsageError` when `hosts` are given for several targets.
+    """
     found = _every(_read(spec_path, exclude_newer=exclude_newer, matrix=matrix), wanted)
     if hosts and len(found) > 1:
         raise UsageError(
@@ -122,31 +128,31 @@ def read_targets(
 def read_without_hosts(
     spec_path: Path, *, exclude_newer: str | None = None, matrix: Path | None = None, target: str | None = None
 ) -> Inputs:
-    """Read the spec, of several targets the one wanted, and the matrix, for a job that reads its hosts from elsewhere."""
+    """Read the spec, with its target `target` if it has several, and the matrix, for a job with other hosts."""
     return _only(_read(spec_path, exclude_newer=exclude_newer, matrix=matrix), target)
 
 
 def hosts_of(inputs: Inputs, given: Sequence[Path] | None = None) -> tuple[TargetHost, ...]:
-    """Return the hosts that the spec names, or those given instead; one that states nothing where there are none."""
+    """Return the hosts that the spec names, or those of `given`; one host without any facts when there are none."""
     return _with_hosts(inputs, given).hosts
 
 
 def relative_to_spec(file: str, spec_path: Path) -> str:
-    """Return the path of a file from the folder of the spec, however both were named on the command line.
+    """Return the path of a file relative to the folder of the spec, independent of the working directory.
 
-    Of a file that has nothing but the root in common with the spec, only the name is returned: folders of one machine are
-    no part of an answer.
+    If the two share only the root of the file system, the name of the file is returned: folders of one machine must not appear
+    in an answer.
     """
-    folder, path = os.path.abspath(spec_path.parent), os.path.abspath(file)  # noqa: PTH100 - links stay as they are named
+    folder, path = os.path.abspath(spec_path.parent), os.path.abspath(file)  # noqa: PTH100 - does not resolve symbolic links
     try:
         is_apart = os.path.commonpath((folder, path)) == Path(folder).anchor != folder
-    except ValueError:  # another drive
+    except ValueError:  # on different drives of Windows
         is_apart = True
     return Path(file).name if is_apart else Path(os.path.relpath(path, folder)).as_posix()
 
 
 def _read(spec_path: Path, *, exclude_newer: str | None, matrix: Path | None) -> Inputs:
-    """Read the spec with all its targets, and the matrix."""
+    """Read the spec with all its targets, and the matrix, but no hosts."""
     loaded = load_spec(spec_path)
     spec = loaded.spec
     if exclude_newer is not None:
@@ -175,13 +181,13 @@ def _day(text: str) -> str:
 
 
 def _only(found: Inputs, target: str | None) -> Inputs:
-    """Return the inputs of one target, None for those of a spec that has no other; raises as `select_target`."""
+    """Return the inputs of the target `target`, None for a spec without targets; raises the errors of `select_target`."""
     spec, document = select_target(found.spec, found.document, target)
     return replace(found, spec=spec, document=document, target=target or "", targets=tuple(found.spec.targets))
 
 
 def _every(found: Inputs, wanted: Sequence[str]) -> list[Inputs]:
-    """Return the inputs of every target, or of those wanted, in the order of the spec; a spec without targets is its own."""
+    """Return the inputs of every target, or of those in `wanted`, in the order of the spec; without `targets`, one item."""
     if not found.spec.targets and not wanted:
         return [found]
     chosen = {name: _only(found, name) for name in wanted or found.spec.targets}
@@ -189,14 +195,17 @@ def _every(found: Inputs, wanted: Sequence[str]) -> list[Inputs]:
 
 
 def _with_hosts(inputs: Inputs, given: Sequence[Path] | None) -> Inputs:
-    """Return the inputs with their hosts; a host of a platform that the spec does not lock is a mistake, not skipped."""
+    """Return the inputs with hosts: those of the profiles `given`, else those of the spec.
+
+    Raises `UsageError` when a host has a platform that the spec does not lock.
+    """
     stated, notices = inputs.spec.target.host, inputs.notices
     if given:
         hosts = tuple(_profile(path, inputs.path) for path in given)
     elif stated is None:
         hosts = (TargetHost(label="the target", host=Host()),)
     elif stated == "auto":
-        from provisioner.host.inspect import inspect_host  # reads /proc and /sys; no other job needs it
+        from provisioner.host.inspect import inspect_host  # imported late: only `host: auto` needs it
 
         inspection = inspect_host()
         hosts, notices = (TargetHost(label="this machine", host=inspection.host),), tuple(inspection.notes)
@@ -219,7 +228,7 @@ def _target(document: Document, label: str, spec_path: Path) -> TargetHost:
 
 
 def _places(document: Document, spec_path: Path) -> dict[str, Place]:
-    """Return the line of every key of a document, relative to the folder of the spec."""
+    """Return the line of every key of a document, with the file relative to the folder of the spec."""
     places = document.places()
     files = {file: relative_to_spec(file, spec_path) for file in {place.file for place in places.values()}}
     return {key: Place(files[place.file], place.line) for key, place in places.items()}

@@ -1,4 +1,4 @@
-"""How far a job is, for whoever shows it while the job runs."""
+"""The progress of a job, to be shown while it runs."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ if TYPE_CHECKING:
 
 
 class Progress:
-    """How far the reading of indexes is; another thread may ask while a job runs."""
+    """The progress of reading the indexes, as text; may be read by another thread while the job runs."""
 
     def __init__(self) -> None:
         self._sources: list[PackageIndex] = []
 
     def add(self, source: PackageIndex) -> None:
-        """Count what an index client reads."""
+        """Include the activity of an index client."""
         self._sources.append(source)
 
     def __str__(self) -> str:
-        """Return what was read so far, and what is waited for; "" before anything is read."""
+        """Return the progress as one line, as `progress_line` does: the counts so far and the oldest open request.
+
+        "" before any index client exists.
+        """
         return progress_line(source.activity for source in tuple(self._sources)) if self._sources else ""

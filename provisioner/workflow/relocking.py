@@ -1,4 +1,4 @@
-"""Re-lock preview: what solving a lock again would change and why; of a stale lock the system half, which asks no index."""
+"""Preview what solving a lock again would change and why; for a stale lock only its system half, without reading indexes."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ if TYPE_CHECKING:
 
 
 class Preview(Struct, frozen=True, kw_only=True):
-    """What solving again would change; None where that was not asked, or cannot be told.
+    """The changes that solving again would make; a comparison is None if it was not requested or could not be computed.
 
-    `system` is that of the system half alone. `least` keeps what the lock has where it may, as `provision solve` does;
-    `upgrade` takes the newest of everything, and `held` is what stays behind even so. `drifts` are what the indexes say of
-    the locked files today.
+    `system` compares the system half alone. `least` keeps the versions of the lock if possible, as `provision solve` does;
+    `upgrade` takes the newest versions, and `held` are the packages that are not the newest even so. `drifts` are differences
+    between the locked files and what the indexes offer today.
     """
 
     system: Comparison | None = None
@@ -58,15 +58,16 @@ class Preview(Struct, frozen=True, kw_only=True):
 
 
 def preview_system(path: Path, lock: Lock, inputs: Inputs) -> Preview | None:
-    """Return what solving the system half of a stale lock again would change; asks no index. None where nothing fits.
+    """Return the changes of solving the system half of a stale lock again, without reading indexes; None when no stack fits.
 
-    The locked packages stay that the spec still leads to, with the frameworks they bring along and what they need of hosts.
+    The solution includes the locked packages that the spec still requires, directly or not, the frameworks that these packages
+    require, and their requirements on hosts.
     """
     job = job_of(inputs, path.parent, is_offline=True, earlier=lock)
     try:
         problems = [problem_of(job, platform) for platform in inputs.platforms]
         stacks = [_system_beside(lock, problem) for problem in problems]
-    except NoStackError:  # the finding that the lock is stale has the conflict
+    except NoStackError:  # the finding about the stale lock has the conflict already
         return None
     new = assemble(job, [Completed(stack=stack) for stack in stacks])
     staying = {(package.name, one.request.platform) for one in problems for package in kept_packages(lock, one)}
@@ -82,7 +83,7 @@ def preview_system(path: Path, lock: Lock, inputs: Inputs) -> Preview | None:
 
 
 def _system_half(lock: Lock, packages: Collection[str]) -> Lock:
-    """Return a lock without what its packages have a say in: doubts, which are findings already, and their relaxations."""
+    """Return a lock without doubts, which are findings already, and without the relaxations that `packages` cause."""
     stacks = (
         replace(stack, unverified=(), relaxations=tuple(one for one in stack.relaxations if relaxed_by(one) not in packages))
         for stack in lock.stacks
@@ -91,7 +92,7 @@ def _system_half(lock: Lock, packages: Collection[str]) -> Lock:
 
 
 def _system_beside(lock: Lock, problem: Problem) -> Stack:
-    """Return the system half of one platform beside the locked packages that stay; an image that stays keeps its digest."""
+    """Solve the system half of one platform for the locked packages that remain; an unchanged image keeps its digest."""
     wanted = problem.with_roots(*brought_along(lock, problem))
     stack = solve_system(wanted, beside=chosen(kept_packages(lock, problem)))
     known = lock.on(stack.platform).stack.image if stack.platform in lock.platforms else None
@@ -105,16 +106,16 @@ def _installer(lock: Lock, platform: str) -> Installer | None:
 
 
 class _Solved(Struct, frozen=True, kw_only=True):
-    """A lock that was solved again, and the environment of each of its platforms."""
+    """A lock from solving again, and the environment of each of its platforms."""
 
     lock: Lock
     environments: tuple[Environment, ...]
 
 
 def preview_changes(path: Path, lock: Lock, inputs: Inputs, *, is_offline: bool, progress: Progress | None = None) -> Preview:
-    """Ask the indexes (or the cache) what solving a lock again would change, and whether its files are still offered.
+    """Return the changes of solving a lock again with the indexes (offline: with the cache), and check its files there.
 
-    What cannot be told, and that nothing fits any more, are findings.
+    If no stack fits any more, or an index is out of reach, the preview has a finding about that, and no exception is raised.
     """
     least = job_of(inputs, path.parent, is_offline=is_offline, earlier=lock)
     newest = job_of(inputs, path.parent, upgrades=None, is_offline=is_offline, earlier=lock)
@@ -123,7 +124,7 @@ def preview_changes(path: Path, lock: Lock, inputs: Inputs, *, is_offline: bool,
     with session:
         try:
             try:
-                # Solving reads pages many at a time; afterwards they are at hand.
+                # First, because solving reads project pages concurrently, and `_drifts` then finds them in the cache.
                 kept, upgraded = _solved(least, session), _solved(newest, session)
             except NoStackError as error:
                 refusal = NoLongerSolvable(conflict=error.conflict)
@@ -157,7 +158,7 @@ def _solved(job: Job, session: Session) -> _Solved:
 
 
 def _drifts(lock: Lock, session: Session) -> tuple[FileDrift, ...]:
-    """Return what the indexes say today of the locked files."""
+    """Return the differences between the locked files and what the indexes offer today."""
     by_url = {public_url(one.url).rstrip("/"): one.name for one in session.settings.indexes if not one.is_template}
     source = session.open(Environment(platform=lock.stacks[0].platform, python=lock.stacks[0].components.get("python", "")))
 

@@ -1,4 +1,4 @@
-"""The package indexes that one run has opened, and what the run has to tell beside its answer."""
+"""The package indexes that one run has opened, and the notices of the run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """Opens the package indexes for each environment of a run once, and closes all of them.
+    """Open the package indexes for each environment of a run once, and close all of them.
 
     Use it as a context manager. `notices` are complete when it is closed.
     """
@@ -36,12 +36,12 @@ class Session:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None and issubclass(kind, KeyboardInterrupt):
-            return  # who interrupts does not wait for requests under way
+            return  # after an interrupt, do not wait for running requests
         for source in self._sources.values():
             source.close()
 
     def open(self, environment: Environment) -> PackageIndex:
-        """Return the indexes as they are read for an environment."""
+        """Return the client that reads the indexes for an environment, opened on first use."""
         if environment not in self._sources:
             source = PackageIndex(self.settings, environment)
             source.expect(self._expected)
@@ -50,16 +50,16 @@ class Session:
         return self._sources[environment]
 
     def tell(self, *notices: Notice) -> None:
-        """Add notices; each is told once."""
+        """Add notices; a repeated notice is ignored."""
         self._notices.update(dict.fromkeys(notices))
 
     @property
     def notices(self) -> tuple[Notice, ...]:
-        """What there is to tell: of the run first, then of the indexes."""
+        """The notices for the user: those of the run first, then those of the indexes."""
         told = (Told(note) for source in self._sources.values() for note in source.notes)
         return tuple({**self._notices, **dict.fromkeys(told)})
 
     @property
     def passed_over(self) -> tuple[UnavailableError, ...]:
-        """The errors of indexes that were left out, and that might have had the answer."""
+        """The errors of unreachable indexes that were skipped although they might have had the answer."""
         return tuple(error for source in self._sources.values() for error in source.passed_over)

@@ -1,4 +1,4 @@
-"""Solve and lock: resolve -> complete (hashes, digest, installer, provenance) -> lock -> render -> write, step by step."""
+"""Solve and lock in steps: resolve, complete (hashes, digest, installer, provenance), lock, render, write."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ if TYPE_CHECKING:
 
 INSTALLER = "uv"
 GLIBC_OF_INSTALLER = (2, 28)
-"""What the installer's wheel may need of an image whose glibc nobody knows."""
+"""The newest glibc that the installer's wheel may require if the glibc of the image is unknown."""
 
 
 class Job(Struct, frozen=True, kw_only=True):
-    """Everything one target is solved and locked from: its inputs, the earlier lock, the indexes, and where files go.
+    """Everything that one target is solved and locked from: inputs, earlier lock, index settings, and the output folder.
 
-    `notices` were met while it was prepared.
+    `notices` are those of preparing the job.
     """
 
     inputs: Inputs
@@ -72,16 +72,16 @@ class Job(Struct, frozen=True, kw_only=True):
 
 
 class Resolved(Struct, frozen=True, kw_only=True):
-    """The stack of one platform as the solver chose it, and the environment its packages are for."""
+    """The stack that the solver chose for one platform, and the environment that its packages are installed in."""
 
     stack: Stack
     environment: Environment
 
 
 class Completed(Struct, frozen=True, kw_only=True):
-    """The stack of one platform with everything a lock states of it: hashes, the image's digest, the installer, provenance.
+    """The stack of one platform with everything that a lock adds: hashes, the image's digest, the installer, provenance.
 
-    `missing` counts the files without a detail that a lock would state: `size` or `attestations`.
+    `missing` has the number of files for which a detail of the lock is unknown, by the detail: `size` or `attestations`.
     """
 
     stack: Stack
@@ -91,10 +91,10 @@ class Completed(Struct, frozen=True, kw_only=True):
 
 
 class Solution(Struct, frozen=True, kw_only=True):
-    """A locked target: its stacks, one a platform, the lock, and the files to write, by their paths from the folder of the job.
+    """A locked target: its stacks, one per platform, the lock, and the files to write.
 
-    `texts` are the lock and what is rendered from it; `wheels` are files of this machine that the lock refers to, and where
-    they lie now. `notices` are what a user should hear although the work went on.
+    `texts` are the lock and the files rendered from it; `wheels` maps the path of each local wheel that the lock refers to, to
+    where it is now. Paths are relative to the folder of the job. `notices` are warnings that did not stop the job.
     """
 
     job: Job
@@ -106,22 +106,25 @@ class Solution(Struct, frozen=True, kw_only=True):
 
     @property
     def target(self) -> str:
-        """The name of the target; "" of a spec with one."""
+        """The name of the target; "" for a spec without `targets`."""
         return self.job.inputs.target
 
     @property
     def verdict(self) -> str:
-        """`yes`, or `unverified` where that of any platform's stack is."""
+        """`unverified` if the stack of any platform has doubts, else `yes`."""
         return "unverified" if any(stack.doubts for stack in self.stacks) else "yes"
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The paths of the files from the folder of the run; those of a target stand in a folder of its name."""
+        """The paths of the files relative to the folder of the run; a named target has a folder of its name."""
         paths = (path.as_posix() for path in (*self.texts, *self.wheels))
         return tuple(f"{self.target}/{path}" if self.target else path for path in paths)
 
     def write(self) -> tuple[Path, ...]:
-        """Write every file, all or none, and return their paths; raises `FileError`, and `UsageError` over files of others."""
+        """Write all files, or none, and return their paths.
+
+        Raises `FileError` when a file cannot be written, and `UsageError` when a file of somebody else would be overwritten.
+        """
         require_place(self.job)
         folder = self.job.folder
         wheels = {folder / path: source.read_bytes() for path, source in self.wheels.items()}
@@ -138,10 +141,10 @@ def job_of(
     is_offline: bool = False,
     earlier: Lock | None = None,
 ) -> Job:
-    """Return the job of one target; `upgrades` are what may move away from the earlier lock, None for everything.
+    """Return the job of one target; `upgrades` are the packages that may differ from the earlier lock, None for all.
 
-    The earlier lock is the one in `folder`, unless another is given. Raises `InvalidDocumentError` for a file that a package
-    names and that cannot be locked.
+    The earlier lock is the one in `folder`, unless `earlier` is given. Raises `InvalidDocumentError` when a package given by
+    URL or path cannot be locked.
     """
     require_files(inputs)
     found, notices = (earlier, ()) if earlier is not None else earlier_lock(folder / lock_path(inputs.spec.name))
@@ -150,13 +153,16 @@ def job_of(
 
 
 def require_place(job: Job, *, is_dry_run: bool = False) -> tuple[Notice, ...]:
-    """Check that the files of a job are its own to write; raises `UsageError`, of which a dry run returns some as notices."""
+    """Check that a job may overwrite the existing files in its folder; raises `UsageError` or `FileError`.
+
+    A dry run returns the errors about files that this program did not write as notices.
+    """
     require_other_outputs(job.inputs, job.folder)
     return require_own_files(job.inputs, job.folder, job.earlier.lock, is_dry_run=is_dry_run)
 
 
 def solve_job(job: Job, session: Session) -> Solution:
-    """Solve every platform of a job and return what to write; raises `NoStackError` or `UnavailableError`.
+    """Solve every platform of a job and return the files to write; raises `NoStackError` or `UnavailableError`.
 
     Nothing is written.
     """
@@ -176,21 +182,24 @@ def solve_job(job: Job, session: Session) -> Solution:
 
 
 def problem_of(job: Job, platform: str) -> Problem:
-    """Return what is to be solved on one platform: what the earlier lock chose is tried first."""
+    """Return the solver's problem for one platform, in which the versions of the earlier lock are tried first."""
     return join(job.inputs.matrix, job.earlier.request(job.inputs, platform))
 
 
 def resolve(job: Job, session: Session) -> list[Resolved]:
-    """Return the stack of every platform, system and packages as one problem; raises `NoStackError` or `UnavailableError`."""
+    """Solve each platform, its system and packages as one problem; raises `NoStackError` or `UnavailableError`.
+
+    If nothing fits but an index was out of reach, its error is raised: it might have had the answer.
+    """
     found = []
     for platform in job.inputs.platforms:
         problem = problem_of(job, platform)
         try:
             instance, pins = choose(problem, session.open)
         except NoStackError:
-            session.tell(*map(Told, _told_of_other_sources(job)))  # with an answer they are among its warnings
+            session.tell(*map(Told, _told_of_other_sources(job)))  # a solved stack has these notices among its warnings
             for error in session.passed_over:
-                raise error from None  # what it has might have been the answer
+                raise error from None  # this index might have had a solution
             raise
         assert instance.finder is not None, "a problem that was solved with indexes has packages"
         found.append(Resolved(stack=answer(instance, pins), environment=instance.finder.environment))
@@ -198,10 +207,11 @@ def resolve(job: Job, session: Session) -> list[Resolved]:
 
 
 def complete(job: Job, resolved: Resolved, session: Session) -> Completed:
-    """Return a stack with what a lock states beside the choices; raises `UnavailableError` where a hash cannot be had.
+    """Return a stack with everything that a lock adds to it; raises `UnavailableError` when a hash is unavailable.
 
-    Pages of an index may leave out hashes and sizes, and never say who attests a file; where an index is out of reach, the
-    earlier lock knows. A registry out of reach leaves the image without a digest, which makes the stack unverified.
+    Project pages may lack hashes and sizes, and never name who attests a file: these details are fetched, or taken from the
+    earlier lock if the index is out of reach. If the registry is out of reach, the image has no digest, which makes the stack
+    unverified.
     """
     stack, source = resolved.stack, session.open(resolved.environment)
     installer = _installer(job, stack, session) if stack.runs == "container" else None
@@ -218,7 +228,7 @@ def complete(job: Job, resolved: Resolved, session: Session) -> Completed:
         missing["size"] += "size" in found.missing and size is None
         missing["attestations"] += "attestations" in found.missing and not identities[found.sha256]
         described.append(replace(file, sha256=found.sha256, size=size, requires_python=found.requires_python))
-    pairs = zip(stack.packages, described[: len(stack.packages)], strict=True)  # the installer comes behind them
+    pairs = zip(stack.packages, described[: len(stack.packages)], strict=True)  # without the installer, which is last
     packages = tuple(replace(package, file=file) for package, file in pairs)
     warnings = (*stack.warnings, *map(Caution, _of_indexes(job, stack, source)))
     return Completed(
@@ -230,7 +240,7 @@ def complete(job: Job, resolved: Resolved, session: Session) -> Completed:
 
 
 def assemble(job: Job, completed: Sequence[Completed]) -> Lock:
-    """Return the lock of completed stacks."""
+    """Return the lock of completed stacks, one per platform."""
     lock = create_lock(
         [one.stack for one in completed],
         name=job.inputs.spec.name,
@@ -246,7 +256,7 @@ def assemble(job: Job, completed: Sequence[Completed]) -> Lock:
 
 
 def _texts(job: Job, lock: Lock) -> dict[Path, bytes]:
-    """Return the lock file and what is rendered from it, by their paths."""
+    """Return the lock and the files rendered from it, by their paths relative to the folder of the job."""
     name = lock_path(job.inputs.spec.name)
     files = {Path(name): write_lock(lock).encode()}
     for output in job.inputs.spec.outputs:
@@ -259,7 +269,10 @@ def _installers(completed: Sequence[Completed]) -> dict[str, IndexFile]:
 
 
 def _installer(job: Job, stack: Stack, session: Session) -> IndexFile:
-    """Return the wheel of the installer for an image: the one locked before while it is served, the newest otherwise."""
+    """Return the wheel of the installer for an image: that of the earlier lock if an index still offers it, else the newest.
+
+    An upgrade of the installer always takes the newest. Raises `UnavailableError` when no index offers a usable wheel.
+    """
     major, _, minor = stack.components.get("glibc", "").partition(".")
     glibc = (int(major), int(minor or 0)) if major else GLIBC_OF_INSTALLER
     source = session.open(Environment(platform=stack.platform, python=stack.components["python"], glibc=glibc))
@@ -280,7 +293,7 @@ def _installer(job: Job, stack: Stack, session: Session) -> IndexFile:
 
 
 def _of_indexes(job: Job, stack: Stack, source: PackageIndex) -> Iterator[str]:
-    """Yield what to say of where packages come from: other tools, another index than before, the order of the indexes alone."""
+    """Yield warnings about package sources: sources of other tools, a changed index, a possible dependency confusion."""
     files = {canonicalize_name(package.name): package.file for package in stack.packages}
     chosen = source.unpinned(files)
     yield from _told_of_other_sources(job)
@@ -294,7 +307,7 @@ def _told_of_other_sources(job: Job) -> Iterator[str]:
 
 
 def _with_digest(job: Job, stack: Stack, session: Session) -> Stack:
-    """Return a stack whose base image is pinned by digest; one whose registry does not tell is unverified, never guessed."""
+    """Return a stack with the digest of its base image; if that cannot be determined, the stack gets a doubt instead."""
     image = stack.image
     if image is None:
         return stack
@@ -307,18 +320,18 @@ def _with_digest(job: Job, stack: Stack, session: Session) -> Stack:
     problem = ""
     if not session.settings.offline:
         try:
-            # One retry: without the digest the lock is still written, and says that it is unverified.
+            # Only one retry, because the lock can be written without the digest, as unverified.
             digest = resolve_digest(image.reference, settings=replace(session.settings, retries=1))
             return replace(stack, image=replace(image, digest=digest))
         except UnavailableError as error:
             problem = error.message
-    # What is locked says that there is no digest; why is a notice, for it may be otherwise the next minute.
+    # The doubt is locked; its cause is only a notice, because the registry may answer again a minute later.
     session.tell(NoDigest(image.reference, problem))
     return replace(stack, doubts=(*stack.doubts, UnpinnedImage(reference=image.reference)))
 
 
 def _unused_names(job: Job, stacks: Sequence[Stack]) -> Iterator[Notice]:
-    """Yield the names that `--upgrade-package`, `policy.prefer` and `policy.avoid` give, and that no stack has."""
+    """Yield a notice for each name in `--upgrade-package`, `policy.prefer` or `policy.avoid` that no stack contains."""
     known = {name for stack in stacks for name in (*stack.components, *(package.name for package in stack.packages))}
     upgrades = job.earlier.upgrades
     for name in upgrades.names if upgrades is not None else ():

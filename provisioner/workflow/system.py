@@ -1,4 +1,4 @@
-"""The system stack alone, solved and explained: no packages, no index, and nothing imported that reads one."""
+"""Solve and explain the system stack alone: no packages, and no import of modules that read indexes."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 
 def solve_stacks(inputs: Inputs) -> tuple[Stack, ...]:
-    """Solve the system stack of every platform alone, with no index; raises `NoStackError`."""
+    """Solve the system stack of every platform without its packages; raises `NoStackError`."""
     return tuple(solve_system(join(inputs.matrix, inputs.request(platform))) for platform in inputs.platforms)
 
 
 def explain_stack(inputs: Inputs, platform: str) -> Stack:
-    """Return the system stack of a platform with the reasons of every choice; raises `NoStackError`."""
+    """Solve the system stack of one platform, with the reasons of every choice; raises `NoStackError`."""
     return solve_system(join(inputs.matrix, inputs.request(platform)))
 
 
 def explain_component(inputs: Inputs, platform: str, component: str) -> tuple[Why, ...]:
-    """Explain one component of the system stack, once for each host or slot that has one; raises as `why`."""
+    """Explain one component of the system stack, once for each host or slot with one; raises the errors of `why`."""
     return why(join(inputs.matrix, inputs.request(platform)), component)

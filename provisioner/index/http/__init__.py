@@ -1,1 +1,1 @@
-"""Requests: where the installer is configured to ask, who we are there, how many at once, and one pooled session."""
+"""HTTP requests to package indexes and image registries: credentials, the pooled session, and the transport."""

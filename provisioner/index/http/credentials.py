@@ -1,7 +1,8 @@
-"""Credentials for an index: from its URL, the environment, netrc or the keyring, in pip's order; each kept to its own index.
+"""Credentials for package indexes, each sent only to the index it belongs to.
 
-The order is that of pip: the URL, netrc, and, only after an index has refused, the keyring. The environment comes between the
-first two, by the name of the index. Source: pip documentation, "Authentication"; pip 26.3, `network/auth.py`.
+They are looked up as pip does: in the URL, in netrc, and in the keyring, which is queried only after the index has answered
+401. The variables `PROVISION_INDEX_<NAME>_USERNAME` and `_PASSWORD` come between the first two. Source: pip documentation,
+"Authentication"; pip 26.3, `network/auth.py`.
 """
 
 from __future__ import annotations
@@ -25,11 +26,14 @@ if TYPE_CHECKING:
     from provisioner.index.settings import IndexSettings, Login
 
 KEYRING_SECONDS = 30.0
-"""A keyring may have to be unlocked by hand, and in a CI build nobody is there to do it."""
+"""The timeout of the `keyring` program: it may wait for somebody to unlock the keyring, whom a CI build does not have."""
 
 
 class _Place(Struct, frozen=True, kw_only=True):
-    """An address with its credentials, as far as URL and environment state them; `name` is that of the index, "" for others."""
+    """A URL prefix with the credentials from the URL or the environment; user and password are "" when neither has them.
+
+    `name` is the name of the index, "" for find-links and direct references.
+    """
 
     name: str
     url: str
@@ -37,7 +41,7 @@ class _Place(Struct, frozen=True, kw_only=True):
     password: str
 
     def covers(self, url: str) -> int:
-        """Return how many characters of the path of a URL lie within this place; -1 for another host."""
+        """Return the length of this prefix's path if `url` is below it, 0 if only the host is equal, -1 for another host."""
         if origin(url) != origin(self.url):
             return -1
         own, other = urlsplit(self.url).path.rstrip("/"), urlsplit(url).path
@@ -45,10 +49,10 @@ class _Place(Struct, frozen=True, kw_only=True):
 
 
 class Credentials:
-    """The credentials of one run; threads share it.
+    """Looks up the credentials for the requests of one run; threads may share it.
 
-    Of several indexes on one host a request has the credentials of the one whose path it lies within, as in pip; files often
-    lie elsewhere on the host, and have those of the first index there.
+    When several indexes are on one host, a request gets the credentials of the index whose path contains its URL, as in pip. A
+    URL outside all these paths, as files often have, gets those of the first index on the host.
     """
 
     def __init__(self, settings: IndexSettings) -> None:
@@ -59,7 +63,10 @@ class Credentials:
         self._from_netrc: dict[tuple[str, str], Login | None] = {}
 
     def for_url(self, url: str) -> Login | None:
-        """Return the login to send at once, None for none; the keyring's only where the index has refused before."""
+        """Return the login to send with the first request to a URL; None when there is none.
+
+        A login from the keyring is returned only if `after_refusal` has found it before.
+        """
         place = self._place(url)
         kept = self._from_keyring.get(_key(place, url))
         if kept is not None:
@@ -75,7 +82,10 @@ class Credentials:
         return found
 
     def after_refusal(self, url: str) -> Login | None:
-        """Return the keyring's login for an address that refused the one of `for_url`; it is asked once for each place."""
+        """Return the keyring's login for a URL that answered 401; None when it has none or a password is configured already.
+
+        The keyring is queried once for each index.
+        """
         place = self._place(url)
         if place is not None and place.password:
             return None
@@ -88,7 +98,7 @@ class Credentials:
             return self._from_keyring[key]
 
     def looked_at(self, url: str) -> tuple[str, ...]:
-        """Return where credentials for an address were looked for and whether there were any, without showing one."""
+        """Return a line for each source of credentials searched for a URL, with its outcome, without showing secrets."""
         place = self._place(url)
         sources = f"its URL and {variable_prefix(place.name)}_PASSWORD" if place is not None and place.name else "its URL"
         if place is not None and place.password:
@@ -135,14 +145,14 @@ def _key(place: _Place | None, url: str) -> str:
 
 
 def _netrc_login(url: str) -> Login | None:
-    """Return the login of the netrc file that NETRC names, or of the user's own; a broken file has none."""
+    """Return the login for a URL's host from the netrc file (NETRC or ~/.netrc); None when it has none or is malformed."""
     from requests.utils import get_netrc_auth
 
     return get_netrc_auth(url)
 
 
 def _keyring_login(provider: str, services: tuple[str, ...], user: str) -> Login | None:
-    """Return the first login a keyring has; one that fails or is not there has none, as in pip."""
+    """Return the first login that the keyring has for one of `services`; None when it has none, fails or is not installed."""
     for service in services:
         found = _imported_login(service, user) if provider in {"auto", "import"} else None
         if found is None and provider in {"auto", "subprocess"}:
@@ -165,7 +175,10 @@ def _imported_login(service: str, user: str) -> Login | None:
 
 
 def _program_login(service: str, user: str) -> Login | None:
-    """Ask the `keyring` program of another environment; before 25.2.1 it answers for a known user only."""
+    """Return the login that the `keyring` program on PATH has for a service; None when it has none.
+
+    Before version 25.2.1 the program can only be queried with a user name.
+    """
     program = shutil.which("keyring")
     if program is None:
         return None

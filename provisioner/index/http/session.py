@@ -1,6 +1,6 @@
-"""The HTTP session of an index client: proxies, retries, certificates, and the slowest answer that is waited for.
+"""The HTTP session of an index client: proxies, retries, TLS certificates, and a lower bound on the speed of responses.
 
-A module of its own because importing requests takes a tenth of a second, which a run that finds everything in its cache saves.
+It is a module of its own because importing requests takes a tenth of a second, which a fully cached run saves.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ if TYPE_CHECKING:
 RETRIED_STATUSES = (429, 500, 502, 503, 504)
 
 BACKOFF_SECONDS = 0.25
-"""Pause factor: no pause before the first retry, twice this before the second, doubling. Not random, so runs are repeatable."""
+"""urllib3's backoff factor in seconds: no pause before the first retry, twice this before the second, then doubling."""
 
 LONGEST_PAUSE_SECONDS = 30.0
-"""Upper bound on a server's Retry-After."""
+"""The upper bound in seconds on a server's Retry-After."""
 
 SLOWEST = 1000
-"""Bytes a second that an answer must bring on average, as curl's `--speed-limit`; a slower one is given up."""
+"""The minimum average speed of a response in bytes per second, like curl's `--speed-limit`; a slower one is aborted."""
 
 SPEED_WINDOW_SECONDS = 15.0
-"""Seconds of waiting over which the speed is averaged where a connection has no timeout of its own."""
+"""The seconds of waiting over which the speed is averaged when the connection has no timeout."""
 
 
 _MMAP_THRESHOLD = -3
@@ -60,13 +60,14 @@ _MMAP_THRESHOLD = -3
 
 
 class TooSlowError(TimeoutError):
-    """An answer comes at less than `SLOWEST` bytes a second."""
+    """A response arrives at less than `SLOWEST` bytes per second."""
 
 
 class _SpeedCheckedStream(io.RawIOBase):
-    """The bytes a socket receives. Only time spent waiting counts, so that a caller may pause between two reads.
+    """The byte stream of a socket, which fails when too few bytes arrive.
 
-    The timeout of a socket begins anew with every byte: a server that sends one every ten seconds would keep a run forever.
+    The timeout of a socket restarts with every byte, so a server that sends one byte every ten seconds would block a run
+    forever. Only time spent waiting for bytes counts, so that the caller may pause between two reads.
     """
 
     def __init__(self, received: io.RawIOBase, window: float) -> None:
@@ -80,7 +81,7 @@ class _SpeedCheckedStream(io.RawIOBase):
         return True
 
     def readinto(self, buffer: WriteableBuffer, /) -> int | None:
-        """Receive once; raise `TooSlowError` at the end of a window in which too few bytes came."""
+        """Receive once and return the number of bytes; raises `TooSlowError` after a window in which too few bytes came."""
         begun = time.perf_counter()
         count: int | None = self._received.readinto(buffer)
         self._waited += time.perf_counter() - begun
@@ -120,9 +121,9 @@ class _TlsPool(HTTPSConnectionPool):
 
 
 class IndexAdapter(HTTPAdapter):
-    """Connections that share one TLS context and give up on answers slower than `SLOWEST`.
+    """A requests adapter whose connections share one TLS context and abort responses slower than `SLOWEST`.
 
-    One context, because OpenSSL takes 20 ms to read a bundle of certificates, and urllib3 would read it for each connection.
+    The context is shared because OpenSSL takes 20 ms to load a CA bundle, and urllib3 would load it for each connection.
     """
 
     def __init__(self, settings: IndexSettings, *, connections: int, is_verifying: bool = True) -> None:
@@ -133,12 +134,12 @@ class IndexAdapter(HTTPAdapter):
         super().__init__(pool_connections=connections, pool_maxsize=connections, max_retries=retries(settings))
 
     def init_poolmanager(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - as in the base class
-        """Make the pools of hosts."""
+        """Create the pool manager, with speed-checked connections."""
         super().init_poolmanager(*args, **options)
         _check_speed(self.poolmanager)
 
     def proxy_manager_for(self, proxy: str, **options: Any) -> PoolManager:  # noqa: ANN401 - as in the base class
-        """Return the pools behind a proxy; a proxy that speaks TLS is verified as servers are."""
+        """Return the pool manager for a proxy; the certificate of an HTTPS proxy is verified like that of a server."""
         if proxy.lower().startswith("https:"):
             options["proxy_ssl_context"] = self._tls_context()
         manager: PoolManager = super().proxy_manager_for(proxy, **options)
@@ -146,12 +147,12 @@ class IndexAdapter(HTTPAdapter):
         return manager
 
     def build_connection_pool_key_attributes(self, request: PreparedRequest, verify: Any, cert: Any = None) -> Any:  # noqa: ANN401 - as in the base class
-        """Return where to connect to, and the shared context in place of paths of certificates."""
+        """Return host and pool keyword arguments: the shared TLS context in place of the paths of certificates."""
         place, _ = super().build_connection_pool_key_attributes(request, verify, cert)
         return place, {"ssl_context": self._tls_context()} if place["scheme"] == "https" else {}
 
     def cert_verify(self, conn: Any, url: Any, verify: Any, cert: Any) -> None:  # noqa: ANN401 - as in the base class
-        """Leave the pool as it is: its context has all certificates."""
+        """Do nothing: the shared TLS context has loaded all certificates."""
 
     def _tls_context(self) -> ssl.SSLContext:
         with self._lock:
@@ -167,7 +168,10 @@ def _check_speed(manager: PoolManager) -> None:
 
 
 def _tls_context(settings: IndexSettings, *, is_verifying: bool) -> ssl.SSLContext:
-    """Load the certificates that the settings name; raise `InstallerConfigurationError` for a file that holds none."""
+    """Return a TLS context with the CA bundle and client certificate of the settings.
+
+    Raises `InstallerConfigurationError` when one of these files is missing or holds no certificate.
+    """
     context = create_urllib3_context(cert_reqs=ssl.CERT_REQUIRED if is_verifying else ssl.CERT_NONE)
     if is_verifying:
         bundle = settings.ca_bundle or DEFAULT_CA_BUNDLE_PATH
@@ -182,7 +186,7 @@ def _tls_context(settings: IndexSettings, *, is_verifying: bool) -> ssl.SSLConte
 
 @contextmanager
 def _naming(path: str, configured_by: str) -> Iterator[None]:
-    """Turn an error about a certificate file into one that names the file and the setting it is from."""
+    """Convert an `OSError` about a certificate file to `InstallerConfigurationError`, naming the file and its setting."""
     try:
         yield
     except OSError as error:
@@ -198,10 +202,10 @@ def _naming(path: str, configured_by: str) -> Iterator[None]:
 
 
 class _IndexRetry(Retry):
-    """Retries that obey Retry-After within bounds and ignore one that cannot be read."""
+    """urllib3's retries, with Retry-After limited to `LONGEST_PAUSE_SECONDS` and ignored when malformed."""
 
     def get_retry_after(self, response: BaseHTTPResponse) -> float | None:
-        """Return the seconds to wait; None where the server states none."""
+        """Return the seconds to wait; None when Retry-After is absent or malformed."""
         try:
             wanted = super().get_retry_after(response)
         except (InvalidHeader, ValueError, OverflowError):
@@ -210,7 +214,7 @@ class _IndexRetry(Retry):
 
 
 def retries(settings: IndexSettings) -> Retry:
-    """Return the retries of one request: connections that fail or stall, and answers of a busy server."""
+    """Return the retry policy of a request: failed or stalled connections and the statuses `RETRIED_STATUSES` are retried."""
     return _IndexRetry(
         total=settings.retries,
         backoff_factor=BACKOFF_SECONDS,
@@ -221,10 +225,10 @@ def retries(settings: IndexSettings) -> Retry:
 
 
 def new_session(settings: IndexSettings, *, connections: int) -> Session:
-    """Open a session as the installer's configuration wants it, which keeps so many connections to one host open.
+    """Return a new session configured by `settings`, which keeps up to `connections` connections to one host open.
 
-    Proxies and the logins of netrc come from the environment, as requests reads it. Raises `AddressError` for a proxy whose
-    login cannot be told from its host.
+    Proxies and netrc logins are read from the environment by requests. Raises `AddressError` for a proxy URL whose login is
+    ambiguous.
     """
     _return_large_blocks()
     for scheme, proxy in getproxies_environment().items():
@@ -247,11 +251,11 @@ def new_session(settings: IndexSettings, *, connections: int) -> Session:
 
 
 def _return_large_blocks() -> None:
-    """Have the C library give blocks of 128 KiB and more back to the system as soon as they are freed.
+    """Make glibc return freed memory blocks of 128 KiB and more to the system at once; no effect with another C library.
 
-    That is how glibc begins, but it raises the bound to the largest block freed so far (mallopt(3), "dynamic mmap threshold"):
-    project pages would be cut from the heaps of `THREADS` threads and leave holes there, 200 MiB in place of 141 where 380
-    packages are resolved (docs/speed.md, "Memory"). Where there is no such call, nothing changes.
+    By default glibc raises this threshold to the largest block freed so far (mallopt(3), "dynamic mmap threshold"). Project
+    pages would then fragment the heaps of `THREADS` threads: 200 MiB instead of 141 to resolve 380 packages (docs/speed.md,
+    "Memory").
     """
     with suppress(ImportError, OSError, AttributeError):
         import ctypes

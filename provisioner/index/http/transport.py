@@ -1,4 +1,4 @@
-"""HTTP for package indexes and image registries: one session, retries, credentials kept to their host, failures in words."""
+"""HTTP requests to package indexes and image registries: retries, credentials per host, and error messages for failures."""
 
 from __future__ import annotations
 
@@ -24,27 +24,28 @@ if TYPE_CHECKING:
     from provisioner.index.settings import IndexSettings
 
 THREADS = 16
-"""Requests under way at once, beside that of the caller."""
+"""The largest number of concurrent requests of background threads, in addition to the caller's."""
 
 DENIED = frozenset({401, 403, 407})
-"""Unauthorized, Forbidden, Proxy Authentication Required."""
+"""HTTP statuses of missing credentials: Unauthorized, Forbidden, Proxy Authentication Required."""
 
 LARGEST = 256 * 1024 * 1024
-"""Bytes of an answer, packed or not. No page comes near it; more would be sent to exhaust memory."""
+"""The largest response body in bytes, compressed or not; no genuine page comes near it, so a larger one may be an attack."""
 
 CHUNK = 1 << 18
 _DIGITS = 18
-"""Of a length in bytes; Python refuses to read numbers of thousands of digits."""
+"""The most digits of a Content-Length; Python refuses to parse numbers of thousands of digits."""
 
 _MEMBERS = 64
-"""Of a gzip body: several are allowed, and hardly a server makes use of that."""
+"""The most members of a gzip body; the format allows any number, but hardly any server sends more than one."""
 
 
 class Response(Struct, frozen=True, kw_only=True):
-    """One complete answer. `headers` are looked up without regard to case; `url` is where redirects ended.
+    """One complete HTTP response.
 
-    `content` is the body as it was sent, `encoding` its compression ("" for none). `looked_at` says of a refusal where
-    credentials were looked for.
+    The names in `headers` are case-insensitive. `url` is the final URL after redirects. `content` is the body as sent,
+    `encoding` its compression ("" for none). `looked_at` are the sources searched for credentials when access was denied, one
+    line each; empty for other responses.
     """
 
     status: int
@@ -56,7 +57,7 @@ class Response(Struct, frozen=True, kw_only=True):
 
     @property
     def body(self) -> bytes:
-        """The body without its compression; raises `UnavailableError` for one that is cut off or damaged."""
+        """The decompressed body; raises `UnavailableError` when it is truncated or damaged."""
         found = unpacked(self.content, self.encoding)
         if found is None:
             raise UnavailableError("an answer cannot be unpacked", causes=(self.url,))
@@ -64,7 +65,10 @@ class Response(Struct, frozen=True, kw_only=True):
 
 
 class Transport:
-    """Sends the requests of one run; threads share it. The session is opened by the first request: its import takes time."""
+    """Sends the HTTP requests of one run; threads may share it.
+
+    The session is opened by the first request, because importing requests takes time.
+    """
 
     def __init__(self, settings: IndexSettings) -> None:
         self._settings = settings
@@ -73,15 +77,15 @@ class Transport:
         self._credentials = Credentials(settings)
         self.activity = Activity()
         self.has_sent = False
-        """Whether a request was sent so far."""
+        """Whether any request has been sent."""
 
     def request(
         self, url: str, *, source: str, method: str = "GET", headers: Mapping[str, str] | None = None, limit: int | None = None
     ) -> Response:
-        """Send one request and read the whole answer, whatever its status.
+        """Send a request and return the complete response, whatever its status.
 
-        `source` is what the address belongs to, as errors name it (index `pypi`). With `limit` (bytes) a longer body is left
-        unread and comes back empty. Raises `UnavailableError` when no answer comes.
+        `source` is the owner of the URL as error messages name it (index `pypi`). With a `limit`, a body of more bytes, or of
+        undeclared length, is not read and returned empty. Raises `UnavailableError` when no response arrives.
         """
         from requests import RequestException
         from urllib3.exceptions import HTTPError
@@ -108,7 +112,7 @@ class Transport:
         raise AssertionError("the last attempt returns or raises")
 
     def chunks(self, url: str, *, source: str) -> Iterator[bytes]:
-        """Yield the body of a file in pieces; raises `UnavailableError` when it does not come or comes with another status."""
+        """Yield the body of a file in pieces; raises `UnavailableError` when it cannot be read or the status is not 200."""
         from requests import RequestException
 
         try:
@@ -124,7 +128,7 @@ class Transport:
 
     @property
     def received(self) -> int:
-        """Bytes of bodies that came so far."""
+        """The bytes of response bodies received so far."""
         return self.activity.received
 
     def close(self) -> None:
@@ -135,14 +139,17 @@ class Transport:
                 self._session = None
 
     def login_for(self, url: str) -> tuple[str, str] | None:
-        """Return what an address is asked with, the keyring's login included once that was needed in this run."""
+        """Return the user name and password sent with requests to a URL; None when there is no login.
+
+        A login from the keyring is returned only after the index has refused a request in this run.
+        """
         return self._credentials.for_url(url)
 
     def _looked_at(self, status: int, url: str) -> tuple[str, ...]:
         return self._credentials.looked_at(url) if status in DENIED else ()
 
     def _send(self, url: str, method: str, headers: Mapping[str, str]) -> RequestsResponse:
-        """Send with the login that is known at once; where the index refuses that, again with the keyring's, if it has one."""
+        """Send a request with the configured login; if the response is 401, send it again with the keyring's login, if any."""
         answer = self._sent(url, method, headers, self._credentials.for_url(url))
         if answer.status_code == 401 and origin(answer.url) == origin(url) and not _wants_token(answer):
             login = self._credentials.after_refusal(url)
@@ -173,9 +180,9 @@ class Transport:
             return self._session
 
     def _content(self, answer: RequestsResponse, limit: int | None, source: str) -> tuple[bytes, str]:
-        """Return the body as it was sent and its compression; a compression other than gzip is undone.
+        """Return the body and its compression, `gzip` or ""; a body with another compression is decompressed.
 
-        Raises `UnavailableError` for one that is longer than anything an index has to say, or has no end.
+        A body longer than `limit` is not read and returned empty. Raises `UnavailableError` for one longer than `LARGEST`.
         """
         declared = length_in(answer.headers)
         if limit is not None and (declared is None or declared > limit):
@@ -208,15 +215,15 @@ class Transport:
 
 
 def length_in(headers: Mapping[str, str]) -> int | None:
-    """Return the Content-Length of an answer in bytes; None where it is absent or malformed."""
+    """Return the Content-Length of a response in bytes; None when it is absent or malformed."""
     stated = headers.get("Content-Length", "")
     return int(stated) if stated.isascii() and stated.isdigit() and len(stated) <= _DIGITS else None
 
 
 def unpacked(content: bytes, encoding: str) -> bytes | None:
-    """Return a body without the compression it was sent with (`gzip`, or "" for none).
+    """Return a body decompressed from `encoding` (`gzip`, or "" for none).
 
-    None for one that is cut off or damaged, or that grows beyond all bounds.
+    None when the body is truncated or damaged, or its decompressed size exceeds `LARGEST`.
     """
     if not encoding:
         return content
@@ -236,9 +243,9 @@ def unpacked(content: bytes, encoding: str) -> bytes | None:
 
 
 def refusal(status: int, url: str, *, source: str, looked_at: tuple[str, ...] = ()) -> UnavailableError:
-    """Return the error for an answer that is neither the thing asked for nor a plain 404.
+    """Return the error for a response with an unexpected status; a denial gets a hint on how to configure a login.
 
-    `looked_at` says where credentials were looked for (`Response.looked_at`).
+    `looked_at` are the sources searched for credentials (`Response.looked_at`).
     """
     from http import HTTPStatus
 
@@ -252,12 +259,12 @@ def refusal(status: int, url: str, *, source: str, looked_at: tuple[str, ...] = 
 
 
 def _wants_token(answer: RequestsResponse) -> bool:
-    """Whether a registry asks for a token of its own token service, which no keyring has."""
+    """Return whether a registry requests a bearer token of its own token service, which no keyring has."""
     return answer.headers.get("WWW-Authenticate", "").lower().startswith("bearer")
 
 
 def _broke_off(error: BaseException) -> bool:
-    """Whether an answer had begun when the connection was lost or fell silent."""
+    """Return whether the connection was lost or stalled after a response had begun."""
     from requests.exceptions import ChunkedEncodingError
     from urllib3.exceptions import ProtocolError, ReadTimeoutError
 
@@ -265,7 +272,7 @@ def _broke_off(error: BaseException) -> bool:
 
 
 def _reason(error: RequestException | HTTPError, settings: IndexSettings) -> str:
-    """Return what went wrong, without the exception's own text: that may hold credentials and object addresses."""
+    """Return the reason of a failed request for messages; the exception's own text may hold credentials."""
     from requests import exceptions
     from urllib3.exceptions import NameResolutionError, ReadTimeoutError
 
@@ -291,7 +298,7 @@ def _reason(error: RequestException | HTTPError, settings: IndexSettings) -> str
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error and the errors it came from, the outermost first."""
+    """Yield an exception and those that caused it, the outermost first."""
     found: BaseException | None = error
     seen: set[int] = set()
     while found is not None and id(found) not in seen:
@@ -303,7 +310,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _deepest(chain: tuple[BaseException, ...]) -> str:
-    """Return the verdict on a certificate, else the system's own words for the first cause."""
+    """Return the certificate error of a chain of exceptions, otherwise the system's message for the innermost `OSError`."""
     reasons = [found.strerror for found in chain if isinstance(found, OSError) and found.strerror]
     verification = next((text for found in chain if (text := getattr(found, "verify_message", ""))), "")
     return str(verification or (reasons[-1].lower() if reasons else "the connection broke"))

@@ -1,4 +1,4 @@
-"""What a source distribution requires, found by building it: in isolation, for a limited time, and only where policy allows.
+"""Requirements of source distributions, found by building them in isolation, with a time limit, and only if policy allows.
 
 A build runs the distribution's own code on this machine. PyPA `build` makes the isolated environment, installs what the build
 requires with pip, and asks the backend for the metadata alone where it can (PEP 517, `prepare_metadata_for_build_wheel`). That
@@ -35,30 +35,30 @@ if TYPE_CHECKING:
     from provisioner.index.settings import IndexLocation, IndexSettings, Login
 
 SCRIPT = Path(__file__).parent / "scripts" / "build_metadata.py"
-"""What runs `build`, a process of its own."""
+"""The script that runs PyPA `build`, in a separate process."""
 
 SECONDS = 600.0
-"""How long one build may take, with what it downloads."""
+"""The time limit of one build, including its downloads."""
 
 LINES = 12
-"""How many of the last lines of a failed build are told under -v."""
+"""The number of last lines of a failed build that are logged with -v."""
 
 FAILURES = 2
-"""After so many builds of one project have failed in a run the others are not tried: they mostly fail for the same reason."""
+"""The number of failed builds of one project after which its other versions are not built in this run."""
 
 _EXCEPTION = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception|Exit|Interrupt|Failure)\b.*")
 _MISSING = re.compile(r"(?:ModuleNotFound|Import)Error: No module named '(\w+)")
 
 
 class BuildToolError(ProvisionError):
-    """Policy allows builds, and the program that makes them is not there."""
+    """Policy allows builds, but PyPA `build` is not installed."""
 
     code = "no-build-tool"
     exit_code = 2
 
 
 class MetadataBuilder:
-    """Builds metadata, once for each source distribution, Python and machine; the result is kept in the cache by file hash."""
+    """Builds the metadata of source distributions; results are cached by file hash, Python version and machine."""
 
     def __init__(
         self, settings: IndexSettings, cache: Cache, *, login_for: Callable[[str], Login | None] | None = None
@@ -70,16 +70,16 @@ class MetadataBuilder:
         self._lock = threading.Lock()
 
     def kept(self, file: IndexFile) -> CoreMetadata | None:
-        """Return the result of an earlier build of this file; None where there was none, or policy does not allow builds."""
+        """Return the cached metadata of an earlier build of a file; None when there is none or policy does not allow builds."""
         if not (self._settings.allow_build and file.sha256):
             return None
         return self._cache.load(_key(file), CoreMetadata)
 
     def metadata(self, file: IndexFile, content: bytes) -> CoreMetadata:
-        """Build a source distribution for its metadata, or return the result of an earlier build.
+        """Return the metadata of a source distribution with this `content`, from an earlier build or by building it now.
 
-        Raises `UnusableMetadataError` with the last lines of a build that fails, `UnavailableError` when it must not be built
-        now (offline), `BuildToolError` when PyPA `build` is not installed.
+        Raises `UnusableMetadataError` when the build fails, `UnavailableError` when a build is needed in offline mode, and
+        `BuildToolError` when PyPA `build` is not installed.
         """
         kept = self.kept(file)
         if kept is not None:
@@ -101,7 +101,7 @@ class MetadataBuilder:
         return found
 
     def _limited(self, file: IndexFile, content: bytes) -> CoreMetadata:
-        """Build unless too many builds of the project have failed."""
+        """Build the metadata; raises `UnusableMetadataError` if that or `FAILURES` earlier builds of the project failed."""
         project = file.filename.partition("-")[0].lower()
         if self._failed[project] >= FAILURES:
             raise unusable(file.filename, f"was not built: {FAILURES} builds of other versions of it failed before")
@@ -130,7 +130,7 @@ class MetadataBuilder:
         return _metadata(out, file.filename)
 
     def _login(self) -> Login | None:
-        """What the index of the build is asked with, of whatever tells it: a build has no netrc to look into."""
+        """Return the login for the index that the build uses, from any source; the build itself cannot read netrc."""
         location = build_index(self._settings)
         return None if location is None or self._login_for is None else self._login_for(location.url)
 
@@ -140,7 +140,7 @@ class MetadataBuilder:
 
 
 def _key(file: IndexFile) -> str:
-    """A build may say something else with another Python, or on another machine."""
+    """Return the cache key of a build's result, which depends on the Python version and the machine."""
     return f"built:{sys.platform}-{os.uname().machine}-{sys.version_info[0]}.{sys.version_info[1]}:{file.sha256}"
 
 
@@ -153,15 +153,15 @@ KEPT = frozenset({
     "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE",
 })
 # fmt: on
-"""The variables that a build may see. Everything else (tokens, keys, the home directory) is nobody's business there."""
+"""The environment variables passed on to a build; all others may hold tokens, keys or paths of the user."""
 
 
 def environment(settings: IndexSettings, folder: str, *, login: Login | None = None) -> dict[str, str]:
-    """The variables of a build: pip in it asks the default index of this run alone, with `login` if that is what it has.
+    """Return the environment variables of a build, whose pip uses only the default index of this run, with `login` if given.
 
-    pip takes the highest version of all its indexes, which would let any of them supply what a build runs. The installer's own
-    configuration is left out: what it says of indexes, certificates and proxies is in `settings` already. So is the home
-    directory: `folder` stands in its place.
+    pip takes the highest version of all its indexes, so with several any of them could supply code that the build runs. pip's
+    configuration files are switched off, because their indexes, certificates and proxies are in `settings` already. The home
+    directory is replaced with `folder`.
     """
     import site
 
@@ -191,7 +191,7 @@ def environment(settings: IndexSettings, folder: str, *, login: Login | None = N
 
 
 def build_index(settings: IndexSettings) -> IndexLocation | None:
-    """The index that what a build requires is taken from: the default one, which must be for any name."""
+    """Return the index from which build requirements are installed: the default index; None when there is none."""
     return default_index(settings)
 
 
@@ -206,7 +206,10 @@ def _with_login(url: str, login: tuple[str, str] | None) -> str:
 
 
 def _unpacked(content: bytes, filename: str, folder: Path) -> Path:
-    """The top folder of a source distribution, unpacked; nothing outside `folder` is written."""
+    """Unpack a source distribution into `folder` and return its top-level directory; writes nothing outside `folder`.
+
+    Raises `UnusableMetadataError` when the archive is damaged or does not hold exactly one directory.
+    """
     import tarfile
     import zipfile
 
@@ -227,9 +230,10 @@ def _unpacked(content: bytes, filename: str, folder: Path) -> Path:
 
 
 def _run(command: list[str], variables: dict[str, str], folder: Path) -> tuple[int | None, str, str]:
-    """Run to the end, or for `SECONDS` (then the code is None); what it started and left behind is stopped.
+    """Run a command and return its exit code, stdout and stderr; the code is None when it was stopped after `SECONDS`.
 
-    What it says goes to files: a pipe is open as long as anybody has it, such as a daemon in a session of its own.
+    Processes that it leaves behind in its process group are killed. Its output goes to files, because a daemon that it started
+    in another session could hold a pipe open.
     """
     import subprocess
     import tempfile
@@ -261,7 +265,7 @@ def _text(file: IO[bytes]) -> str:
 
 
 def _told(text: str, settings: IndexSettings, used: Login | None) -> str:
-    """What a failed build says in one line; its last lines are told under -v."""
+    """Return the error of a failed build in one line, and log its last lines, which -v shows; logins are masked."""
     import logging
 
     lines = [line.strip("|<>* \t") for line in _without_logins(text, settings, used).splitlines()]
@@ -286,7 +290,7 @@ def _without_logins(text: str, settings: IndexSettings, used: Login | None) -> s
 
 
 def _metadata(text: str, filename: str) -> CoreMetadata:
-    """What `build --metadata` prints: the fields of PEP 566's JSON form."""
+    """Parse the JSON that the build script prints; raises `UnusableMetadataError` when it is malformed."""
     try:
         found = json.loads(text)
         requires = tuple(str(one) for one in found.get("requires_dist", ()))

@@ -29,19 +29,20 @@ if TYPE_CHECKING:
     from io import RawIOBase
 
 LARGEST = 16 * 1024 * 1024
-"""Bytes. No real METADATA comes near it; more would be an archive built to exhaust memory."""
+"""The largest METADATA file in bytes; a larger one would be made to exhaust memory."""
 
 LARGEST_UNPACKED = 4 * 1024 * 1024 * 1024
-"""Bytes of a source distribution, as far as it is gone through for its PKG-INFO."""
+"""The most unpacked bytes of a source distribution that are searched for its PKG-INFO."""
 
 LONGEST = 2000
-"""Characters of a name, its extras and its versions. Numbers of thousands of digits cannot even be compared."""
+"""The longest requirement in characters, its marker aside; numbers of thousands of digits cannot even be compared."""
 
 
 class UnusableMetadataError(RefusedError):
-    """A distribution's metadata cannot be read without building it, or not at all: this file cannot be chosen.
+    """A distribution's metadata is invalid or cannot be read without a build, so this file cannot be chosen.
 
-    `reason` is the message without the name of the file, so that several versions can share it.
+    `reason` is the message without the filename, so that messages about several versions can be merged. `is_build_needed` is
+    True when a build would give the metadata.
     """
 
     code = "unusable-metadata"
@@ -63,15 +64,16 @@ class UnusableMetadataError(RefusedError):
 def unusable(
     filename: str, reason: str, *, verb: str = "", causes: tuple[str, ...] = (), hints: tuple[str, ...] = ()
 ) -> UnusableMetadataError:
-    """Return the error about one file; `verb` ("is ") stands between its name and the reason."""
+    """Return the error about one file; its message is the filename, `verb` (such as "is ") and `reason`."""
     return UnusableMetadataError(f"`{filename}` {verb}{reason}", reason=reason, causes=causes, hints=hints)
 
 
 class CoreMetadata(Struct, frozen=True, kw_only=True, array_like=True):
-    """What one distribution says of itself, as it spells it. `dynamic` are lower-case field names.
+    """The core metadata fields of a distribution, spelled as in its METADATA file; an absent field is "" or empty.
 
-    `invalid` is the first of `requires` that PEP 508 does not allow, "" for none: such a file cannot be chosen.
-    `is_built`: a build on this machine said so, and on another machine it may say something else.
+    `requires` are the Requires-Dist texts, `dynamic` lower-case field names. `invalid` is the first text of `requires` that
+    violates PEP 508, "" when there is none; a file with one cannot be chosen. `is_built` is True when a build on this machine
+    gave the metadata, which may differ on another machine.
     """
 
     name: str = ""
@@ -86,10 +88,10 @@ class CoreMetadata(Struct, frozen=True, kw_only=True, array_like=True):
 
 
 def parse_metadata(content: bytes) -> CoreMetadata:
-    """Read the header of a METADATA or PKG-INFO file; a field that is continued on indented lines is joined (RFC 822).
+    """Parse the header of a METADATA or PKG-INFO file; fields continued on indented lines are joined (RFC 822).
 
-    A line that is no field is passed over, where `email`, and so `packaging.metadata.parse_email`, ends the header: the
-    unindented licence texts of old distributions would hide the requirements below them.
+    A malformed line is skipped. `email`, and so `packaging.metadata.parse_email`, would end the header there and lose the
+    requirements below the unindented licence texts of old distributions.
     """
     fields: dict[str, list[str]] = {}
     values: list[str] = []
@@ -118,7 +120,7 @@ def parse_metadata(content: bytes) -> CoreMetadata:
 
 
 def first_invalid(requires: Iterable[str]) -> str:
-    """Return the first text that is not a requirement, "" for none."""
+    """Return the first text that is not a valid requirement (PEP 508), "" when all are valid."""
     for text in requires:
         try:
             parse_requirement(text)
@@ -128,12 +130,12 @@ def first_invalid(requires: Iterable[str]) -> str:
 
 
 def require_same_release(filename: str, metadata: CoreMetadata, *, is_direct: bool = False) -> None:
-    """Raise `UnusableMetadataError` for a file whose metadata is of another project or version than its name.
+    """Raise `UnusableMetadataError` if a file's metadata names another project or version than its filename.
 
-    pip discards such a candidate of an index, and uv fails while it installs, when half of the environment is there already.
-    Of a file that a requirement names by URL or path (`is_direct`) more is accepted: a wheel that was renamed after its build
-    (`flash_attn-2.7+cu12torch2.6-…` says that it is 2.7), and a source archive, which may be called after its tag.
-    Source: pip 26.3, `LinkCandidate`; uv, `uv-install-wheel`; read 2026-11-22.
+    pip discards such a file of an index, and uv fails in the middle of an installation. For a direct reference (`is_direct`)
+    two mismatches are accepted: a wheel that was renamed to add a local version label (the metadata of
+    `flash_attn-2.7+cu12torch2.6-…` has version 2.7), and a source archive, which may be named after its tag. Source: pip 26.3,
+    `LinkCandidate`; uv, `uv-install-wheel`; read 2026-11-22.
     """
     is_wheel = filename.endswith(".whl")
     if is_direct and not is_wheel:
@@ -155,7 +157,10 @@ def require_same_release(filename: str, metadata: CoreMetadata, *, is_direct: bo
 
 
 def _sdist_release(filename: str, own_name: str) -> tuple[NormalizedName, Version]:
-    """Return name and version of a source distribution; in old names with hyphens in both, its own name tells them apart."""
+    """Return the name and version in a source distribution's filename.
+
+    In old filenames both may contain hyphens; `own_name`, the name in the metadata, shows where the version begins.
+    """
     name, version = parse_sdist_filename(filename)
     stem = filename.removesuffix(".zip").removesuffix(".tar.gz")
     for position in (place for place, character in enumerate(stem) if character == "-"):
@@ -165,9 +170,9 @@ def _sdist_release(filename: str, own_name: str) -> tuple[NormalizedName, Versio
 
 
 def wheel_metadata(stream: IO[bytes] | RawIOBase, filename: str) -> CoreMetadata:
-    """Read the METADATA member of a wheel; only the parts of `stream` that are needed are read.
+    """Read the METADATA member of a wheel, reading only the necessary parts of `stream`.
 
-    Raises `UnusableMetadataError` for an archive that is damaged or has none.
+    Raises `UnusableMetadataError` when the archive is damaged or does not have exactly one METADATA file.
     """
     import lzma
     import zipfile
@@ -195,9 +200,9 @@ def _is_metadata(path: str) -> bool:
 
 
 def sdist_metadata(content: bytes, filename: str) -> CoreMetadata:
-    """Read the metadata of a source distribution whose dependencies are fixed before it is built.
+    """Return the metadata of a source distribution whose dependencies are static (Metadata-Version 2.2 or later).
 
-    Raises `UnusableMetadataError` for any other: nothing is built here to find out. Source: PEP 643.
+    Raises `UnusableMetadataError` when its dependencies are decided by a build, or it has no PKG-INFO. Source: PEP 643.
     """
     metadata = parse_metadata(_package_info(content, filename))
     if not _is_static(metadata):
@@ -224,7 +229,7 @@ def _is_static(metadata: CoreMetadata) -> bool:
 
 
 def _package_info(content: bytes, filename: str) -> bytes:
-    """Return the PKG-INFO file of a source distribution."""
+    """Return the PKG-INFO file of a source distribution; raises `UnusableMetadataError` when damaged or without one."""
     import lzma
     import tarfile
     import zipfile
@@ -271,7 +276,7 @@ def _is_package_info(path: str) -> bool:
 
 @lru_cache(maxsize=65536)
 def parse_requirement(text: str) -> Requirement:
-    """Parse one requirement, each text once per process; raises `UnusableMetadataError` naming the text."""
+    """Parse one requirement, caching the result; raises `UnusableMetadataError`, naming the text, when PEP 508 forbids it."""
     head = text.partition(";")[0]
     if len(head) > LONGEST:
         raise UnusableMetadataError(f"`{head[:40]}…` is {len(head)} characters long; no requirement is")

@@ -1,4 +1,4 @@
-"""What a lock states of a file and a project page need not: its hash, its size, and who attests it; read once, kept.
+"""File details that a lock file records but a project page may omit: hash, size and attestation identities; cached.
 
 Sources: PyPA specifications, "Index hosted attestations" (PEP 740), and "pylock.toml", `packages.wheels.size` (which asks
 for the Content-Length of a HEAD request) and `packages.attestation-identities`; read 2026-11-21.
@@ -29,18 +29,19 @@ if TYPE_CHECKING:
 
 PROVENANCE_TYPES = "application/vnd.pypi.integrity.v1+json, application/json;q=0.9"
 LARGEST_PROVENANCE = 8 * 1024 * 1024
-"""Bytes. A publish attestation has about 5,000 and there are a few at most."""
+"""The largest provenance object in bytes; an attestation has about 5,000, and a file has few of them."""
 
 DEEPEST = 8
-"""Levels of a publisher's claims. Real ones have one; a lock is read by programs that give up on what is nested too deep."""
+"""The deepest nesting of a publisher's claims that is accepted; readers of lock files may fail on deeper TOML."""
 
 Identity = Mapping[str, Any]
 
 
 class FileDetails(Struct, frozen=True, kw_only=True):
-    """What is known of one file. `size` is in bytes, None where nobody says; `missing` names what was not to be had.
+    """The details of one file that a lock file records.
 
-    `identities` are the publishers that attest the file as their index states them: nothing here was verified.
+    `size` is in bytes, None when unknown. `identities` are the publishers in the file's attestations as the index lists them;
+    their signatures are not verified. `missing` names the details that could not be read: `size`, `attestations`.
     """
 
     sha256: str
@@ -51,14 +52,14 @@ class FileDetails(Struct, frozen=True, kw_only=True):
 
 
 class _Attestations(Struct, frozen=True, kw_only=True):
-    """Who attested a file when its index was last asked; `asked` is a POSIX time."""
+    """A cache entry: the publishers in a file's attestations, and the POSIX time at which they were requested (`asked`)."""
 
     asked: float
     identities: tuple[dict[str, Any], ...]
 
 
 class DetailReader:
-    """Reads details through one cache and one transport; threads may share it."""
+    """Reads the details of files, through the disk cache; threads may share it."""
 
     def __init__(self, settings: IndexSettings, cache: Cache, transport: Transport, metadata: MetadataReader) -> None:
         self._settings = settings
@@ -67,7 +68,10 @@ class DetailReader:
         self._metadata = metadata
 
     def stored(self, file: IndexFile, *, is_refreshed: bool = False) -> FileDetails | None:
-        """Return the details of a file if no request is needed for them; None otherwise."""
+        """Return the details of a file; None when a network request is needed for them.
+
+        With `is_refreshed`, cached attestations that are no longer fresh need a request, too.
+        """
         if not file.sha256:
             return None
         size = self._stored_size(file)
@@ -79,9 +83,10 @@ class DetailReader:
         )
 
     def read(self, file: IndexFile, *, is_refreshed: bool = False) -> FileDetails:
-        """Return the details of a file, with requests where needed; `is_refreshed` requests its attestations again.
+        """Return the details of a file, requesting those that are not cached.
 
-        Raises `UnavailableError` only for a hash that is not to be had. A missing size or attestation is named in `missing`.
+        With `is_refreshed`, attestations that are no longer fresh are requested again. Raises `UnavailableError` only when the
+        hash cannot be read; an unavailable size or attestation is named in `FileDetails.missing`.
         """
         sha256, size = self._metadata.hash_and_size(file)
         missing = []
@@ -108,7 +113,7 @@ class DetailReader:
         return self._cache.load(f"size:{file.sha256 or file.url}", int)
 
     def _size(self, file: IndexFile) -> int | None:
-        """Return the Content-Length that a GET would have; None where the server does not say, or must not be asked."""
+        """Return the size of a remote file from a HEAD request; None when the server does not state it or in offline mode."""
         known = self._stored_size(file)
         if known is not None or self._settings.offline:
             return known
@@ -127,7 +132,10 @@ class DetailReader:
         return length
 
     def _stored_identities(self, file: IndexFile, *, is_refreshed: bool = False) -> tuple[Identity, ...] | None:
-        """Return the cached identities, where `is_refreshed` as long as project pages are fresh; None for none."""
+        """Return the cached attestation identities of a file; empty when its index publishes no attestations.
+
+        None when they are not cached, or with `is_refreshed` when they were requested longer ago than `fresh_seconds`.
+        """
         if not file.provenance:
             return ()
         stored = self._cache.load(f"provenance:{file.provenance}", _Attestations)
@@ -139,7 +147,7 @@ class DetailReader:
         return tuple(_frozen(identity) for identity in stored.identities)
 
     def _requested_identities(self, file: IndexFile) -> tuple[Identity, ...] | None:
-        """Request the provenance object of a file; None where it is not to be had."""
+        """Request the provenance object (PEP 740) of a file and return its publishers; None when it cannot be read."""
         if self._settings.offline:
             return None
         try:
@@ -158,10 +166,10 @@ class DetailReader:
 
 
 def identities_in(body: bytes) -> tuple[Identity, ...] | None:
-    """The publishers of a provenance object, each once, in an order of their own; None for anything else.
+    """Return the distinct publishers of a provenance object, sorted; None when `body` is not a valid one.
 
-    A publisher is open-ended and taken "as-is"; what is null is left out, for TOML has no such value. Source: "Index hosted
-    attestations", section Provenance objects; "pylock.toml", `packages.attestation-identities`.
+    All fields of a publisher are copied, except null values, which TOML does not have. Source: "Index hosted attestations",
+    section Provenance objects; "pylock.toml", `packages.attestation-identities`.
     """
     try:
         provenance = json.loads(body)
@@ -176,13 +184,13 @@ def identities_in(body: bytes) -> tuple[Identity, ...] | None:
 
 
 def in_order(identities: Iterable[Identity]) -> tuple[Identity, ...]:
-    """Each identity once, sorted by everything it says."""
+    """Return the distinct identities, sorted by their JSON text."""
     found = {json.dumps(identity, sort_keys=True): identity for identity in identities}
     return tuple(found[text] for text in sorted(found))
 
 
 def _publisher(said: Mapping[str, Any]) -> Identity | None:
-    """One publisher; None for one that does not say its kind or says what a TOML file cannot hold."""
+    """Return a publisher without null values; None when it has no `kind`, or holds values that TOML cannot represent."""
     if not isinstance(said, dict) or not isinstance(said.get("kind"), str) or not said["kind"] or not _is_plain(said):
         return None
     publisher: Identity = _frozen(said)
@@ -190,7 +198,7 @@ def _publisher(said: Mapping[str, Any]) -> Identity | None:
 
 
 def _is_plain(value: object, depth: int = 0) -> bool:
-    """Whether JSON data can stand in a TOML file that every program reads: no lone surrogate, no number out of range."""
+    """Return whether JSON data can be written to TOML: no lone surrogates, no numbers out of range, no deep nesting."""
     if isinstance(value, dict):
         return depth < DEEPEST and all(_is_plain(key) and _is_plain(below, depth + 1) for key, below in value.items())
     if isinstance(value, list):
@@ -203,7 +211,7 @@ def _is_plain(value: object, depth: int = 0) -> bool:
 
 
 def _frozen(value: Any) -> Any:  # noqa: ANN401 - plain JSON data
-    """The same data without nulls, lists as tuples, which is how a lock file is read."""
+    """Return JSON data without nulls, with sorted keys, and tuples in place of lists, equal to data read from a lock file."""
     if isinstance(value, dict):
         return {key: _frozen(one) for key, one in sorted(value.items()) if one is not None}
     if isinstance(value, list):

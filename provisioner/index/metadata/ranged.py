@@ -1,4 +1,4 @@
-"""A remote file read by byte ranges, so that a wheel's metadata costs a few kilobytes and not the wheel."""
+"""A remote file read by HTTP range requests, so that reading a wheel's metadata takes a few kilobytes."""
 
 from __future__ import annotations
 
@@ -15,31 +15,34 @@ if TYPE_CHECKING:
     from provisioner.index.http.transport import Response, Transport
 
 TAIL = 64 * 1024
-"""Bytes of the first range: the end of a wheel holds its central directory, and mostly METADATA too (PEP 427 puts it last)."""
+"""Bytes of the first range, the end of the file: a wheel has its central directory there, and mostly METADATA (PEP 427)."""
 
 SMALL = 3 * TAIL
-"""Bytes of a file that is requested as a whole: where METADATA comes first, the end would be a request too many."""
+"""The size in bytes up to which a file is requested whole, which saves a request when METADATA is at its beginning."""
 
 STEP = 16 * 1024
-"""Bytes of a later range, at least."""
+"""The smallest size in bytes of a later range."""
 
 WHOLE = 4 * 1024 * 1024
-"""Bytes. A server without ranges may send a file of this size whole; anything larger is never downloaded for its metadata."""
+"""The largest file in bytes that is downloaded whole from a server that does not support ranges."""
 
 _DENIALS = frozenset({400, 405, 416, 501})
-"""Statuses of servers that refuse a range."""
+"""HTTP statuses with which servers refuse a range request."""
 
 _SPAN = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})")
 
 _LONGEST = 32 * 1024 * 1024
-"""Bytes of one range. The central directory of a wheel of a hundred thousand files has 12 MB; more would exhaust memory."""
+"""The largest range in bytes; even the central directory of a wheel with a hundred thousand files has only 12 MB."""
 
 
 class RangedFile(io.RawIOBase):
     """A read-only, seekable view of a remote file; each range is fetched once."""
 
     def __init__(self, transport: Transport, url: str, *, source: str, size: int | None = None) -> None:
-        """`size` is that of the file in bytes as its index states it, None where it does not."""
+        """Fetch the end of the file; `size` is its size in bytes, None when the index does not list it.
+
+        Raises `UnavailableError` when the file cannot be fetched or is too large for a server without ranges.
+        """
         super().__init__()
         self._transport = transport
         self._url = url
@@ -47,7 +50,7 @@ class RangedFile(io.RawIOBase):
         self._parts: list[tuple[int, bytes]] = []
         self._position = 0
         self.fetched = 0
-        """Bytes that came over the network for this file so far."""
+        """The bytes of this file received over the network."""
         self._length = self._fetch_tail(SMALL if size is not None and size <= SMALL else TAIL)
 
     def readable(self) -> bool:
@@ -83,7 +86,7 @@ class RangedFile(io.RawIOBase):
         return content[: stop - start]
 
     def span(self, start: int, stop: int) -> bytes:
-        """Return the bytes from `start` to `stop`, fewer at the end of the file; they are not kept: gigabytes may stream."""
+        """Return the bytes from `start` to `stop`, fewer at the end of the file, without keeping them in memory."""
         stop = min(stop, self._length)
         if start >= stop:
             return b""
@@ -106,7 +109,10 @@ class RangedFile(io.RawIOBase):
         return answer.body
 
     def _fetch_tail(self, size: int) -> int:
-        """Fetch the end of the file, or all of it where the server has no ranges; returns the length of the file."""
+        """Fetch the end of the file, or the whole file from a server without ranges; returns the length of the file in bytes.
+
+        Raises `UnavailableError` when the file is larger than `WHOLE` and the server does not support ranges.
+        """
         answer = self._request(f"bytes=-{size}", limit=WHOLE)
         if answer.status in _DENIALS:
             # Some servers know ranges from the front only; one byte tells the length.
@@ -122,7 +128,7 @@ class RangedFile(io.RawIOBase):
         return length
 
     def _span(self, answer: Response) -> tuple[int, int]:
-        """Return where a range starts, and the length of the file."""
+        """Return the offset of the range in a response, and the length of the file; raises `UnavailableError` if malformed."""
         span = _SPAN.fullmatch(answer.headers.get("Content-Range", ""))
         if answer.status != 206 or span is None:
             raise refusal(answer.status, self._url, source=self._source, looked_at=answer.looked_at)

@@ -1,4 +1,4 @@
-"""Core metadata of one file: from the cache, from its metadata file, from a part of a remote wheel, or from the file itself."""
+"""Reading of core metadata: from the cache, a `.metadata` file (PEP 658), ranges of a remote wheel, or the file itself."""
 
 from __future__ import annotations
 
@@ -38,26 +38,26 @@ if TYPE_CHECKING:
 
 
 LARGEST_SOURCE = 512 * 1024 * 1024
-"""Bytes of a source distribution, which is read as a whole."""
+"""The largest source distribution in bytes; it has to be downloaded whole."""
 
 LARGE = 64 * 1024 * 1024
-"""Bytes. A mirror may have to fetch a wheel whole before it can send a part of it, so of these a part is requested last."""
+"""The size in bytes above which ranges of a wheel are the last resort: a mirror may have to fetch the whole wheel first."""
 
 MISSES = 3
-"""Metadata files that a host turned out not to have before a part of the wheel is requested first."""
+"""The number of `.metadata` files missing on a host after which ranges of the wheel are requested first."""
 
 
 class HashMismatchError(RefusedError):
-    """A file is not the one its index announced."""
+    """A file has another hash than its index or a requirement states."""
 
     code = "hash-mismatch"
 
 
 class DirectContent(Struct, frozen=True, kw_only=True):
-    """What is known of the content of a file that a requirement names by URL or path.
+    """The identity of the content behind a direct reference, a URL or path in a requirement.
 
-    `key` is what the cache calls this content of the URL; `is_certain` whether it names one content, and not just the URL.
-    `expected` are the hashes that requirements state.
+    `key` is its cache key. `is_certain` is False when the key identifies only the URL, whose content may change. `expected` are
+    the sha256 hashes that requirements state for the file.
     """
 
     key: str
@@ -66,7 +66,7 @@ class DirectContent(Struct, frozen=True, kw_only=True):
 
 
 class MetadataReader:
-    """Reads core metadata through one cache and one transport; threads may share it."""
+    """Reads the core metadata and hashes of files, through the disk cache; threads may share it."""
 
     def __init__(self, settings: IndexSettings, cache: Cache, transport: Transport) -> None:
         self._settings = settings
@@ -77,12 +77,13 @@ class MetadataReader:
         self._direct: dict[str, DirectContent] = {}
         self._absent: Counter[tuple[str, str]] = Counter()
         self._present: Counter[tuple[str, str]] = Counter()
-        """How often a host that announces no metadata file had none, and one."""
+        """`_absent` and `_present` count, for each host, unannounced `.metadata` files that were missing and found."""
 
     def metadata(self, file: IndexFile) -> CoreMetadata:
-        """Return the metadata of a file, which is read once, and kept in the cache where a hash or URL identifies the file.
+        """Return the metadata of a file, read once per run and cached on disk if a hash or URL identifies the file.
 
-        Raises `UnavailableError`, `HashMismatchError`, or `UnusableMetadataError` for a file without readable metadata.
+        Raises `UnavailableError` when the file cannot be fetched, `HashMismatchError` when its hash is wrong, and
+        `UnusableMetadataError` when its metadata is missing or invalid, or a build would be needed and is not allowed.
         """
         return self._metadata.get(file.path or file.url, lambda: self._cached(file))
 
@@ -97,21 +98,18 @@ class MetadataReader:
         return found
 
     def read(self, file: IndexFile) -> CoreMetadata:
-        """Read the metadata of a file from the file, or from the metadata file beside it, whatever is known already.
-
-        Raises as `metadata` does.
-        """
+        """Read the metadata of a file, or of the `.metadata` file beside it, without the cache; raises as `metadata` does."""
         found = self._local(file) if file.path else self._remote(file)
         require_same_release(file.filename, found, is_direct=file.index in {DIRECT_PATH, DIRECT_URL})
         return found
 
     def is_built(self, file: IndexFile) -> bool:
-        """Whether the metadata of a file was found by building it, on this machine."""
+        """Return whether the metadata of a file, as far as read in this run, was found by building it on this machine."""
         known = self._metadata.known(file.path or file.url)
         return known is not None and known.is_built
 
     def adopt(self, file: IndexFile, metadata: CoreMetadata, content: DirectContent) -> None:
-        """Take over what was read of a file that a requirement names by URL or path."""
+        """Record the metadata and the identity of the content of a direct reference, which was read elsewhere."""
         identity = file.path or file.url
         self._metadata.get(identity, lambda: metadata)
         known = self._direct.get(identity)
@@ -119,9 +117,10 @@ class MetadataReader:
         self._direct[identity] = replace(content, expected=expected)
 
     def hash_and_size(self, file: IndexFile) -> tuple[str, int | None]:
-        """Return the sha256 of a file and its size in bytes, read from the file itself when its index gives no hash.
+        """Return the sha256 of a file and its size in bytes (None when unknown).
 
-        A remote file is then downloaded, once: the result is kept in the cache.
+        When the index lists no hash, it is computed from the file; a remote file is downloaded for that once, and the result
+        cached. Raises `UnavailableError`, or `HashMismatchError` when a requirement states another hash.
         """
         if file.sha256:
             return file.sha256, file.size
@@ -139,7 +138,7 @@ class MetadataReader:
         return found
 
     def _streamed_hash(self, file: IndexFile) -> tuple[str, int]:
-        """Read a remote file as a whole, without keeping it, for its sha256 and size."""
+        """Download a remote file without storing it, and return its sha256 and size; raises `NotCachedError` if offline."""
         self._refuse_offline(file, "hash")
         digest, size = hashlib.sha256(), 0
         for chunk in self._transport.chunks(file.url, source=_source(file)):
@@ -184,10 +183,10 @@ class MetadataReader:
         return self._of_source(file, content)
 
     def _of_wheel(self, file: IndexFile) -> CoreMetadata:
-        """Read the METADATA of a remote wheel, in the way that will likely take one request.
+        """Read the METADATA of a remote wheel with as few requests as possible.
 
-        Many mirrors have metadata files without saying so, hence one is requested whatever the page says. Where that is mostly
-        in vain, a part of the wheel is requested first, and the file beside it should the wheel not do.
+        Many mirrors have `.metadata` files without announcing them, so one is always requested first, unless most requests for
+        them to this host failed: then ranges of the wheel are requested first, and the `.metadata` file if that fails.
         """
         host = origin(file.url)
         is_small = file.size is not None and file.size <= LARGE
@@ -200,7 +199,10 @@ class MetadataReader:
         return self._from_wheel(file) if beside is None else parse_metadata(beside)
 
     def _metadata_file(self, file: IndexFile) -> bytes | None:
-        """Return PEP 658's file beside the wheel; None where there is none."""
+        """Return the content of the `.metadata` file (PEP 658) of a wheel; None when the server has none.
+
+        Raises `HashMismatchError` when its hash is another than announced.
+        """
         parts = urlsplit(file.url)
         url = urlunsplit(parts._replace(path=f"{parts.path}.metadata"))
         answer = self._transport.request(url, source=_source(file))
@@ -220,7 +222,7 @@ class MetadataReader:
             return wheel_metadata(stream, file.filename)
 
     def _whole(self, file: IndexFile) -> bytes:
-        """Download a source distribution, which cannot be read in parts."""
+        """Return the content of a remote source distribution; raises `UnusableMetadataError` above `LARGEST_SOURCE`."""
         content = bytearray()
         for chunk in self._transport.chunks(file.url, source=_source(file)):
             content += chunk
@@ -229,7 +231,7 @@ class MetadataReader:
         return bytes(content)
 
     def _of_source(self, file: IndexFile, content: bytes) -> CoreMetadata:
-        """Read the metadata of a source distribution, or build it where policy allows that."""
+        """Return the metadata of a source distribution; builds it if the metadata is not static and policy allows builds."""
         try:
             return sdist_metadata(content, file.filename)
         except UnusableMetadataError as error:
@@ -244,9 +246,9 @@ class MetadataReader:
 
 
 def with_python(file: IndexFile) -> IndexFile:
-    """Return the file with its Requires-Python: as its page states it, else, for a wheel on disk, as its metadata does.
+    """Return a file with its Requires-Python filled in from its metadata, if the index lists none and it is a local wheel.
 
-    A wheel that cannot be read stays as it is: whoever chooses it gets the error.
+    A wheel that cannot be read is returned unchanged; the error is raised when its metadata is needed.
     """
     if file.requires_python is not None or not file.path or not file.filename.endswith(".whl"):
         return file
@@ -263,7 +265,7 @@ def _local_python(path: str, filename: str) -> str | None:
 
 
 def verify_stated(where: str, *, stated: str, found: str) -> None:
-    """Raise `HashMismatchError` unless a file is the one whose hash a requirement states."""
+    """Raise `HashMismatchError` unless `found`, the hash of a file, equals the hash `stated` in a requirement."""
     if stated != found:
         raise HashMismatchError(
             f"{where} is not the file that the requirement states",
@@ -273,7 +275,7 @@ def verify_stated(where: str, *, stated: str, found: str) -> None:
 
 
 def _verify(filename: str, *, wanted: str, content: bytes) -> None:
-    """Raise `HashMismatchError` unless a file has the hash that its index announced."""
+    """Raise `HashMismatchError` unless `content` has the sha256 `wanted`, as announced by the index; "" accepts anything."""
     found = hashlib.sha256(content).hexdigest()
     if wanted and found != wanted:
         raise HashMismatchError(
@@ -284,5 +286,5 @@ def _verify(filename: str, *, wanted: str, content: bytes) -> None:
 
 
 def _source(file: IndexFile) -> str:
-    """Return what an address belongs to, as errors name it."""
+    """Return the source of a file as error messages name it: its index, or its URL for a direct reference."""
     return f"`{file.url}`" if file.index == DIRECT_URL else f"index `{file.index}`"

@@ -1,4 +1,4 @@
-"""Filenames of distributions: what a wheel or source distribution says of itself; pure.
+"""Parsing of the filenames of wheels and source distributions; pure.
 
 Source: PyPA specifications, "Binary distribution format" and "Source distribution format", read 2026-11-21.
 """
@@ -19,7 +19,7 @@ _SDIST_ENDINGS = (".tar.gz", ".zip")
 
 
 class Filename(Struct, frozen=True):
-    """A filename taken apart. `tag` is "" for a source distribution; `build` orders wheels of equal tags."""
+    """The parsed parts of a filename; `tag` is "" for a source distribution, `build` is the build number of a wheel."""
 
     version: Version
     tag: str = ""
@@ -27,7 +27,10 @@ class Filename(Struct, frozen=True):
 
 
 def parse_filename(filename: str, name: str) -> Filename | None:
-    """Take a file of the project `name` (normalized) apart; None for anything installers would not take for it."""
+    """Parse the filename of a distribution of the project `name` (normalized).
+
+    None when installers would ignore the file: another project, an invalid version, another kind of file, or a wheel variant.
+    """
     parts = split_filename(filename, name)
     version = parsed_version(parts[0]) if parts is not None else None
     if parts is None or version is None or is_variant(parts[1]):
@@ -36,10 +39,10 @@ def parse_filename(filename: str, name: str) -> Filename | None:
 
 
 def split_filename(filename: str, name: str) -> tuple[str, str, str] | None:
-    """Version, tag and build of a file of the project `name` as they are spelled; None as for `parse_filename`.
+    """Return the texts of version, tag and build number in a filename; None for a file that is not of the project `name`.
 
-    But of a variant wheel (draft PEP 825) too, whose tag ends in its label: `cp312-cp312-linux_x86_64-x86_64_v3`.
-    The version of a wheel may still be none: a page lists many files of few versions, so each is for the caller to parse once.
+    A variant wheel (draft PEP 825) is split too; its tag ends in the label: `cp312-cp312-linux_x86_64-x86_64_v3`. The version
+    of a wheel is not validated: a page lists many files of few versions, so the caller parses each text once.
     """
     if filename.endswith(".whl"):
         parts = filename[:-4].split("-", 2)
@@ -55,7 +58,7 @@ def split_filename(filename: str, name: str) -> tuple[str, str, str] | None:
 
 
 def _wheel(parts: list[str], name: str) -> tuple[str, str, str] | None:
-    """The same of a wheel with a build number or a variant label."""
+    """Return version, tag and build number of a wheel with a build number or variant label; None if not of the project."""
     if len(parts) in {6, 7} and _has_label(parts) and _normalized(parts[0]) == name:
         return parts[1], "-".join(parts[-4:]), parts[2] if len(parts) == 7 else ""
     if len(parts) != 6 or _normalized(parts[0]) != name or _BUILD.fullmatch(parts[2]) is None:
@@ -64,7 +67,7 @@ def _wheel(parts: list[str], name: str) -> tuple[str, str, str] | None:
 
 
 def _has_label(parts: list[str]) -> bool:
-    """Whether a name of six or seven parts ends in a variant label: the part before it is then a platform.
+    """Return whether a wheel name of six or seven parts ends in a variant label, with a platform tag before it.
 
     Source: draft PEP 825, "Variant label", read 2026-11-21.
     """
@@ -73,12 +76,12 @@ def _has_label(parts: list[str]) -> bool:
 
 
 def is_variant(tag: str) -> bool:
-    """Whether a tag ends in a variant label (`cp312-cp312-linux_x86_64-x86_64_v3`), so that no environment accepts it."""
+    """Return whether a tag has a variant label (`cp312-cp312-linux_x86_64-x86_64_v3`); no environment accepts such a tag."""
     return tag.count("-") == 3
 
 
 def build_number(text: str) -> tuple[int, str]:
-    """What orders wheels of equal tags: the number a build tag starts with, then its rest; nothing is the lowest."""
+    """Return the sort key of a wheel's build tag: its leading number and the rest; (0, "") for no build tag."""
     number = _BUILD.fullmatch(text)
     return (0, "") if number is None else (int(number[1]), number[2])
 
@@ -100,7 +103,7 @@ def _normalized(name: str) -> str:
 
 @lru_cache(maxsize=65536)
 def parsed_version(text: str) -> Version | None:
-    """The PEP 440 version a text spells; None when it spells none, or has white space around it: no filename has."""
+    """Return the PEP 440 version of a text; None when it is invalid or has surrounding white space."""
     try:
         return Version(text) if text == text.strip() else None
     except ValueError:  # `InvalidVersion`, or digits by the thousand, which Python refuses to read as a number

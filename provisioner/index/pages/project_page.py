@@ -1,4 +1,4 @@
-"""A project page of the Simple API, HTML or JSON -> its files; entries that cannot be used are skipped; pure.
+"""Parsing of project pages of the Simple API, HTML or JSON; unusable entries are skipped; pure.
 
 Sources: PEP 503 (HTML), 592 (yanked), 658 and 714 (metadata files), 691 (JSON), 700 (sizes and times), 740 (provenance).
 """
@@ -34,15 +34,15 @@ _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 _NO_TEXT = frozenset({"audio", "font", "image", "video"})
 _STARTS = ("https://", "http://", "/")
 _SPECIAL = ("@", "?", "#", "[", "\\", "///", "/ ")
-"""Signs of a link that may hold a login, a query or a fragment, or that leads to no file: a blank stands for its end."""
+"""Texts that show a link may have a login, query or fragment, or ends in `/`; links are searched joined with spaces."""
 _CONTROL_ESCAPE = re.compile("%(?:[01][0-9a-f]|7f)", re.IGNORECASE)
 
 
 def parse_project_page(body: bytes, *, content_type: str, url: str, index: str) -> Listing:
-    """Return what a page lists; `url` is where the page was read, for relative links.
+    """Return the files that a project page lists; relative links are resolved against `url`, the URL of the page.
 
-    Raises `UnavailableError` for JSON that is no project page, for content that is neither JSON nor text, and for an API
-    version this program does not know.
+    Raises `UnavailableError` for JSON that is not a project page, for content that is neither JSON nor text, and for an unknown
+    version of the Simple API.
     """
     kind = content_type.lower()
     if kind.partition("/")[0].strip() in _NO_TEXT or kind.startswith("application/pdf"):
@@ -57,7 +57,7 @@ def _not_a_page(index: str, url: str) -> UnavailableError:
 
 
 class _Digests(msgspec.Struct, gc=False):
-    """Hashes by algorithm, of which only sha256 is read."""
+    """The hashes of a file in a JSON page, of which only sha256 is read; "" when there is none."""
 
     sha256: str = ""
 
@@ -80,12 +80,12 @@ class _JsonFile(msgspec.Struct, gc=False, rename="kebab"):
 
     @property
     def yanked(self) -> str | None:
-        """Why it was yanked, as `IndexFile.yanked` has it."""
+        """The reason why the file was yanked ("" when none is given), None when it is not yanked."""
         return _in_one_line(self.is_yanked) if isinstance(self.is_yanked, str) else "" if self.is_yanked else None
 
     @property
     def metadata(self) -> bool | _Digests | None:
-        """The announcement of its metadata file; PEP 714 prefers the newer of two names."""
+        """The announcement of the `.metadata` file; of its two field names, PEP 714 prefers `core-metadata`."""
         return self.dist_info_metadata if self.core_metadata is None else self.core_metadata
 
 
@@ -147,7 +147,7 @@ def _json_listing(body: bytes, *, url: str, index: str) -> Listing:
 
 
 def _repaired(entry: object) -> _JsonFile | None:
-    """Return an entry without the values that are of another type than the specification has them; None without a URL."""
+    """Convert an entry of a JSON page, dropping values of a wrong type; None when it has no valid URL."""
     right = {}
     for name, value in entry.items() if isinstance(entry, dict) else ():
         with suppress(msgspec.ValidationError):
@@ -157,9 +157,9 @@ def _repaired(entry: object) -> _JsonFile | None:
 
 
 def _are_plain(files: Sequence[_JsonFile]) -> bool:
-    """Whether every link can be followed as it is and leads to a file, which is true of nearly every page.
+    """Return whether no link needs cleaning (login, query, fragment, escapes), which is true of nearly every page.
 
-    Signs of one that cannot are looked for in all links at once: a page has thousands.
+    All links are checked as one joined string, because a page has thousands.
     """
     links = " ".join([file.url for file in files]) + " "
     return (
@@ -207,7 +207,7 @@ def _html_file(url: str, fragment: str, attributes: Mapping[str, str], *, index:
 
 
 class _Links:
-    """Resolves the links of one page, which are relative to `base` where the page states one."""
+    """Resolves the links of one page against its URL, or against `base`, the href of its `<base>` element."""
 
     def __init__(self, page: str, base: str = "") -> None:
         self._is_local = page.startswith("file:")
@@ -215,9 +215,9 @@ class _Links:
         self._site = urljoin(self._start, "/").removesuffix("/")
 
     def url(self, link: str) -> str:
-        """Return the URL of a file; "" for a link that cannot be followed, must not be, or leads to no file.
+        """Return the URL of a file without credentials; "" for a link that is malformed, names no file or is not allowed.
 
-        Only a local page may point at local files: an index elsewhere has no business with this machine's disk.
+        Only a local page may link to local files, so that a remote index cannot make this machine read its own disk.
         """
         link = link.strip().replace(" ", "%20")
         try:
@@ -232,13 +232,13 @@ class _Links:
         return url if parts.scheme == "file" and self._is_local else ""
 
     def plain_url(self, link: str) -> str:
-        """Return the URL of a file on a page whose links `_are_plain`."""
+        """Return the URL of a file, faster than `url`; only for pages whose files `_are_plain`."""
         if link.startswith(("https://", "http://")):
             return link
         return urljoin(self._start, link) if "/." in link or "//" in link else f"{self._site}{link}"
 
     def provenance(self, link: str) -> str:
-        """Return the URL of a file's attestations without credentials; "" for none, or for what is no web address."""
+        """Return the URL of a file's attestations without credentials; "" when absent, malformed or not of HTTP(S)."""
         try:
             url = urljoin(self._start, link) if link else ""
             return public_url(url) if urlsplit(url).scheme in {"http", "https"} else ""
@@ -251,10 +251,10 @@ def _filename(url: str) -> str:
 
 
 def _in_one_line(text: str) -> str:
-    """Return an index's own words as one line, so that they cannot pass for lines of this program."""
+    """Return text from an index as one line, so that it cannot imitate output lines of this program."""
     return " ".join(text.split())
 
 
 def _sha256(text: str) -> str:
-    """Return a sha256 in lower case; "" for what is none."""
+    """Return a sha256 in lower case; "" when the text is not one."""
     return text.lower() if _SHA256.fullmatch(text) else ""

@@ -1,4 +1,4 @@
-"""Project pages of any index: from the cache while they are fresh, else requested again, conditionally."""
+"""Reading of project pages: from the cache while they are fresh, otherwise with a conditional HTTP request."""
 
 from __future__ import annotations
 
@@ -29,16 +29,17 @@ ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+ht
 """Source: PEP 691, "Content Negotiation"."""
 
 FORBIDDEN_MEANS_ABSENT = frozenset({"download.pytorch.org"})
-"""Hosts that answer 403 for a page that does not exist, as S3 buckets without a listing permission do."""
+"""Hosts that respond with 403 for a missing page, as S3 buckets without the permission to list do."""
 
 _MAX_AGE = re.compile(r"(?:^|[\s,])(?:s-maxage|max-age)=(\d+)", re.IGNORECASE)
 
 
 class CachedPage(Struct, frozen=True, kw_only=True):
-    """What the cache knows of one URL: the hash of its body as it was sent ("" when there is no such page) and its validators.
+    """The cache entry of a project page's URL; the body is stored separately.
 
-    `fetched` is a POSIX time, `fresh` the seconds from then in which no request is needed. `final_url` is where redirects
-    ended, `encoding` the compression of the body that is kept.
+    `sha256` is the hash of content type, final URL and body as sent (see `_digest`), "" when the index has no such page.
+    `fetched` is a POSIX time, `fresh` the seconds from then in which no request is needed. `final_url` is the URL after
+    redirects, `encoding` the compression of the stored body ("" for none).
     """
 
     url: str
@@ -52,14 +53,16 @@ class CachedPage(Struct, frozen=True, kw_only=True):
     encoding: str = ""
 
     def is_fresh(self, now: float) -> bool:
-        """Whether it may be used without a request; a clock set back makes it stale, not immortal."""
+        """Return whether the page may be used without a request at the POSIX time `now`; False if `now` is before `fetched`."""
         return 0 <= now - self.fetched < self.fresh
 
 
 class ProjectPage(Struct, frozen=True, kw_only=True):
-    """A project page that exists: its listing, or an answer that was not parsed yet, or else what the cache knows of it.
+    """A project page that exists in an index, possibly not parsed yet.
 
-    An answer is parsed when its files are needed, for it then takes several times its size.
+    `listing` are its parsed files; None until they are needed, because they take several times the memory of the page.
+    `answer` is a response that is not parsed yet; None when the body is in the cache. `cached` is its cache entry, None for a
+    page of a local directory.
     """
 
     location: IndexLocation
@@ -69,7 +72,7 @@ class ProjectPage(Struct, frozen=True, kw_only=True):
 
 
 class PageReader:
-    """Reads project pages through one cache and one transport."""
+    """Reads project pages of remote and local indexes, through the disk cache."""
 
     def __init__(self, settings: IndexSettings, cache: Cache, transport: Transport) -> None:
         self._settings = settings
@@ -77,9 +80,9 @@ class PageReader:
         self._transport = transport
 
     def page(self, location: IndexLocation, name: str) -> ProjectPage | None:
-        """Return the page of a project in one index; None when that index does not know it.
+        """Return the page of a project in one index; None when the index has none.
 
-        Raises `UnavailableError` when the index cannot be reached, or when it must not be (offline) and nothing is cached.
+        Raises `UnavailableError` when the index cannot be reached, or in offline mode when the page is not cached.
         """
         url = project_url(location.url, name)
         if not is_remote(url):
@@ -91,7 +94,7 @@ class PageReader:
         return self._request(location, name, cached)
 
     def is_at_hand(self, location: IndexLocation, name: str) -> bool:
-        """Whether `page` would send no request."""
+        """Return whether `page` with these arguments would send no network request."""
         url = project_url(location.url, name)
         if self._settings.offline or not is_remote(url):
             return True
@@ -99,18 +102,18 @@ class PageReader:
         return cached is not None and cached.is_fresh(time.time())
 
     def is_cached(self, location: IndexLocation, name: str) -> bool:
-        """Whether the cache has a page of the project, and not that there is none."""
+        """Return whether the project's page is cached; False also when the cache records that the index has no such page."""
         cached = self._cached(project_url(location.url, name))
         return cached is not None and bool(cached.sha256)
 
     def files(self, page: ProjectPage, name: str) -> tuple[IndexFile, ...]:
-        """Return the files a page lists; `listing` is for a choice among them. Raises the same."""
+        """Return all files of a page, converted to `IndexFile`s; raises as `listing` does, which is cheaper to select from."""
         return self.listing(page, name).finished()
 
     def listing(self, page: ProjectPage, name: str) -> Listing:
-        """Return what a page lists; it is requested again when the cache has lost it.
+        """Return the files of a page, parsing the response or the cached body; requests the page again when that is lost.
 
-        Raises `UnavailableError` for an answer that is no project page, which the cache does not keep.
+        Raises `UnavailableError` when the response is not a project page (it is then not cached) or a new request fails.
         """
         if page.listing is not None:
             return page.listing
@@ -134,7 +137,7 @@ class PageReader:
         return parse_project_page(body, content_type=page.content_type, url=page.final_url, index=location.name)
 
     def _kept_body(self, page: CachedPage) -> bytes | None:
-        """Return the body of a page from the cache; None where it is not, or not whole, what was answered."""
+        """Return the decompressed body of a page from the cache; None when it is missing or its hash is wrong."""
         content = self._cache.body(page.url)
         if content is None or _digest(page.content_type, page.final_url, content) != page.sha256:
             return None
@@ -188,7 +191,7 @@ class PageReader:
 
 
 def _digest(content_type: str, url: str, content: bytes) -> str:
-    """Return what identifies a page: the same bytes mean other files at another address or as another type."""
+    """Return a hash of content type, final URL and body: equal bytes list other files at another URL or as another type."""
     digest = hashlib.sha256(b"\0".join((content_type.encode(), url.encode(), b"")))
     digest.update(content)
     return digest.hexdigest()
@@ -204,7 +207,7 @@ def _conditions(cached: CachedPage | None) -> dict[str, str]:
 
 
 def local_root(location: IndexLocation) -> Path:
-    """Return the directory that an index on this machine is; raises `UnavailableError` where there is none."""
+    """Return the directory of a local index; raises `UnavailableError` when it is not a directory."""
     root = local_path(location.url)
     if root is None or not root.is_dir():
         raise UnavailableError(
@@ -215,7 +218,10 @@ def local_root(location: IndexLocation) -> Path:
 
 
 def local_page(location: IndexLocation, name: str) -> ProjectPage | None:
-    """Return the page of a project in a directory: its index.html, or else the files that lie there."""
+    """Return the page of a project in a local index, as `directory_files` reads it; None when it has no such directory.
+
+    Raises `UnavailableError` when the index is not a directory or cannot be read.
+    """
     directory = local_root(location) / name
     if not directory.is_dir():
         return None
@@ -224,7 +230,10 @@ def local_page(location: IndexLocation, name: str) -> ProjectPage | None:
 
 
 def directory_files(directory: Path, index: str) -> Listing:
-    """Return the files of a directory: those its index.html lists, or else those that lie in it, by name."""
+    """Return the files that a directory's index.html lists or, without one, all files in the directory, sorted by name.
+
+    Raises `UnavailableError` when the directory cannot be read.
+    """
     from provisioner.index.pages.project_page import parse_project_page
 
     page = directory / "index.html"

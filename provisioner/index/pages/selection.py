@@ -1,4 +1,4 @@
-"""The files of a project -> its releases, each with the one file an installer would take on the target, or why none; pure."""
+"""Selection of releases: groups a project's files by version and picks the file that an installer would choose; pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OR_SDIST = "; policy `allow: [sdist]` would take its source distribution"
 
 
 class ListedFile(Protocol):
-    """What a file is selected by: an `IndexFile`, or an entry of a page that was not read any further."""
+    """The fields by which files are selected: those of an `IndexFile`, or of a page entry that is not converted to one yet."""
 
     @property
     def filename(self) -> str:
@@ -34,32 +34,32 @@ class ListedFile(Protocol):
 
     @property
     def index(self) -> str:
-        """The name of its index, "" for an entry that does not know it."""
+        """The name of its index, "" for an entry of a JSON page."""
 
     @property
     def requires_python(self) -> str | None:
-        """The Pythons it is for."""
+        """Its Requires-Python, None when the index gives none."""
 
     @property
     def upload_time(self) -> str | None:
-        """When it was uploaded, as its index spells it."""
+        """Its upload time as the index spells it, None when the index gives none."""
 
     @property
     def yanked(self) -> str | None:
-        """Why it was yanked ("" for no reason given), None when it was not."""
+        """The reason why it was yanked ("" when none is given), None when it is not yanked."""
 
 
 def as_it_is(file: ListedFile) -> IndexFile:
-    """Return a file that needs no finish."""
+    """Return an `IndexFile` unchanged: the `finish` of listings whose files need no conversion."""
     assert isinstance(file, IndexFile), "entries of a page are finished by their page"
     return file
 
 
 class Listing(Struct, frozen=True, kw_only=True):
-    """The files of a page in its order, read as far as a selection needs; `finish` makes an `IndexFile` of one of them.
+    """The files of a project page in its order; `finish` converts one of them to an `IndexFile`.
 
-    Nine of ten files of a page are for other Pythons and platforms, and an object for each would be a tenth of the work of a
-    solve with an empty cache (docs/speed.md).
+    The conversion is delayed because nine of ten files are for other Pythons and platforms; converting all would be a tenth of
+    the work of a solve with an empty cache (docs/speed.md).
     """
 
     files: Sequence[ListedFile]
@@ -71,7 +71,7 @@ class Listing(Struct, frozen=True, kw_only=True):
 
 
 class _Named(NamedTuple):
-    """A file and what its name says of it; the tag of a source distribution is ""."""
+    """A file with the tag and the build number in its filename; the tag of a source distribution is ""."""
 
     tag: str
     build: str
@@ -79,7 +79,7 @@ class _Named(NamedTuple):
 
 
 class Selection(Struct, frozen=True, kw_only=True):
-    """The criteria by which files are selected: for which environment, up to which day, and what is allowed."""
+    """The criteria by which files are selected; the fields are those of `IndexSettings`, for one project."""
 
     environment: Environment
     exclude_newer: str | None = None
@@ -90,11 +90,11 @@ class Selection(Struct, frozen=True, kw_only=True):
     def releases(
         self, name: NormalizedName, files: Iterable[ListedFile], finish: Callable[[ListedFile], IndexFile] = as_it_is
     ) -> tuple[PackageRelease, ...]:
-        """Return every version the files make up, newest first; pre-releases only when allowed, or when nothing else is there.
+        """Return a release for every version of the files, newest first.
 
-        Among files that fit equally well the earlier one is taken. With `exclude_newer` a file without an upload time is left
-        out; raises `UnavailableError` when the index gives no upload time at all, for then nothing could be selected. Source:
-        PEP 700, which leaves upload times to the index.
+        Pre-releases are left out unless allowed or the project has no final version. Among equally good files, the first is
+        chosen. With `exclude_newer`, files without an upload time are not chosen unless `accepts_undated`; raises
+        `UnavailableError` when the index gives no upload times at all (PEP 700 leaves them optional).
         """
         versions = _by_version(name, files)
         if self.exclude_newer is not None and not self.accepts_undated:
@@ -107,7 +107,7 @@ class Selection(Struct, frozen=True, kw_only=True):
         )
 
     def _is_final(self, version: Version, files: Sequence[_Named]) -> bool:
-        """Whether pre-releases need not be taken because of this version: a yanked placeholder is no reason."""
+        """Return whether a version is final and has a file neither yanked nor too new, so that pre-releases are not needed."""
         return not version.is_prerelease and any(one.file.yanked is None and self._is_in_time(one.file) for one in files)
 
     def _release(
@@ -152,15 +152,16 @@ class Selection(Struct, frozen=True, kw_only=True):
         return replace(found, text=f"{found.text}{OR_SDIST}", allowance="sdist")
 
     def _is_usable_sdist(self, named: _Named) -> bool:
-        """Whether a file is a source distribution that would be taken if any were allowed."""
+        """Return whether a file is a source distribution that would be chosen if policy allowed source distributions."""
         if named.tag or named.file.yanked is not None:
             return False
         return takes_python(named.file.requires_python, self.environment.python) and self._is_in_time(named.file)
 
     def _is_in_time(self, file: ListedFile) -> bool:
-        """Whether a file is shown to be old enough: a mirror may know the upload times of older files only.
+        """Return whether the upload time of a file is before the limit of `exclude_newer`.
 
-        With `accepts_undated` one without a time is taken, and reported as unverified elsewhere.
+        A file without an upload time counts as too new unless `accepts_undated`: a mirror may know the times of older files
+        only.
         """
         if self.exclude_newer is None:
             return True
@@ -169,7 +170,7 @@ class Selection(Struct, frozen=True, kw_only=True):
 
 
 def _by_version(name: NormalizedName, files: Iterable[ListedFile]) -> dict[Version, list[_Named]]:
-    """Return the files of each version, in their order; spellings of one version (`1.0`, `1.0.0`) are one."""
+    """Return the files of each version, in their order; equal versions (`1.0`, `1.0.0`) are grouped."""
     versions: dict[Version, list[_Named]] = {}
     spelled: dict[str, list[_Named]] = {}
     for file in files:
@@ -209,9 +210,9 @@ def _best(files: Sequence[_Named], ranks: Mapping[str, int | None]) -> ListedFil
 
 @lru_cache(maxsize=4096)
 def takes_python(requires_python: str | None, python: str) -> bool:
-    """Whether a Requires-Python allows the target's Python; one that cannot be read excludes nothing, as in pip.
+    """Return whether a Requires-Python allows the target's Python; an invalid one allows everything, as in pip.
 
-    A series (`3.12`) stands for its newest patch release: what an image of that series holds.
+    A series (`3.12`) is evaluated as its newest patch release, the one that images of that series contain.
     """
     if not requires_python:
         return True
@@ -224,7 +225,7 @@ def takes_python(requires_python: str | None, python: str) -> bool:
 
 @lru_cache(maxsize=65536)
 def moment(text: str | None) -> datetime | None:
-    """Read an upload time as indexes spell it (RFC 3339); None for none or one that cannot be read."""
+    """Parse an upload time (RFC 3339; UTC without an offset); None when it is absent or malformed."""
     try:
         read = datetime.fromisoformat(text) if text else None
     except ValueError:
@@ -234,7 +235,10 @@ def moment(text: str | None) -> datetime | None:
 
 @lru_cache(maxsize=16)
 def cutoff(text: str) -> datetime:
-    """Return the first moment that is too new: the end of a day (UTC), or the time itself. Raises `ProvisionError`."""
+    """Return the first moment that `exclude_newer` excludes: the end of the day (UTC), or the time itself.
+
+    Raises `ProvisionError` when the text is neither a date nor a time.
+    """
     try:
         return datetime.combine(date.fromisoformat(text) + timedelta(days=1), time(), UTC)
     except ValueError:

@@ -1,7 +1,7 @@
-"""Wheel tags: which wheels an environment takes, best first, and why it takes none of some; pure.
+"""Wheel tags: the rank of each tag that an environment accepts, and the reason why it accepts none of some tags; pure.
 
-The platform tags are those of the *target*: packaging's own functions describe the machine they run on, so only its
-generators that take explicit platforms are used.
+The platform tags are those of the target environment. packaging's defaults describe the machine they run on, so only its
+generators with explicit platforms are used.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 MACHINES = {"amd64": "x86_64", "x86_64": "x86_64", "arm64": "aarch64", "aarch64": "aarch64"}
 OLDEST_GLIBC = {"x86_64": 5, "aarch64": 17}
-"""The oldest glibc 2.x a manylinux tag exists for. Source: PEP 600, and PEP 599 for the platforms manylinux2014 added."""
+"""Machine -> the minor version of the oldest glibc 2.x with a manylinux tag. Source: PEP 600, PEP 599 (manylinux2014)."""
 
 LEGACY = {17: "manylinux2014", 12: "manylinux2010", 5: "manylinux1"}
-"""Source: PEP 600, "Legacy manylinux tags"."""
+"""glibc 2.x -> its legacy tag. Source: PEP 600, "Legacy manylinux tags"."""
 
 ANY_GLIBC = (2, 99)
-"""Stands for an unknown glibc: nothing is ruled out, and `glibc_needed` tells what a choice needs."""
+"""The glibc assumed when the target's is unknown, so that no wheel is excluded; `glibc_needed` returns what a wheel needs."""
 
 ANY_MACOS = (99, 0)
-"""Stands for an unknown deployment target, likewise."""
+"""The deployment target assumed when the target's is unknown, so that no wheel is excluded."""
 
 _MANYLINUX = re.compile(r"manylinux_(\d+)_(\d+)_(\w+)|manylinux(1|2010|2014)_(\w+)")
 _LEGACY_GLIBC = {"1": (2, 5), "2010": (2, 12), "2014": (2, 17)}
@@ -63,7 +63,7 @@ def _linux_tags(machine: str, glibc: tuple[int, int]) -> Iterable[str]:
 
 @lru_cache(maxsize=16)
 def tag_ranks(environment: Environment) -> Mapping[str, int]:
-    """Return the rank, 0 the best, of every tag (`cp312-cp312-manylinux_2_17_x86_64`) the target accepts."""
+    """Return the rank, 0 the best, of every single tag (`cp312-cp312-manylinux_2_17_x86_64`) that the target accepts."""
     from packaging.tags import compatible_tags, cpython_tags
 
     platforms = platform_tags(environment)
@@ -78,7 +78,7 @@ def tag_ranks(environment: Environment) -> Mapping[str, int]:
 
 
 class TagRanks(dict[str, int | None]):
-    """The rank of each (compressed) tag a filename may have, computed when it is first looked up; None: not accepted."""
+    """The ranks of wheel tags, also compressed ones, computed at the first look-up; None for a tag that is not accepted."""
 
     def __init__(self, environment: Environment) -> None:
         super().__init__()
@@ -91,13 +91,13 @@ class TagRanks(dict[str, int | None]):
 
 @lru_cache(maxsize=16)
 def filename_ranks(environment: Environment) -> TagRanks:
-    """Return one table for all projects of an environment: their files have the same few hundred tags over and over."""
+    """Return the table of tag ranks of an environment, shared by all projects, whose files repeat a few hundred tags."""
     return TagRanks(environment)
 
 
 @lru_cache(maxsize=65536)
 def expanded(tag: str) -> tuple[str, ...]:
-    """Return every single tag of a compressed one: `py2.py3-none-any` -> `py2-none-any`, `py3-none-any`."""
+    """Return the single tags of a compressed tag: `py2.py3-none-any` -> `py2-none-any`, `py3-none-any`; empty if malformed."""
     parts = tag.lower().split("-")
     if len(parts) != 3:
         return ()
@@ -106,7 +106,7 @@ def expanded(tag: str) -> tuple[str, ...]:
 
 
 def best_rank(tag: str, ranks: Mapping[str, int]) -> int | None:
-    """Return the rank of the best single tag of a wheel's tag; None when the target accepts none of them."""
+    """Return the rank of the best single tag of a (compressed) wheel tag; None when the target accepts none of them."""
     return min((ranks[one] for one in expanded(tag) if one in ranks), default=None)
 
 
@@ -128,7 +128,7 @@ def glibc_of(platform: str) -> tuple[int, int] | None:
 
 @lru_cache(maxsize=4096)
 def platform_of(tag: str) -> str:
-    """Return what a platform tag is for, as specs name it: `linux/amd64`, `macos/arm64`, `windows`, `any`, or the tag."""
+    """Return the platform of a platform tag: `linux/amd64`, `macos/arm64`, `windows`, `any`; an unknown tag unchanged."""
     machine = next((name for name in ("x86_64", "aarch64", "arm64", "universal2") if tag.endswith(name)), "")
     named = {"x86_64": "amd64", "aarch64": "arm64"}.get(machine, machine)
     if tag.startswith(("manylinux", "linux_")):
@@ -141,7 +141,11 @@ def platform_of(tag: str) -> str:
 
 
 class _Accepted(Struct, frozen=True):
-    """The parts of the tags a target accepts; `names` are those of the platforms whose wheels are for its machine."""
+    """The parts of the tags that a target accepts.
+
+    `pythons` are interpreter and ABI (`cp312-cp312`), `platforms` the platform tags, `names` the results of `platform_of` for
+    these.
+    """
 
     pythons: frozenset[str]
     platforms: frozenset[str]
@@ -159,10 +163,10 @@ def _accepted(environment: Environment) -> _Accepted:
 
 
 class Incompatibility(Struct, frozen=True):
-    """Why no file of a release is installed on the target, in words.
+    """The reason, as text, why no file of a release can be installed on the target.
 
-    `component` is the part of the target that would have to change: `python`, `glibc`, `platform`, or "" for the file itself.
-    `allowance` is the word of `policy.allow` that would take a file, "" for none.
+    `component` is the property of the target that would have to change: `python`, `glibc`, `platform`, or "" when the cause is
+    the file itself. `allowance` is the value of `policy.allow` that would make a file acceptable, "" when no value would.
     """
 
     text: str
@@ -172,9 +176,9 @@ class Incompatibility(Struct, frozen=True):
 
 @lru_cache(maxsize=1024)
 def wheel_incompatibility(tags: frozenset[str], environment: Environment) -> Incompatibility:
-    """Return why the target takes no wheel with any of these tags, of which there is at least one and none is accepted.
+    """Return the reason why the target accepts no wheel with any of `tags`, which must not be empty or contain an accepted tag.
 
-    Cached because most versions of a project have wheels with the tags of the version before.
+    The result is cached, because most versions of a project have wheels with the same tags as the version before.
     """
     singles = [single.split("-") for tag in tags for single in expanded(tag)]
     labels = sorted({tag.split("-")[3] for tag in tags if is_variant(tag)})
@@ -194,7 +198,7 @@ def wheel_incompatibility(tags: frozenset[str], environment: Environment) -> Inc
 
 
 def _platform_incompatibility(singles: list[list[str]], environment: Environment) -> Incompatibility:
-    """Tell a glibc or macOS that is too old from another platform."""
+    """Return the reason why no platform tag fits: a glibc or macOS that is too old, or wheels for other platforms only."""
     accepted = _accepted(environment)
     alike = [parts for parts in singles if platform_of(parts[2]) in accepted.names]
     usable = [parts[2] for parts in alike if "-".join(parts[:2]) in accepted.pythons] or [parts[2] for parts in alike]
@@ -214,6 +218,6 @@ def _platform_incompatibility(singles: list[list[str]], environment: Environment
 
 @lru_cache(maxsize=1024)
 def _natural(text: str) -> list[tuple[int, str]]:
-    """Sort cp39 before cp310: the digits after the major number are one number."""
+    """Return a sort key that orders cp39 before cp310: the digits after the first are compared as one number."""
     match = re.fullmatch(r"(\D+)(\d)(\d*)(.*)", text)
     return [(0, match[1]), (int(match[2]), ""), (int(match[3] or 0), match[4])] if match else [(1, text)]

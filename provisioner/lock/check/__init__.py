@@ -1,1 +1,1 @@
-"""Does a lock still satisfy its spec, the matrix, the hosts and itself: findings, each with its place."""
+"""Checks whether a lock still satisfies its spec, the matrix, the hosts and itself; each problem is a `Finding`."""

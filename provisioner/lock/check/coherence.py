@@ -1,7 +1,7 @@
-"""Does a lock say one thing? What installers read in it beside what `[tool.provision]` says of the same environments.
+"""Check whether a lock contradicts itself: the fields that installers read against `[tool.provision]`.
 
-A digest tells that somebody edited a lock, not what, and whoever writes it again hides even that: a merge that takes markers
-from one side and packages from the other, or a program that "updates" one field. No index and no spec is asked.
+A wrong digest shows that a lock was edited, but not where, and a program that updates the digest hides even that: a merge that
+takes markers from one side and packages from the other, or a tool that changes one field. Neither index nor spec is needed.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
     from provisioner.lock.format.model import Lock, LockedFile, LockedPackage, LockedStack
 
     Placed = tuple[KeyPath, Contradiction]
-    """A contradiction, and the key of the lock that it is about."""
+    """A contradiction, and the path of the key in the lock file that it is about."""
 
 _WINDOWS = {"os_name": "nt", "platform_machine": "AMD64", "platform_system": "Windows", "sys_platform": "win32"}
 _PATCHES = range(40)
 _AROUND = range(8, 20)
-"""Python series, 3.8 and on, that a lock must not let in unless it is for them."""
+"""Minor numbers of Python series (3.8 to 3.19) that a lock must exclude unless it was solved for them."""
 
 
 def coherence_findings(lock: Lock, text: str, *, file: str) -> Iterator[Finding]:
-    """Yield what two places of a lock file say differently, each with its line; `text` is the content of the file."""
+    """Yield each contradiction in a lock, with its line; `text` is the content of the lock file and `file` its name."""
     found = tuple(_contradictions(lock))
     if not found:
         return
@@ -67,31 +67,34 @@ def _contradictions(lock: Lock) -> Iterator[Placed]:
 
 
 def _series(stack: LockedStack) -> str:
-    """`3.12` of a stack whose Python is `3.12` or `3.12.7`; "" where it has none."""
+    """Return the Python series of a stack, as `3.12` for `3.12.7`; "" when the stack has no Python."""
     return ".".join(stack.components.get("python", "").split(".")[:2])
 
 
 @cache
 def _admits(specifier: str, series: str) -> bool:
-    """Whether a Requires-Python takes any patch release of a series."""
+    """Return whether a Requires-Python allows any patch release of a Python series."""
     return any(SpecifierSet(specifier).contains(f"{series}.{patch}", prereleases=True) for patch in _PATCHES)
 
 
 @cache
 def _variables(platform: str, series: str) -> dict[str, str]:
-    """The environment of PEP 508 of a platform, or of `windows`, which no lock of ours is for."""
+    """Return the marker variables (PEP 508) of a platform with a Python series.
+
+    `windows` is accepted, too: provision makes no locks for it, so every lock must exclude it.
+    """
     variables = marker_environment(Environment(platform=DEFAULT_PLATFORM if platform == "windows" else platform, python=series))
     return variables | _WINDOWS if platform == "windows" else variables
 
 
 def _holds(marker: str, platform: str, series: str) -> bool:
-    """As an installer judges the marker of a package that is given no extras and no groups (PEP 751, "Installation")."""
+    """Evaluate a package's marker as an installer does that is given no extras and no groups (PEP 751, "Installation")."""
     variables: dict[str, Any] = {**_variables(platform, series), "extras": frozenset(), "dependency_groups": frozenset()}
     return Marker(marker).evaluate(cast("dict[str, str]", variables), context="lock_file")
 
 
 def _of_environments(lock: Lock) -> Iterator[Placed]:
-    """Installers go by `environments` and `requires-python`: they must let in what was solved, and nothing else."""
+    """Yield contradictions of `environments` and `requires-python`, which must admit exactly what the lock was solved for."""
     wanted = {(stack.platform, _series(stack)) for stack in lock.stacks if _series(stack)}
     outside = sorted({series for _, series in wanted if not _admits(lock.requires_python, series)})
     for series in outside:
@@ -189,7 +192,7 @@ def _of_names(lock: Lock) -> Iterator[Placed]:
 
 
 def _of_pins(stack: LockedStack) -> Iterator[Placed]:
-    """The reasons for a component are about the version that the stack has."""
+    """Yield a contradiction for each component whose recorded reasons are about another version than the stack has."""
     pinned: dict[str, set[str]] = {}
     for pin in stack.pins:
         pinned.setdefault(pin.component, set()).add(pin.version)

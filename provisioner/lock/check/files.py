@@ -1,6 +1,6 @@
-"""Are the locked files still the same, on this machine and in the lists of their indexes.
+"""Check whether locked files still have the same content, on this machine and in the listings of their indexes.
 
-An index promises that a file never changes; a lock that pins hashes is where a broken promise shows.
+An index must never change a published file; the hashes in a lock reveal when one did.
 """
 
 from __future__ import annotations
@@ -35,17 +35,20 @@ if TYPE_CHECKING:
     from provisioner.lock.format.model import Lock, LockedFile, LockedPackage
 
     Named = Callable[[NormalizedName, str, Collection[str]], tuple[IndexFile, ...]]
-    """The files of a project that an index lists under some filenames, whatever they are for."""
+    """Return the files of a project that an index lists under some filenames, for any platform and Python."""
 
 NO_INDEX = frozenset({"", DIRECT_PATH, DIRECT_URL, FIND_LINKS})
-"""Files from there are in no list that could say something of them today."""
+"""Sources that are no index with a listing, so files from there are not compared with one."""
 
 _ALIKE = timedelta(seconds=1)
-"""HTML pages and JSON pages of one index round an upload time differently."""
+"""Smaller differences of upload times are ignored: HTML and JSON pages of one index round them differently."""
 
 
 def artefact_findings(lock: Lock, folder: Path) -> Iterator[Finding]:
-    """Yield the local files of a lock that are missing or have another hash or size; raises `FileError`."""
+    """Yield the local files of a lock that are missing or have another hash or size; `folder` is that of the lock.
+
+    Raises `FileError` when a file cannot be read.
+    """
     for package in lock.packages:
         for file in package.files:
             if not file.path:
@@ -69,9 +72,9 @@ def _sha256(path: Path) -> str:
 
 
 def file_drifts(lock: Lock, named: Named) -> Iterator[FileDrift]:
-    """Yield what indexes say today of locked files and the lock does not expect, package by package, on all platforms.
+    """Yield each difference between a locked file and today's listing of its index, package by package, on all platforms.
 
-    Raises what `named` raises where an index cannot be asked.
+    `named` looks the files up in an index; its error is passed on when the index cannot be reached.
     """
     for package in lock.packages:
         if package.index in NO_INDEX:
@@ -83,7 +86,7 @@ def file_drifts(lock: Lock, named: Named) -> Iterator[FileDrift]:
 
 
 def drift_findings(drifts: Iterable[FileDrift]) -> Iterator[Finding]:
-    """Yield the files that nobody can have from their index any more."""
+    """Yield a finding for each file that its index no longer lists, or lists with another hash."""
     for drift in drifts:
         if drift.is_alarm:
             yield VanishedFile(drift=drift) if drift.kind == "vanished" else ExchangedFile(drift=drift)

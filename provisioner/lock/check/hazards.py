@@ -1,4 +1,7 @@
-"""Is a lock still a solution by what the matrix knows of distributions: files they share, undeclared needs, limits."""
+"""Check the packages of a lock against the matrix's rows on distributions: shared files, undeclared needs, limits.
+
+A limit is a rule that restricts the version of a distribution beside some releases of a framework.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def hazard_findings(lock: Lock, problem: Problem) -> Iterator[Finding]:
-    """Yield what the matrix has learnt against the packages of a lock of one platform since it was made."""
+    """Yield findings from the matrix's rows on shared files, undeclared needs and limits for a lock of one platform."""
     locked = {package.name: package.version for package in lock.packages}
     yield from _file_clashes(locked, problem)
     yield from _implied_needs(lock, locked, problem)
@@ -32,7 +35,7 @@ def hazard_findings(lock: Lock, problem: Problem) -> Iterator[Finding]:
 
 
 def _file_clashes(locked: Mapping[str, str], problem: Problem) -> Iterator[Finding]:
-    """Yield files of which several locked distributions write their own."""
+    """Yield a finding for each file that several locked distributions write, if the matrix or the policy forbids that."""
     matrix = problem.matrix
     is_forbidden = FORBIDDEN in problem.request.spec.policy.forbid
     for row in matrix.shared_files:
@@ -45,11 +48,11 @@ def _file_clashes(locked: Mapping[str, str], problem: Problem) -> Iterator[Findi
 
 
 def _implied_needs(lock: Lock, locked: Mapping[str, str], problem: Problem) -> Iterator[Finding]:
-    """Yield what locked versions need although their metadata does not say so."""
+    """Yield a finding for each unmet requirement that the matrix, but not the metadata, states for a locked version."""
     matrix = problem.matrix
     for known in matrix.distributions:
         for row in known.implies:
-            # What is about the files of one index only was settled by the file that was locked.
+            # A row about the files of one index only was decided when the file was locked.
             if row.served_by or not _holds(row.versions, locked.get(known.name)):
                 continue
             subject = Subject(known.name, locked[known.name])
@@ -73,7 +76,7 @@ def _unmet(row: ImpliedNeed, lock: Lock, locked: Mapping[str, str]) -> Iterator[
 
 
 def _build_of_other_abi(row: ImpliedNeed, lock: Lock, problem: Problem) -> str:
-    """Return the locked build of PyTorch where it is of the other C++ ABI than a wheel calls; "" where it is not."""
+    """Return the locked PyTorch build if it has the other C++ ABI than the one that the wheels of `row` call; otherwise ""."""
     components = lock.stack.components
     label = f"{components.get(PYTORCH.name)}+{components.get('pytorch_build')}"
     build = next((one for one in problem.domains.get(PYTORCH, ()) if one.label == label), None)
@@ -81,7 +84,10 @@ def _build_of_other_abi(row: ImpliedNeed, lock: Lock, problem: Problem) -> str:
 
 
 def _limits(lock: Lock, locked: Mapping[str, str], matrix: Matrix) -> Iterator[Finding]:
-    """Yield distributions that a release of the framework limits; rows with guards depend on hosts and are left to solving."""
+    """Yield a finding for each locked distribution outside the range that the locked framework allows by the matrix.
+
+    Rows with guards depend on facts of hosts; they are checked by solving.
+    """
     for row in matrix.limits:
         framework = lock.stack.components.get(row.when.component, "")
         if not framework or row.on or not row.when.allows(Version.parse(framework)):

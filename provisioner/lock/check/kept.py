@@ -1,4 +1,4 @@
-"""Packages of a lock that stay when its system half is solved again without an index, and the frameworks they bring along."""
+"""Locked packages that stay when the components are solved again without an index, and the frameworks among them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 
 def kept(lock: Lock, problem: Problem) -> tuple[LockedPackage, ...]:
-    """Return the locked packages that the requests of the spec still lead to, on the platform of a problem."""
+    """Return the locked packages that the spec requires, directly or through dependencies, on the platform of the problem.
+
+    The result is empty when the lock is not for this platform.
+    """
     if problem.request.platform not in lock.platforms:
         return ()
     packages = {package.name: package for package in lock.on(problem.request.platform).packages}
@@ -36,7 +39,7 @@ def kept(lock: Lock, problem: Problem) -> tuple[LockedPackage, ...]:
 
 
 def chosen(packages: Iterable[LockedPackage]) -> dict[Key, Candidate]:
-    """Return locked packages as chosen candidates, for which the matrix has rules."""
+    """Return locked packages as chosen candidates, so that the matrix's rules on distributions apply to them."""
     found: dict[Key, Candidate] = {}
     for package in packages:
         key = Key(package.name, PACKAGE)
@@ -47,7 +50,10 @@ def chosen(packages: Iterable[LockedPackage]) -> dict[Key, Candidate]:
 
 
 def brought_along(lock: Lock, problem: Problem) -> Iterator[Requirement]:
-    """Yield requirements that a problem without packages has the frameworks of the kept packages, in any version."""
+    """Yield a requirement for any release of each framework whose distribution is among the kept packages.
+
+    A problem without packages needs these requirements, because no package in it requires the framework.
+    """
     names = {package.name for package in kept(lock, problem)}
     stack = lock.on(problem.request.platform).stack.components if names else {}
     for component, distribution in DISTRIBUTION_OF_COMPONENT.items():

@@ -1,4 +1,4 @@
-"""Do the packages of a lock satisfy the spec, each other and the stack? No index is asked."""
+"""Check whether the packages of a lock satisfy the spec, each other and the stack, without an index."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 
 
 def package_findings(lock: Lock, problem: Problem) -> Iterator[Finding]:
-    """Yield what the packages of a lock of one platform do not satisfy, and what of them the spec does not ask for."""
+    """Yield the requirements that a lock of one platform does not meet, and the locked packages that the spec does not need."""
     environment = Environment(platform=lock.stack.platform, python=lock.stack.components.get("python", "3.12"))
     markers = Markers(marker_environment(environment))
     missing = list(_of_requirements(lock, problem, markers))
@@ -85,8 +85,8 @@ def package_findings(lock: Lock, problem: Problem) -> Iterator[Finding]:
 def policy_findings(lock: Lock, problem: Problem) -> Iterator[Finding]:
     """Yield the packages that the policy forbids: prereleases, source distributions, and uploads after its last day.
 
-    A prerelease that is only not allowed may be there because a project has nothing else, which no lock tells. What the policy
-    says of the system stack is judged by solving it again.
+    A prerelease that the policy neither allows nor forbids is accepted: its project may have no final release, which a lock
+    does not record. What the policy forbids of components is checked by solving (`check.stack`).
     """
     request = problem.request
     policy = request.spec.policy
@@ -98,7 +98,7 @@ def policy_findings(lock: Lock, problem: Problem) -> Iterator[Finding]:
             if is_so and word in policy.forbid:
                 place = request.place(f"policy.forbid.{policy.forbid.index(word)}")
                 yield ForbiddenRelease(subject=subject, word=word, place=place)
-        # A file that the spec names is taken whatever it is.
+        # A file that the spec names by URL or path may be a source distribution.
         if not (has_wheel or package.archive or {"sdist", "build"} & {*policy.allow, *policy.forbid}):
             yield SourceDistribution(subject=subject, place=request.place("policy.allow"))
         times = [file.upload_time for file in package.files if file.upload_time is not None]
@@ -116,7 +116,7 @@ def _by_name(lock: Lock) -> dict[str, LockedPackage]:
 
 
 def _of_requirements(lock: Lock, problem: Problem, markers: Markers) -> Iterator[Finding]:
-    """Yield the requirements of the spec, and of locked packages, that are not met."""
+    """Yield a finding for each requirement of the spec or of a locked package that the lock does not meet."""
     locked = _by_name(lock)
     for requirement, ground in problem.packages:
         if markers.hold(requirement.marker):
@@ -145,7 +145,10 @@ def _meets(requirement: Pep508, package: LockedPackage) -> bool:
 
 
 def _is_of_file(package: LockedPackage, reference: DirectReference) -> bool:
-    """Whether a package is locked from the file that a requirement names; of a path, which is of one machine, by its name."""
+    """Return whether a package is locked from the file that a requirement names by URL or path.
+
+    A path differs between machines, so a file on this machine is compared by its name.
+    """
     for file in package.files:
         is_there = file.filename == reference.filename if reference.path else file.url == reference.url
         if is_there and reference.sha256 in {"", file.sha256}:
@@ -167,7 +170,7 @@ def _of_bounds(lock: Lock, problem: Problem, markers: Markers) -> Iterator[Findi
 
 
 def _of_overrides(lock: Lock, problem: Problem, markers: Markers) -> Iterator[Finding]:
-    """Yield the overrides that are not met, of distributions that locked packages require."""
+    """Yield a finding for each override that is not met, if a locked package requires the distribution."""
     locked = _by_name(lock)
     for name in sorted({canonicalize_name(parse_requirement(text).name) for one in lock.packages for text in one.requires}):
         for override, ground in problem.overrides.of(name):
@@ -178,7 +181,8 @@ def _of_overrides(lock: Lock, problem: Problem, markers: Markers) -> Iterator[Fi
 def _of_extras(lock: Lock, problem: Problem, markers: Markers) -> Iterator[Finding]:
     """Yield extras that are required and not locked, or locked and not required.
 
-    Extras are decided when a lock is made: `alpha[more]` and `alpha` may have the same version and other dependencies.
+    Locked versions do not show extras, so the recorded requests are compared: `alpha[more]` and `alpha` may have the same
+    version.
     """
     locked = _by_name(lock)
     required = [text for package in lock.packages for text in package.requires]
@@ -208,7 +212,10 @@ def _extras_of(requirements: Iterable[str]) -> dict[str, set[NormalizedName]]:
 
 
 def _of_indexes(lock: Lock, problem: Problem) -> Iterator[Finding]:
-    """Yield packages from an index that the spec does not have for them; without `indexes:` each machine has its own."""
+    """Yield packages from another index than the spec gives them.
+
+    A spec without `indexes:` leaves the indexes to each machine, so nothing is yielded for it.
+    """
     request = problem.request
     own = tuple(
         IndexLocation(name=one.name, url=one.url, packages=tuple(map(normalized_pattern, one.packages)))
@@ -228,7 +235,7 @@ def _of_indexes(lock: Lock, problem: Problem) -> Iterator[Finding]:
 
 
 def _index_difference(package: LockedPackage, settings: IndexSettings) -> IndexDifference | None:
-    """Return why the spec would not have a package from its index; None where it would."""
+    """Return how the index of a locked package differs from the one that the spec gives it; None when both are the same."""
     try:
         locations = route(package.name, package.index, settings).locations
     except ProvisionError:  # no index of that name, or two that claim the package
@@ -247,7 +254,7 @@ def _index_difference(package: LockedPackage, settings: IndexSettings) -> IndexD
 
 
 def _reached(lock: Lock, problem: Problem) -> set[str]:
-    """Return the packages that requests for distributions and frameworks lead to, by metadata or by the matrix."""
+    """Return the names of the locked packages that the spec's requests require, by metadata or by rules of the matrix."""
     packages = _by_name(lock)
     waiting = [package.name for package in kept(lock, problem)]
     waiting += [name for component, name in DISTRIBUTION_OF_COMPONENT.items() if component in problem.request.spec.requires]
@@ -262,7 +269,7 @@ def _reached(lock: Lock, problem: Problem) -> set[str]:
 
 
 def _implied(known: Distribution) -> Iterator[str]:
-    """Yield what any version of a distribution needs although its metadata does not say so."""
+    """Yield the distributions that some version of a distribution needs according to the matrix, but not to its metadata."""
     for row in known.implies:
         yield from row.packages
         yield from (DISTRIBUTION_OF_COMPONENT.get(need.component, "") for need in row.require)
@@ -270,7 +277,7 @@ def _implied(known: Distribution) -> Iterator[str]:
 
 
 def _of_components(lock: Lock) -> Iterator[Finding]:
-    """Yield components of which the stack and the packages have different versions."""
+    """Yield a finding for each component whose version in the stack differs from that of its locked package."""
     locked, components = _by_name(lock), lock.stack.components
     for component, distributions in BUNDLED.items():
         wanted = components.get(component)
@@ -290,7 +297,7 @@ def _release(version: str) -> str:
 
 
 def _of_build(lock: Lock, problem: Problem) -> Iterator[Finding]:
-    """Yield the wheel of PyTorch where it is of another build than the stack: the wheel of PyPI is not the CPU build."""
+    """Yield a finding if the locked torch wheel is of another build than the stack: the wheel on PyPI is not the CPU build."""
     components = lock.stack.components
     label = f"{components.get(PYTORCH.name)}+{components.get('pytorch_build')}"
     build = next((one for one in problem.domains.get(PYTORCH, ()) if one.label == label), None)

@@ -1,4 +1,4 @@
-"""Does the system half of a lock still hold? Freshness is satisfaction: it is judged by solving, not by comparing hashes."""
+"""Check whether the components of a lock still satisfy the spec, the matrix and the hosts, by solving with them fixed."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
 
 
 def stack_findings(lock: Lock, problem: Problem, *, file: str, has_other_hosts: bool = False) -> Iterator[Finding]:
-    """Solve again with everything fixed that a lock of one platform (`Lock.on`) chose, and yield what does not hold.
+    """Solve again with the components that a lock of one platform (`Lock.on`) has, and yield what no longer holds.
 
-    `file` is the name of the lock. With `has_other_hosts` the hosts are not those of the spec: the lock is to hold on them,
-    and not to say of them what it would if solved for them.
+    `file` is the name of the lock. With `has_other_hosts` the hosts are not those of the spec: the lock must hold on them, but
+    its host requirements and environment variables are not compared with those that solving for them gives.
     """
     stack = lock.stack
     packages = chosen(lock.packages)
@@ -84,7 +84,7 @@ def stack_findings(lock: Lock, problem: Problem, *, file: str, has_other_hosts: 
 
 
 def _of_hosts(stack: LockedStack, again: Stack) -> Iterator[OtherHostRequirement | OtherVariable]:
-    """Yield what a lock asks of hosts, or sets in its image, and the same choices do not call for today."""
+    """Yield each host requirement and environment variable that differs from what solving the same components gives today."""
     for fact in sorted({*stack.host_requirements, *again.host_requirements}):
         locked, needed = stack.host_requirements.get(fact, ""), again.host_requirements.get(fact, "")
         if locked != needed:
@@ -96,9 +96,10 @@ def _of_hosts(stack: LockedStack, again: Stack) -> Iterator[OtherHostRequirement
 
 
 def _wheel_findings(lock: Lock, instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Finding]:
-    """Yield the wheels that the hosts, or the image, do not take by their tags: hosts may have been exchanged.
+    """Yield a finding for each package that has wheels for the platform, but none whose tags the hosts or the image support.
 
-    `pins` is the locked system half as it was chosen again on these hosts.
+    The hosts may have changed since the lock was made. `pins` are the locked components as they were chosen again on these
+    hosts.
     """
     python = lock.stack.components.get("python", "")
     if not python:

@@ -1,1 +1,1 @@
-"""What changed between two locks, and why, as far as the two files and the indexes know."""
+"""Comparison of two locks: the changes and their causes, as far as the two files and the indexes show them."""

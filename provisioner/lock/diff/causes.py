@@ -1,7 +1,7 @@
-"""Why components and host requirements differ between two locks, as far as their records prove it; else: unknown.
+"""Causes of changes in components and host requirements between two locks, as far as the locks prove them.
 
-A request counts as the cause only where it rules the other version out, a rule only where it is not in both locks. That
-two things changed at once proves nothing.
+A changed request is the cause only if it rules the other version out, a rule only if one lock lacks it. That two things
+changed at once proves nothing; without proof, the cause is unknown.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from provisioner.lock.format.model import Reason
 
 _KEYS_OF = {"image": "image.", "accelerator": "accelerator", "runs": "runs"}
-"""Keys of the spec that name a subject outright."""
+"""Prefixes of the keys of the spec that set a subject directly."""
 
 
 _PARTS_BEHIND = {
@@ -53,17 +53,21 @@ _PARTS_BEHIND = {
     "arch_list": FRAMEWORKS,
     "require_base": ("image",),
 }
-"""Components whose requirement it is: compiled targets are those of the framework's build, the driver's floor is its CUDA's."""
+"""Components that determine a host requirement: the framework's build has the compiled targets, CUDA the driver's floor."""
 
 _OF_IMAGES = frozenset({"clang", "gcc", "glibc", "image", "installer", "nvcc"})
-"""Components that the base image brings, or that are there only to fill one."""
+"""Components that the base image provides, and the installer, which exists only to install packages into an image."""
 
 _SENTENCES = frozenset({"relaxations", "unverified"})
 COMPILED_FOR = type_of(CompiledFor)
 
 
 def system_causes(change: Change, old: Side, new: Side) -> tuple[Cause, ...]:
-    """Return why a component, the image, a variable or a host requirement differs; nothing of sentences that a lock records."""
+    """Return the causes of a change of a component, the image, a variable or a host requirement.
+
+    The result is empty for relaxations and unverified facts, which a lock records as sentences, and otherwise never empty: an
+    unknown cause is one, too.
+    """
     subject = change.subject
     if subject in _SENTENCES:
         return ()
@@ -89,7 +93,7 @@ def _by_keys(subject: str, old: Side, new: Side) -> Iterator[Cause]:
 
 
 def _by_stack(change: Change, old: Side, new: Side) -> Iterator[Cause]:
-    """Yield what a change of the whole stack implies: a dropped image, or a build for another accelerator."""
+    """Yield the cause when the whole stack changed: it got or lost an image, or is for another accelerator."""
     assert old.stack is not None, "causes of a system are those of a stack"
     assert new.stack is not None, "causes of a system are those of a stack"
     if old.stack.runs != new.stack.runs and change.subject in _OF_IMAGES and not (change.old and change.new):
@@ -99,7 +103,7 @@ def _by_stack(change: Change, old: Side, new: Side) -> Iterator[Cause]:
 
 
 def _requested(change: Change, old: Side, new: Side) -> Iterator[Cause]:
-    """Yield the request for a component, and of a framework the request for the distribution that it is."""
+    """Yield the changed request for a component, or for the distribution as which a framework is installed."""
     name = DISTRIBUTION_OF_COMPONENT.get(change.subject)
     keys = {key for side in (old, new) for key in side.requested or ()}
     is_package = name is not None and f"requires.{change.subject}" not in keys and f"packages.{name}" in keys
@@ -118,7 +122,7 @@ def _by_request(change: Change, old: Side, new: Side) -> Iterator[Cause]:
 
 
 def _excludes(wanted: str, version: str) -> bool:
-    """Whether a request rules a version out; one that is no range of numbers is taken to."""
+    """Return whether a request rules a version out; True when the request is not a version range, except for any version."""
     if not wanted or not version:
         return False
     try:
@@ -128,7 +132,10 @@ def _excludes(wanted: str, version: str) -> bool:
 
 
 def _by_rules(change: Change, old: Side, new: Side) -> Iterator[Cause]:
-    """Yield the recorded rules that rule the other version out: those that came, else those that went."""
+    """Yield the new rules that rule the old version out; without one, the dropped rules that rule the new version out.
+
+    For an added component the first new rule is yielded, for a removed component the first dropped one.
+    """
     subject = change.subject
     before, after = _rules(old, subject), _rules(new, subject)
     came = [reason for reason in after if reason not in before]
@@ -146,12 +153,15 @@ def _by_rules(change: Change, old: Side, new: Side) -> Iterator[Cause]:
 
 
 def _rules(side: Side, subject: str) -> list[Reason]:
-    """Return the recorded rules that bind a subject, but for those of the subject itself."""
+    """Return the recorded rules of other components about a subject, a component or host fact."""
     return [one for one in side.reasons.get(subject, ()) if one.kind == "rule" and one.component != subject]
 
 
 def _rules_out(reason: Reason, subject: str, version: str) -> bool:
-    """Whether a rule rules a version of its object out; locks of earlier versions record no ranges: it is taken to."""
+    """Return whether a recorded rule rules a version of `subject` out.
+
+    Locks of earlier versions of this program record no ranges, so their rules count as ruling every version out.
+    """
     if not reason.type:
         return bool(version)
     if reason.object != subject or not reason.ranges or not version:
@@ -167,7 +177,7 @@ def _recorded(reason: Reason) -> RecordedRule:
 
 
 def _by_rule(reason: Reason, old: Side, new: Side) -> Cause:
-    """Return a rule that came: because its component changed, or because the matrix says something else of the same one."""
+    """Return the cause for a rule that only the new lock has: its component changed, or, if not, the matrix."""
     if old.label(reason.component) != new.label(reason.component):
         return ByRule(rule=_recorded(reason))
     return ByMatrix(rule=_recorded(reason), is_new=True)
@@ -181,7 +191,7 @@ def _by_lost_rule(reason: Reason, old: Side, new: Side) -> Cause:
 
 
 def _of_image(change: Change, old: Side, new: Side) -> Iterator[Cause]:
-    """Yield why an image is another: it holds one Python, is chosen for a CUDA, or its tag was pushed again."""
+    """Yield why the base image changed: for the Python that it contains, for a CUDA, or because its tag was pushed again."""
     before, after = (side.stack.image if side.stack else None for side in (old, new))
     if before is None or after is None:
         return
@@ -197,14 +207,14 @@ def _of_image(change: Change, old: Side, new: Side) -> Iterator[Cause]:
 
 
 def _by_image(change: Change, old: Side, new: Side) -> Iterator[Cause]:
-    """Yield that a component went with its image, where the matrix does not know it of the new one."""
+    """Yield the changed base image as the cause, if a component is gone that the matrix does not list for the new image."""
     before, after = (side.stack.image if side.stack else None for side in (old, new))
     if change.subject in _OF_IMAGES and before and after and before.reference != after.reference and not change.new:
         yield ByImage(before=before.reference, after=after.reference)
 
 
 def _of_hosts(change: Change, old: Side, new: Side) -> Iterator[Cause]:
-    """Yield the recorded rules of a host requirement that came or went; without records, the part it is known to come from."""
+    """Yield the rules behind a host requirement that only one lock has; if there are none, the changed component."""
     fact = change.subject
     before, after = _rules(old, fact), _rules(new, fact)
     came, gone = [one for one in after if one not in before], [one for one in before if one not in after]
@@ -221,12 +231,15 @@ def _of_hosts(change: Change, old: Side, new: Side) -> Iterator[Cause]:
 
 
 def _lists_targets(reason: Reason) -> bool:
-    """Whether a rule says what a build is compiled for; locks of earlier versions do not tell, but it is the framework's."""
+    """Return whether a rule states the compiled targets of a build.
+
+    Locks of earlier versions of this program record no type of a rule; in these, every rule of a framework counts.
+    """
     return reason.type == COMPILED_FOR or (not reason.type and reason.component in FRAMEWORKS)
 
 
 def _packages_behind(change: Change, old: Side, new: Side) -> Iterator[str]:
-    """Yield the packages whose own CUDA set the driver floor that only one of two NVIDIA_REQUIRE_CUDA has."""
+    """Yield the packages whose bundled CUDA sets the driver floor that only one of the two NVIDIA_REQUIRE_CUDA values has."""
     for side, here, elsewhere in ((old, change.old, change.new), (new, change.new, change.old)):
         for reason in _rules(side, "driver") if change.subject == "require_cuda" else ():
             floors = [one for one in reason.ranges if one.startswith(">=")] if reason.object == "driver" else []
@@ -235,5 +248,5 @@ def _packages_behind(change: Change, old: Side, new: Side) -> Iterator[str]:
 
 
 def _has(gate: str, floor: str) -> bool:
-    """Whether a clause of NVIDIA_REQUIRE_CUDA names this driver floor, such as `>=525.60.13`."""
+    """Return whether an alternative of NVIDIA_REQUIRE_CUDA has a driver floor, such as `>=525.60.13`."""
     return any(f"driver{floor}" in alternative.split(",") for alternative in gate.split())

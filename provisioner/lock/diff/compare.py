@@ -1,4 +1,4 @@
-"""Two locks -> what changed between them and why, from the two files alone: no index, no matrix, no host is asked."""
+"""Two locks -> their changes and the causes, from the two files alone, without an index, the matrix or hosts."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 
 def compare(old: Lock, new: Lock, *, places: Places | None = None) -> Comparison:
-    """Return everything that differs, platform by platform; a change of several platforms is one.
+    """Return every difference between two locks; an equal change on several platforms is one change.
 
-    `places` are the lines of the new lock's spec, where it was made from that just now.
+    `places` are the lines of the new lock's spec by key, when the lock was made from that spec just now.
     """
     shared = tuple(platform for platform in old.platforms if platform in new.platforms)
     found = list(_platform_changes(old, new))
@@ -44,7 +44,7 @@ def compare(old: Lock, new: Lock, *, places: Places | None = None) -> Comparison
 
 
 def compare_texts(old: tuple[str, str], new: tuple[str, str]) -> Comparison:
-    """Compare two lock files, each given as its name and its text; of another program's lock, packages only.
+    """Compare two lock files, each given as its name and its text; only their packages if another program wrote one of them.
 
     Raises `InvalidDocumentError` with the mistakes of both files.
     """
@@ -85,7 +85,7 @@ def _package_changes(old: Side, new: Side) -> Iterator[Change]:
 
 
 def _platform_changes(old: Lock, new: Lock) -> Iterator[Change]:
-    """Yield platforms that the other lock does not have: nothing of theirs can be compared."""
+    """Yield a change for each platform that only one of the locks has; its stack and packages are not compared."""
     for one in old.platforms:
         if one not in new.platforms:
             yield Change(section="hosts", subject="platform", change="removed", old=one, is_breaking=True)
@@ -95,7 +95,7 @@ def _platform_changes(old: Lock, new: Lock) -> Iterator[Change]:
 
 
 def _merged(changes: Iterable[Change]) -> tuple[Change, ...]:
-    """Return the same change on several platforms as one; sections in order, what breaks hosts first in each."""
+    """Return equal changes on several platforms as one, ordered by section, breaking changes first in each section."""
     platforms: dict[Change, tuple[str, ...]] = {}
     for change in changes:
         plain = replace(change, platforms=())
@@ -105,7 +105,7 @@ def _merged(changes: Iterable[Change]) -> tuple[Change, ...]:
 
 
 def _input_changes(old: Lock, new: Lock) -> Iterator[Change]:
-    """Yield what the locks were made from: the spec key by key where both record it, the matrix, and the program."""
+    """Yield the changed inputs of two locks: name, spec (key by key if both locks record the keys), matrix and program."""
     before, after = {**inputs_of(old), "name": old.name}, {**inputs_of(new), "name": new.name}
 
     def changed(name: str) -> Iterator[Change]:

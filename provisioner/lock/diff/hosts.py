@@ -1,7 +1,7 @@
-"""Changes in what a lock asks of hosts: the machines that fall out or fit now, and how the driver requirement is met.
+"""Changes in the host requirements of a lock: which hosts fit no longer or now, and how the driver requirement is met.
 
-Locks keep host requirements as text: a range (`>=525.60.13`), a list of labels (`7.5, 8.0, 9.0`, `rhel 9 or ubuntu 24.04`), or
-text that only the matrix understands. Of the last kind nothing is claimed beyond that they differ.
+Locks record a host requirement as text: a range (`>=525.60.13`), a list of labels (`7.5, 8.0, 9.0`, `rhel 9 or ubuntu 24.04`),
+or text that only the matrix understands. For text of the last kind only the difference itself is reported.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _CAPABILITY = re.compile(r"\d+\.\d+")
 
 
 def host_changes(old: LockedStack, new: LockedStack) -> Iterator[Change]:
-    """Yield what one platform asks of its hosts and the other lock does not; what explains the rest and costs most first."""
+    """Yield the changes of the host requirements on one platform, changes that explain others first."""
     if old.accelerator != new.accelerator:
         yield _changed("accelerator", old.accelerator, new.accelerator, is_breaking=True)
     if old.runs != new.runs:
@@ -66,10 +66,10 @@ def _set(subject: str, old: str, new: str, *, is_breaking: bool = False) -> Chan
 
 
 def _gpus(old: LockedStack, new: LockedStack) -> Iterator[Change]:
-    """Yield the GPUs that are no longer supported, and those that are now.
+    """Yield the change of the supported GPUs, if there is one.
 
-    A lock lists GPUs only where its hosts stated some. Where one does not, its compiled targets say what they run natively,
-    and are asked about the other's list and about the targets themselves.
+    A lock lists GPUs only if its hosts stated some. If one of the locks lists none, the GPUs on either list and those that the
+    compiled targets are named after count as supported by a lock when the machine code of its build runs on them.
     """
     before, after = (labels(stack.host_requirements.get("gpu", "")) for stack in (old, new))
     if before is None or after is None:  # a range, which only some platforms have
@@ -100,13 +100,13 @@ def _gpus(old: LockedStack, new: LockedStack) -> Iterator[Change]:
 
 
 def _own_devices(stack: LockedStack) -> tuple[str, ...]:
-    """Return the devices that compiled targets are named after: 9.0 of `sm_90a`, gfx942 as it is."""
+    """Return the devices that the compiled targets of a stack are named after: `9.0` for `sm_90a`, `gfx942` unchanged."""
     found = (TARGET.fullmatch(text) for text in stack.arch_list)
     return tuple(f"{match[1]}.{match[2]}" for match in found if match) or stack.arch_list
 
 
 def _run_by(stack: LockedStack, devices: Sequence[str]) -> tuple[str, ...]:
-    """Return the devices that run the machine code of a stack."""
+    """Return the GPUs among `devices` on which the machine code of a stack runs, without PTX."""
     if stack.accelerator == "rocm":
         return tuple(device for device in devices if device in stack.arch_list)
     targets = tuple(text for text in stack.arch_list if text.startswith("sm_") and TARGET.fullmatch(text))
@@ -136,14 +136,14 @@ _COMPARISON = re.compile(r"[<>=~!]")
 
 
 class Span(Struct, frozen=True):
-    """The versions between two ends; an end is a version and whether it is itself outside. None: no end."""
+    """A range of versions; each end is a version and whether that version is excluded, or None for no end."""
 
     floor: tuple[Version, bool] | None = None
     ceiling: tuple[Version, bool] | None = None
 
     @classmethod
     def parse(cls, text: str) -> Span | None:
-        """Read a range of bounds; None for text that is anything else, such as `==12.*` or words."""
+        """Parse a range such as `>=525,<600`; None for other text, such as `==12.*` or words."""
         try:
             clauses = Range.parse(text).clauses
         except ValueError:
@@ -161,30 +161,33 @@ class Span(Struct, frozen=True):
         return span
 
     def reaches_below(self, other: Span) -> bool:
-        """Whether versions below the other's floor are in this span."""
+        """Return whether this span contains versions below the floor of the other."""
         return other.floor is not None and (self.floor is None or self.floor < other.floor)
 
     def reaches_above(self, other: Span) -> bool:
-        """Whether versions above the other's ceiling are in this span."""
+        """Return whether this span contains versions above the ceiling of the other."""
         if other.ceiling is None:
             return False
         return self.ceiling is None or _ceiling_order(other.ceiling) < _ceiling_order(self.ceiling)
 
 
 def _ceiling_order(end: tuple[Version, bool]) -> tuple[Version, bool]:
-    """`<5` ends before `<=5`."""
+    """Return a sort key for the ceilings of spans: `<5` comes before `<=5`."""
     return end[0], not end[1]
 
 
 def labels(text: str) -> tuple[str, ...] | None:
-    """Return the labels of a list such as `7.5, 8.0` or `rhel 9 or ubuntu 24.04`; None for a range, () for nothing."""
+    """Return the labels in a list such as `7.5, 8.0` or `rhel 9 or ubuntu 24.04`; None for a range, () for an empty text."""
     if _COMPARISON.search(text):
         return None
     return tuple(_SEPARATOR.split(text)) if text else ()
 
 
 def direction(old: str, new: str) -> str:
-    """Return how the admitted hosts differ: `tightened`, `loosened`, or `changed` (both, or not to be told); "" admits all."""
+    """Return how a new requirement changes the admitted hosts: `tightened`, `loosened`, or `changed` (both, or unknown).
+
+    An empty requirement admits all hosts.
+    """
     if not old or not new:
         return "tightened" if new else "loosened"
     before, after = Span.parse(old), Span.parse(new)
@@ -202,7 +205,7 @@ def direction(old: str, new: str) -> str:
 
 
 def fall_out(old: str, new: str) -> FallOut | None:
-    """Return the hosts that met the old requirement and do not meet the new one; None where there are none."""
+    """Return the hosts that met the old requirement and do not meet the new one; None when there are none."""
     before, after = Span.parse(old), Span.parse(new)
     if not new:
         return None
@@ -216,7 +219,7 @@ def fall_out(old: str, new: str) -> FallOut | None:
 
 
 def may_refuse(old: Iterable[str], new: str) -> bool:
-    """Whether some host meets every old requirement of a container and not the new one; one that cannot be read may."""
+    """Return whether some host could meet every old NVIDIA_REQUIRE_* value and not the new one; True if one is malformed."""
     try:
         before, after = [parse(one) for one in old], parse(new)
     except GateError:

@@ -1,7 +1,7 @@
-"""Why packages differ between two locks: what requires them, what was asked for, what was released since; else: unknown.
+"""Causes of changes of packages between two locks: dependents, requests, new releases; otherwise unknown.
 
-A requirement is the cause only where it rules the other version out; "released since" is said only where the new file is
-younger than every file of the old lock.
+A requirement is the cause only if it rules the other version out; a new release only if its file was uploaded after every file
+of the old lock.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _LAST_DAY = "policy.exclude-newer"
 
 
 def package_causes(change: Change, old: Side, new: Side) -> tuple[Cause, ...]:
-    """Return why a package came, went, moved, or is another file of the same version; never empty."""
+    """Return the causes of a change of a package; never empty, because an unknown cause is one, too."""
     if change.aspect != "version":
         found = tuple(_of_same_version(change, old, new))
     elif change.change in {"added", "removed"}:
@@ -57,7 +57,7 @@ def package_causes(change: Change, old: Side, new: Side) -> tuple[Cause, ...]:
 
 
 def requested_causes(change: Change, old: Side, new: Side) -> Iterator[Cause]:
-    """Yield the requests, constraints and overrides of a distribution that changed and rule one of two versions out."""
+    """Yield the changed requests, constraints and overrides of a distribution that rule its old or new version out."""
     name = change.subject
     before, after = old.request(name), new.request(name)
     was, now = before.range if before else "", after.range if after else ""
@@ -73,7 +73,7 @@ def requested_causes(change: Change, old: Side, new: Side) -> Iterator[Cause]:
 
 
 def is_ruled_out(name: str, wanted: str, version: str) -> bool:
-    """Whether a recorded request rules a version out; several for different environments are not judged."""
+    """Return whether a recorded request rules a version out; False for several requests, as they are for other environments."""
     requirements = recorded_requirements(name, wanted) if wanted else ()
     try:
         return len(requirements) == 1 and not requirements[0].specifier.contains(PackageVersion(version), prereleases=True)
@@ -82,7 +82,7 @@ def is_ruled_out(name: str, wanted: str, version: str) -> bool:
 
 
 def unknown(old: Side, new: Side) -> Cause:
-    """Return that the locks do not say why, with what else differs between them and may be the reason."""
+    """Return an unknown cause, with the inputs that differ between the locks and may be the reason."""
     if not old.inputs or not new.inputs:
         return UnknownElsewhere()
     inputs = tuple(name for name in _INPUTS if old.inputs.get(name) != new.inputs.get(name))
@@ -101,14 +101,14 @@ def _is_moved(name: str, old: Side, new: Side) -> bool:
 
 
 def _of_component(change: Change, old: Side, new: Side) -> Iterator[Cause]:
-    """Yield that `torch` is the component `pytorch`, whose own change says why."""
+    """Yield the component that a distribution is, such as `pytorch` for `torch`, if the component changed as well."""
     component = COMPONENT_OF_DISTRIBUTION.get(change.subject)
     if component and old.labels.get(component) != new.labels.get(component):
         yield ByComponent(name=change.subject, component=component)
 
 
 def _of_one_lock(change: Change, old: Side, new: Side) -> Iterator[Cause]:
-    """Yield why a package is in one lock only: it was requested there, or a package that requires it came or went."""
+    """Yield why only one lock has a package: a request for it, or a dependent that was added, removed or changed."""
     name = change.subject
     yield from _of_component(change, old, new)
     is_new = change.change == "added"
@@ -131,7 +131,7 @@ def _of_one_lock(change: Change, old: Side, new: Side) -> Iterator[Cause]:
 
 
 def _spelled(name: str, dependent: str, side: Side) -> str:
-    """Return how a dependent spells its requirement; "" where the lock does not record it."""
+    """Return the requirement of a dependent as its metadata spells it; "" when the lock does not record the requirement."""
     return next((str(requirement) for entry, requirement in side.requirements_of(name) if entry.name == dependent), "")
 
 
@@ -149,7 +149,7 @@ def _of_moved(change: Change, old: Side, new: Side) -> Iterator[Cause]:
 
 
 def _of_own_needs(name: str, old: Side, new: Side) -> Iterator[Cause]:
-    """Yield what the old version required itself and the new lock no longer has in that range."""
+    """Yield the requirements of the old version of a package that a changed package of the new lock does not meet."""
     for entry in old.packages.get(name, ()):
         for requirement in map(Requirement, entry.requires):
             needed = canonicalize_name(requirement.name)
@@ -160,7 +160,7 @@ def _of_own_needs(name: str, old: Side, new: Side) -> Iterator[Cause]:
 
 
 def _of_freed(change: Change, old: Side, new: Side) -> Iterator[Cause]:
-    """Yield what the new version requires of another package, and the old spec ruled out."""
+    """Yield the requirements of the new version of a package on versions of another package that the old spec ruled out."""
     for entry in new.packages.get(change.subject, ()):
         for requirement in map(Requirement, entry.requires):
             needed = canonicalize_name(requirement.name)
@@ -186,7 +186,7 @@ def _excluding(side: Side, name: str, version: str) -> Iterator[tuple[LockedPack
 
 
 def _of_index(change: Change, old: Side, new: Side) -> Iterator[Cause]:
-    """Yield a release that the old lock could not have, by the dates its index gives."""
+    """Yield the upload of the new release as the cause, if it was after the old lock's newest file or last allowed day."""
     if change.change != "upgraded":
         return
     times = [file.upload_time for one in new.packages.get(change.subject, ()) for file in one.files if file.upload_time]
@@ -202,7 +202,7 @@ def _of_index(change: Change, old: Side, new: Side) -> Iterator[Cause]:
 
 
 def _of_same_version(change: Change, old: Side, new: Side) -> Iterator[Cause]:
-    """Yield why the same version has another file or requirement: Python moved, or the indexes of the spec did."""
+    """Yield why the same version has another file or requirement: another Python, or other indexes in the spec."""
     before, python = old.labels.get("python"), new.labels.get("python")
     if change.aspect in {"file", "requires"} and before and python and before != python:
         yield ByPython(python=python, aspect=change.aspect)

@@ -1,6 +1,6 @@
-"""Changes of the Python packages: added, removed, moved, or the same version from another file or index.
+"""Changes of Python packages: added, removed, of another version, or the same version from another file or index.
 
-Works on any two lists of locked packages, those of a lock that another program wrote included.
+Any two lists of locked packages can be compared, including those of locks that other programs wrote.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from provisioner.lock.format.model import LockedFile, LockedPackage
 
 Packages = dict[str, tuple["LockedPackage", ...]]
-"""Every distribution of a lock by its name; several entries where it holds several versions for different environments."""
+"""The entries of each distribution of a lock, by name; several for several versions in different environments."""
 
 
 def by_name(packages: Sequence[LockedPackage]) -> Packages:
-    """Return the packages of a lock by name, the entries of one name in the order of their versions."""
+    """Return the packages of a lock by name, the entries of one name sorted by version."""
     found: dict[str, list[LockedPackage]] = {}
     for package in packages:
         found.setdefault(package.name, []).append(package)
@@ -31,13 +31,13 @@ def by_name(packages: Sequence[LockedPackage]) -> Packages:
 
 
 def version_of(entries: Sequence[LockedPackage]) -> str:
-    """Return the version of a distribution; of several entries all, and words for one without (a checkout, say)."""
+    """Return the version of a distribution, several joined by `and`; `without a version` for one such as a checkout."""
     versions = dict.fromkeys(entry.version or "without a version" for entry in entries)
     return " and ".join(versions)
 
 
 def package_changes(old: Packages, new: Packages) -> Iterator[Change]:
-    """Yield each distribution that is not the same in both, by name; one whose version stayed may have several changes."""
+    """Yield the changes of each distribution, by name; a distribution whose version is the same in both may have several."""
     for name in sorted({*old, *new}):
         before, after = old.get(name, ()), new.get(name, ())
         versions = version_of(before), version_of(after)
@@ -51,7 +51,7 @@ def package_changes(old: Packages, new: Packages) -> Iterator[Change]:
 
 
 def _moved(old: str, new: str) -> str:
-    """Return `added`, `removed`, `upgraded`, `downgraded`, or `changed` for another build, or versions without an order."""
+    """Return `added`, `removed`, `upgraded` or `downgraded`; `changed` for another build, or for versions without an order."""
     if not old or not new:
         return "added" if new else "removed"
     try:
@@ -79,7 +79,7 @@ def _of_same_version(name: str, old: Sequence[LockedPackage], new: Sequence[Lock
 
 
 def _of_same_files(name: str, old: Sequence[LockedPackage], new: Sequence[LockedPackage]) -> Iterator[Change]:
-    """Yield what may differ around one file: where it comes from, what indexes say of it, and what it requires here."""
+    """Yield the changes of a package with the same files: source, publishers, Requires-Python, variants and requirements."""
     version = version_of(new)
     indexes, urls = (_indexes(old), _indexes(new)), (_index_urls(old), _index_urls(new))
     if indexes[0] != indexes[1] and not (urls[0] == urls[1] != ""):
@@ -88,7 +88,7 @@ def _of_same_files(name: str, old: Sequence[LockedPackage], new: Sequence[Locked
         yield _same(name, "place", version, *places)
     elif urls[0] != urls[1] and all(urls):
         yield replace(_same(name, "index", version, *urls), detail=OfAddress(version=version, index=indexes[1]))
-    # Earlier versions recorded none of these, so what the old lock does not say is no change.
+    # Earlier versions of this program recorded none of these, so an empty old value is no change.
     for aspect, values in (
         ("attestations", [_identities(entries) for entries in (old, new)]),
         ("requires-python", [_unique(one.requires_python for one in entries) for entries in (old, new)]),
@@ -104,7 +104,7 @@ def _of_same_files(name: str, old: Sequence[LockedPackage], new: Sequence[Locked
 
 
 def _of_other_files(name: str, old: Sequence[LockedPackage], new: Sequence[LockedPackage]) -> Iterator[Change]:
-    """Yield whether other files come from another index, too: a name that was taken over has other files, or versions."""
+    """Yield the change of the index of a package whose version or files changed as well, as when its name was taken over."""
     indexes, urls = (_indexes(old), _indexes(new)), (_index_urls(old), _index_urls(new))
     if all(indexes) and indexes[0] != indexes[1] and not (urls[0] == urls[1] != ""):
         yield _same(name, "index", version_of(new), *indexes)
@@ -129,18 +129,18 @@ def _indexes(entries: Sequence[LockedPackage]) -> str:
 
 
 def _identities(entries: Sequence[LockedPackage]) -> str:
-    """Return every publisher in a few words: `GitHub environment=release repository=ada/alpha workflow=release.yml`."""
+    """Return the publishers of packages as text: `GitHub environment=release repository=ada/alpha workflow=release.yml`."""
     return ", ".join(sorted({_identity(identity) for entry in entries for identity in entry.attestations}))
 
 
 def _identity(identity: Mapping[str, Any]) -> str:
-    """Return a publisher as a person would say it: its kind, then what else its index states, by name."""
+    """Return a publisher as text: its kind, then the other fields of its attestation identity, by name."""
     rest = [f"{key}={value}" for key, value in sorted(identity.items()) if key != "kind" and isinstance(value, (str, int))]
     return " ".join([str(identity.get("kind", "")), *rest])
 
 
 def _index_urls(entries: Sequence[LockedPackage]) -> str:
-    """Return the URLs of the indexes; a program that gives them no names has the URL in place of one."""
+    """Return the URLs of the indexes of packages; some programs record the URL of an index in place of its name."""
     urls = (entry.index_url or (entry.index if "://" in entry.index else "") for entry in entries)
     return ", ".join(sorted({url.rstrip("/") for url in urls if url}))
 

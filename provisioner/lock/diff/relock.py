@@ -1,7 +1,7 @@
-"""Re-lock preview: a lock beside its successor, with causes that only an index knows, and the packages that are held back.
+"""Re-lock preview: the changes from a lock to its successor with causes from the indexes, and packages that are held back.
 
-`compare` reads causes off two lock files. Here the index was just asked, so a change that two files cannot explain has dates,
-withdrawn and vanished files to explain it, and a package that is not the newest has something that holds it back.
+`compare` finds causes in two lock files. Here the indexes are available as well, so upload dates and withdrawn or vanished
+files can explain a change, and a package older than its newest release gets the causes that hold it back.
 """
 
 from __future__ import annotations
@@ -49,17 +49,17 @@ if TYPE_CHECKING:
 
 
 class Releases(Protocol):
-    """What is asked of the indexes here; `provisioner.index.model.PackageSource` is one."""
+    """The queries to package indexes that this module needs; `provisioner.index.model.PackageSource` implements them."""
 
     def releases(self, name: NormalizedName, *, index: str = "") -> tuple[PackageRelease, ...]:
-        """Every version, newest first, usable or not."""
+        """Return every release of a project, newest first, including releases that cannot be installed."""
 
     def requirements(self, release: PackageRelease) -> tuple[Pep508, ...]:
         """Return what a release requires in the environment of the answer."""
 
 
 class _Answered(Struct, frozen=True, kw_only=True):
-    """An answer on one platform and the indexes it was made from."""
+    """A new lock on one platform, with the indexes and the environment that it was solved with."""
 
     side: Side
     source: Releases
@@ -74,10 +74,10 @@ def successor_changes(
     is_upgrade: bool = False,
     places: Places | None = None,
 ) -> Comparison:
-    """Return what differs between a lock and the one that solving again gives; causes as far as lock and index know.
+    """Return the changes from a lock to its successor, with the causes that locks and indexes know.
 
-    `is_upgrade` means that the new one was made without the old one as its preference; `places` are the lines of the
-    spec.
+    `drifts` are differences between files of the old lock and the indexes. `is_upgrade` means that the successor was solved
+    without the old lock as its preference; `places` are the lines of the spec by key.
     """
     comparison = compare(old, new, places=places)
     changes = []
@@ -89,7 +89,7 @@ def successor_changes(
 
 
 def _causes(change: Change, locks: tuple[Lock, Lock], drifts: Sequence[FileDrift]) -> tuple[Cause, ...]:
-    """Return what the index says of the old file first, then what the locks prove; a date instead of nothing."""
+    """Return the causes of a change: the index's news on the old file, then causes from the locks; if none, a release date."""
     if change.section == "system" and change.subject == "installer":
         return tuple(_of_installer(change, locks[1])) or change.causes
     if change.section != "packages":
@@ -101,7 +101,7 @@ def _causes(change: Change, locks: tuple[Lock, Lock], drifts: Sequence[FileDrift
 
 
 def _of_installer(change: Change, new: Lock) -> Iterator[Cause]:
-    """Yield since when the installer is out: it is the newest an index offers, whatever else is chosen."""
+    """Yield the release date of the installer, which is always the newest that an index offers."""
     for stack in new.stacks:
         installer = stack.installer
         if installer is not None and change.new == f"{installer.name} {installer.version}":
@@ -112,7 +112,7 @@ def _of_installer(change: Change, new: Lock) -> Iterator[Cause]:
 
 
 def _of_dates(change: Change, new: Lock) -> Iterator[Cause]:
-    """Yield when a newer release came that was there before the lock's newest file: no lock records what kept it away."""
+    """Yield the release date of the new version of a package, if known; no lock records why the old lock did not have it."""
     for package in new.packages:
         times = [file.upload_time for file in package.files if file.upload_time is not None]
         if package.name == change.subject and package.version in change.new and times:
@@ -121,11 +121,11 @@ def _of_dates(change: Change, new: Lock) -> Iterator[Cause]:
 
 
 def held_back(lock: Lock, source: Releases, environment: Environment, *, places: Places | None = None) -> Iterator[Held]:
-    """Yield the packages of an answer that are not the newest release, on the platform of `environment`, by name.
+    """Yield the packages of a lock that are older than their newest release, by name, on the platform of `environment`.
 
-    `lock` is the answer, and `source` the indexes it was made from. Only releases an installer would take of its own accord
-    count. Components of the stack have the matrix to explain them. `places` are the lines of the spec. Raises
-    `UnavailableError`.
+    `source` are the indexes that the lock was made from. Only releases that an installer would choose by itself count.
+    Components of the stack are left out, because the matrix explains their versions. `places` are the lines of the spec by
+    key. Raises `UnavailableError` when an index cannot be reached.
     """
     answered = _Answered(side=side_of(lock, environment.platform, places), source=source, environment=environment)
     for name, (package, *others) in answered.side.packages.items():
@@ -147,7 +147,7 @@ def held_back(lock: Lock, source: Releases, environment: Environment, *, places:
 
 
 def _newest(package: LockedPackage, source: Releases) -> PackageRelease | None:
-    """Return the newest usable release where it is newer than the locked one; None where it is not, or not known."""
+    """Return the newest usable release if it is newer than the locked version; None if it is not, or if there is none."""
     name = canonicalize_name(package.name)
     try:
         locked = PackageVersion(package.version)
@@ -158,7 +158,7 @@ def _newest(package: LockedPackage, source: Releases) -> PackageRelease | None:
 
 
 def _holding(name: str, newest: PackageRelease, answered: _Answered) -> tuple[Cause, ...]:
-    """Return the requests or requirements that rule the newest release out, else its own that the answer does not meet."""
+    """Return why the newest release was not chosen: requests and requirements that rule it out, else its own unmet ones."""
     side = answered.side
     found: list[Cause] = []
     request = side.request(name)
@@ -175,7 +175,7 @@ def _holding(name: str, newest: PackageRelease, answered: _Answered) -> tuple[Ca
 
 
 def _own_needs(newest: PackageRelease, answered: _Answered) -> Iterator[Cause]:
-    """Yield what the newest release itself requires and the answer does not have, or that its metadata cannot be had."""
+    """Yield the newest release's requirements that the lock does not meet, or a cause that its metadata is unavailable."""
     package = Subject(newest.name, str(newest.version))
     try:
         requirements = answered.source.requirements(newest)

@@ -1,4 +1,4 @@
-"""One of two locks on one platform, with what causes are read from: labels, requests, recorded reasons, requirements, dates."""
+"""One of the two locks of a comparison on one platform: versions, requests, recorded reasons, requirements, upload times."""
 
 from __future__ import annotations
 
@@ -30,17 +30,18 @@ REQUIRES_COMPONENT = type_of(RequiresComponent)
 
 
 class Requested(Struct, frozen=True):
-    """A recorded request for a component or a distribution: its range, and the lines it stood on where they are known."""
+    """A recorded request for a component or a distribution: its range, and its lines in the spec, () when they are unknown."""
 
     range: str
     places: tuple[Place, ...]
 
 
 class Side(Struct, frozen=True, kw_only=True):
-    """One lock on one platform; of a lock that another program wrote its packages, and nothing else.
+    """One of the two locks of a comparison on one platform; a lock that another program wrote has only `packages`.
 
-    `requested` is None where the lock does not record what was asked for. `places` are the lines of its spec, for a lock that
-    was made from it just now: no lock records them.
+    `labels` are the versions of components and the image, `reasons` the recorded reasons by component or host fact.
+    `requested` are the recorded keys of the spec, None when the lock does not record them. `places` are the lines of the spec
+    by key, for a lock that was made from it just now: no lock records lines.
     """
 
     packages: Packages
@@ -52,24 +53,24 @@ class Side(Struct, frozen=True, kw_only=True):
     places: Places = field(default_factory=dict)
 
     def places_of(self, key: str) -> tuple[Place, ...]:
-        """Return the lines of a key of the spec, or the file where only that is known."""
+        """Return the lines of a key of the spec; if they are unknown, the spec file, or () if that is unknown, too."""
         file = self.inputs.get("spec file", "")
         return self.places.get(key) or ((Place(file),) if file else ())
 
     def value(self, key: str) -> str:
-        """Return the recorded value of a key of the spec; "" where there is none."""
+        """Return the recorded value of a key of the spec; "" when the lock does not record the key."""
         return (self.requested or {}).get(key, "")
 
     def version(self, name: str) -> str:
-        """Return the version of a distribution; "" where the lock has none."""
+        """Return the version of a distribution; "" when the lock does not have it."""
         return version_of(self.packages[name]) if name in self.packages else ""
 
     def label(self, part: str) -> str:
-        """Return the version of a component or of a package; "" where the lock has none."""
+        """Return the version of a component or of a package; "" when the lock does not have it."""
         return self.labels.get(part) or self.version(part)
 
     def request(self, subject: str) -> Requested | None:
-        """Return the request for a component or a distribution; None where there was none, or it is not recorded."""
+        """Return the request for a component or a distribution; None when there was none, or the lock does not record it."""
         for reason in self.reasons.get(subject, ()):
             if reason.type == REQUIRES_COMPONENT and reason.object == subject:
                 return Requested(" or ".join(reason.ranges), (Place.parse(reason.where),) if reason.where else ())
@@ -92,13 +93,13 @@ class Side(Struct, frozen=True, kw_only=True):
         return tuple(sorted(names - {name}))
 
     def newest_upload(self) -> datetime | None:
-        """Return when the newest file of the lock was uploaded, where its index says."""
+        """Return the upload time of the newest file of the lock; None when no upload time is known."""
         times = [file.upload_time for entries in self.packages.values() for entry in entries for file in entry.files]
         return max((time for time in times if time is not None), default=None)
 
 
 def side_of(lock: Lock, platform: str, places: Places | None = None) -> Side:
-    """Return a lock on one of its platforms, with only the files that fit it."""
+    """Return the `Side` for one platform of a lock, without wheels that do not fit the platform."""
     one = lock.on(platform)
     image = {"image": one.stack.image.reference} if one.stack.image else {}
     return Side(
@@ -113,7 +114,7 @@ def side_of(lock: Lock, platform: str, places: Places | None = None) -> Side:
 
 
 def inputs_of(lock: Lock) -> dict[str, str]:
-    """Return what a lock was made from, besides indexes and hosts."""
+    """Return the inputs of a lock: digests of spec and matrix, version of the program, name of the spec file."""
     return {
         "spec": lock.spec_digest,
         "matrix": lock.matrix_digest,

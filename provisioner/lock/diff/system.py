@@ -1,4 +1,7 @@
-"""Changes in what an environment is made of besides packages: components, base image, variables, what is unverified."""
+"""Changes of a stack apart from host requirements and packages: components, image, variables, sentences, installer.
+
+A lock records relaxations and unverified facts as sentences.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +25,11 @@ FIRST = (*LEADS, "python")
 """Components that a reviewer looks for first; the image comes next, then the others by name."""
 
 _ELSEWHERE = frozenset({"image", "platform", "pytorch_build"})
-"""Components that are compared as the image, as the platform of the lock, and as part of `pytorch`."""
+"""Components that are compared otherwise: as the image, as the platform of the lock, and as part of `pytorch`."""
 
 
 def component_labels(stack: LockedStack) -> dict[str, str]:
-    """Return every component and its version as one word: `pytorch`: `2.7.1+cu126`."""
+    """Return the version of every component, with the build of PyTorch as part of it: `pytorch`: `2.7.1+cu126`."""
     labels = {name: text for name, text in stack.components.items() if name not in _ELSEWHERE}
     build = stack.components.get("pytorch_build")
     if "pytorch" in labels and build and "+" not in labels["pytorch"]:
@@ -35,7 +38,7 @@ def component_labels(stack: LockedStack) -> dict[str, str]:
 
 
 def system_changes(old: LockedStack, new: LockedStack) -> Iterator[Change]:
-    """Yield the changes of the system half of one platform, in the order of a review."""
+    """Yield the changes of components, image, variables, sentences and installer on one platform, in the order of a review."""
     before, after = component_labels(old), component_labels(new)
     names = sorted({*before, *after}, key=lambda name: (FIRST.index(name) if name in FIRST else len(FIRST), name))
     first = [name for name in names if name in FIRST]
@@ -44,7 +47,7 @@ def system_changes(old: LockedStack, new: LockedStack) -> Iterator[Change]:
     yield from _components([name for name in names if name not in FIRST], before, after)
     yield from _variables(old.environment, new.environment)
     yield from _listed("relaxations", old.relaxations, new.relaxations)
-    # That neither image is pinned is no change, although each lock names its own.
+    # Two unpinned images are no change, although the sentence in each lock names another image.
     aside = _unpinned(old) | _unpinned(new) if _is_unpinned(old) and _is_unpinned(new) else frozenset()
     unverified = (tuple(text for text in stack.unverified if text not in aside) for stack in (old, new))
     yield from _listed("unverified", *unverified)
@@ -52,7 +55,7 @@ def system_changes(old: LockedStack, new: LockedStack) -> Iterator[Change]:
 
 
 def moved(old: str, new: str) -> str:
-    """Return `added`, `removed`, `upgraded`, `downgraded`, or `changed` for what has no order or differs in its build only."""
+    """Return `added`, `removed`, `upgraded` or `downgraded`; `changed` for another build, or for values without an order."""
     if not old or not new:
         return "added" if new else "removed"
     try:
@@ -65,7 +68,10 @@ def moved(old: str, new: str) -> str:
 
 
 def differences(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[tuple[str, str, str, str]]:
-    """Yield each key that two tables do not have alike: its name, `added`, `removed` or `changed`, and both values."""
+    """Yield each key whose value differs between two tables: its name, `added`, `removed` or `changed`, and both values.
+
+    "" stands for the value of a missing key.
+    """
     for key in sorted({*old, *new}):
         before, after = old.get(key), new.get(key)
         if before != after:
@@ -103,7 +109,7 @@ def _variables(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[Chang
 
 
 def _listed(subject: str, old: tuple[str, ...], new: tuple[str, ...]) -> Iterator[Change]:
-    """Yield the sentences that came or went, one change each."""
+    """Yield a change for each sentence that only one of the locks records."""
     for text in sorted(set(new) - set(old)):
         yield Change(section="system", subject=subject, change="added", new=text)
     for text in sorted(set(old) - set(new)):
@@ -111,7 +117,7 @@ def _listed(subject: str, old: tuple[str, ...], new: tuple[str, ...]) -> Iterato
 
 
 def _unpinned(stack: LockedStack) -> frozenset[str]:
-    """Return the sentence that a lock records of its own image without a digest."""
+    """Return the sentence by which a lock records that its image is not pinned by digest; empty when the stack has no image."""
     return frozenset({doubt_words(UnpinnedImage(reference=stack.image.reference))} if stack.image is not None else ())
 
 

@@ -1,1 +1,1 @@
-"""The lock file: its model, how it is written, and how it is read back with the place of every mistake."""
+"""The lock file: its model, its writer, and its reader, which reports every mistake with its place in the file."""

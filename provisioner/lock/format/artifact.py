@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from provisioner.index.model import IndexFile
 
 WHEEL_DIRECTORY = "wheels"
-"""Where local wheels are copied, beside the lock: an absolute path would be true on one machine only."""
+"""The folder beside the lock to which local files are copied: an absolute path would be valid on one machine only."""
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 class UnhashedFileError(ProvisionError):
-    """A file has no sha256, so nobody could tell whether it was exchanged: a lock without hashes is not a lock."""
+    """A file has no sha256, so the lock could not detect that the content of the file was replaced."""
 
     code = "unhashed-file"
     exit_code = 2
@@ -60,7 +60,7 @@ def lock_file(file: IndexFile) -> LockedFile:
 
 
 def local_path(file: IndexFile) -> Path | None:
-    """Return where a local file lies on this machine; None for one that is downloaded."""
+    """Return the path of a local file on this machine; None for a file that is downloaded."""
     if file.path:
         return Path(file.path)
     parts = urlsplit(file.url)
@@ -72,9 +72,9 @@ def local_path(file: IndexFile) -> Path | None:
 
 
 def locked_url(url: str) -> str:
-    """Return a URL without user, password and fragment; text that is not a URL is returned as it is.
+    """Return a URL without user, password and fragment; text that is not a URL is returned unchanged.
 
-    Raises `ProvisionError` for a URL whose host nobody could reach, such as `https://[::1/`.
+    Raises `ProvisionError` when the URL cannot be parsed, such as `https://[::1/`.
     """
     try:
         parts = urlsplit(url)
@@ -84,25 +84,25 @@ def locked_url(url: str) -> str:
 
 
 def shared_url(url: str) -> str:
-    """Return a URL that may be shared: without credentials, and of a folder of this machine only its name."""
+    """Return a URL without credentials; for a folder of this machine only `file:` and the name of the folder."""
     parts = urlsplit(locked_url(url))
     return f"file:{unquote(parts.path).rstrip('/').rpartition('/')[2]}" if parts.scheme == "file" else parts.geturl()
 
 
 def nameless(file: LockedFile) -> LockedFile:
-    """Return a file under the name that its URL or path ends in, which is all that PEP 751 has of an archive."""
+    """Return a file named after the last part of its URL or path, because PEP 751 records no other name for an archive."""
     return replace(file, filename=name_in(file.url, file.path))
 
 
 def name_in(url: str, path: str) -> str:
-    """Return the name of a file by where it is: the last part of its URL, or of its path when it is on this machine."""
+    """Return the name of a file: the last part of its URL, or of its path when it is on this machine."""
     return unquote(urlsplit(url).path.rpartition("/")[2]) or path.rpartition("/")[2]
 
 
 def fits(filename: str, platform: str) -> bool:
-    """Whether a wheel's platform tag names this platform or any; True for a source distribution.
+    """Return whether the platform tag of a wheel matches a platform or is `any`; True for a source distribution.
 
-    Tags as in the binary distribution format, "Platform tag": a wheel may carry several, joined by dots.
+    A wheel may have several platform tags, joined by dots (binary distribution format, "Platform tag").
     """
     if not filename.endswith(".whl"):
         return True
@@ -131,7 +131,7 @@ def _unreadable(path: Path, error: OSError) -> FileError:
 
 
 def upload_moment(text: str | None) -> datetime | None:
-    """Read an RFC 3339 time, in UTC; what an index spells otherwise is left out, for the field is optional."""
+    """Parse an upload time (RFC 3339) and convert it to UTC; None without one or when it is malformed: it is optional."""
     if text is None:
         return None
     try:

@@ -1,6 +1,6 @@
-"""The nouns of a lock: artefacts with their hashes as PEP 751 has them, and what PEP 751 has no place for.
+"""The model of a lock: packages and files as in PEP 751, and the stacks, which PEP 751 has no place for.
 
-Everything a lock says about one platform stands in a `LockedStack`; packages are shared and name the platforms they are for.
+A `LockedStack` holds everything about one platform except packages; several platforms share packages, which list theirs.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 class Reason(StrictModel, frozen=True, kw_only=True, omit_defaults=True):
-    """Why a component is what it is, or a host must have something, as a lock records it.
+    """A recorded reason for the version of a component, or for a host requirement.
 
-    `text` and `where` are for people. The other fields are those of `provisioner.grounds.fields.GroundFields`, "" in locks of
-    earlier versions: what kind of statement it is, its subject, what it is about, and the alternatives it allows of that.
+    `text`, a sentence, and `where`, its source, are for people. `component` and `kind` are those of the ground. The other
+    fields are those of `provisioner.grounds.fields.GroundFields`, "" in locks of earlier versions of this program.
     """
 
     component: str
@@ -54,13 +54,13 @@ class LockedFile(Struct, frozen=True, kw_only=True):
 
 
 class LockedPackage(Struct, frozen=True, kw_only=True):
-    """One Python package of the lock, for the platforms named; `marker` (PEP 508) says the same to installers.
+    """One Python package of the lock on `platforms`; `marker` (PEP 508) selects the same platforms for installers.
 
-    `index` is the name of the index it comes from and `index_url` its base URL, without credentials ("" for one on this
-    machine); `requires` are the requirements that hold on these platforms and `dependencies` the names of the packages that
-    meet them. `archive` is the file of a requirement by URL or path, and then there are no wheels and no source
-    distribution. `attestations` are the identities that attest the files (PEP 740), as their index states them: recorded,
-    not verified. `variants` is the index's list of wheel variants (draft PEP 825), kept where a lock has it.
+    `index` is the name of the package's index and `index_url` that index's base URL, without credentials ("" for one on this
+    machine); `requires` are the package's requirements that hold on these platforms and `dependencies` the names of the
+    packages that meet them. `archive` is the file of a package that was requested by URL or path, which has no wheels and no
+    source distribution then. `attestations` are the identities that attest the files (PEP 740), as their index states them:
+    recorded, not verified. `variants` is the index's list of wheel variants (draft PEP 825), None when the lock has none.
     """
 
     name: str
@@ -79,7 +79,7 @@ class LockedPackage(Struct, frozen=True, kw_only=True):
     dependencies: tuple[str, ...] = ()
 
     def __hash__(self) -> int:
-        # attestations are mappings, which have none
+        # `attestations` are mappings, which cannot be hashed
         return hash((self.name, self.version, self.platforms, self.marker))
 
     @property
@@ -106,12 +106,12 @@ class LockedPin(StrictModel, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class LockedStack(Struct, frozen=True, kw_only=True):
-    """What was decided for one platform, without the facts of the machine it was solved for.
+    """The part of a lock about one platform except its packages, without facts of the machine that it was solved for.
 
-    `components` holds what an image or installer brings; what the host must bring stands as ranges in `host_requirements`.
-    The other fields are those of `provisioner.resolver.stack.Stack`. `installer` is None where no image is built.
-    `host_reasons` says which parts of the stack each host requirement comes from; locks of earlier versions have none.
-    `relaxations` name what a policy allowed and the stack uses, with the component: `minor-version (cuda)`.
+    `components` are the versions that an image or an installer provides; `host_requirements` are the ranges that a host must
+    meet, and `host_reasons` the rules behind each, empty in locks of earlier versions of this program. `installer` is None
+    when no image is built. `relaxations` name what the stack uses and a stricter policy would refuse, with the component:
+    `minor-version (cuda)`. The other fields are those of `provisioner.resolver.stack.Stack`.
     """
 
     platform: str
@@ -132,12 +132,12 @@ class LockedStack(Struct, frozen=True, kw_only=True):
 
 
 class Lock(Struct, frozen=True, kw_only=True):
-    """A stack made reproducible. `stacks` is never empty and holds one entry a platform, sorted by platform.
+    """The content of a lock file; `stacks` has one entry for each platform, sorted by platform, and is never empty.
 
-    `requires_python` is a PEP 440 specifier and `environments` are PEP 508 markers, one a platform, as in PEP 751.
-    `spec_file` is the name of the specification, relative to the lock, `target` which of its targets this is for ("" where it
-    has one alone), and `asked` are its keys that decided the answer (`provisioner.lock.requested`; empty in earlier locks).
-    `on` narrows a lock to one platform.
+    `requires_python` is a PEP 440 specifier and `environments` are PEP 508 markers, one for each platform, as in PEP 751.
+    `spec_file` is the name of the specification, relative to the lock, and `target` the target of the specification that the
+    lock is for ("" when it has only one). `asked` are the keys of the specification that influenced the answer
+    (`provisioner.lock.requested`; empty in locks of earlier versions of this program). `on` narrows a lock to one platform.
     """
 
     name: str
@@ -153,7 +153,7 @@ class Lock(Struct, frozen=True, kw_only=True):
     asked: Mapping[str, str] = field(default_factory=dict)
 
     def on(self, platform: str) -> Lock:
-        """Return the lock of one platform alone; raises `UsageError` naming the platforms it has."""
+        """Return the lock narrowed to one platform; raises `UsageError`, which lists the lock's platforms, for any other."""
         known = tuple(stack.platform for stack in self.stacks)
         if platform not in known:
             raise UsageError(f"lock `{self.name}` has no platform `{platform}`", hints=(f"it has {', '.join(known)}",))
@@ -171,7 +171,7 @@ class Lock(Struct, frozen=True, kw_only=True):
 
     @property
     def stack(self) -> LockedStack:
-        """The stack of a lock of one platform, as `on` returns it; raises `ValueError` where there are several."""
+        """The stack of a lock for one platform, such as `on` returns; raises `ValueError` when there are several platforms."""
         (stack,) = self.stacks
         return stack
 
@@ -182,5 +182,5 @@ def relaxation(name: str, component: str) -> str:
 
 
 def relaxed_by(recorded: str) -> str:
-    """Return the component of a recorded relaxation."""
+    """Return the component of a recorded relaxation: `cuda` for `minor-version (cuda)`."""
     return recorded.partition(" (")[2].removesuffix(")")

@@ -6,14 +6,14 @@ from provisioner.platforms import PLATFORMS
 
 
 def environment_marker(platform: str, *, python: str = "") -> str:
-    """Return the marker that holds on this platform only, and with this Python series only when one is given (`3.12`)."""
+    """Return the marker that selects one platform, and one Python series such as `3.12` when `python` is not empty."""
     row = PLATFORMS[platform]
     marker = f'sys_platform == "{row.sys_platform}" and platform_machine == "{row.machine}"'
     return f'{marker} and python_version == "{python}"' if python else marker
 
 
 def package_marker(platforms: tuple[str, ...], among: tuple[str, ...]) -> str:
-    """Return the shortest marker that tells `platforms` from the others of a lock; "" when they are all of them."""
+    """Return the shortest marker that selects `platforms` among those of a lock (`among`); "" when both are the same."""
     if set(platforms) == set(among):
         return ""
     rows = [PLATFORMS[platform] for platform in among]

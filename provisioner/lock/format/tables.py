@@ -1,7 +1,7 @@
 """Lock <-> the tables of its file: keys of PEP 751 that this program uses, in its order, and every key of `[tool.provision]`.
 
-Keys of PEP 751 that are not listed, and the tables of other tools, are left alone; an unknown key of ours is a mistake. A key
-whose value is empty is left out, which is how TOML says that there is none.
+Other keys of PEP 751 and the tables of other tools are ignored; an unknown key under `[tool.provision]` is a mistake. A key
+whose value is empty is not written, because TOML has no null.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _SHARED = (
     *("platform", "accelerator", "runs", "basis", "require_cuda", "arch_list", "unverified", "relaxations"),
     *("host_requirements", "environment", "pins"),
 )
-"""Fields of a stack that the file has as they are."""
+"""Fields of `LockedStack` that are written to the file unchanged."""
 
-# White space and control characters in a name, a version or an address would be lines of their own in what is rendered.
+# White space and control characters in a name, a version or a URL could add lines to rendered files.
 Name = Annotated[str, spelled(r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$")]
 Version = Annotated[str, spelled(r"^[A-Za-z0-9.!+_-]*$")]
 Url = Annotated[str, spelled(r"^[^\x00-\x20\x7f]*$")]
@@ -41,11 +41,11 @@ VariableValue = Annotated[str, spelled(r"^[^\x00-\x1f\x7f]*$")]
 
 
 class StandardTable(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A table of PEP 751: other keys than ours are allowed."""
+    """The base of the tables of PEP 751; unknown keys are allowed."""
 
 
 class OwnTable(StrictModel, frozen=True, kw_only=True, omit_defaults=True):
-    """A table of ours: unknown keys are mistakes."""
+    """The base of the tables under `[tool.provision]`; unknown keys are mistakes."""
 
 
 class HashesTable(StandardTable, frozen=True, kw_only=True):
@@ -72,7 +72,7 @@ class FileTable(StandardTable, frozen=True, kw_only=True):
 
 
 class DependencyTable(StandardTable, frozen=True, kw_only=True):
-    """An entry that a dependency means, told from others of its name by no more than needed (PEP 751)."""
+    """A reference to the entry of a dependency, with version and marker only when its name has several entries (PEP 751)."""
 
     name: Name
     version: str = ""
@@ -160,7 +160,7 @@ class ToolTable(StandardTable, frozen=True, kw_only=True):
 
 
 class LockTable(StandardTable, frozen=True, kw_only=True):
-    """The whole file."""
+    """The whole lock file."""
 
     lock_version: str = field(name="lock-version")
     environments: tuple[str, ...] = ()
@@ -171,7 +171,7 @@ class LockTable(StandardTable, frozen=True, kw_only=True):
 
 
 def table_of(lock: Lock) -> dict[str, Any]:
-    """Return the content of the lock file, but for its digest, which is ""."""
+    """Return the content of a lock file as plain values, with "" as its digest."""
     own = ProvisionTable(
         schema_version=1,
         name=lock.name,
@@ -270,7 +270,7 @@ def _dependencies(name: str, package: LockedPackage, lock: Lock) -> list[Depende
 
 
 def _sorted(identity: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what an index says of a publisher, with its keys in one order at every depth."""
+    """Return an attestation identity with its keys sorted at every depth, so that equal locks give equal bytes."""
     return {key: _sorted(value) if isinstance(value, dict) else value for key, value in sorted(identity.items())}
 
 

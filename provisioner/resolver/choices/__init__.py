@@ -1,1 +1,1 @@
-"""What can be chosen of every component, in order of preference, and what bounds it from outside."""
+"""The candidates of every component, in order of preference, and what restricts them: hosts, constraints, hashes, overrides."""

@@ -1,4 +1,4 @@
-"""The candidates of a component: its releases and builds that may be chosen, most wanted first."""
+"""List the candidates of a component: the releases and builds that may be chosen, most wanted first."""
 
 from __future__ import annotations
 
@@ -14,22 +14,28 @@ if TYPE_CHECKING:
     from provisioner.request import Request
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)*")
-"""The runtime in the name of a build: `cu126`, `rocm6.2.4`."""
+"""The number of the runtime in the name of a build: `126` in `cu126`, `6.2.4` in `rocm6.2.4`."""
 
 LABELLED_BUILDS = frozenset({"pytorch", "macos"})
 """Components whose candidates are labelled with their builds: `2.7.1+cu126`, `10.13.6+17G65`."""
 
 ACCELERATOR_OF = {"cuda": "cuda", "rocm": "rocm"}
-"""Runtimes that only stacks of one accelerator have. Other stacks have no candidates of them: a stack for AMD that requires
-CUDA is impossible, not a stack for NVIDIA. CPU stacks may still have an unused CUDA, such as their base image's."""
+"""The accelerator that a runtime belongs to. A stack for another accelerator has no candidates of the runtime, so a stack for
+AMD that requires CUDA is impossible instead of becoming one for NVIDIA. A CPU stack may still have an unused CUDA, such as that
+of its base image."""
 
 
 DRIVER_OF = {"driver": "cuda", "driver_module": "cuda", "amdgpu": "rocm"}
-"""Drivers of one accelerator's GPUs; stacks of another accelerator have no candidates of them."""
+"""The accelerator whose GPUs a driver serves. A stack for another accelerator's GPUs has no candidates of the driver."""
 
 
 def candidates_of(component: Component, request: Request, key: Key | None = None) -> tuple[ReleaseCandidate, ...]:
-    """Return the candidates of a component in the request's order of preference."""
+    """Return the candidates of a component, most wanted first.
+
+    `key` is the key of the candidates, by default the one that all hosts share. A runtime or driver of another accelerator than
+    the request's has none. Releases after the policy's `exclude-newer`, builds for another accelerator and, unless the request
+    allows them, builds to be compiled are left out.
+    """
     key = key or Key(component.name)
     accelerator = request.accelerator
     if _is_foreign(component, accelerator):
@@ -43,7 +49,7 @@ def candidates_of(component: Component, request: Request, key: Key | None = None
         if not release.builds:
             found.append(ReleaseCandidate(key, release.version, str(release.version), release))
         for build in release.builds:
-            # Builds of another accelerator are never chosen: the request would be another one.
+            # A build for another accelerator is never chosen: it would not be what the request is for.
             if build.accelerator not in {"", accelerator}:
                 continue
             if build.compiled and not (may_compile or _is_named(component, build, request)):
@@ -61,10 +67,10 @@ def candidates_of(component: Component, request: Request, key: Key | None = None
 
 
 def _of_own_platform(component: Component, found: list[ReleaseCandidate], platform: str) -> list[ReleaseCandidate]:
-    """Return the candidates without builds for other platforms whose label a build for this platform has.
+    """Return the candidates, leaving out builds for other platforms if a build for `platform` has the same label.
 
-    A requirement names a label, and `2.15.0+cpu` is one wheel on Linux and another one, of another index, on macOS. Labels that
-    only other platforms have are kept, so that a conflict can name their platform.
+    A requirement names a label, and `2.15.0+cpu` is one wheel on Linux and another one, of another index, on macOS. A label
+    that only builds for other platforms have stays, so that a conflict can name their platform.
     """
     if component.name not in LABELLED_BUILDS:
         return found
@@ -77,7 +83,7 @@ def _is_for(candidate: ReleaseCandidate, platform: str) -> bool:
 
 
 def _is_foreign(component: Component, accelerator: str) -> bool:
-    """Whether a runtime or a driver is of another accelerator than the request's."""
+    """Return whether a component is a runtime or driver of another accelerator than the request's."""
     owner = ACCELERATOR_OF.get(component.name, accelerator)
     if owner != accelerator and not (component.name == "cuda" and accelerator == "cpu"):
         return True
@@ -85,7 +91,11 @@ def _is_foreign(component: Component, accelerator: str) -> bool:
 
 
 def _is_out(component: Component, release: Release, until: str) -> bool:
-    """Whether a release was out by a day; without a date True, unless its series is known to have begun later."""
+    """Return whether a release was published by the day `until`.
+
+    A release without a date counts as published if a later release of its major version was published by then. Otherwise it
+    counts as published unless its own major version, or an earlier one, is known to have begun after that day.
+    """
     if release.released:
         return is_by(release.released, until)
     numbers = release.version.release
@@ -103,7 +113,10 @@ def _is_out(component: Component, release: Release, until: str) -> bool:
 
 
 def _may_compile(component: Component, request: Request) -> bool:
-    """Whether builds without published files are candidates: the spec compiles PyTorch, or the platform has no others."""
+    """Return whether builds that have to be compiled, because no file of them is published, are candidates.
+
+    They are if the spec compiles PyTorch, or if no other build of the component is for the request's accelerator and platform.
+    """
     if request.spec.build is not None and request.spec.build.kind == "pytorch":
         return True
     accelerator = request.accelerator
@@ -126,7 +139,10 @@ def _is_named(component: Component, build: Build, request: Request) -> bool:
 
 
 def preference(candidate: ReleaseCandidate) -> tuple[Version, bool, Version]:
-    """Rank a candidate, highest first: newest release, then its default build (the most tested), then the newest runtime."""
+    """Return the sort key of a candidate, greater for a more wanted one.
+
+    It compares the release, then whether the build is the release's default (the most tested one), then the build's runtime.
+    """
     release, build = candidate.release, candidate.build
     number = _NUMBER.search(build.name) if build is not None else None
     return release.version, build is not None and build.default, Version.parse(number[0] if number else "0")

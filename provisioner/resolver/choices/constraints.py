@@ -1,7 +1,7 @@
 """Constraints, hashes and overrides of the spec: they restrict or replace requirements of distributions and add none.
 
-A version that a constraint or a hash excludes requires another version of itself. So the searches need not choose it to find
-that out, and a conflict still names the line.
+A version that a constraint or a hash excludes gets a requirement on its own key that it does not satisfy. The searches can
+therefore skip the version without choosing it first, and a conflict still names the line of the spec.
 
 An override replaces every requirement of its distribution, as in uv; several overrides of one distribution, for different
 environments, all replace each requirement. A requirement whose own marker does not hold is not replaced. The matrix's rows
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 
 
 class Hashed(Struct, frozen=True):
-    """The candidate's file has one of some SHA-256 digests."""
+    """The test that the SHA-256 digest of a candidate's file is one of `digests`."""
 
     digests: frozenset[str]
 
     def allows(self, candidate: Candidate) -> bool:
-        """Whether the digest of the candidate's file is listed."""
+        """Return whether the candidate has a file and its digest is listed."""
         file = candidate.release.file if isinstance(candidate, FileCandidate) else None
         return file is not None and file.sha256 in self.digests
 
@@ -48,12 +48,12 @@ class Hashed(Struct, frozen=True):
 
 
 class ForPython(Struct, frozen=True):
-    """The candidate is a Python series whose newest patch release is in a range."""
+    """The test that the newest patch release of a Python series such as `3.12` satisfies a Requires-Python specifier."""
 
     specifier: SpecifierSet
 
     def allows(self, candidate: Candidate) -> bool:
-        """Whether a project with this Requires-Python runs on the candidate."""
+        """Return whether a project with this Requires-Python runs on the candidate, a Python series."""
         return self.specifier.contains(f"{candidate.label}.{NEWEST_PATCH}", prereleases=True)
 
     def __str__(self) -> str:
@@ -61,7 +61,7 @@ class ForPython(Struct, frozen=True):
 
 
 def constraints_of(request: Request) -> tuple[tuple[Pep508, Constrains], ...]:
-    """Return the spec's constraints, each with its ground."""
+    """Return the constraints of the spec, each parsed and with its ground, which names its line."""
     from packaging.requirements import Requirement as Parsed
 
     found = []
@@ -74,10 +74,10 @@ def constraints_of(request: Request) -> tuple[tuple[Pep508, Constrains], ...]:
 
 
 class Bounds:
-    """The constraints and hashes of one problem, in one environment.
+    """The constraints and hashes of the spec that bind in one environment; each of them is a bound.
 
-    `markers` are those of the chosen Python. Without them, before a Python is chosen, a constraint binds if its marker holds
-    with each of `pythons`, the Pythons that the spec allows.
+    `markers` evaluates environment markers with the chosen Python. If it is None, as before a Python is chosen, a constraint
+    binds only if its marker holds with each of `pythons`, the Pythons that the spec allows.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class Bounds:
         self._requirements: dict[tuple[Key, int], Requirement] = {}
 
     def without(self, groups: Collection[Group]) -> Bounds:
-        """Return the bounds without some lines of the spec; the same object where no bound is of these lines."""
+        """Return the bounds except those from the lines of the spec in `groups`; this same object when none is from them."""
         if not any(ground.group in groups for tests in self._tests.values() for _, ground in tests):
             return self
         found = Bounds((), self._request)
@@ -110,34 +110,34 @@ class Bounds:
 
     @property
     def grounds(self) -> tuple[Ground, ...]:
-        """The ground of every constraint and hash that binds."""
+        """The ground of every constraint and hash that binds in the environment."""
         return tuple(ground for tests in self._tests.values() for _, ground in tests)
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is bounded."""
+        """Whether no constraint and no hash binds."""
         return not self._tests
 
     def excludes(self, candidate: Candidate) -> bool:
-        """Whether a bound excludes a candidate."""
+        """Return whether a constraint or a hash excludes a candidate."""
         return any(not test.allows(candidate) for test, _ in self._of(candidate))
 
     def of(self, candidate: Candidate) -> tuple[Requirement, ...]:
-        """Return the bounds that exclude a candidate, as requirements of its own key."""
+        """Return the bounds that exclude a candidate, as requirements on the candidate's key; () when none does."""
         return tuple(one for one in self.about(candidate) if not one.test.allows(candidate))
 
     def about(self, candidate: Candidate) -> tuple[Requirement, ...]:
-        """Return all bounds of a candidate's distribution, met or not, as requirements of the candidate's key."""
+        """Return all bounds on a candidate's distribution, whether it meets them or not, as requirements on its key."""
         return tuple(
             self._required(candidate.key, index, test, ground) for index, (test, ground) in enumerate(self._of(candidate))
         )
 
     def pins(self, candidate: Candidate) -> bool:
-        """Whether a constraint pins exactly this version, which admits a yanked release (PEP 592), as in pip."""
+        """Return whether a constraint pins exactly this candidate's version, so that it may be yanked (PEP 592), as in pip."""
         return any(is_exact(test) and test.allows(candidate) for test, _ in self._of(candidate))
 
     def _of(self, candidate: Candidate) -> list[tuple[Test, Ground]]:
-        """Return the tests of a candidate's distribution with their grounds."""
+        """Return the bounds that apply to a candidate, each as a test with its ground."""
         if not self._tests:
             return []
         key = candidate.key
@@ -152,14 +152,17 @@ class Bounds:
 
 
 def is_exact(test: Test) -> bool:
-    """Whether a test pins one exact version, which `==1.*` does not."""
+    """Return whether a test pins one exact version, as `==1.2` does and `==1.*` does not."""
     return isinstance(test, Matching) and any(
         one.operator in {"==", "==="} and not one.version.endswith(".*") for one in test.specifier
     )
 
 
 def _is_about(test: Test, candidate: Candidate) -> bool:
-    """Whether a test applies to a candidate: hashes are of files, and a version without a file has a reason of its own."""
+    """Return whether the test of a bound applies to a candidate.
+
+    Hashes apply to distributions only, and there not to a version without a file, which another requirement excludes.
+    """
     if not candidate.key.is_package:
         return isinstance(test, Matching)
     if not isinstance(test, Hashed):
@@ -168,17 +171,18 @@ def _is_about(test: Test, candidate: Candidate) -> bool:
 
 
 Grounded = tuple[Pep508, "Ground"]
-"""A requirement with its ground."""
+"""A requirement on a distribution, with its ground: the line or metadata that it comes from."""
 
 _NEVER = Supposes()
-"""The ground of a dropped requirement, which holds nowhere and so is in no conflict."""
+"""The ground of a removed requirement, which is replaced by one whose marker never holds, so that no conflict has this
+ground."""
 
 
 class Overrides:
-    """The overrides of one spec, by distribution."""
+    """The overrides of one spec, grouped by distribution."""
 
     def __init__(self, request: Request, dropped: Iterable[str] = ()) -> None:
-        """Requirements of the distributions in `dropped` are dropped, whatever the spec overrides them with."""
+        """Read the overrides of the spec; all requirements on the distributions in `dropped` are removed, overridden or not."""
         self._request = request
         self._found: dict[str, list[Grounded]] = {}
         for index, text in enumerate(request.spec.overrides):
@@ -198,15 +202,19 @@ class Overrides:
         return bool(self._found)
 
     def dropping(self, names: Iterable[str]) -> Overrides:
-        """Return the overrides with the requirements of some distributions dropped."""
+        """Return the overrides of the spec, with all requirements on the distributions in `names` removed."""
         return Overrides(self._request, names)
 
     def of(self, name: str) -> list[Grounded]:
-        """Return the overrides of a distribution; [] where its requirements are not replaced."""
+        """Return the overrides of a distribution; [] when there are none, so that its requirements stay in force."""
         return self._found.get(name, [])
 
     def applied(self, requirement: Pep508, ground: Ground) -> list[Grounded]:
-        """Return a requirement of the spec after the overrides, under its marker and theirs."""
+        """Return the requirements by which the overrides replace a requirement of the spec, each with its ground.
+
+        Each override applies under its own marker and that of the requirement. Without an override the result is the given
+        pair.
+        """
         overrides = self.of(canonicalize_name(requirement.name))
         if not overrides:
             return [(requirement, ground)]
@@ -214,7 +222,7 @@ class Overrides:
 
 
 def _under(requirement: Pep508, override: Pep508) -> Pep508:
-    """Return an override under the marker of the requirement that it replaces, too."""
+    """Return an override with its own marker and that of the requirement it replaces, of which both must hold."""
     markers = [f"({one.marker})" for one in (requirement, override) if one.marker is not None]
     found = Pep508(str(override).partition(";")[0].strip())
     return Pep508(f"{found}; {' and '.join(markers)}") if markers else found

@@ -1,4 +1,8 @@
-"""TensorFlow and JAX beside PyTorch: which of them are components of a problem, and the slots of their CUDA runtimes."""
+"""Frameworks as components, and their slots.
+
+PyTorch, TensorFlow and JAX are components of a problem if the spec names them, otherwise ordinary distributions. A slot is the
+copy of the CUDA libraries that TensorFlow or JAX has for itself beside another framework.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +24,13 @@ if TYPE_CHECKING:
     from provisioner.spec.model import Spec
 
 NO_LIBRARIES = frozenset({"pytorch", "tensorflow", "jax", "triton", "nvcc", "image", "python"})
-"""Components that an environment has once; each framework's wheels have every other one for themselves."""
+"""Components of which an environment has only one. Of all other components each framework with a slot has a copy of its own."""
 
 
 def components_of(matrix: Matrix, spec: Spec) -> frozenset[str]:
-    """Return the frameworks that are components in a problem: PyTorch always, others where the spec names them.
+    """Return the frameworks that are components of the problem: PyTorch always, others if the spec names them without a marker.
 
-    A framework that only a package may require remains a plain distribution.
+    A framework that only the metadata of a package may require remains an ordinary distribution.
     """
     named = set(spec.requires)
     for text in spec.packages:
@@ -38,11 +42,11 @@ def components_of(matrix: Matrix, spec: Spec) -> frozenset[str]:
 
 
 def slots_of(components: Collection[str], spec: Spec) -> tuple[str, ...]:
-    """Return the frameworks with a CUDA runtime of their own: those that share the environment with another framework.
+    """Return the frameworks with a slot, a CUDA runtime of their own; () when no two frameworks share the environment.
 
-    A wheel of TensorFlow or JAX loads CUDA from the wheels it requires (nvidia-*-cu12, …-cu13), and so does PyTorch: where
-    both have one major, the metadata of those wheels decides whether they agree, else they have different files. Any other
-    package may require PyTorch, so it counts as another framework.
+    A wheel of TensorFlow or JAX loads CUDA from the wheels it requires (nvidia-*-cu12, …-cu13), and so does PyTorch. If both
+    are for the same CUDA major, the metadata of those wheels decides whether they agree; otherwise the wheels have different
+    files. Any other package may require PyTorch, so it counts as another framework.
     """
     requested = [name for name in SLOTS if name in components]
     names = {canonicalize_name(Pep508(text).name) for text in spec.packages}
@@ -54,7 +58,10 @@ def slots_of(components: Collection[str], spec: Spec) -> tuple[str, ...]:
 def slot_domains(
     domains: Mapping[Key, tuple[Candidate, ...]], slots: Collection[str], virtual: Collection[str]
 ) -> dict[Key, tuple[Candidate, ...]]:
-    """Return a domain of every library for each slot."""
+    """Return the candidates of every library for each slot, under the slot's keys, such as `cudnn:jax`.
+
+    A library is a shared component that is neither in `NO_LIBRARIES` nor in `virtual`, the names that hosts or the target fix.
+    """
     found = {}
     for slot in slots:
         for key, candidates in domains.items():
@@ -66,7 +73,7 @@ def slot_domains(
 
 
 def install_requirement(component: str, release: str, build: Build | None) -> Pep508:
-    """Return the requirement that installs a build at exactly its release: `jax[cuda12]==0.6.0`."""
+    """Return the requirement by which an installer gets a build at exactly its release: `jax[cuda12]==0.6.0`."""
     name = (build.install if build is not None else "") or DISTRIBUTION_OF_COMPONENT[component]
     bare = Pep508(name)
     extras = f"[{','.join(sorted(bare.extras))}]" if bare.extras else ""
@@ -74,10 +81,11 @@ def install_requirement(component: str, release: str, build: Build | None) -> Pe
 
 
 def builds_of_file(requirement: Pep508, builds: Iterable[Candidate]) -> Labelled:
-    """Return the builds that a framework's wheel by URL can be, by the version in its name: `torch-2.7.1+cu126-…` is cu126.
+    """Return the test of the builds that a framework's wheel by URL can be.
 
-    A wheel of a version that the matrix does not list is no build, for its needs are not known. Raises `DirectReferenceError`
-    for an address that names no file.
+    The version in the file name decides: `torch-2.7.1+cu126-…` is the build cu126. No build passes if the matrix does not list
+    that version, for its needs are not known, or if the file is no wheel. Raises `DirectReferenceError` when the address names
+    no file.
     """
     assert requirement.url is not None
     filename = direct_reference(requirement.name, requirement.url, Path()).filename
@@ -90,7 +98,7 @@ def builds_of_file(requirement: Pep508, builds: Iterable[Candidate]) -> Labelled
 
 
 def published_version(candidate: ReleaseCandidate) -> PackageVersion:
-    """Return the version in the names of a build's wheels."""
+    """Return the version in the file names of a build's wheels, such as `2.7.1+cu126`."""
     release, build = candidate.release, candidate.build
     local = build.local if build is not None else ""
     return PackageVersion(f"{release.version}+{local}" if local else str(release.version))

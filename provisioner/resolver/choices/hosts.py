@@ -1,4 +1,8 @@
-"""Hosts as domains and requirements: a key for every fact that a host states, and for every component chosen on it."""
+"""Translate hosts to keys with candidates, root requirements and doubts.
+
+A fact that a host states is a key of that host, required at the stated value. A component that the solver chooses on a host is
+a key of that host with all its candidates. A doubt is a fact that the answer depends on and a host does not state.
+"""
 
 from __future__ import annotations
 
@@ -40,18 +44,22 @@ if TYPE_CHECKING:
     from provisioner.request import Request, TargetHost
 
 DRIVERS = ("driver", "amdgpu")
-"""Drivers that a GPU on Linux requires: where the host states none, one is chosen to be installed."""
+"""Drivers of which a GPU on Linux requires one. If the host states none, the solver chooses one to be installed."""
 
 
 class UnknownGpuError(ProvisionError):
-    """A profile names a GPU that the matrix does not list, and does not state its compute capability."""
+    """Raised when a profile names a GPU that the matrix does not list, without its compute capability or gfx target."""
 
     code = "unknown-gpu"
     exit_code = 2
 
 
 class HostRequirements:
-    """Collects the domains and root requirements of a request's hosts; `doubts` are the missing facts."""
+    """Collect the keys and root requirements of a request's hosts.
+
+    `domains` has the candidates of every key, most wanted first; `roots` are the root requirements; `doubts` are the facts that
+    a host should state and does not.
+    """
 
     def __init__(self, matrix: Matrix, request: Request) -> None:
         self._matrix = matrix
@@ -64,7 +72,7 @@ class HostRequirements:
         self.doubts: list[Doubt] = []
 
     def add(self, target: TargetHost) -> None:
-        """Add the keys and facts of one host; raises `UnknownGpuError`."""
+        """Add the keys, root requirements and doubts of one host; raises `UnknownGpuError` for a GPU of unknown capability."""
         request, host, label = self._request, target.host, target.label
         for name in self._of_hosts():
             value = stated(host, name) if binds(name, request) or name in request.spec.requires else None
@@ -81,7 +89,7 @@ class HostRequirements:
             self.doubts.append(MissingToolkit(host=label))
 
     def _of_hosts(self) -> Iterator[str]:
-        """Yield the components whose keys belong to hosts: those that a host provides and not a container image."""
+        """Yield the components of which every host has a key, because the host provides them and not a container image."""
         for name, component in self._matrix.components.items():
             source = FACTS.get(name)
             is_of_host = component.virtual or (source is not None and source.is_build_tool)
@@ -89,7 +97,11 @@ class HostRequirements:
                 yield name
 
     def _fact(self, target: TargetHost, name: str, value: str | None) -> None:
-        """Add one component of a host: fixed at a stated value, otherwise chosen from its whole domain."""
+        """Add a component of a host as a key.
+
+        It is required at `value`, which the host states. If that is None, it is chosen from all candidates; a driver that the
+        GPUs need must then be chosen.
+        """
         component = self._matrix.components[name]
         key = Key(name, target.label)
         candidates = self._candidates(component, target) if value is not None or is_installable(name, self._request) else ()
@@ -110,9 +122,10 @@ class HostRequirements:
         self.domains[key] = candidates
 
     def _candidates(self, component: Component, target: TargetHost) -> tuple[Candidate, ...]:
-        """Return the candidates of a component on a host, computed once for all hosts that state the same value.
+        """Return the candidates of a component on a host.
 
-        The value matters because a prerelease is a candidate only on a host that has it.
+        They are cached for all hosts that state the same value. The value matters because a prerelease is a candidate only on a
+        host that has it.
         """
         name, key = component.name, Key(component.name, target.label)
         known = self._listed.get((name, stated(target.host, name)))
@@ -149,19 +162,25 @@ class HostRequirements:
             self.roots.append(Requirement(key, Labelled(frozenset({found})), stated_gpu))
 
     def _no_gpu(self, target: TargetHost) -> None:
-        """Require the CPU for a host without GPU among several: an accelerated stack would fall back to the CPU there."""
+        """Require the accelerator `cpu`, because one of several hosts has no GPU.
+
+        An accelerated stack would fall back to the CPU on that host.
+        """
         ground = NoGpu(host=target.label, place=target.place("gpus"))
         self.roots.append(Requirement(Key("accelerator"), Labelled(frozenset({"cpu"})), ground))
 
     def _devices(self, found: str) -> Iterator[str]:
-        """Yield every device of a device's vendor, which a fix may propose instead."""
+        """Yield every device that the matrix lists of the same vendor as the device `found`; a fix may propose another one."""
         if found.startswith("gfx"):
             yield from (gpu.gfx for gpu in self._matrix.gpus if gpu.gfx)
         elif "gpu" in self._matrix.components:
             yield from (str(release.version) for release in self._matrix.components["gpu"].releases)
 
     def _unknown_gpu(self, target: TargetHost, name: str | None, index: int) -> None:
-        """Record a doubt for a GPU without name and capability; raise `UnknownGpuError` for an unknown name, likely a slip."""
+        """Record a doubt about a GPU without name, compute capability and gfx target.
+
+        Raises `UnknownGpuError` when the GPU has a name that the matrix does not list, which is likely misspelt.
+        """
         place = target.place(f"gpus.{index}")
         if name is None:
             self.doubts.append(NamelessGpu(host=target.label, index=index))
@@ -174,7 +193,7 @@ class HostRequirements:
 
 
 def is_shared(name: str, component: Component, request: Request) -> bool:
-    """Whether all hosts share one choice of a component, which the image or an installer provides."""
+    """Return whether all hosts share one choice of a component, because the image or an installer provides it."""
     source = FACTS.get(name)
     if source is None:
         return not component.virtual
@@ -182,7 +201,10 @@ def is_shared(name: str, component: Component, request: Request) -> bool:
 
 
 def _partners(matrix: Matrix) -> dict[str, list[str]]:
-    """Return the components that rules require at the same version: the value a host states of one is a candidate of both."""
+    """Return, for each component, the components that a rule requires at the same version.
+
+    A value that a host states of one of them is then a candidate of the other, too.
+    """
     found: dict[str, list[str]] = {}
     for rule in matrix.rules:
         for need in rule.require:
@@ -193,7 +215,10 @@ def _partners(matrix: Matrix) -> dict[str, list[str]]:
 
 
 def _with(candidates: tuple[Candidate, ...], component: Component, key: Key, value: str) -> tuple[Candidate, ...]:
-    """Return candidates with the value that a host states among them, which the matrix may not list."""
+    """Return the candidates with the value that a host states, inserted by its version if it is not among them.
+
+    The matrix need not list the value.
+    """
     if any(_is_stated(component.name, candidate, value) for candidate in candidates):
         return candidates
     version = Version.named(value) if component.named or value == ABSENT else Version.parse(value)
@@ -205,7 +230,10 @@ def _with(candidates: tuple[Candidate, ...], component: Component, key: Key, val
 
 
 def _is_stated(name: str, candidate: Candidate, value: str) -> bool:
-    """Whether a candidate is a stated value; a macOS stated without its build may be any build of the release."""
+    """Return whether a candidate is the value that a host states.
+
+    A macOS version without its build (`10.13.6`) matches every build of that version.
+    """
     if name == "macos" and "+" not in value:
         return candidate.label.partition("+")[0] == value
     return candidate.label == value

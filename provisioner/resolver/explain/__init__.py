@@ -1,1 +1,1 @@
-"""No answer -> a minimal conflict in words, and changes that were carried out and solved again."""
+"""Explain why a problem has no answer: a minimal conflict in words, and fixes that were verified by solving again."""

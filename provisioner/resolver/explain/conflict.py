@@ -1,7 +1,9 @@
-"""Minimal conflicts, found by solving again and never from an engine's own causes.
+"""Explain minimal conflicts, which are found by solving again and never from the causes that an engine reports.
 
-Many requirements of one group make one member of a conflict: candidates with the same predicate are merged to spans of
-versions for which the predicate holds throughout.
+A group is a set of requirements that a person could drop together, such as "cuda needs driver", which has a requirement for
+every CUDA release. A conflict has a member for each of its groups. A member has statements such as "cuda 12.4 to 12.6 needs
+driver >=525": a name, the subjects of which the predicate holds, and the predicate. Subjects are shown as spans of versions for
+which the predicate holds throughout.
 """
 
 from __future__ import annotations
@@ -59,19 +61,19 @@ Groups = dict["Group", tuple[Required, ...]]
 KINDS = ("request", "rule", "fact")
 
 SHOWN = 4
-"""How many statements of one group a member has before the rest is counted, and how many versions an offer."""
+"""How many statements a member has before the rest is counted, and how many versions an offer has."""
 
 MOST_RANGES = 9
-"""How many ranges of one thing are listed as alternatives."""
+"""How many ranges of one component or distribution are listed as alternatives."""
 
 MOST_SPANS = 4
-"""How many spans one statement has before the rest becomes `and others`."""
+"""How many spans a statement has before the rest becomes `and others`."""
 
 
 class Merged(Struct, frozen=True, kw_only=True):
-    """Requirements with one predicate; `alike` are the predicates that it summarizes.
+    """Requirements that become one statement; `alike` are the predicates that `predicate` stands for.
 
-    `name` is "" for a ground without a subject, which is not merged with others.
+    `name` is "" and `predicate` None for a ground without a subject, which is not merged with others.
     """
 
     name: str
@@ -81,17 +83,17 @@ class Merged(Struct, frozen=True, kw_only=True):
 
     @property
     def subjects(self) -> frozenset[str]:
-        """The labels of the subjects."""
+        """The versions of the subjects, as labels."""
         return frozenset(parent.label for parent, _ in self.members if parent is not None)
 
 
 def explain_conflict(
     instance: ProblemInstance, search: CompleteSearch | None = None, *, solve_again: SolveAgain | None = None
 ) -> Conflict:
-    """Explain an instance that was proved impossible: the minimal members in order, and fixes that were solved again.
+    """Return the conflict of an instance without an answer: the minimal members in order, and fixes that were solved again.
 
-    `search` is the search that proved it, whose clauses are used again; it is closed here. `solve_again` solves a changed
-    request and returns the versions that its answer gives; without it fixes are solved with the system stack alone.
+    `search` is the search that proved that there is no answer; its clauses are used again, and it is closed here. `solve_again`
+    solves a changed request and returns the versions in its answer, None when there is none; see `fixes` for its absence.
     """
     search = search or CompleteSearch(instance)
     try:
@@ -102,7 +104,7 @@ def explain_conflict(
 
 
 def described(instance: ProblemInstance, search: CompleteSearch, groups: Sequence[Group]) -> Conflict:
-    """Return the conflict of some groups that cannot hold together: members in order and conclusion, without fixes."""
+    """Return the conflict of some groups that cannot hold together: members in order and the conclusion, without fixes."""
     by_group = _needed(instance, search, groups)
     ordered = _ordered(instance, by_group)
     members = tuple(_member(instance, by_group, group) for group in ordered)
@@ -110,7 +112,7 @@ def described(instance: ProblemInstance, search: CompleteSearch, groups: Sequenc
 
 
 def _needed(instance: ProblemInstance, search: CompleteSearch, groups: Sequence[Group]) -> Groups:
-    """Return the requirements of each group that the conflict rests on, newest subject first; a minimal choice of them."""
+    """Return a minimal choice of the requirements that the conflict rests on, by group, newest subject first."""
     everything = [Required(parent, one) for group in groups for parent, one in search.members(group)]
     proof = Proof(instance, everything)
     try:
@@ -124,7 +126,7 @@ def _needed(instance: ProblemInstance, search: CompleteSearch, groups: Sequence[
 
 
 def _newest_first(member: Required) -> tuple[tuple[int, ...], str]:
-    """Rank requirements by their subjects, newest first, whatever order the search read them in."""
+    """Return the sort key of a requirement: newest subject first, independent of the order in which the search read them."""
     parent, _ = member
     if parent is None:
         return (), ""
@@ -133,7 +135,11 @@ def _newest_first(member: Required) -> tuple[tuple[int, ...], str]:
 
 
 def _ordered(instance: ProblemInstance, by_group: Groups) -> list[Group]:
-    """Return groups in order: requests, then rules down the matrix's order, distributions first, then facts."""
+    """Return the groups of a conflict in order: requests, then rules, then facts of hosts.
+
+    Of the requests, questions come first. Rules of distributions come before those of components, which are in the matrix's
+    order.
+    """
     order = instance.problem.order
     depths = _depths(by_group)
 
@@ -151,7 +157,7 @@ def _ordered(instance: ProblemInstance, by_group: Groups) -> list[Group]:
 
 
 def _depths(by_group: Groups) -> dict[Key, int]:
-    """Return how many requirements lie between what the user named and each key."""
+    """Return, for each key, the number of requirements between it and the nearest root requirement."""
     depths = {one.key: 0 for members in by_group.values() for parent, one in members if parent is None}
     edges = [(parent.key, one.key) for members in by_group.values() for parent, one in members if parent is not None]
     for _ in edges:
@@ -186,7 +192,7 @@ def _member(instance: ProblemInstance, by_group: Groups, group: Group) -> Member
 
 
 def _sources(members: Sequence[Required]) -> tuple[Source, ...]:
-    """Return the sources of some requirements, the newest one's first."""
+    """Return the sources of some requirements, each once, in their order; the index for a distribution without a source."""
     found = dict.fromkeys(one.ground.source for _, one in members)
     sources = tuple(source for source in found if source is not None and source != Documents(()))
     parent = members[0].parent
@@ -197,7 +203,10 @@ def _sources(members: Sequence[Required]) -> tuple[Source, ...]:
 
 
 def _statement_of(member: Required) -> tuple[str, Predicate | Ground]:
-    """Return the name of a requirement's subject and its predicate; the ground itself where its subject is not the parent."""
+    """Return the statement of a requirement: the name of its subject, and its predicate.
+
+    "" and the ground itself when the ground has no predicate or its subject is not the candidate that has the requirement.
+    """
     parent, requirement = member
     ground = requirement.ground
     if parent is None or not isinstance(ground, Entails):
@@ -211,7 +220,7 @@ def _statement_of(member: Required) -> tuple[str, Predicate | Ground]:
 
 
 def _merged(members: Sequence[Required]) -> list[Merged]:
-    """Return requirements merged by predicate, newest subject first; ranges of the same subjects become alternatives."""
+    """Return requirements merged by predicate, in order; ranges of one object for the same subjects become alternatives."""
     by_statement: dict[tuple[str, Predicate | Ground], list[Required]] = {}
     for member in members:
         by_statement.setdefault(_statement_of(member), []).append(member)
@@ -228,7 +237,7 @@ def _merged(members: Sequence[Required]) -> list[Merged]:
 
 
 def _joined(some: Sequence[Merged], predicate: Predicate | None = None) -> Merged:
-    """Return several merged requirements as one: with `predicate`, or with their ranges as alternatives."""
+    """Return several merged requirements as one, with `predicate`, or if it is None with their predicates as alternatives."""
     return Merged(
         name=some[0].name,
         predicate=predicate or joined([one.predicate for one in some if one.predicate is not None]),
@@ -242,7 +251,10 @@ def _object(merged: Merged) -> object:
 
 
 def _of_the_platform(instance: ProblemInstance, by_group: Groups, found: list[Merged]) -> list[Merged]:
-    """Keep compiled targets of the target's platform only: a build has a row for each platform, with targets of its own."""
+    """Drop the compiled targets of builds for other platforms, if the build for the target's platform is in the conflict.
+
+    A build has a row in the matrix for each platform, each with compiled targets of its own.
+    """
     del by_group
     platform = instance.problem.request.platform
 
@@ -267,7 +279,7 @@ def _of_the_platform(instance: ProblemInstance, by_group: Groups, found: list[Me
 
 
 def _of_no_platform(instance: ProblemInstance, by_group: Groups, found: list[Merged]) -> list[Merged]:
-    """Join the platforms of several builds, none of which is the target's."""
+    """Merge "built for other platforms" of several builds to one statement, if all of the member's statements are that."""
     del instance, by_group
     built = [one.predicate for one in found if isinstance(one.predicate, BuiltFor)]
     if len(found) < 2 or len(built) < len(found):
@@ -276,7 +288,10 @@ def _of_no_platform(instance: ProblemInstance, by_group: Groups, found: list[Mer
 
 
 def _of_other_gpus(instance: ProblemInstance, by_group: Groups, found: list[Merged]) -> list[Merged]:
-    """Summarize the compiled targets of many builds by the GPUs they lack, with the newest build's as the example."""
+    """Merge three or more different lists of compiled targets to one statement about the GPUs that the builds lack.
+
+    Its example is the newest build. The statements are unchanged when no GPU of a host is in the conflict.
+    """
     del instance
     lists = [one for one in found if isinstance(one.predicate, CompiledFor)]
     keys = {one.key for merged in lists for _, one in merged.members}
@@ -295,7 +310,7 @@ def _of_other_gpus(instance: ProblemInstance, by_group: Groups, found: list[Merg
 
 
 def _as_alternatives(instance: ProblemInstance, by_group: Groups, found: list[Merged]) -> list[Merged]:
-    """Join several ranges of one object as alternatives: the releases that need them are then one span."""
+    """Merge ranges of one object as alternatives if a member has too many statements: their subjects become one span."""
     del instance, by_group
     ranges = [one for one in found if _object(one) is not None]
     objects = {(one.name, _object(one)) for one in ranges}
@@ -305,7 +320,7 @@ def _as_alternatives(instance: ProblemInstance, by_group: Groups, found: list[Me
 
 
 def _as_one_span(instance: ProblemInstance, by_group: Groups, found: list[Merged]) -> list[Merged]:
-    """Replace many ranges by the one span around them, where that is enough for the conflict."""
+    """Replace the ranges of a member with too many statements by the one span around them, if the conflict remains with it."""
     ranges = [one for one in found if _object(one) is not None]
     members = [member for one in ranges for member in one.members]
     keys = {one.key for _, one in members}
@@ -351,7 +366,10 @@ def _clause(instance: ProblemInstance, merged: Merged) -> Ground | Statement:
 
 
 def _alike(instance: ProblemInstance, merged: Merged) -> Callable[[Candidate], bool]:
-    """Return a test whether a candidate has the same predicate; of a distribution only versions that were read have."""
+    """Return a test of whether a candidate has the predicate of a merged statement.
+
+    For a distribution only versions in `merged` pass, because the metadata of others may not have been read.
+    """
     known = {parent for parent, _ in merged.members}
     group = merged.members[0].requirement.ground.group
 
@@ -391,7 +409,7 @@ def _subjects(
 
 
 def _by(domain: Sequence[Candidate], name: Callable[[str], str]) -> list[tuple[str, list[Candidate]]]:
-    """Return candidates grouped by the names that `name` returns for their labels; a build may have a row for each platform."""
+    """Return candidates grouped by `name` of their labels; a build may have a candidate for each platform."""
     found: dict[str, list[Candidate]] = {}
     for candidate in domain:
         found.setdefault(name(candidate.label), []).append(candidate)
@@ -405,9 +423,9 @@ def _runs(
     *,
     is_each_told: bool = True,
 ) -> Iterator[list[tuple[str, list[Candidate]]]]:
-    """Yield runs of adjacent candidates with the same predicate, trimmed to those in `wanted`.
+    """Yield runs of adjacent candidates with the same predicate, trimmed to begin and end with candidates in `wanted`.
 
-    A label whose rows for several platforms differ is a run of its own, where `is_each_told`.
+    A label whose candidates differ in the predicate is a run of its own if `is_each_told`, and otherwise left out.
     """
     run: list[tuple[str, list[Candidate]]] = []
     last = 0
@@ -438,7 +456,7 @@ def _age(candidate: Candidate) -> tuple[object, str]:
 
 
 def _offer(instance: ProblemInstance, requirement: Requirement) -> Offer | None:
-    """Return the available versions for a requirement that allows none of them; None for any other requirement."""
+    """Return the versions available instead, for a requirement on versions that allows no candidate; None for any other."""
     if not isinstance(requirement.test, Matching | Within) or instance.allowed(requirement):
         return None
     key, request = requirement.key, instance.problem.request
@@ -464,7 +482,7 @@ def _offer(instance: ProblemInstance, requirement: Requirement) -> Offer | None:
 
 
 def _conclusion(instance: ProblemInstance, groups: Sequence[Sequence[Required]]) -> Conclusion:
-    """Return the conclusion of a conflict's groups, given in order."""
+    """Return the conclusion of a conflict, given the requirements of its groups in order: what cannot be had, and where."""
     roots = [one for members in groups for parent, one in members if parent is None]
     whole = _for_whom(instance, roots)
     requests = [one for one in roots if isinstance(one.ground, RequiresComponent | RequiresDistribution | AsksWhyNot)]
@@ -490,7 +508,10 @@ def _conclusion(instance: ProblemInstance, groups: Sequence[Sequence[Required]])
 
 
 def _for_whom(instance: ProblemInstance, roots: Sequence[Requirement]) -> Conclusion:
-    """Return the conclusion's hosts, whose facts are in the conflict; else its platform, where that is."""
+    """Return the start of a conclusion: the hosts whose facts are in the conflict.
+
+    If there are none, it is the platform if that is in the conflict, and otherwise empty.
+    """
     hosts = instance.problem.request.hosts
     taking_part = {one.key.scope for one in roots if one.key.scope and not one.key.is_package}
     concerned = tuple(target.label for target in hosts if target.label in taking_part)

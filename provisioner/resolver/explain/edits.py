@@ -1,7 +1,9 @@
-"""Edits of the inputs that may resolve a conflict, and their costs; whether one does is found by solving again.
+"""Edits of the inputs that may resolve a conflict, and their costs; `fixes` verifies them by solving again.
 
-The requests and facts of a conflict are relaxed directly. Lines that shape a problem before it is solved (policy, base image,
-Python, constraints) and the set of hosts are edited in the spec, and the problem is joined again.
+A group is a set of requirements that a person could change together, such as a line of the spec or a fact of a host; a conflict
+is given by its groups. Requests and facts in a conflict are relaxed directly, in the clauses of the search. The set of hosts
+and lines that shape a problem before it is solved (policy, base image, Python, constraints) are edited in the request, and a
+new problem is made of it.
 """
 
 from __future__ import annotations
@@ -58,7 +60,7 @@ if TYPE_CHECKING:
 
 
 Cost = tuple[int, int]
-"""The effort of a change, and its rank among changes of the same effort."""
+"""The effort of a change, and its rank among changes of the same effort; lower is cheaper."""
 
 _COSTS: dict[str, Cost] = {
     **{row.name: (row.effort, place) for place, row in enumerate(COMPONENTS.values()) if row.effort is not None},
@@ -69,26 +71,29 @@ _COSTS: dict[str, Cost] = {
 
 
 def cost_of(change: str) -> Cost:
-    """Return the cost of changing a component, of another `build` or of a request `left out`; other names are packages."""
+    """Return the cost of a change, named by its component, or `build` for another build, or `left out` for a dropped request.
+
+    Any other name is that of a package.
+    """
     return _COSTS.get(change, _COSTS["package"])
 
 
 def rank(costs: list[Cost]) -> tuple[int, int, list[Cost]]:
-    """Return the rank of several changes together: by the highest effort, then by their number."""
+    """Return the rank of several changes together, lowest first: by the highest effort, then their number, then their costs."""
     return max(level for level, _ in costs), len(costs), sorted(costs)
 
 
 # -- requests and facts of a conflict ------------------------------------------------------------------------------------------
 
 RANGES = frozenset({"driver", "amdgpu", "kernel", "glibc", "gcc", "clang", "container_toolkit", "cuda_driver", "xcode"})
-"""Facts of which a fix names the nearest value as a bound, for values beyond it mostly work, too."""
+"""Facts for which a fix states a bound (`driver >= 550`) instead of one value, because values beyond it mostly work, too."""
 
 FIXED = frozenset({"platform", "accelerator", "image", "policy"})
-"""Components that are not relaxed: the target, which no fix changes, and those that are edited before the problem is joined."""
+"""Components that are not relaxed directly: the target, which no fix changes, and those that are edited in the request."""
 
 
 class Relaxable(Struct, frozen=True):
-    """A request or fact that a person could change: the group of its requirements, its key and its requirement today."""
+    """A request or fact that a person could change: the group of its requirements, its key and its current requirement."""
 
     group: Group
     key: Key
@@ -101,12 +106,16 @@ class Relaxable(Struct, frozen=True):
 
     @property
     def is_bound(self) -> bool:
-        """Whether this only excludes versions: a constraint, an override or hashes, which can be dropped."""
+        """Whether this only excludes versions, so that a fix drops it: a constraint, an override or hashes."""
         return isinstance(self.current.ground, Constrains | Overrides | GivesHashes)
 
     @property
     def name(self) -> str:
-        """The name of the line or fact: `pytorch_build` is a line of its own, although its key is PyTorch's."""
+        """The name of the line or fact.
+
+        It differs from the key for a constraint or override, for hashes, and for `pytorch_build`, a line of its own on
+        PyTorch's key.
+        """
         ground = self.current.ground
         if isinstance(ground, Constrains | Overrides):
             return f"{ground.requirement} bound"  # two equal lines are dropped together, as one change
@@ -117,9 +126,11 @@ class Relaxable(Struct, frozen=True):
         return self.key.distribution if self.key.is_package else self.key.component
 
     def nearest(self, instance: ProblemInstance) -> Iterator[Sequence[Candidate]]:
-        """Yield the values to try, nearest first, in groups of which the first value that works is taken.
+        """Yield lists of values to try, nearest first; of each list, the first value that works is taken.
 
-        Of a host fact newer values come first, except of a kernel; of a request other builds of the same release.
+        For a host fact these are the newer values, then the older ones; the other way round for a kernel; all other values if
+        they are not numbers. For a request they are the other builds of the same release if it is one of a framework, otherwise
+        none.
         """
         candidates = instance.candidates(self.key)
         if not self.is_fact:
@@ -144,7 +155,11 @@ class Relaxable(Struct, frozen=True):
 
 
 def relaxables(instance: ProblemInstance, search: CompleteSearch, groups: Sequence[Group]) -> list[Relaxable]:
-    """Return the requests and facts among some groups that a person could change: not rules, nor the target."""
+    """Return the requests and facts among some groups that a person could change.
+
+    Left out are rules, the target, requirements added by a question or a lock, and lines that are edited in the request only,
+    such as Python when there are packages.
+    """
     found = []
     extra = {root.ground.group for root in instance.problem.extra}
     for group in groups:
@@ -162,7 +177,7 @@ def relaxables(instance: ProblemInstance, search: CompleteSearch, groups: Sequen
 
 
 def edit_of(instance: ProblemInstance, one: Relaxable, candidate: Candidate) -> tuple[Edit, Cost]:
-    """Return the edit that changes a request or fact to a candidate, and its cost."""
+    """Return the edit that changes a request or fact to the value of a candidate, and its cost."""
     name = one.name
     if one.is_fact:
         return _of_fact(instance, one, candidate), cost_of(name)
@@ -174,7 +189,7 @@ def edit_of(instance: ProblemInstance, one: Relaxable, candidate: Candidate) -> 
     if name == "arch_list":
         return SetArchitecture(asked=one.key.name.partition(":")[2], architecture=candidate.label), cost_of(name)
     same = _public(candidate.label) in {_public(other.label) for other in instance.allowed(one.current) if name in FRAMEWORKS}
-    # The request of a direct URL is changed to a version: its address is requested already.
+    # The request of a direct URL is changed to a version: the URL itself is requested already.
     is_direct = isinstance(candidate, FileCandidate) and candidate.is_direct
     wanted = str(candidate.pep440) if is_direct else candidate.label
     ground = one.current.ground
@@ -196,7 +211,7 @@ def left_out(instance: ProblemInstance, one: Relaxable) -> tuple[Edit, Cost]:
 
 
 def bound_left_out(ground: Ground) -> Edit | None:
-    """Return the edit that drops a line which only excludes versions; None for the ground of another line."""
+    """Return the edit that drops a constraint, an override or hashes; None for the ground of any other requirement."""
     match ground:
         case Constrains(distribution=distribution, requirement=requirement):
             return DropBound(key="constraints", distribution=distribution, requirement=requirement)
@@ -212,7 +227,7 @@ def _public(label: str) -> str:
 
 
 def _grounds(instance: ProblemInstance, one: Relaxable) -> tuple[Ground, ...]:
-    """Return the grounds of a request: several lines may be about one distribution, and all of them are changed."""
+    """Return the grounds of a request: several lines may be about one distribution, and an edit changes all of them."""
     others = (root.ground for root in instance.roots if root.ground.group == one.group)
     return tuple(dict.fromkeys((one.current.ground, *others)))
 
@@ -242,20 +257,20 @@ ALLOWANCES: dict[str, Callable[[Group], bool]] = {
     "end-of-life": lambda _: False,
     "shared-files": lambda _: False,
 }
-"""Words of `policy.allow` or `policy.forbid` that a fix may change, with a test of the groups of a conflict that suggest it.
+"""Words of `policy.allow` or `policy.forbid` that a fix may change, each with a test for groups of a conflict that suggest it.
 
-A word that the policy forbids in the conflict is tried without such a group.
+A word is also tried if a requirement of the conflict says that the policy forbids it.
 """
 
 BASES = ("auto", "cuda-runtime")
-"""Base images to try instead of another: the smallest, and the one with CUDA and its newer libcuda."""
+"""Base images to try in place of the spec's: the smallest, and the one with CUDA and its newer libcuda."""
 
 MOST_WITHOUT_HOSTS = 3
-"""How many sets of hosts are tried without."""
+"""How many sets of hosts to drop are tried."""
 
 
 def edits_of_inputs(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[tuple[Edit, ...]]:
-    """Yield the edits of lines that shape the problem which may resolve a conflict, cheapest first."""
+    """Yield sets of edits that may resolve a conflict, of lines that shape the problem, cheapest first."""
     request = instance.problem.request
     roots = [root for root in instance.roots if root.ground.group in groups]
     is_python_asked = any(root.key == Key("python") and root.ground.is_request for root in roots)
@@ -276,7 +291,7 @@ def edits_of_inputs(instance: ProblemInstance, groups: tuple[Group, ...]) -> Ite
 
 
 def open_python(instance: ProblemInstance) -> OpenPython | None:
-    """Return the edit that leaves Python open; None where the spec requires none, or there are no packages."""
+    """Return the edit that drops the requirement on Python; None when the spec has none or there are no packages."""
     request = instance.problem.request
     if instance.finder is None or "python" not in request.spec.requires:
         return None
@@ -285,7 +300,7 @@ def open_python(instance: ProblemInstance) -> OpenPython | None:
 
 
 def _accelerators(request: Request, groups: tuple[Group, ...]) -> Iterator[tuple[Edit, ...]]:
-    """Yield the accelerator that the target's GPUs call for, where the spec has another one."""
+    """Yield the edit to the accelerator that the target's GPUs imply, if the spec's differs and is in the conflict."""
     asked = request.spec.accelerator
     own = replace(request, spec=replace(request.spec, accelerator=None)).accelerator
     if asked is not None and SpecLine("accelerator") in groups and own != asked:
@@ -323,7 +338,10 @@ def _policies(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[
 
 
 def _has_prereleases(instance: ProblemInstance, groups: tuple[Group, ...]) -> bool:
-    """Whether a requested component has prereleases, or no final version of a requested distribution is allowed."""
+    """Return whether a pre-release could meet a request in the conflict.
+
+    It could if a requested component has one in the matrix, or if no version of a requested distribution is allowed.
+    """
     components = instance.problem.matrix.components
     for root in instance.roots:
         if root.ground.group in groups and root.ground.is_request:
@@ -345,7 +363,10 @@ def _bases(request: Request, groups: tuple[Group, ...]) -> Iterator[str]:
 
 
 def fewer_hosts(instance: ProblemInstance, search: CompleteSearch, groups: Sequence[Group]) -> Iterator[tuple[Edit, ...]]:
-    """Yield sets of hosts without which the clauses can be satisfied, each started from another host of the conflict."""
+    """Yield sets of hosts to drop, as edits, after which the clauses read so far are satisfiable.
+
+    Each search for a set starts from another host whose facts are in the conflict; at most `MOST_WITHOUT_HOSTS` are returned.
+    """
     facts = _facts_of_hosts(instance)
     found: list[frozenset[str]] = []
     for start in _concerned(facts, groups):
@@ -356,7 +377,7 @@ def fewer_hosts(instance: ProblemInstance, search: CompleteSearch, groups: Seque
 
 
 def _facts_of_hosts(instance: ProblemInstance) -> dict[str, frozenset[FactOf]]:
-    """Return the groups of facts of each host, in the order of the target."""
+    """Return the groups of facts of each host by the host's label, in the order of the target."""
     facts: dict[str, set[FactOf]] = {target.label: set() for target in instance.problem.request.hosts}
     for root in instance.roots:
         group = root.ground.group
@@ -372,7 +393,10 @@ def _concerned(facts: dict[str, frozenset[FactOf]], groups: Collection[Group]) -
 def _gone(
     search: CompleteSearch, facts: dict[str, frozenset[FactOf]], start: str, groups: Sequence[Group]
 ) -> frozenset[str] | None:
-    """Return `start` and every other host that must be dropped with it; None where no host would be left, or none helps."""
+    """Return the hosts to drop: `start`, and those that still conflict after the hosts before them were dropped.
+
+    None when no host would remain, or when the remaining conflict has no fact of another host.
+    """
     gone = {start}
     against = _kinds(facts[start].intersection(groups))
     while len(gone) < len(facts):
@@ -389,5 +413,5 @@ def _gone(
 
 
 def _kinds(facts: Collection[FactOf]) -> set[tuple[str, str]]:
-    """Return facts without their hosts: `gpu` `7.0`."""
+    """Return facts as pairs of component and value, without their hosts: `gpu`, `7.0`."""
     return {(fact.component, fact.value) for fact in facts}

@@ -1,4 +1,7 @@
-"""Fixes of a conflict: sets of edits, each solved again before it is shown, cheapest first."""
+"""Fixes of a conflict: sets of edits to the inputs, cheapest first, each verified by solving again.
+
+A set may contain several edits because a conflict may remain after the first.
+"""
 
 from __future__ import annotations
 
@@ -50,19 +53,23 @@ AT_ONCE = 3
 """How many requests and facts one fix may change; the same fact on several hosts counts as one."""
 
 MOST = 40
-"""How many combinations are tried."""
+"""How many combinations of requests and facts are tried."""
 
 MOST_ROUNDS = 3_000
-"""How many rounds of the engine are spent on that; a fix of a large conflict takes some hundreds. A limit in seconds would
-give the same conflict other fixes on another machine."""
+"""How many rounds of resolvelib are spent on combinations; a fix of a large conflict takes some hundreds.
+
+A limit in seconds would give the same conflict other fixes on another machine.
+"""
 
 MOST_READS, MOST_READS_OF_ONE = 1_000, 400
-"""How many versions' metadata all fixes of a conflict together, and one of them, may read besides those that the proof read.
-A fix of a large conflict takes some hundreds, and nobody would wait for one that takes thousands."""
+"""How many versions' metadata may be read for all fixes of a conflict, and for one fix, besides those that the proof read.
+
+A fix of a large conflict takes some hundreds; one that takes thousands would keep the user waiting for too long.
+"""
 
 
 class Working(Struct, frozen=True, kw_only=True):
-    """Edits that were solved again and work, the cost of each, and the versions they give."""
+    """A set of edits that was solved again and works, the cost of each edit, and the versions in the answer that it gives."""
 
     edits: tuple[Edit, ...]
     costs: tuple[Cost, ...]
@@ -75,17 +82,17 @@ class Working(Struct, frozen=True, kw_only=True):
 
     @property
     def identities(self) -> frozenset[tuple[object, ...]]:
-        """The identities of the edits, whichever lines they change."""
+        """The identities of the edits, which are the same whatever lines of the inputs they change."""
         return frozenset(edit.identity for edit in self.edits)
 
 
 def fixes(
     instance: ProblemInstance, search: CompleteSearch, groups: tuple[Group, ...], *, solve_again: SolveAgain | None = None
 ) -> tuple[Fix, ...]:
-    """Return the fixes of a conflict, each solved again from the edited inputs.
+    """Return the fixes of a conflict, cheapest first, at most `SHOWN`; empty when none is found.
 
-    `solve_again` solves a request and returns the versions that its answer gives, None where there is none. Without it and
-    with packages, fixes are those within one environment.
+    `solve_again` solves a changed request and returns the versions in its answer, None when there is no answer. If it is None,
+    a system stack is solved again here, while with packages only fixes within the environment of `instance` are found.
     """
     if solve_again is None and instance.finder is None:
         solve_again = partial(_solve_system_again, instance.problem)
@@ -103,14 +110,14 @@ def fixes(
 
 
 def fix_of(edits: Sequence[Edit], gives: Mapping[str, str], hosts: Mapping[str, TargetHost], *, asked: frozenset[str]) -> Fix:
-    """Return edits as a fix; hosts are named where the target has several."""
+    """Return edits as a fix, which names the hosts if the target has more than one."""
     names_hosts = sum(target.count for target in hosts.values()) > 1
     labels = {target.label: target.names or (target.label,) for target in hosts.values()} if names_hosts else {}
     return Fix(edits=tuple(edits), gives=gives, hosts=labels, asked=asked)
 
 
 def rejoined(problem: Problem, request: Request) -> Problem:
-    """Return the problem of a changed request, with the extra requirements of a problem."""
+    """Return the problem of a changed request, with the extra requirements of `problem` (a question, a lock's content)."""
     return join(problem.matrix, request).with_roots(*problem.extra)
 
 
@@ -122,7 +129,10 @@ def applied(request: Request, edits: Iterable[Edit]) -> Request:
 
 
 def gives(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> dict[str, str]:
-    """Return the versions of an answer that a fix shows: frameworks, runtimes, Python and the distributions of the spec."""
+    """Return the versions of an answer that a fix shows, by name, sorted.
+
+    They are those of frameworks, CUDA, ROCm, Python and the distributions of the spec.
+    """
     found: dict[str, str] = {}
     for key, candidate in pins.items():
         if key.name == "pytorch" and isinstance(candidate, ReleaseCandidate) and candidate.build is not None:
@@ -136,14 +146,14 @@ def gives(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> dict[str,
 
 
 def _solve_system_again(problem: Problem, request: Request) -> Mapping[str, str] | None:
-    """Return the versions that the answer of a changed request gives, without packages; None where there is no answer."""
+    """Return the versions in the answer to a changed request, solved without packages; None when there is no answer."""
     instance = ProblemInstance(rejoined(problem, request))
     pins = decide(instance)
     return None if pins is None else gives(instance, pins)
 
 
 def _outcome_of(solve_again: SolveAgain, request: Request, edits: Sequence[Edit]) -> Mapping[str, str] | None:
-    """Return the versions that edits give; None when they do not help, or an index is out of reach."""
+    """Return the versions in the answer after some edits; None when there is no answer or an index cannot be reached."""
     try:
         return solve_again(applied(request, edits))
     except ProvisionError:
@@ -153,7 +163,10 @@ def _outcome_of(solve_again: SolveAgain, request: Request, edits: Sequence[Edit]
 def _of_inputs(
     instance: ProblemInstance, tried: Iterable[tuple[Edit, ...]], solve_again: SolveAgain, *, known: Sequence[Working]
 ) -> list[Working]:
-    """Return those of some edits of the inputs that work, without supersets of another one or of those in `known`."""
+    """Return the sets of edits in `tried` that work.
+
+    A set is left out if all edits of another set that works, here or in `known`, are in it.
+    """
     request = instance.problem.request
     found: list[Working] = []
     for edits in _while_readable(tried):
@@ -177,17 +190,17 @@ def _while_readable(tried: Iterable[tuple[Edit, ...]]) -> Iterator[tuple[Edit, .
 
 
 def _with_python(edit: Edit, given: Mapping[str, str]) -> Edit:
-    """Return an edit that leaves Python open as one that requires the Python found; any other edit as it is."""
+    """Return the edit to require the Python of the answer in place of one that opens Python; any other edit unchanged."""
     return SetComponent(name="python", value=given["python"], asked=edit.asked) if isinstance(edit, OpenPython) else edit
 
 
 def _is_superset(one: Working, others: Iterable[Working]) -> bool:
-    """Whether some of the edits work without the rest: dropping a request may make another edit unnecessary."""
+    """Return whether some of the edits work without the others: dropping a request may make another edit unnecessary."""
     return any(other.identities < one.identities for other in others)
 
 
 class _Search:
-    """Searches for the cheapest sets of requests and facts whose change leaves a solution."""
+    """Searches for the cheapest sets of requests and facts to change so that the problem has an answer."""
 
     def __init__(self, instance: ProblemInstance, search: CompleteSearch, solve_again: SolveAgain | None) -> None:
         self._instance = instance
@@ -196,7 +209,7 @@ class _Search:
         self._rounds = 0
 
     def found(self, groups: tuple[Group, ...]) -> list[Working]:
-        """Return the sets that work, cheapest tried first; a superset of one that works is not tried."""
+        """Return the sets of edits that work, in the order tried, cheapest first; a superset of one that works is not tried."""
         working: list[Working] = []
         done: list[frozenset[Group]] = []
         queue: list[tuple[Relaxable, ...]] = [(one,) for one in relaxables(self._instance, self._search, groups)]
@@ -223,21 +236,24 @@ class _Search:
         return working
 
     def _further(self, some: tuple[Relaxable, ...], dropped: frozenset[Group]) -> list[tuple[Relaxable, ...]]:
-        """Return a set extended by one more request or fact that is in the conflict once the set is changed."""
+        """Return extensions of a set by one more request or fact: one that still conflicts after the changes of the set."""
         groups = self._still_impossible(dropped) or self._in_the_way(some, dropped)
         also = relaxables(self._instance, self._search, groups)
         further = [(*some, one) for one in also if one.group not in dropped]
         return [some for some in further if len({(one.name, one.is_fact) for one in some}) <= AT_ONCE]
 
     def _still_impossible(self, dropped: frozenset[Group]) -> tuple[Group, ...]:
-        """Return the conflict that remains once some groups are dropped; () for none, or where an index is out of reach."""
+        """Return the minimal conflict that remains after some groups are dropped.
+
+        () when none remains, or when that is not known because an index cannot be reached.
+        """
         try:
             return self._search.minimal(without=dropped) if self._search.find(without=dropped) is None else ()
         except UnavailableError:
             return ()
 
     def _in_the_way(self, some: tuple[Relaxable, ...], dropped: frozenset[Group]) -> tuple[Group, ...]:
-        """Return the conflict of the changed keys when a candidate of each is required; () where there is none. Not minimal."""
+        """Return the groups that exclude every candidate of the changed keys; () when there are none. Not minimal."""
         present = tuple(dict.fromkeys(one.key for one in some if not one.is_fact and not one.is_bound))
         found: dict[Group, None] = {}
         for keys in dict.fromkeys((present, *((key,) for key in present))):
@@ -246,7 +262,7 @@ class _Search:
         return tuple(found)
 
     def _working(self, some: tuple[Relaxable, ...]) -> Working | None:
-        """Return the edits that change each of a set; None when none work, or an index they need is out of reach."""
+        """Return the edits that change every request and fact of a set; None when none work or an index cannot be reached."""
         is_solved_whole = self._solve_again is not None and all(one.is_bound for one in some)
         try:
             # Without a bound another Python may work, and `solve_again` tries all of them.
@@ -275,7 +291,7 @@ class _Search:
         return Working(edits=edits, costs=tuple(costs), gives=given)
 
     def _is_of_use(self, given: Mapping[str, str]) -> bool:
-        """Whether any requested framework or distribution is left: an environment without them is no answer."""
+        """Return whether an answer has any requested framework or distribution: an environment without them is no use."""
         requires = self._instance.problem.request.spec.requires
         named = self._instance.finder.order if self._instance.finder else {}
         wanted = {*(name for name in FRAMEWORKS if name in requires), *(key.name for key in named)}
@@ -290,10 +306,11 @@ class _Search:
         return None if pins is None else gives(self._instance, pins)
 
     def _chosen(self, some: tuple[Relaxable, ...]) -> list[Candidate | None] | None:
-        """Return a candidate for each of a set: of a fact the nearest value that works, of a request the value of the answer.
+        """Return a candidate for each request and fact of a set; None when the set cannot work.
 
-        None in the list is for a request of which no value works, and for a bound: both have to be dropped. None for the list:
-        the set cannot work.
+        For a fact it is the nearest value that works; for a request another build of the same release if one works, otherwise
+        the version in an answer. An element is None for a request of which no value works, and for a bound: both have to be
+        dropped.
         """
         without = _groups(some)
         asking = [one for one in some if not one.is_bound]
@@ -318,13 +335,16 @@ class _Search:
         return [None if one.is_bound else chosen.get(one.key) for one in some]
 
     def _is_hopeless(self, one: Relaxable, without: frozenset[Group]) -> bool:
-        """Whether no candidate of a request's key works."""
+        """Return whether it is proved that no candidate of a request's key works; False for a fact."""
         return not one.is_fact and self._search.refutes(without=without, present=(one.key,))
 
     def _first(
         self, some: Sequence[Candidate], *, without: frozenset[Group], given: tuple[Candidate, ...], present: tuple[Key, ...]
     ) -> Candidate | None:
-        """Return the first of some candidates that works: candidates not refuted are found by bisection, and then solved."""
+        """Return the first candidate that works, or None.
+
+        Candidates that are already refuted are skipped by bisection; the others are solved one by one.
+        """
 
         def may(among: Sequence[Candidate]) -> bool:
             return not self._search.refutes(without=without, given=given, present=present, among=among)
@@ -341,7 +361,7 @@ class _Search:
         return None
 
     def _works(self, *, without: frozenset[Group], given: tuple[Candidate, ...], present: tuple[Key, ...]) -> bool:
-        """Whether there is any answer; the most wanted one would cost another search for each key."""
+        """Return whether there is any answer; finding the most wanted one would take a search for every key."""
         if self._instance.finder is not None:
             return self._answered(without=without, given=given, present=present) is not None
         present = tuple(dict.fromkeys((*present, *(candidate.key for candidate in given))))
@@ -350,10 +370,11 @@ class _Search:
     def _answered(
         self, *, without: frozenset[Group], given: tuple[Candidate, ...], present: tuple[Key, ...]
     ) -> Mapping[Key, Candidate] | None:
-        """Return the answer of solving again: as in `resolve.decide`, but the complete search keeps what it has learnt.
+        """Return the answer without some groups and with some candidates and keys required; None when there is none.
 
-        With packages resolvelib runs first, for it reads a third of what the complete search reads to find the optimum. Given
-        candidates count as required: otherwise the needs of a given driver that nothing requires would not be checked.
+        With packages resolvelib runs first, because it reads a third of what the complete search reads to find the most wanted
+        answer. The complete search is the one of the conflict, so that it reuses its clauses. Given candidates count as
+        required: otherwise the requirements of a given driver that nothing requires would not be checked.
         """
         present = tuple(dict.fromkeys((*present, *(candidate.key for candidate in given))))
         if self._instance.finder is not None:

@@ -1,1 +1,1 @@
-"""What was chosen -> the stack that people and locks see, with everything it rests on."""
+"""Make of the chosen candidates the stack that users and locks see, with its reasons, doubts and relaxations."""

@@ -1,4 +1,4 @@
-"""Build the stack of an answer from the chosen candidates."""
+"""Build the stack of an answer from the chosen candidates (`pins`), one for each component or distribution to choose."""
 
 from __future__ import annotations
 
@@ -52,7 +52,10 @@ BASES = ("native", "minor-version", "forward-compat")
 def answer(
     instance: ProblemInstance, pins: Mapping[Key, Candidate], *, beside: Mapping[Key, Candidate] = MappingProxyType({})
 ) -> Stack:
-    """Return the stack of a verified assignment; `beside` are distributions that were chosen before and stay with it."""
+    """Return the stack of a verified assignment of candidates to keys.
+
+    `beside` are distributions that were chosen earlier, when only the components were solved again.
+    """
     problem = instance.problem
     pins = _in_order(problem, pins)
     image = _image(pins)
@@ -99,14 +102,14 @@ def answer(
 
 
 def _in_order(problem: Problem, pins: Mapping[Key, Candidate]) -> dict[Key, Candidate]:
-    """Return the choices in a fixed order, whichever search found them."""
+    """Return the chosen candidates in a fixed order: components in the matrix's order, then distributions."""
     given = {key: index for index, key in enumerate(problem.domains)}
     keys = sorted(pins, key=lambda key: (key.is_package, problem.order.get(key, 0), given.get(key, 0), key))
     return {key: pins[key] for key in keys}
 
 
 def _framework_build(pins: Mapping[Key, Candidate]) -> Build | None:
-    """Return the build whose compiled targets are the stack's: PyTorch's, else that of the first framework."""
+    """Return the build whose compiled targets the stack has: PyTorch's, otherwise the first chosen framework's; or None."""
     candidates = (pins.get(Key(name)) for name in FRAMEWORKS)
     return next((build_of(one) for one in candidates if one is not None), None)
 
@@ -123,9 +126,10 @@ def _floor(requirement: Requirement) -> Version:
 
 
 def _components(instance: ProblemInstance, system: Mapping[Key, Candidate]) -> dict[str, str]:
-    """Return the text of each component, in the matrix's order; different values of hosts are joined by commas.
+    """Return the text of each component, in the matrix's order; values that differ between hosts are joined by commas.
 
-    Of several CUDA runtimes PyTorch's is shown where there is one, for the others are used by their frameworks alone.
+    Frameworks may have CUDA runtimes of their own. With PyTorch in the stack only PyTorch's is shown, because each of the
+    others is used by its framework alone.
     """
     values: dict[str, list[str]] = {}
     has_pytorch = any(key.name == "pytorch" for key in system)
@@ -158,7 +162,7 @@ def _pins(instance: ProblemInstance, system: Mapping[Key, Candidate], rules: lis
         if one.ground.group != PYTHON_ATTEMPT:
             by_key.setdefault(one.key, []).append(one)
     for key, candidate in sorted(system.items(), key=lambda item: (instance.problem.order.get(item[0], 0), item[0])):
-        # One reason for each request: its ground may be repeated with the Python of an attempt.
+        # One reason for each request: its ground is repeated for every Python that is tried.
         reasons = {
             (one.ground.group, one.ground.source) if one.ground.is_request else one.ground: one.ground
             for one in by_key.get(key, ())
@@ -170,7 +174,10 @@ def _pins(instance: ProblemInstance, system: Mapping[Key, Candidate], rules: lis
 
 
 def _basis(drivers: list[Requirement], pins: Mapping[Key, Candidate]) -> str:
-    """Return how the driver requirement is met; for several hosts by the least native means."""
+    """Return how the driver meets the CUDA requirement, one of `BASES`: for several hosts the last one of these that any needs.
+
+    "" when no chosen component requires CUDA of a driver.
+    """
     found = []
     for requirement in drivers:
         version = pins[requirement.key].version
@@ -180,10 +187,11 @@ def _basis(drivers: list[Requirement], pins: Mapping[Key, Candidate]) -> str:
 
 
 def _host_requirements(rules: list[Requirement], problem: Problem) -> dict[str, str]:
-    """Return the ranges that a host must meet to run the stack: the requirements of its components, not facts of one host.
+    """Return the ranges that a host must meet to run the stack, by component, such as `driver`.
 
-    A range that binds only some of the hosts, such as the newer driver that Blackwell needs, is left to the stack's
-    NVIDIA_REQUIRE_CUDA, which has it for each GPU.
+    They are the requirements of the stack's components, not those of a host's own facts. A range that applies to only some of
+    the hosts, such as the newer driver that Blackwell needs, is left out: the stack's NVIDIA_REQUIRE_CUDA states it for each
+    GPU.
     """
     components = problem.matrix.components
     found: dict[str, dict[str, set[str]]] = {}
@@ -207,7 +215,7 @@ def _host_requirements(rules: list[Requirement], problem: Problem) -> dict[str, 
 
 
 def _of_all(scopes: Mapping[str, set[str]]) -> list[str]:
-    """Return the ranges that bind every host that any of them binds; `scopes` are the hosts of each range."""
+    """Return the ranges that apply to every host; `scopes` maps each range to the hosts it applies to."""
     bound = set().union(*scopes.values())
     return [text for text, some in scopes.items() if some == bound]
 
@@ -217,7 +225,7 @@ def _device(text: str) -> tuple[Version, str]:
 
 
 def _tightest(texts: list[str]) -> str:
-    """Return several ranges as one: of plain lower bounds the highest alone."""
+    """Return several ranges as one, joined by commas; of plain lower bounds (`>=525`) only the highest is included."""
     floors = [text for text in texts if text.startswith(">=") and "," not in text]
     highest = max(floors, key=lambda text: Version.parse(text.removeprefix(">=")), default="")
     return ",".join(text for text in texts if text not in floors or text == highest)

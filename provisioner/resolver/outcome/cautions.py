@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def yanked(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Yanked]:
-    """Yield each chosen file that is yanked, with the reason its index gives.
+    """Yield a warning for each chosen file that is yanked, with the reason that its index gives.
 
     Source: PEP 592, "Installers should emit a warning when they do decide to install a yanked file".
     """
@@ -34,7 +34,7 @@ def yanked(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator
 
 
 def unknown_extras(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[UnknownExtra]:
-    """Yield each required extra that its distribution does not have, which installers pass over in silence."""
+    """Yield a warning for each required extra that its distribution does not have: installers ignore such an extra silently."""
     finder = instance.finder
     if finder is None:
         return
@@ -54,7 +54,7 @@ def unknown_extras(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> 
 
 
 def _known(finder: PackageFinder, release: PackageRelease, extra: str) -> tuple[str, ...] | None:
-    """Return the extras of a release; None where they cannot be read, or where the extra has requirements."""
+    """Return the extras that a release has; None when they cannot be read or `extra` has requirements, so exists."""
     if finder.extra_has_requirements(release, extra):
         return None
     try:
@@ -64,6 +64,9 @@ def _known(finder: PackageFinder, release: PackageRelease, extra: str) -> tuple[
 
 
 def _ground_of(instance: ProblemInstance, pins: Mapping[Key, Candidate], key: Key) -> Ground | None:
-    """Return the ground of the first requirement on a key: a line of the spec, or metadata of another distribution."""
+    """Return the ground of the first requirement on a key: a line of the spec, or metadata of another distribution.
+
+    None when nothing requires the key.
+    """
     wanted = (*instance.roots, *(one for candidate in pins.values() for one in instance.requirements(candidate)))
     return next((one.ground for one in wanted if one.key == key), None)

@@ -1,4 +1,7 @@
-"""Environment variables of a stack: the matrix's whose conditions hold, GPU overrides, and the kept gate of a base image."""
+"""Environment variables of a stack: from rows of the matrix that apply, for GPU overrides, and for the gate of a base image.
+
+The gate of an image is the expression, such as NVIDIA_REQUIRE_CUDA, by which a container runtime refuses hosts.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,10 @@ if TYPE_CHECKING:
 
 
 def environment(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> dict[str, str]:
-    """Return the variables of an answer, sorted by name; of two rows about one variable the later in the matrix holds."""
+    """Return the environment variables of an answer, sorted by name.
+
+    If several rows of the matrix set one variable, the last one wins.
+    """
     problem = instance.problem
     found: dict[str, str] = {}
     for row in problem.matrix.variables:
@@ -30,7 +36,7 @@ def environment(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> dic
 
 
 def overrides(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[GfxOverride]:
-    """Yield the rows by which GPUs of the hosts run code for another target."""
+    """Yield the rows of the matrix by which AMD GPUs of the hosts run code compiled for another target."""
     for name in FRAMEWORKS:
         candidate = pins.get(Key(name))
         if (build := build_of(candidate)) is not None:
@@ -38,7 +44,7 @@ def overrides(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Itera
 
 
 def _applies(row: Variables, instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> bool:
-    """Whether a chosen candidate is in the row's range on a host where its guards hold."""
+    """Return whether a row applies: a chosen component is in its range, on a host for which its guards (conditions) hold."""
     hosts = instance.problem.request.hosts or (NO_HOST,)
     held = {target.label for target in hosts if instance.problem.needs.guards.hold(row.on, target)}
     return bool(held) and any(

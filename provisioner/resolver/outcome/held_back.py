@@ -1,4 +1,4 @@
-"""Frameworks that packages hold back: spec, hosts and matrix allow a newer release, and a package excludes it."""
+"""Frameworks that packages hold back: spec, hosts and matrix allow a newer release, but a package excludes it."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 RUNTIMES = frozenset({"cuda", "rocm"})
-"""Components of a build with requirements of their own on a host: its driver."""
+"""Components that a framework's build requires and that have requirements of their own on a host, namely its driver."""
 
 
 def held_back(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[HeldBack]:
-    """Yield each framework of the stack that is older than it would be without one of the packages."""
+    """Yield each framework of the stack that is older than it would be without the packages; nothing without packages."""
     if instance.finder is None:
         return
     for name in FRAMEWORKS:
@@ -66,9 +66,9 @@ def _named_first(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> li
 
 
 def _may_be_newer(instance: ProblemInstance, pins: Mapping[Key, Candidate], one: Candidate) -> bool:
-    """Whether the other choices allow a newer version of a distribution, which then does not hold the framework back.
+    """Return whether the other choices allow a newer version of a distribution, which then does not hold the framework back.
 
-    A torchvision without a version in the spec is as old as its torch.
+    For example, a torchvision without a version in the spec is only as old as the torch it was chosen for.
     """
     newer = [
         other
@@ -88,9 +88,9 @@ def _may_be_newer(instance: ProblemInstance, pins: Mapping[Key, Candidate], one:
 def _would_do(
     instance: ProblemInstance, pins: Mapping[Key, Candidate], one: ReleaseCandidate, others: list[Requirement]
 ) -> bool:
-    """Whether the spec and the hosts allow a release, by its row and that of its CUDA.
+    """Return whether the requirements in `others` and the hosts allow a release, and some CUDA or ROCm release it needs.
 
-    Builds of an index out of reach are not held back by a package; a warning names that index.
+    False for a build on an index that cannot be reached: no package holds it back, and a warning names that index.
     """
     if not all(instance.accepts(requirement, one) for requirement in others):
         return False
@@ -105,7 +105,7 @@ def _would_do(
 
 
 def _runs(instance: ProblemInstance, pins: Mapping[Key, Candidate], one: Candidate) -> bool:
-    """Whether the hosts meet the requirements of a candidate."""
+    """Return whether the hosts meet the requirements of a candidate on components that they provide."""
     return all(
         instance.accepts(need, pins[need.key])
         for need in instance.requirements(one)

@@ -1,4 +1,8 @@
-"""The gate of the base image in an answer: the variable that keeps it, its doubts, and the relaxation that replaces it."""
+"""The gate of the base image in an answer: the variable that keeps it, its doubts, and the relaxation that replaces it.
+
+The gate is the image's NVIDIA_REQUIRE_CUDA, an expression by which the container runtime refuses hosts. It binds if the spec
+names the base image and does not allow `image-gate`; otherwise the gate of the stack replaces it.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +24,13 @@ if TYPE_CHECKING:
 
 
 def kept_gate(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> dict[str, str]:
-    """Return the variable that keeps the gate of a named base; {} where there is no gate to keep."""
+    """Return the variable that keeps the base image's gate, with its value; {} when there is none or it does not bind."""
     image = _image(pins)
     return {KEPT: image.require_cuda} if image is not None and _gate_of(instance).is_binding else {}
 
 
 def gate_doubts(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
-    """Yield the doubts about facts that a kept gate reads and hosts do not state."""
+    """Yield the doubts about a binding gate: facts that it reads and hosts do not state, and clauses that are not evaluated."""
     gate, image = _gate_of(instance), _image(pins)
     if image is None or not gate.is_binding:
         return
@@ -44,7 +48,7 @@ def gate_doubts(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Ite
 
 
 def gate_relaxations(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[GateReplaced]:
-    """Yield a relaxation for each host that the replaced gate of a base would have refused."""
+    """Yield a relaxation for each host that the base image's own gate would refuse, if the stack's gate replaces it."""
     gate, image = _gate_of(instance), _image(pins)
     request = instance.problem.request
     if image is None or gate.is_binding or request.accelerator != "cuda" or request.system != "linux":
@@ -66,7 +70,7 @@ def _gate_of(instance: ProblemInstance) -> ImageGate:
 
 
 def _image(pins: Mapping[Key, Candidate]) -> ImageFacts | None:
-    """Return the chosen base image when it has a gate."""
+    """Return the chosen base image; None when none is chosen or it has no gate."""
     candidate = pins.get(Key("image"))
     image = candidate.image if isinstance(candidate, ImageCandidate) else None
     return image if image is not None and image.require_cuda else None

@@ -1,4 +1,7 @@
-"""The relaxations of an answer: facts for which a stricter policy would refuse it, with their sources."""
+"""The relaxations of an answer: facts for which a stricter policy would refuse it, with their sources.
+
+Also here are doubts about facts that a policy depends on but nobody states, such as the date of a release.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +61,10 @@ if TYPE_CHECKING:
 def relaxations(
     instance: ProblemInstance, pins: Mapping[Key, Candidate], beside: Mapping[Key, Candidate] = MappingProxyType({})
 ) -> tuple[Relaxation, ...]:
-    """Return the relaxations of a chosen stack, each once; `beside` as in `answer`."""
+    """Return the relaxations of an answer, sorted, without duplicates.
+
+    `beside` are distributions that were chosen earlier, when only the components were solved again.
+    """
     found = [
         *_driver_ways(instance, pins),
         *_through_ptx(instance, pins),
@@ -78,7 +84,7 @@ def relaxations(
 
 
 def _driver_ways(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[DriverWay]:
-    """Yield the CUDA releases that a driver runs through compatibility only.
+    """Yield the chosen CUDA releases that a host's driver runs only through minor-version or forward compatibility.
 
     Source: CUDA Compatibility guide, "Minor Version Compatibility" and "Forward Compatibility".
     """
@@ -122,13 +128,13 @@ def _through_ptx(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> It
 
 
 def _newest_ptx(build: Build, device: str) -> str:
-    """Return the PTX that the driver compiles for a device: the newest that serves it."""
+    """Return the PTX target that the driver compiles for a device: the newest one that works on it."""
     serving = [text for text in build.ptx or () if compiles_for(Compiled.parse(text), capability(device))]
     return max(serving, key=lambda text: Compiled.parse(text).capability)
 
 
 def _lifecycle(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Lifecycle]:
-    """Yield prereleases, and components past their end of life."""
+    """Yield the chosen components that are pre-releases or past their end of life."""
     status = instance.problem.needs.policy.support_status
     for key, candidate in pins.items():
         if key.is_package or key.component in {"gpu", "platform", "accelerator", "policy", SHARED_FILE}:
@@ -140,7 +146,7 @@ def _lifecycle(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iter
 
 
 def _patched(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[PatchedDriver]:
-    """Yield drivers that build on their kernel only with patches; nothing is built on the kernel of WSL."""
+    """Yield the drivers whose module builds on the host's kernel only with patches; hosts in WSL build no module."""
     matrix = instance.problem.matrix
     hosts = {target.label: target.host for target in instance.problem.request.hosts}
     for key, driver in pins.items():
@@ -162,7 +168,7 @@ def _cited(citations: Mapping[str, Citation], rows: tuple[PatchedKernels, ...]) 
 
 
 def _packages(pins: Mapping[Key, Candidate]) -> Iterator[Lifecycle | FromSdist]:
-    """Yield prereleases and source distributions among the packages."""
+    """Yield the chosen distributions that are pre-releases or source distributions."""
     for key, candidate in pins.items():
         file = candidate.release.file if isinstance(candidate, FileCandidate) and "[" not in key.name else None
         if file is None:
@@ -175,7 +181,7 @@ def _packages(pins: Mapping[Key, Candidate]) -> Iterator[Lifecycle | FromSdist]:
 
 
 def undated(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> tuple[Doubt, ...]:
-    """Return the doubts of an answer that a policy depends on: releases without date, driver branches without designation."""
+    """Return the doubts about a `recent` policy: releases and files without date, driver branches without designation."""
     policy = instance.problem.needs.policy
     found: list[Doubt] = []
     for key, candidate in pins.items() if "recent" in policy.words else ():
@@ -205,7 +211,7 @@ def _compiled(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Itera
 
 
 def _avoided(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Avoided]:
-    """Yield the chosen candidates that the spec avoids: components decided earlier may leave no other."""
+    """Yield the chosen candidates that `policy.avoid` of the spec names: earlier choices may allow no other."""
     request = instance.problem.request
     for name, candidate in avoided(request, pins):
         found = candidate.key.name if candidate.key.is_package else candidate.key.component
@@ -221,7 +227,7 @@ def _avoided(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterat
 
 
 def overridden(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Overridden]:
-    """Yield every requirement of metadata that an answer does not meet because an override replaces it."""
+    """Yield every requirement in metadata that the answer does not meet because an override of the spec replaces it."""
     finder, overrides = instance.finder, instance.problem.overrides
     if finder is None or not overrides:
         return
@@ -250,7 +256,7 @@ def _is_met(needed: Pep508, version: str | None) -> bool:
 
 
 def file_relaxations(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[DirectUrl | BuiltHere]:
-    """Yield the direct URLs that only metadata names, and the files whose requirements were read by building them."""
+    """Yield the direct URLs that only metadata names, and the files whose requirements were found by building them."""
     for candidate in pins.values():
         if isinstance(candidate, DirectUrlMutex):
             holder = Subject(candidate.holder.key.name, candidate.holder.label)
@@ -262,7 +268,7 @@ def file_relaxations(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -
 
 
 def built_elsewhere(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> tuple[BuiltMetadata, ...]:
-    """Return the doubts about files built for their requirements, which may differ on another machine."""
+    """Return a doubt for each file whose requirements were found by building it: they may differ on another machine."""
     return tuple(BuiltMetadata(name=name, filename=file.filename) for name, file in _built(instance, pins))
 
 
@@ -274,7 +280,7 @@ def _built(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator
 
 
 def cpu_only(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[CpuOnly]:
-    """Yield the chosen CPU variants of GPU distributions that the spec does not name itself."""
+    """Yield the chosen CPU distributions that have a GPU variant (`gpu_twin`) and that the spec does not name itself."""
     problem, packages = instance.problem, instance.finder
     if problem.request.accelerator != "cuda" or packages is None:
         return

@@ -1,12 +1,12 @@
 """NVIDIA_REQUIRE_CUDA of a stack: the hosts that can run its image, by driver, compute capability and brand.
 
 It is computed from the components of the image alone, not from the hosts it was solved for, so that it admits every host that
-can run the image. Compute capabilities are tried one by one, drivers from one bound to the next (the bounds of rules, minimums
-and driver branches); points with the same result are joined to ranges. Matrix ranges of drivers are half-open (`>=470,<471`),
-so nothing changes between two bounds.
+can run the image. Every compute capability is evaluated. A driver is evaluated at each version where the result may change: the
+bounds of rules, minimums and driver branches. Matrix ranges of drivers are half-open (`>=470,<471`), so nothing changes between
+two bounds. Capabilities and drivers with the same result are joined to ranges.
 
-A driver stands for the CUDA of its branch. The toolkit's other property, `cuda`, is the same fact read from libcuda, which in
-an image with a forward-compatibility libcuda is that library's.
+The expression names drivers and not the container toolkit's other property, `cuda`. The toolkit reads that from libcuda, so in
+an image with a forward-compatibility libcuda it is the version of this library, not of the host's driver.
 """
 
 from __future__ import annotations
@@ -36,18 +36,24 @@ if TYPE_CHECKING:
     from provisioner.resolver.rules.coverage import Capability
 
 BRANDS = ("nvidia", "tesla", "unknown")
-"""Brands of the GPUs forward compatibility is for. libnvidia-container names seven brands of NVML's eighteen (src/driver.c,
-driver_get_device_brand) and calls an A100, whose brand is NVIDIA, unknown; NVIDIA's own images list unknown for that reason."""
+"""Brands of the GPUs that forward compatibility supports.
+
+libnvidia-container names seven of NVML's eighteen brands (src/driver.c, driver_get_device_brand). It calls an A100, whose brand
+is NVIDIA, unknown; NVIDIA's own images list unknown for that reason.
+"""
 
 _HIGHEST_MINOR = 9
 _NO_HOST = TargetHost(label="", host=Host())
 
 Interval = tuple[Version | None, Version | None]
-"""Drivers from the first on and below the second; None: no bound on this side."""
+"""A range of drivers: from the first version on and below the second; None for no bound on this side."""
 
 
 class _HostNeed(Struct, frozen=True):
-    """A need of the image's components on `gpu` or `driver`, which binds hosts where every guard on these two holds."""
+    """A requirement of the image's components on `gpu` or `driver`.
+
+    It applies to hosts for which all `guards` (conditions on these two) hold.
+    """
 
     guards: tuple[Need, ...]
     need: Need
@@ -79,7 +85,7 @@ class _Gate:
         ]
 
     def text(self) -> str:
-        """Return the expression, in ascending order; "" when every host is admitted."""
+        """Return the value of NVIDIA_REQUIRE_CUDA, in ascending order; "" when every host is admitted."""
         groups: dict[tuple[tuple[Interval, ...], ...], list[Capability]] = {}
         points = list(self._points())
         drivers: dict[tuple[object, ...], tuple[tuple[Interval, ...], ...]] = {}
@@ -117,7 +123,7 @@ class _Gate:
                     yield from (_HostNeed(own, need) for need in wanted)
 
     def _points(self) -> Iterator[Capability]:
-        """Yield every compute capability to try; capabilities after the last one have its result."""
+        """Yield every compute capability to evaluate; capabilities after the last one have the same result as it."""
         stated = (
             [str(one.version) for one in self._matrix.components["gpu"].releases] if "gpu" in self._matrix.components else []
         )
@@ -127,11 +133,14 @@ class _Gate:
             yield from ((major, minor) for minor in range(_HIGHEST_MINOR + 1))
 
     def _levels(self, device: Capability) -> tuple[Version, ...] | None:
-        """Return the CUDA releases that the driver must support natively for PTX on a device; None without code for it."""
+        """Return the CUDA releases that the driver must support natively to compile PTX for a device.
+
+        () when no PTX is needed; None when a build has no code that runs on the device.
+        """
         levels: list[Version] = []
         for build in self._builds:
             if build.sass is None:
-                continue  # not measured, and requested by name
+                continue  # its targets are not measured, and it was requested by name
             if any(runs_natively(target, device) for target in _targets(build.sass)):
                 continue
             if "ptx-jit" not in self._request.allowed or not any(
@@ -146,7 +155,7 @@ class _Gate:
         return one.need.component != "gpu" or not _on_gpu(one, device) or one.need.allows(Version.parse(device))
 
     def _drivers(self, levels: Sequence[Version], needs: Sequence[_HostNeed]) -> tuple[tuple[Interval, ...], ...]:
-        """Return the drivers allowed on any brand, and further ones allowed where forward compatibility works."""
+        """Return the drivers allowed for any brand of GPU, and those allowed only for brands with forward compatibility."""
         natives = [NativeDriver(self._matrix, level) for level in levels]
 
         def allows(driver: Version, tests: Iterable[RunsCuda]) -> bool:
@@ -197,7 +206,7 @@ def _on_gpu(one: _HostNeed, device: str) -> bool:
 
 
 def _intervals(bounds: Sequence[Version], allows: Callable[[Version], bool]) -> tuple[Interval, ...]:
-    """Return the allowed versions as intervals, given the bounds at which the result may change."""
+    """Return the versions that `allows` accepts, as intervals between `bounds`, the versions at which its result may change."""
     found: list[Interval] = []
     start: Version | None = None
     is_open = False
@@ -218,7 +227,10 @@ def _driver(interval: Interval) -> str:
 
 
 def _spans(served: Sequence[Capability], points: Sequence[Capability]) -> Iterator[tuple[str, ...]]:
-    """Yield capabilities as ranges, in the terms of a gate; a single gap inside a range is excluded by name."""
+    """Yield the compute capabilities `served` as ranges in the syntax of NVIDIA_REQUIRE_CUDA (`arch>=7.0`, `arch<9.0`).
+
+    A single capability that is missing inside a range is excluded by `arch!=`.
+    """
     wanted = set(served)
     runs: list[list[int]] = []
     for index, point in enumerate(points):

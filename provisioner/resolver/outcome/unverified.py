@@ -1,4 +1,7 @@
-"""The doubts of an answer: facts it depends on that are neither stated nor measured, so that an unknown is never a yes."""
+"""The doubts of an answer: facts on which it depends and which are neither stated nor measured.
+
+They are reported because an unknown fact never counts as a yes.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +61,7 @@ ACCELERATED = ("cuda", "rocm")
 
 
 def doubts(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> tuple[Doubt, ...]:
-    """Return the doubts about a chosen stack, each once."""
+    """Return the doubts about an answer, without duplicates."""
     found: list[Doubt] = [
         *_unmeasured(instance, pins),
         *_compiled_from_source(pins),
@@ -81,7 +84,11 @@ def doubts(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> tuple[Do
 
 
 def _by_python(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
-    """Yield lines about a framework whose markers hold with some Pythons only, where no packages were solved."""
+    """Yield the lines of the spec that were left unread when a system stack was solved without packages.
+
+    Such a line is about a framework and has a marker that holds for only some of the possible Pythons. It is yielded if its
+    marker holds for the chosen Python and the answer does not meet it.
+    """
     problem = instance.problem
     if instance.finder is not None:
         return
@@ -130,7 +137,10 @@ def _overridden(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Ite
 
 
 def _unsupported(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
-    """Yield the GPUs that AMD does not list as supported, though wheels are compiled for them (matrices/rocm/rocm.yaml)."""
+    """Yield the GPUs that AMD does not list as supported by the chosen ROCm, unless overrides run them as another target.
+
+    Wheels may be compiled for them nevertheless (matrices/rocm/rocm.yaml).
+    """
     rocm = pins.get(Key("rocm"))
     build = build_of(rocm)
     supported = build.gfx if build is not None else None
@@ -142,7 +152,10 @@ def _unsupported(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> It
 
 
 def _undocumented(instance: ProblemInstance) -> Iterator[Doubt]:
-    """Yield the hosts that run a driver on a kernel for which it is not documented."""
+    """Yield the hosts whose driver is not documented for their Linux kernel version.
+
+    Left out are hosts in WSL, and drivers with patches for the kernel if the policy allows `patched-kernel`.
+    """
     request = instance.problem.request
     if request.accelerator != "cuda" or request.system != "linux":
         return
@@ -153,13 +166,13 @@ def _undocumented(instance: ProblemInstance) -> Iterator[Doubt]:
             continue
         need = kernels.of(Version.parse(driver))
         if "patched-kernel" in request.allowed and kernels.patches(Version.parse(driver), Version.parse(kernel)):
-            continue  # named among the relaxations
+            continue  # reported as a relaxation
         if need is None or not need.allows(Version.parse(kernel)):
             yield UndocumentedKernel(host=target.label, driver=driver, kernel=kernel, documented=need)
 
 
 def _another_minor(pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
-    """Yield each nvcc of another minor release than PyTorch's CUDA: torch.utils.cpp_extension compiles with it and warns."""
+    """Yield each nvcc whose minor release differs from PyTorch's CUDA: torch.utils.cpp_extension warns about it."""
     cuda = pins.get(Key("cuda"))
     for key, nvcc in pins.items():
         if key.component == "nvcc" and cuda is not None and nvcc.version.release[:2] != cuda.version.release[:2]:
@@ -175,7 +188,7 @@ def _macos_builds(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> I
 
 
 def _dependency_frameworks(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
-    """Yield the frameworks that only a package requires: the index's default build is seldom the accelerated one."""
+    """Yield the frameworks that only a package requires: the default build on the index is seldom the accelerated one."""
     problem = instance.problem
     if problem.request.accelerator not in ACCELERATED:
         return
@@ -191,10 +204,10 @@ def _dependency_frameworks(instance: ProblemInstance, pins: Mapping[Key, Candida
 def _unstated(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
     """Yield the facts that rules of the chosen stack need and a host does not state, each fact of a host once.
 
-    The law: a stack with the verdict `yes` works whatever the unstated facts turn out to be. A component that the solver chose,
-    such as a driver to be installed, is part of the answer and not unknown. A host whose own facts exclude each other, such as
-    a libcuda of another release than its driver, runs no stack and is no counter-example.
-    tests/property/test_three_valued.py holds both halves of the law.
+    They make this law hold: a stack with the verdict `yes` works whatever values the unstated facts have. A component that the
+    solver chose, such as a driver to be installed, is part of the answer and not unknown. A host whose own facts exclude each
+    other, such as a libcuda of another release than its driver, runs no stack and is no counter-example.
+    tests/property/test_three_valued.py checks both halves of the law.
     """
     problem = instance.problem
     named = {(one.component, one.of_host) for one in problem.doubts if one.of_host}
@@ -208,7 +221,10 @@ def _unstated(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Itera
 
 
 def _matters(one: OpenRequirement, instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> bool:
-    """Whether the answer could be wrong: the undecided guards may hold for the choices, and the requirement is not met."""
+    """Return whether an unstated fact could make the answer wrong.
+
+    That is so if the undecided guards may hold for the chosen candidates, and the requirement is not met or not known either.
+    """
     if not _may_hold(one.guards, one.doubt.host, instance, pins):
         return False
     if one.requirement is None:
@@ -218,7 +234,7 @@ def _matters(one: OpenRequirement, instance: ProblemInstance, pins: Mapping[Key,
 
 
 def _may_hold(open_guards: Iterable[Need], label: str, instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> bool:
-    """Whether undecided guards of a host may hold, given the choices for the host."""
+    """Return whether the undecided guards (conditions) of a rule may all hold for a host, given what is chosen for it."""
     guards = instance.problem.needs.guards
     for guard in open_guards:
         name = "kernel" if guard.component == "virtualization" else guard.component
@@ -234,7 +250,10 @@ def _may_hold(open_guards: Iterable[Need], label: str, instance: ProblemInstance
 
 
 def _limited(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
-    """Yield the unstated facts of guards whose limits might exclude a chosen distribution."""
+    """Yield the unstated facts that decide whether a limit of the matrix excludes a chosen distribution.
+
+    A limit excludes versions of a distribution if certain releases of PyTorch are chosen, on hosts for which its guards hold.
+    """
     problem, framework = instance.problem, pins.get(PYTORCH)
     for row in problem.matrix.limits:
         chosen = pins.get(Key(row.distribution, PACKAGE))
@@ -251,7 +270,7 @@ def _limited(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterat
 
 
 def _driver_versions(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
-    """Yield the drivers that a host has without stating the version: another version than the chosen one may run."""
+    """Yield the drivers of hosts that do not state the driver's version: it may differ from the chosen one."""
     for target in instance.problem.request.hosts:
         for name in DRIVER_KINDS:
             chosen = pins.get(Key(name, target.label))
@@ -261,7 +280,7 @@ def _driver_versions(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -
 
 
 def _forwarded(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
-    """Yield the hosts with unnamed GPUs that use forward compatibility, which serves data-centre GPUs only."""
+    """Yield the hosts that use forward compatibility, for data-centre GPUs only, and whose kind of GPU is unknown."""
     needs = instance.problem.needs
     unnamed = [one for one in instance.problem.request.hosts if needs.guards.is_data_centre(one) is Verdict.UNKNOWN]
     wanted = [one for candidate in pins.values() if not candidate.key.is_package for one in instance.requirements(candidate)]
@@ -273,10 +292,10 @@ def _forwarded(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iter
 
 
 def _flavours(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
-    """Yield the hosts whose running driver may have a flavour of NVIDIA's kernel module that would not work.
+    """Yield the hosts whose running driver may have a flavour of NVIDIA's kernel module (open, proprietary) that does not work.
 
-    A driver to be installed gets the chosen flavour; a running driver has one already. A flavour that the driver's release
-    lacks, by a rule without guards, cannot be running.
+    A driver to be installed gets the chosen flavour; a running driver has one already, which the host may not state. A flavour
+    that the driver's release lacks, by a rule without guards, cannot be running.
     """
     rules = instance.problem.matrix.rules
     never = {Row("rule", rule.name) for rule in rules if rule.when.component == "driver" and not rule.on}

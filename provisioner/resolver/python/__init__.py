@@ -1,1 +1,1 @@
-"""Python distributions as candidates and requirements of the same problem."""
+"""Translate Python distributions of package indexes, URLs and paths to candidates and requirements."""

@@ -1,7 +1,7 @@
-"""CUDA runtimes and libraries such as cuDNN that distributions bundle: their requirements of drivers and GPUs.
+"""CUDA runtimes and libraries such as cuDNN that distributions bundle: their requirements on drivers and GPUs.
 
-CUDA runtimes of two majors load side by side, for their libraries have different names; but the driver must run both, and
-both must serve the GPUs. That is required here; the answer reports that there are two.
+CUDA runtimes of two major versions can be loaded side by side, because their libraries have different names. But the driver
+must run both, and both must support the GPUs. That is required here; an answer with two of them reports so (`mixed_cuda`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 CUDA = "cuda"
 HOST_COMPONENTS = frozenset({"driver", "gpu"})
-"""The components of hosts that bundled runtimes and libraries have requirements of."""
+"""The components of hosts on which bundled runtimes and libraries have requirements."""
 
 _specifier = lru_cache(maxsize=512)(SpecifierSet)
 
@@ -38,7 +38,7 @@ _specifier = lru_cache(maxsize=512)(SpecifierSet)
 def bundled_cuda_requirements(
     problem: Problem, candidate: Candidate, row: ImpliedNeed, *, place: Place
 ) -> Iterator[Requirement]:
-    """Yield the host requirements of the CUDA runtimes that a version bundles; nothing for other accelerators."""
+    """Yield the requirements on hosts of the CUDA runtimes that a version bundles; nothing unless the accelerator is CUDA."""
     if problem.request.accelerator != CUDA:
         return
     for need in row.brings:
@@ -57,7 +57,7 @@ def bundled_cuda_requirements(
 
 
 def _bundling_cuda(matrix: Matrix, pins: Mapping[Key, Candidate]) -> Iterator[tuple[Candidate, Need]]:
-    """Yield every chosen distribution that bundles a CUDA runtime, with the range of that runtime."""
+    """Yield every chosen distribution that bundles CUDA runtimes, with the version range of each."""
     for distribution in matrix.distributions:
         chosen = pins.get(Key(distribution.name, PACKAGE))
         for row in distribution.implies if chosen is not None else ():
@@ -66,7 +66,10 @@ def _bundling_cuda(matrix: Matrix, pins: Mapping[Key, Candidate]) -> Iterator[tu
 
 
 def bundled_runtimes(matrix: Matrix, pins: Mapping[Key, Candidate]) -> tuple[ReleaseCandidate, ...]:
-    """Return a CUDA release for each major that only distributions bundle: the image's gate must admit its hosts, too."""
+    """Return the CUDA releases that only distributions bundle, the oldest of each bundled range.
+
+    The image's NVIDIA_REQUIRE_CUDA must admit only hosts that run these, too.
+    """
     chosen = [one.version for key, one in pins.items() if not key.is_package and key.component == CUDA]
     found: dict[str, ReleaseCandidate] = {}
     for _, need in _bundling_cuda(matrix, pins):
@@ -77,7 +80,7 @@ def bundled_runtimes(matrix: Matrix, pins: Mapping[Key, Candidate]) -> tuple[Rel
 
 
 def mixed_cuda(matrix: Matrix, pins: Mapping[Key, Candidate]) -> Iterator[MixedCuda]:
-    """Yield the relaxation of CUDA runtimes of several majors in one environment, each with the packages that have it."""
+    """Yield a relaxation if one environment has CUDA runtimes of several major versions, with the packages that have each."""
     majors: dict[str, dict[str, Place]] = {}
     for key, one in pins.items():
         if not key.is_package and key.component == CUDA and one.version.release:
@@ -94,12 +97,14 @@ def mixed_cuda(matrix: Matrix, pins: Mapping[Key, Candidate]) -> Iterator[MixedC
 
 
 def without_reason(predicate: Predicate) -> Predicate:
-    """Return a predicate without the reason of its row: the row of the bundling distribution has one of its own."""
+    """Return a predicate without its reason: the matrix's row of the bundling distribution states a reason of its own."""
     return replace(predicate, because="") if isinstance(predicate, Needs) else predicate
 
 
 def _oldest(matrix: Matrix, need: Need) -> ReleaseCandidate | None:
-    """Return the oldest CUDA release in a range: within a major every driver that runs it runs the later ones, too.
+    """Return the oldest CUDA release in a range; None when the matrix has none.
+
+    Every driver that runs it also runs the later releases of the same major version.
 
     Source: CUDA Compatibility guide, "Minor Version Compatibility".
     """
@@ -117,7 +122,10 @@ COMPONENT_BUNDLED_BY = {name: component for component, names in BUNDLED.items() 
 
 
 def bundled_library(problem: Problem, candidate: Candidate) -> ReleaseCandidate | None:
-    """Return the release of the component that a distribution bundles, for NVIDIA's GPUs; None where it bundles none."""
+    """Return the release of the component that a distribution bundles.
+
+    None when it bundles none, when the accelerator is not CUDA, and when the problem does not have the component.
+    """
     component = COMPONENT_BUNDLED_BY.get(candidate.key.name, "")
     key = Key(component)
     if problem.request.accelerator != CUDA or key not in problem.domains:
@@ -130,7 +138,7 @@ def bundled_library(problem: Problem, candidate: Candidate) -> ReleaseCandidate 
 
 
 def bundled_library_requirements(problem: Problem, candidate: Candidate) -> Iterator[Requirement]:
-    """Yield the host requirements of the library that a version bundles; nothing for other accelerators."""
+    """Yield the requirements on hosts of the library that a version bundles; nothing unless the accelerator is CUDA."""
     library = bundled_library(problem, candidate)
     name = candidate.key.name
     if library is None:
@@ -148,20 +156,26 @@ def bundled_library_requirements(problem: Problem, candidate: Candidate) -> Iter
 
 
 def _through(relation: Relation | SameChoice | Row, name: str) -> Relation | Row:
-    """Return a relation as that of the bundling distribution."""
+    """Return the relation of a component's requirement as one of the distribution `name`, which bundles the component."""
     if isinstance(relation, Row):
         return Row(relation.table, relation.name, name)
     return Relation(relation.subject, relation.object, name)
 
 
 def is_reported_for_component(requirement: Requirement, system: Iterable[Key]) -> bool:
-    """Whether a host requirement is of a bundled library that the stack has as a component, which reports it already."""
+    """Return whether a requirement on a host is of a bundled library that is also a component in `system`.
+
+    That component has the same requirement, which is therefore reported already.
+    """
     component = COMPONENT_BUNDLED_BY.get(requirement.ground.component, "")
     return requirement.key.component in HOST_COMPONENTS and any(key.component == component for key in system)
 
 
 def bundled_libraries(problem: Problem, pins: Mapping[Key, Candidate]) -> tuple[ReleaseCandidate, ...]:
-    """Return the bundled libraries that the system half lacks: the image's gate must admit their hosts, too."""
+    """Return the bundled libraries that are not among the chosen components.
+
+    The image's NVIDIA_REQUIRE_CUDA must admit only hosts that run these, too.
+    """
     known = {key.component for key in pins if not key.is_package}
     bundling = [pins[Key(name, PACKAGE)] for name in sorted(COMPONENT_BUNDLED_BY) if Key(name, PACKAGE) in pins]
     found = (bundled_library(problem, one) for one in bundling if COMPONENT_BUNDLED_BY[one.key.name] not in known)

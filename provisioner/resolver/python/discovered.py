@@ -1,13 +1,14 @@
-"""Direct URLs and pre-releases as candidates, those that metadata refers to included.
+"""Direct URLs and pre-releases as candidates, including those that only metadata refers to.
 
-A direct URL or path (PEP 440, "Direct references") is a candidate for the requirements that name it alone. A URL of the spec
-is known from the start and then the only candidate of its name: no index is read. URLs in metadata are discovered when that
-metadata is read; the search then restarts with the new candidate.
+A direct URL or path (PEP 440, "Direct references") is a candidate only for requirements that name it. If the spec names one, it
+is known from the start and the only candidate of its distribution: no index is read. A URL in metadata is discovered when that
+metadata is read; the search then restarts with the new candidate. It may be chosen only with a candidate whose metadata names
+it, its holder; an artificial key, its mutex, ties the two.
 
-PEP 440 excludes pre-releases unless a requirement names one or no final version will do. Here both must hold, so that `>=2.0a4`
-takes 2.0 once it is out. A requirement of the same distribution that names no pre-release takes final versions alone: whether
-a pre-release is allowed must not depend on the order in which a search reads metadata. Requirements of metadata that only a
-pre-release meets are discovered, too.
+PEP 440 excludes pre-releases unless a requirement names one or no final version meets it. Here both must hold, so that
+`>=2.0a4` takes 2.0 once that is released. Another requirement on the same distribution that names no pre-release allows final
+versions alone: whether a pre-release is allowed must not depend on the order in which a search reads metadata. Requirements in
+metadata that only a pre-release meets are discovered, too.
 """
 
 from __future__ import annotations
@@ -48,29 +49,29 @@ if TYPE_CHECKING:
 
 
 PYPI_HOSTS = frozenset({"files.pythonhosted.org", "test-files.pythonhosted.org"})
-"""The hosts of PyPI's files, and of its test instance's."""
+"""The host names from which PyPI and its test instance serve files."""
 
 _NOWHERE = Path("/")
-"""The base of relative addresses in metadata, which are refused."""
+"""The base folder for relative paths in metadata, which are refused."""
 
 
 class DirectUrlMutex(HolderCandidate, frozen=True, eq=False, gc=False, kw_only=True):
-    """A holder of the mutex of a direct URL that only metadata names. `name` is the distribution at the URL."""
+    """The candidate of a direct URL's mutex that is chosen with one holder; `name` is the distribution at the URL."""
 
     name: str
     url: str
 
 
 class Discoveries:
-    """The direct URLs and pre-releases that metadata refers to, as far as it was read; kept when a search restarts.
+    """The direct URLs and pre-releases to which the metadata read so far refers; it outlives restarts of the search.
 
-    `has_grown` is set by every new discovery.
+    Every new discovery sets `has_grown`.
     """
 
     def __init__(self) -> None:
         self._holders: dict[tuple[str, str], dict[tuple[Key, str], Candidate]] = {}
         self.prereleases: set[str] = set()
-        """The distributions of which a requirement of metadata names a pre-release that no final version meets."""
+        """The distributions for which a requirement in metadata names a pre-release and no final version meets it."""
         self.has_grown = False
 
     def add_url(self, name: str, url: str, holder: Candidate) -> None:
@@ -94,7 +95,7 @@ class Discoveries:
 
 
 class DirectUrls:
-    """The direct URLs of one search; `requirements` are those of the spec that hold on the target."""
+    """The direct URLs of one search; `requirements` are those of the spec whose markers hold on the target."""
 
     def __init__(self, source: PackageSource, requirements: Iterable[tuple[Pep508, Ground]], discoveries: Discoveries) -> None:
         self._source = source
@@ -108,11 +109,14 @@ class DirectUrls:
                 self._places.setdefault(canonicalize_name(requirement.name), ground.source)
 
     def is_given(self, name: str) -> bool:
-        """Whether the spec names a direct URL of a distribution, which is then its only candidate."""
+        """Return whether the spec names a direct URL of a distribution, which is then its only candidate."""
         return name in self._given
 
     def given(self, name: str) -> PackageRelease | None:
-        """Return the release that the spec names by URL or path; None where it names none. Raises what reading it raises."""
+        """Return the release that the spec names by URL or path; None when the spec names none.
+
+        Raises `ProvisionError` when the file cannot be read.
+        """
         urls = self._given.get(name)
         return self._release(name, urls[0]) if urls else None
 
@@ -128,11 +132,16 @@ class DirectUrls:
         return list(found.values())
 
     def root(self, key: Key, url: str, ground: Ground) -> Requirement:
-        """Return the spec's requirement of a direct URL; raises what reading the file raises."""
+        """Return the spec's requirement of a direct URL; raises `ProvisionError` when the file cannot be read."""
         return Requirement(key, Labelled(frozenset({_label(self._release(_name(key), url), url)})), ground)
 
     def required(self, key: Key, needed: Pep508, *, holder: Candidate, ground: Entails) -> Requirement:
-        """Return a candidate's requirement of the direct URL that its metadata names."""
+        """Return the requirement of `holder` on the direct URL that its metadata names.
+
+        If the URL is not allowed or has no usable file, the requirement allows no candidate and its ground has the error
+        message. If the spec names another URL of the distribution, its ground names that. Raises `UnavailableError` when the
+        URL cannot be reached.
+        """
         assert needed.url is not None
         name = _name(key)
         predicate = RequiresFile(name=name, url=shown_url(needed.url))
@@ -155,7 +164,10 @@ class DirectUrls:
         return Requirement(key, Labelled(frozenset({label})), replace(ground, predicate=predicate))
 
     def support(self, candidate: Candidate) -> tuple[Requirement, ...]:
-        """Return the requirement of a direct URL that only metadata names: a candidate that names it."""
+        """Return the requirement of a direct URL that only metadata names: a candidate whose metadata names it must be chosen.
+
+        () for any other candidate.
+        """
         name = _name(candidate.key)
         if self.is_given(name) or not isinstance(candidate, FileCandidate) or not candidate.is_direct:
             return ()
@@ -168,7 +180,7 @@ class DirectUrls:
         return (Requirement(key, Labelled(labels), _named(name, Subject(name, candidate.label), IsForHolders())),)
 
     def holders(self, key: Key) -> tuple[Candidate, ...] | None:
-        """Return the candidates of a direct URL's mutex; None for any other key."""
+        """Return the candidates of a direct URL's mutex, one for each holder; None for any other key."""
         place = self._mutexes.get(key)
         if place is None:
             return None
@@ -179,7 +191,7 @@ class DirectUrls:
         )
 
     def of_holder(self, candidate: HolderCandidate) -> tuple[Requirement, ...]:
-        """Return the requirement of the holder of a direct URL's mutex; () for other mutexes."""
+        """Return the requirement of a candidate of a direct URL's mutex on its holder; () for other mutexes."""
         if candidate.key not in self._mutexes:
             return ()
         holder = candidate.holder
@@ -188,7 +200,7 @@ class DirectUrls:
         return (Requirement(holder.key, Labelled(frozenset({holder.label})), ground),)
 
     def is_built(self, file: IndexFile) -> bool:
-        """Whether the requirements of a file were read by building it."""
+        """Return whether the requirements of a file were found by building it on this machine."""
         return isinstance(self._source, FileSource) and self._source.is_built(file)
 
     def _release(self, name: str, url: str) -> PackageRelease:
@@ -197,7 +209,10 @@ class DirectUrls:
         return self._source.direct(NormalizedName(name), url)
 
     def _readable(self, name: str, url: str) -> PackageRelease | None:
-        """Return the release at a direct URL; None for one in metadata that is no distribution, which excludes its holders."""
+        """Return the release at a direct URL; None when a URL in metadata has no usable distribution.
+
+        Raises `ProvisionError` for such a URL of the spec, and `UnavailableError` when the URL cannot be reached.
+        """
         try:
             return self._release(name, url)
         except UnavailableError:
@@ -217,7 +232,7 @@ def _label(release: PackageRelease, url: str) -> str:
 
 
 def _shown(url: str) -> str:
-    """Return a URL without its fragment: of two requirements of one file only one may have its hash."""
+    """Return a URL without its fragment: of two requirements on one file, only one may state the hash there."""
     return shown_url(url) if not _is_of_machine(url) else url.partition("#")[0]
 
 
@@ -226,7 +241,7 @@ def _is_of_machine(url: str) -> bool:
 
 
 def _refuse_host(holder: Candidate, url: str) -> None:
-    """Raise `DirectReferenceError` where metadata of a PyPI file names a URL elsewhere, which PyPI does not accept.
+    """Raise `DirectReferenceError` when metadata of a file on PyPI names a URL elsewhere, which PyPI does not accept.
 
     Source: pip, `_internal/req/constructors.py`: "Packages installed from PyPI cannot depend on packages which are not also
     hosted on PyPI".
@@ -248,29 +263,32 @@ def _holder(candidate: Candidate) -> str:
 # -- pre-releases --------------------------------------------------------------------------------------------------------------
 
 _LOWER_BOUNDS_AND_PINS = frozenset({"==", "===", ">=", "~=", ">"})
-"""Operators that require a pre-release; `<3.0.dev0` names one to exclude pre-releases."""
+"""Operators with which a pre-release admits pre-releases; `<3.0.dev0` names one in order to exclude pre-releases."""
 
 
 def names_prerelease(specifier: SpecifierSet) -> bool:
-    """Whether a lower bound or a pin of a requirement is a pre-release."""
+    """Return whether a lower bound or a pin of a requirement is a pre-release."""
     return any(one.prereleases and one.operator in _LOWER_BOUNDS_AND_PINS for one in specifier)
 
 
 def is_met_without_prereleases(specifier: SpecifierSet, listed: Iterable[Candidate]) -> bool:
-    """Whether a version that is neither yanked nor withheld meets a requirement."""
+    """Return whether a final version with a file for the target that is not yanked meets a requirement."""
     offered = (one for one in listed if not one.has_no_file and not one.is_withheld)
     return any(specifier.contains(one.pep440, prereleases=True) for one in offered)
 
 
 class PrereleaseVersions:
-    """The pre-releases of one search, as far as requirements name them."""
+    """The pre-releases of one search, limited to distributions for which a requirement needs one."""
 
     def __init__(self, source: PackageSource, discoveries: Discoveries) -> None:
         self._source = source
         self._discoveries = discoveries
 
     def releases(self, name: NormalizedName) -> tuple[PackageRelease, ...]:
-        """Return the required pre-releases of a project, newest first; raises `UnavailableError`."""
+        """Return the pre-releases of a project, newest first; () unless a requirement in metadata needs one.
+
+        Raises `UnavailableError` when the index cannot be reached.
+        """
         return (
             self._source.prereleases(name)
             if name in self._discoveries.prereleases and isinstance(self._source, PrereleaseSource)
@@ -278,11 +296,14 @@ class PrereleaseVersions:
         )
 
     def is_final_only(self, name: NormalizedName, specifier: SpecifierSet) -> bool:
-        """Whether a requirement takes final versions alone although another one names a pre-release of the distribution."""
+        """Return whether a requirement allows only final versions although another one needs a pre-release."""
         return name in self._discoveries.prereleases and not names_prerelease(specifier)
 
     def discover(self, name: NormalizedName, specifier: SpecifierSet, listed: Callable[[], Iterable[Candidate]]) -> None:
-        """Record a requirement of metadata that only a pre-release meets; raises `UnavailableError`."""
+        """Record the distribution if a requirement in metadata names a pre-release and only a pre-release meets it.
+
+        `listed` returns the distribution's candidates. Raises `UnavailableError` when the index cannot be reached.
+        """
         if (
             name in self._discoveries.prereleases
             or not names_prerelease(specifier)

@@ -1,4 +1,8 @@
-"""The matrix's rows on Python distributions as requirements of their versions: builds, undeclared requirements and limits."""
+"""The matrix's rows on Python distributions as requirements of their versions: builds, undeclared requirements and limits.
+
+A limit excludes versions of a distribution if certain releases of PyTorch are chosen. A mutex is an artificial key that several
+candidates require for themselves, its holders: it has one value, so only one of them can be chosen.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +50,7 @@ if TYPE_CHECKING:
 
 
 COMPILERS = frozenset({"pytorch-triton", "pytorch-triton-rocm", "pytorch-triton-xpu"})
-"""Triton compilers of one kind of PyTorch build; ROCm's wheels pin later versions than the 2.1.0 that PyPI ends with.
+"""Triton compilers for one kind of PyTorch build; ROCm's wheels pin later versions than 2.1.0, the last one on PyPI.
 
 Sources: pytorch/pytorch, .github/scripts/build_triton_wheel.py; uv documentation, "Using uv with PyTorch"; PyPI; read
 2026-11-21.
@@ -57,13 +61,13 @@ NO_VERSION = Version.named("")
 
 
 def of_variant_indexes(matrix: Matrix) -> frozenset[str]:
-    """Return the distributions that PyTorch's build indexes have wheels of, PyTorch itself included."""
+    """Return the distributions of which PyTorch's build indexes (`cu126`, `rocm6.2`) have wheels, including PyTorch itself."""
     served = (one.name for one in matrix.distributions if one.served_by == VARIANT_INDEX)
     return frozenset({DISTRIBUTION_OF_COMPONENT[PYTORCH.name], *COMPILERS, *served})
 
 
 class _Limit(Struct, frozen=True):
-    """A limit of the matrix that binds on the target, with its parsed specifier and the key of its mutex."""
+    """A limit of the matrix that applies to a host of the target, with its parsed specifier and the key of its mutex."""
 
     row: DistributionLimit
     specifier: SpecifierSet
@@ -71,14 +75,14 @@ class _Limit(Struct, frozen=True):
     source: MatrixRow
 
     def excludes(self, candidate: Candidate) -> bool:
-        """Whether a version of the distribution is excluded beside the framework's limited releases."""
+        """Return whether a version of the distribution cannot be chosen with the PyTorch releases that the limit is about."""
         return not self.specifier.contains(candidate.pep440, prereleases=True)
 
 
 class DistributionFacts:
-    """The requirements that the matrix adds to those of metadata, for one platform and one framework index.
+    """The requirements that the matrix adds to those of metadata, for one target and one index of PyTorch builds.
 
-    `variant_index` is the index of the framework's build, "" for the default index.
+    `variant_index` is the index of the PyTorch build, "" for the default index.
     """
 
     def __init__(self, problem: Problem, variant_index: str) -> None:
@@ -93,28 +97,29 @@ class DistributionFacts:
         self._certain = [limit for limit in self._limits if left and all(limit.row.when.allows(one.version) for one in left)]
 
     def is_of_variant_index(self, name: str) -> bool:
-        """Whether only the framework's variant index has the versions of a distribution that its wheels pin."""
+        """Return whether a distribution is read from the variant index alone: PyTorch's wheels pin its versions there."""
         return bool(self._variant_index) and name in COMPILERS
 
     def is_on_variant_index(self, name: str) -> bool:
-        """Whether the framework's variant index has wheels of a distribution, too."""
+        """Return whether the variant index has wheels of a distribution besides those on the default index."""
         return bool(self._variant_index) and name in self._known and self._known[name].served_by == VARIANT_INDEX
 
     @property
     def limited(self) -> frozenset[str]:
-        """The distributions of which `is_hopeless` may hold for some versions."""
+        """The distributions that have a limit on every release of PyTorch that the spec allows."""
         return frozenset(limit.row.distribution for limit in self._certain)
 
     def is_hopeless(self, candidate: Candidate) -> bool:
-        """Whether a limit excludes a version beside every release of the framework that the spec allows.
+        """Return whether a limit excludes a version whatever release of PyTorch is chosen of those that the spec allows.
 
-        Such versions are listed last: a search reads the metadata of a version before it refuses it, and NumPy 2 has dozens.
+        Such versions are listed last: a search reads the metadata of a version before it refuses the version, and NumPy 2 has
+        dozens.
         """
         name = candidate.key.distribution
         return any(limit.row.distribution == name and limit.excludes(candidate) for limit in self._certain)
 
     def of(self, candidate: FileCandidate) -> tuple[Requirement, ...]:
-        """Return the requirements of one version of a distribution beyond its metadata."""
+        """Return the requirements of a version of a distribution that the matrix adds to its metadata."""
         release = candidate.release
         found: list[Requirement] = []
         limits = [one for one in self._limits if one.row.distribution == release.name and one.excludes(candidate)]
@@ -128,17 +133,23 @@ class DistributionFacts:
         return tuple(found)
 
     def of_framework(self, wheel: Candidate) -> tuple[Requirement, ...]:
-        """Return the mutexes that the framework's wheel must hold; () where limits bind the framework's key directly."""
+        """Return the requirements of PyTorch's wheel on the mutexes of limits.
+
+        () when the spec requires PyTorch: limits are then requirements on PyTorch itself.
+        """
         if self._is_framework_required:
             return ()
         return tuple(_takes(limit, wheel) for limit in self._limits if limit.row.when.allows(wheel.version))
 
     def limit_of(self, key: Key) -> str:
-        """Return the distribution of the limit whose mutex a key is; "" for any other key."""
+        """Return the distribution whose limit has `key` as its mutex; "" for any other key."""
         return next((limit.row.distribution for limit in self._limits if limit.key == key), "")
 
     def holders(self, key: Key, versions: tuple[Candidate, ...], wheels: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
-        """Return the candidates of a limit's mutex: the versions that it excludes, and the builds that it is about."""
+        """Return the candidates of a limit's mutex, one for each holder.
+
+        The holders are the versions that the limit excludes and the PyTorch wheels that it is about.
+        """
         limit = next(one for one in self._limits if one.key == key)
         holders = [one for one in versions if not one.has_no_file and limit.excludes(one)]
         holders.extend(one for one in wheels if limit.row.when.allows(one.version))
@@ -147,12 +158,12 @@ class DistributionFacts:
         )
 
     def _by_limit(self, limit: _Limit, candidate: Candidate) -> Requirement:
-        """Return the requirement that excludes a version beside the limited releases of the framework.
+        """Return the requirement that excludes a version if a release of PyTorch that a limit is about is chosen.
 
-        Where the spec requires the framework anyway, the version requires another release of it, which makes the simpler
-        message. Elsewhere a package may or may not require the framework; then the version and the framework's wheel each
-        require the limit's mutex. Both allow the same solutions. Only conflicts are not exact in the first case: where no
-        release outside the limit exists for the target, the spec's line of the framework may be missing from them.
+        If the spec requires PyTorch, the version requires another release of it, which makes the simpler message. Otherwise a
+        package may or may not require PyTorch, so the version and PyTorch's wheel each require the limit's mutex. Both
+        encodings allow the same solutions. Only conflicts are not exact with the first one: if the target has no release
+        outside the limit, the spec's line on PyTorch may be missing from them.
         """
         if not self._is_framework_required:
             return _takes(limit, candidate)
@@ -160,7 +171,7 @@ class DistributionFacts:
         return Requirement(PYTORCH, Labelled(frozenset(others)), _limited(limit, candidate))
 
     def _its_build(self, candidate: Candidate, release: PackageRelease, known: Distribution) -> Requirement:
-        """Require the PyTorch build that a wheel is compiled for, by its index or its local version."""
+        """Return the requirement on the PyTorch build that a wheel is compiled for, derived from its index or local version."""
         is_variant = self._is_of_variant(release)
         wanted = self._variant_index if is_variant else "pypi"
         is_of_cuda = not is_variant and known.served_by == DEFAULT and bool(self._without_cuda)
@@ -181,9 +192,9 @@ class DistributionFacts:
 
     @cached_property
     def _without_cuda(self) -> frozenset[Version]:
-        """The releases whose default build for the target is a CPU build, as on Arm until PyTorch 2.10.
+        """The PyTorch releases whose default build for the target is a CPU build, as on Arm until PyTorch 2.10.
 
-        A distribution that links CUDA and is on the default index alone was compiled against another build of these.
+        A distribution that links CUDA and is only on the default index was compiled against another build of these releases.
         """
         platform = self._problem.request.platform
         return frozenset(
@@ -196,7 +207,7 @@ class DistributionFacts:
 
     @cached_property
     def _of_cuda(self) -> frozenset[str]:
-        """The default build of each release; of releases whose default has no CUDA the builds that have it."""
+        """The labels of the default build of each PyTorch release, or of its CUDA builds if the default build has no CUDA."""
         return frozenset(
             one.label
             for one in self._problem.domains[PYTORCH]
@@ -221,7 +232,10 @@ class DistributionFacts:
                 yield from bundled_cuda_requirements(self._problem, candidate, row, place=place)
 
     def _of_its_abi(self, candidate: Candidate, row: ImpliedNeed, *, place: Place) -> Requirement:
-        """Require a build of the same C++ ABI: functions that take strings or lists have other names in the other ABI."""
+        """Return the requirement on a PyTorch build of the same C++ ABI as a wheel.
+
+        Functions that take strings or lists have different symbol names in the other ABI.
+        """
         labels = frozenset(one.label for one in self._problem.domains[PYTORCH] if has_abi(build_of(one), row))
         relation = Relation(candidate.key.name, "pytorch_build")
         ground = _entails(candidate, NeedsAbi(is_new=bool(row.cxx11_abi)), relation, place)
@@ -232,7 +246,10 @@ class DistributionFacts:
 
 
 def _is_compiled(known: Distribution, release: PackageRelease) -> bool:
-    """Whether a release is a wheel compiled against a build; a source distribution is compiled against the installed one."""
+    """Return whether a release is a wheel compiled against a PyTorch build.
+
+    A source distribution is not: it is compiled against the installed build.
+    """
     is_wheel = release.file is not None and release.file.filename.endswith(".whl")
     if known.compiled_against != PYTORCH.name or not is_wheel:
         return False
@@ -240,12 +257,15 @@ def _is_compiled(known: Distribution, release: PackageRelease) -> bool:
 
 
 def has_abi(build: Build | None, row: ImpliedNeed) -> bool:
-    """Whether a build of PyTorch has the C++ ABI of a row; True where either is not known."""
+    """Return whether a build of PyTorch has the C++ ABI of a row; True when the ABI of either is unknown."""
     return build is None or build.cxx11_abi is None or row.cxx11_abi in {None, build.cxx11_abi}
 
 
 def _has_one_abi(release: PackageRelease) -> bool:
-    """Whether the file is a Linux wheel without a local version; on macOS there is only one ABI."""
+    """Return whether a release's file is a Linux wheel without a local version, so that the C++ ABI matters.
+
+    A local version names the build already, and macOS has only one ABI.
+    """
     filename = release.file.filename if release.file is not None else ""
     return filename.endswith(".whl") and "linux" in filename and not release.version.local
 
@@ -269,7 +289,7 @@ def _entails(candidate: Candidate, predicate: Predicate, relation: Relation | Ro
 
 
 def _holds(problem: Problem, row: DistributionLimit) -> bool:
-    """Whether a limit is about PyTorch and binds on some host of the target."""
+    """Return whether a limit is about PyTorch and its guards (conditions) hold on some host of the target."""
     hosts = problem.request.hosts or (NO_HOST,)
     return row.when.component == PYTORCH.name and any(problem.needs.guards.hold(row.on, target) for target in hosts)
 
@@ -300,10 +320,10 @@ def _named(holder: Candidate) -> str:
 
 
 def host_requirements_of(problem: Problem, beside: Mapping[Key, Candidate]) -> Iterator[Requirement]:
-    """Yield the host requirements of chosen distributions by the matrix: driver and GPUs of a bundled CUDA, and glibc.
+    """Yield the requirements of the chosen distributions `beside` on hosts: driver and GPUs of a bundled CUDA, and glibc.
 
-    A system half can then be solved beside them without an index. Their requirements on components that may change with them,
-    such as the framework, are left to whoever solves both.
+    With them the components can be solved again without an index. Requirements on components that may then change, such as the
+    framework, are not included.
     """
     facts = DistributionFacts(problem, "")
     for candidate in beside.values():

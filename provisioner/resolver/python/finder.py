@@ -1,4 +1,4 @@
-"""Python distributions as candidates and requirements of the problem, for one target environment."""
+"""Candidates and requirements of Python distributions, read from indexes and metadata for one target environment."""
 
 from __future__ import annotations
 
@@ -65,24 +65,29 @@ if TYPE_CHECKING:
 
 
 BY_PEP440 = Version.named("")
-"""A placeholder: distributions are compared by `Candidate.pep440`, not by a version of the matrix's kind."""
+"""The version of every distribution's candidate, a placeholder: distributions are compared by `Candidate.pep440`."""
 
 
 class VariantIndexes:
-    """The indexes of a framework's builds (`cu126`, `rocm6.2`), and which of them are out of reach.
+    """The indexes of a framework's builds (`cu126`, `rocm6.2`), and which of them cannot be reached.
 
-    Many machines reach a mirror of PyPI alone. So a build index that is out of reach, and that the spec does not name, lists
-    nothing; the answer then names it, and no problem is reported as impossible without it.
+    Many machines reach only a mirror of PyPI. So a build index that cannot be reached and that the spec does not name counts as
+    empty. The answer then names it in a warning, and a problem without an answer is not reported as impossible, because the
+    index was not read.
     """
 
     def __init__(self, problem: Problem, source: PackageSource) -> None:
         self._named = {one.name for one in problem.request.spec.indexes}
         self._source = source
         self.unreached: dict[str, UnavailableError] = {}
-        """The error of each index that is out of reach."""
+        """The error of each index that cannot be reached, by the index's name."""
 
     def releases(self, name: NormalizedName, index: str) -> tuple[PackageRelease, ...]:
-        """Return the releases of a distribution on an index; raises `UnavailableError` for an index that the spec names."""
+        """Return the releases of a distribution on an index of builds; () when the index cannot be reached.
+
+        Raises `UnavailableError` instead if the spec names the index. After one failure, indexes of the same kind are not
+        tried.
+        """
         family = index.partition("-")[0]
         other = next((error for one, error in self.unreached.items() if one.partition("-")[0] == family), None)
         if other is not None:
@@ -98,10 +103,10 @@ class VariantIndexes:
 
     @property
     def left_out(self) -> tuple[IndexLeftOut, ...]:
-        """The indexes that were not read, together by error: a more wanted version may be there.
+        """The warnings about indexes that were not read, one for each error: they may have a more wanted version.
 
-        This is a warning and not a doubt, for the answer was verified. So a lock that is solved again, and keeps its versions
-        without reading that index, is the same lock.
+        These are warnings and not doubts, because the answer was verified. So a lock that is solved again, and whose versions
+        do not change without that index, remains the same lock.
         """
         return tuple(
             IndexLeftOut(
@@ -111,15 +116,15 @@ class VariantIndexes:
         )
 
     def why_not(self, index: str) -> str:
-        """Return why an index has no file of a build."""
+        """Return the reason why an index has no file of a build, as part of an error message."""
         return f"index {index} is out of reach" if index in self.unreached else f"index {index} has no such file"
 
 
 class PackageFinder:
     """Finds the candidates and requirements of distributions, for one platform, Python and glibc.
 
-    `variant_index` is the index of the framework build that the system half prefers; distributions compiled against the
-    framework are looked up there, too. `discoveries` are kept when a search restarts.
+    `variant_index` is the index of the framework build that is preferred for the target; distributions compiled against the
+    framework are looked up there, too. `discoveries` are those made before a restart of the search; None for a first search.
     """
 
     def __init__(
@@ -139,14 +144,14 @@ class PackageFinder:
         self._facts = DistributionFacts(problem, self._variant_index)
         self.variant_indexes = VariantIndexes(problem, source)
         self.shared = SharedFiles(problem.matrix, problem.request)
-        """The requirements of distributions that write a file which others write, too."""
+        """The requirements by which only one distribution may write a file that several contain."""
         applicable = [pair for pair in problem.packages if self.markers.hold(pair[0].marker)]
         discoveries = discoveries if discoveries is not None else Discoveries()
         self._direct_urls = DirectUrls(source, applicable, discoveries)
         self._prereleases = PrereleaseVersions(source, discoveries)
         self._candidates: dict[Key, tuple[Candidate, ...]] = {}
         self.order: dict[Key, int] = {}
-        """The rank of the distributions that the spec names."""
+        """The rank of each distribution that the spec names, in the spec's order, except for those to upgrade."""
         self.roots = self._roots()
         """The root requirements on distributions."""
 
@@ -175,7 +180,11 @@ class PackageFinder:
         return tuple(roots)
 
     def candidates(self, key: Key) -> tuple[Candidate, ...]:
-        """Return every version of a distribution, most wanted first; a version that cannot be installed cannot be met."""
+        """Return every candidate of a distribution or mutex, most wanted first, cached.
+
+        A version that cannot be installed is included; its requirements cannot be met. Raises `UnavailableError` when an index
+        cannot be reached.
+        """
         found = self._candidates.get(key)
         if found is None:
             found = self._candidates[key] = self._read(key)
@@ -202,7 +211,7 @@ class PackageFinder:
         if self._facts.is_on_variant_index(name):
             others = (*others, *self.variant_indexes.releases(name, self._variant_index))
         is_oldest = self._problem.request.spec.policy.strategy == "oldest"
-        if others or is_oldest:  # releases come newest first, and a project has a thousand: most need never be compared
+        if others or is_oldest:  # otherwise not sorted: releases come newest first, and a project may have a thousand
             releases = tuple(sorted((*releases, *others), key=lambda one: one.version, reverse=not is_oldest))
         found = [FileCandidate(key, BY_PEP440, str(release.version), release) for release in releases]
         found.extend(self._direct_urls.candidates(key))
@@ -223,7 +232,11 @@ class PackageFinder:
         return sorted(found, key=lambda one: one.is_withheld) if is_any else found
 
     def requirements(self, candidate: Candidate) -> tuple[Requirement, ...]:
-        """Return the requirements of one version; of a version that cannot be installed one that cannot be met."""
+        """Return the requirements of a candidate; raises `UnavailableError` when its metadata cannot be reached.
+
+        A version that cannot be installed has a requirement that cannot be met in this environment, and whose ground is the
+        reason.
+        """
         if isinstance(candidate, WheelCandidate):
             return (*self._framework(candidate.build), *self._facts.of_framework(candidate))
         if isinstance(candidate, HolderCandidate):
@@ -261,19 +274,22 @@ class PackageFinder:
         return (exactly, *self._translated(candidate.key, candidate.label, needed))
 
     def _framework_extra(self, candidate: HolderCandidate) -> tuple[Requirement, ...]:
-        """Return the requirements of an extra of the framework's wheel, such as `torch[opt-einsum]`."""
+        """Return the requirements of an extra of PyTorch's wheel, such as `torch[opt-einsum]`, and that on its build."""
         ground = _is_extra(candidate, PYTORCH.name, PYTORCH.name)
         exactly = Requirement(PYTORCH, Labelled(frozenset({candidate.label})), ground)
         assert isinstance(candidate.holder, WheelCandidate), "an extra of the framework is held by its wheel"
         release = self.framework_release(candidate.holder.build)
         if release is None or release.file is None:
-            return (exactly,)  # the requirements of the build have the reason
+            return (exactly,)  # the requirements of the build state the reason
         plain = {str(needed) for needed in self._applicable(release, ("",))}
         needed = [one for one in self._applicable(release, extras_of(candidate.key)) if str(one) not in plain]
         return (exactly, *self._translated(candidate.key, candidate.label, needed))
 
     def distribution_requirement(self, candidate: ReleaseCandidate) -> Requirement:
-        """Return the requirement by which a build of another framework is installed, such as `jax[cuda12]`, at its release."""
+        """Return the requirement of a build of another framework than PyTorch on its distribution, such as `jax[cuda12]`.
+
+        It cannot be met if no file of the build is published.
+        """
         release, build = candidate.release, candidate.build
         name = candidate.key.component
         if build is not None and build.compiled:
@@ -286,7 +302,10 @@ class PackageFinder:
         return Requirement(package_key(wanted), Matching(wanted.specifier), ground)
 
     def wheel_requirement(self, candidate: ReleaseCandidate) -> Requirement:
-        """Return the requirement of the wheel that a PyTorch build is installed from."""
+        """Return the requirement of a PyTorch build on the wheel that it is installed from.
+
+        It cannot be met if no wheel of the build is published.
+        """
         build = candidate.build
         assert build is not None, "every release of PyTorch has builds"
         if build.compiled:
@@ -295,7 +314,10 @@ class PackageFinder:
         return Requirement(TORCH, Labelled(frozenset({candidate.label})), ground)
 
     def _framework(self, candidate: ReleaseCandidate) -> tuple[Requirement, ...]:
-        """Return the requirements of a framework build's wheel, read from the index that serves the build."""
+        """Return the requirements of a PyTorch build's wheel, read from the index that has the build.
+
+        Without a wheel for this Python, the build requires another Python.
+        """
         release = self.framework_release(candidate)
         if release is None or release.file is None:
             build = candidate.build
@@ -316,7 +338,10 @@ class PackageFinder:
         return tuple(found)
 
     def framework_release(self, candidate: ReleaseCandidate) -> PackageRelease | None:
-        """Return the index's release of a framework build; None when the index does not list it."""
+        """Return the index's release of a framework build; None when the index does not list it.
+
+        If the spec names the framework by URL or path, that release is returned, or None when it is of another build.
+        """
         release, build = candidate.release, candidate.build
         assert build is not None, "every release of a framework has builds"
         name = canonicalize_name(DISTRIBUTION_OF_COMPONENT[candidate.key.component])
@@ -331,7 +356,7 @@ class PackageFinder:
         return list(self._source.requirements(release, extras))
 
     def release_of(self, candidate: Candidate) -> PackageRelease:
-        """Return the index's release of a chosen distribution; for the framework that of its wheel."""
+        """Return the index's release of a candidate of a distribution; for the wheel of PyTorch, that of its build."""
         if isinstance(candidate, HolderCandidate):
             return self.release_of(candidate.holder)
         if isinstance(candidate, FileCandidate):
@@ -342,24 +367,24 @@ class PackageFinder:
         return release
 
     def is_built(self, file: IndexFile) -> bool:
-        """Whether the requirements of a file were read by building it on this machine."""
+        """Return whether the requirements of a file were found by building it on this machine."""
         return self._direct_urls.is_built(file)
 
     def applicable(self, candidate: Candidate) -> list[Pep508]:
-        """Return the requirements of a chosen distribution that hold in this environment, as its metadata spells them."""
+        """Return the requirements of a chosen distribution whose markers hold here, as written in its metadata."""
         return self._applicable(self.release_of(candidate), extras_of(candidate.key) or ("",))
 
     def extra_has_requirements(self, release: PackageRelease, extra: str) -> bool:
-        """Whether an extra of a release has requirements of its own in this environment."""
+        """Return whether an extra of a release has requirements of its own in this environment."""
         plain = self._applicable(release, ("",))
         return any(needed not in plain for needed in self._applicable(release, (extra,)))
 
     def extras(self, release: PackageRelease) -> tuple[str, ...]:
-        """Return the extras that the metadata of a release names, normalized; raises `UnavailableError`."""
+        """Return the extras that the metadata of a release names, normalized; raises `UnavailableError` if unreachable."""
         return self._source.extras(release)
 
     def _translated(self, subject: Key, label: str, applicable: Iterable[Pep508]) -> list[Requirement]:
-        """Return the requirements of a distribution's metadata, replaced by the spec's overrides where there are any."""
+        """Return the requirements in a distribution's metadata, with the spec's overrides in place of the overridden ones."""
         overrides = self._problem.overrides
         if not overrides:
             return [self._translate(subject, label, needed) for needed in applicable]
@@ -391,7 +416,7 @@ class PackageFinder:
             of_specs = RequiresFile(name=needed.name, url=shown_url(needed.url), is_for_specs=True)
             return Requirement(key, Labelled(frozenset()), replace(ground, predicate=of_specs))
         if needed.url is not None:
-            # A file by URL must not be discoveries by another file that an index happens to have under the same name.
+            # A file by URL must not be replaced by another file that an index has under the same name.
             holder = next(one for one in self.candidates(subject) if one.label == label)
             return self._direct_urls.required(key, needed, holder=holder, ground=ground)
         if key.is_package and not self._direct_urls.is_given(name):
@@ -401,7 +426,10 @@ class PackageFinder:
         return Requirement(key, Matching(needed.specifier), ground)
 
     def _blocked(self, candidate: FileCandidate) -> Requirement:
-        """Return the requirement of a version without a usable file: another Python, glibc or platform."""
+        """Return the requirement of a version without a usable file, which needs another Python, glibc or platform.
+
+        It allows another Python or platform if that is what excludes the files; otherwise it cannot be met.
+        """
         release = candidate.release
         name = release.blocked_by if Key(release.blocked_by) in self._problem.domains else "platform"
         key = Key(name)
@@ -414,7 +442,7 @@ class PackageFinder:
 
 
 def _unpublished(candidate: Candidate) -> Requirement:
-    """Return the unsatisfiable requirement of a build without a published file, which could not be locked."""
+    """Return the requirement of a build without a published file, which cannot be met: the build could not be locked."""
     ground = _entails(candidate, Unpublished(), Relation(candidate.key.component, "a wheel"))
     return Requirement(Key("platform"), Labelled(frozenset()), ground)
 

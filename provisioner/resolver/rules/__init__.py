@@ -1,1 +1,1 @@
-"""What the matrix, the policy, gates of images and compilers ask of hosts and of candidates, as requirements."""
+"""The requirements on hosts and candidates that come from the matrix, the policy, the gates of images and compiling."""

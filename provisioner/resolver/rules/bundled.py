@@ -1,4 +1,7 @@
-"""Distributions that bundle a component of the stack, such as cuDNN: the installed version is the distribution's."""
+"""Distributions that bundle a component of the stack, as `nvidia-cudnn-cu12` bundles cuDNN.
+
+The version of the component that is installed is then the version of the distribution.
+"""
 
 from __future__ import annotations
 
@@ -32,14 +35,17 @@ CUDA = "cuda"
 
 
 def bundled_version(distribution: Candidate) -> Version:
-    """Return the component's version in a distribution: its own (the label of a direct URL has the address, too)."""
+    """Return the version of the component that a distribution bundles, which is the distribution's own.
+
+    The candidate's label is not used, because that of a direct URL contains the address, too.
+    """
     return Version.parse(str(distribution.pep440))
 
 
 def unlisted_release(key: Key, listed: Iterable[Candidate], distribution: Candidate) -> ReleaseCandidate | None:
-    """Return the bundled release of a component as a candidate where the matrix lists no such release; None where it does.
+    """Return a candidate for the release of a component that a distribution bundles; None when the matrix lists that release.
 
-    Its needs are the CUDA that the distribution is named for; rules on ranges of versions bind it, too.
+    The candidate needs the CUDA that the distribution is named for; rules on ranges of versions bind it, too.
     """
     listed, number = tuple(listed), distribution.pep440.public
     if any(one.version == bundled_version(distribution) for one in listed):
@@ -53,7 +59,7 @@ def unlisted_release(key: Key, listed: Iterable[Candidate], distribution: Candid
 
 
 def unlisted_bundles(matrix: Matrix, pins: Iterable[Candidate]) -> Iterator[UnlistedBundle]:
-    """Yield the doubts of chosen releases that a distribution bundles and the matrix does not list."""
+    """Yield a doubt for each chosen release that a distribution bundles and the matrix does not list."""
     for one in pins:
         component = matrix.components.get(one.key.component)
         if one.key.component not in BUNDLED or component is None or not isinstance(one, ReleaseCandidate):
@@ -68,7 +74,8 @@ def unlisted_bundles(matrix: Matrix, pins: Iterable[Candidate]) -> Iterator[Unli
 class BundleOverrides:
     """The overrides of a spec on distributions that bundle a component.
 
-    The matrix's build of a framework has the pins of its wheel as needs: where the spec overrides a pin, it overrides the need.
+    In the matrix a framework's build has the versions that its wheel pins as needs. If the spec overrides such a pin, it
+    overrides the need, too.
     """
 
     def __init__(self, matrix: Matrix, request: Request) -> None:
@@ -83,7 +90,7 @@ class BundleOverrides:
                 self._found[name] = (override, Overrides(index=index, distribution=name, requirement=text, place=place))
 
     def replacement(self, subject: Candidate, need: Need, key: Key) -> Requirement | None:
-        """Return the requirement that replaces a framework build's need of a component; None where it is not overridden."""
+        """Return the requirement that replaces a framework build's need of a component; None when no override replaces it."""
         if not self._found or subject.key.component not in FRAMEWORKS or need.component not in BUNDLED:
             return None
         distribution = _bundling(need.component, build_of(subject))
@@ -98,7 +105,7 @@ class BundleOverrides:
 
 
 def _bundling(component: str, build: Build | None) -> str:
-    """Return the distribution that bundles a component for a build: the one for its CUDA, where there are several."""
+    """Return the distribution that bundles a component for a build, the one for its CUDA if there are several; "" for none."""
     names = BUNDLED[component]
     if len(names) == 1:
         return names[0]

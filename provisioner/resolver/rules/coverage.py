@@ -41,7 +41,7 @@ class Target(Struct, frozen=True):
         return _target(text)
 
 
-@lru_cache(maxsize=1024)  # builds are compiled for the same few
+@lru_cache(maxsize=1024)  # all builds are compiled for the same few targets
 def _target(text: str) -> Target:
     match = TARGET.fullmatch(text)
     if match is None:
@@ -50,7 +50,7 @@ def _target(text: str) -> Target:
 
 
 def capability(text: str) -> Capability:
-    """Read a compute capability such as `9.0`."""
+    """Return a compute capability such as `9.0` as its major and minor numbers."""
     major, _, minor = text.partition(".")
     return int(major), int(minor or 0)
 
@@ -74,7 +74,7 @@ def compiles_for(target: Target, device: Capability) -> bool:
 
 
 def coverage(sass: tuple[str, ...], ptx: tuple[str, ...], device: Capability) -> str:
-    """Return how a build with some targets serves a device: `native`, `ptx` (compiled by the driver at start) or `none`."""
+    """Return how a build runs on a device: `native` (machine code), `ptx` (compiled by the driver at start) or `none`."""
     if any(runs_natively(Target.parse(target), device) for target in sass):
         return "native"
     if any(compiles_for(Target.parse(target), device) for target in ptx):
@@ -90,22 +90,24 @@ GENERIC = {
     "gfx11-generic": ("gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153"),
     "gfx12-generic": ("gfx1200", "gfx1201"),
 }
-"""The processors that code for a generic target runs on; other code runs on the named processor only. Source: LLVM's "User
-Guide for AMDGPU Backend", table "AMDGPU Generic Processors" (https://llvm.org/docs/AMDGPUUsage.html, read 2026-11-21)."""
+"""The AMD processors that code for each generic target runs on. Code for any other target runs on the processor of that name
+only. Source: LLVM's "User Guide for AMDGPU Backend", table "AMDGPU Generic Processors" (https://llvm.org/docs/AMDGPUUsage.html,
+read 2026-11-21)."""
 
 
 def runs_on(targets: Iterable[str], device: str) -> bool:
-    """Whether code compiled for some gfx targets runs on an AMD device without an override."""
+    """Return whether code compiled for some gfx targets runs on an AMD device without an override."""
     return any(device == target or device in GENERIC.get(target, ()) for target in targets)
 
 
 def override_for(
     targets: Collection[str], devices: Collection[str], overrides: Iterable[GfxOverride]
 ) -> tuple[GfxOverride, ...] | None:
-    """Return the overrides by which every AMD device runs some code: () when none is needed, None when none helps.
+    """Return the overrides by which all AMD devices run code for some gfx targets: () if none is needed, None if none helps.
 
-    The variables of an override hold for every GPU of the process, so one setting must do for all devices: each device is
-    then a target that may run as `runs_as`, or is `runs_as` itself.
+    An override sets environment variables that make a GPU run as another target, `runs_as`. The variables hold for every GPU of
+    the process, so one setting must do for all devices: each device is then a target that may run as `runs_as`, or is `runs_as`
+    itself.
     """
     left = [device for device in devices if not runs_on(targets, device)]
     if not left:

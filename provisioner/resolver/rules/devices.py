@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Devices:
-    """Requirements on the GPUs of one problem; `gpus` are their keys."""
+    """The requirements of builds on the GPUs of one problem; `gpus` are the keys of the hosts' GPUs, such as `gpu:9.0`."""
 
     def __init__(self, matrix: Matrix, request: Request, guards: Guards, gpus: tuple[Key, ...]) -> None:
         self._matrix = matrix
@@ -35,7 +35,11 @@ class Devices:
         }
 
     def of(self, candidate: Candidate, build: Build, place: Place) -> Iterator[Requirement]:
-        """Yield the requirements of a build on every GPU of every host."""
+        """Yield the requirements of a framework's CUDA or ROCm build on every GPU of every host, and of its PTX on the drivers.
+
+        `place` is the line of the matrix to cite. If the targets that a PyTorch build is compiled for are unknown, no GPU is
+        allowed with it unless the spec names the build; an unknown build of another framework has no requirements.
+        """
         component = candidate.key.component
         if component not in FRAMEWORKS or build.accelerator not in {"cuda", "rocm"} or not self._gpus:
             return
@@ -56,7 +60,7 @@ class Devices:
             yield from self._ptx(candidate, build, place)
 
     def overrides(self, build: Build) -> tuple[GfxOverride, ...]:
-        """Return the overrides by which every GPU runs an AMD build; () when none is needed, or none helps."""
+        """Return the gfx overrides by which an AMD build runs on every GPU; () when it needs none, and when none helps."""
         if build.accelerator != "rocm" or build.gfx is None:
             return ()
         working = [row for row in self._matrix.overrides if _works_with(row, build)]
@@ -66,7 +70,7 @@ class Devices:
         return list(dict.fromkeys(device for devices in self._devices.values() for device in devices))
 
     def _served(self, build: Build) -> frozenset[str]:
-        """Return the devices that a build serves: natively, by PTX where the spec allows it, or by an AMD override."""
+        """Return the devices that a build runs on: natively, by PTX if the spec allows it, or by an AMD override."""
         if build.accelerator == "rocm":
             targets = build.gfx or ()
             known = {*self._all_devices(), *(gpu.gfx for gpu in self._matrix.gpus if gpu.gfx)}
@@ -77,9 +81,10 @@ class Devices:
         return frozenset(device for device in known if _how(build, device) in allowed)
 
     def _ptx(self, candidate: Candidate, build: Build, place: Place) -> Iterator[Requirement]:
-        """Yield the driver requirements of PTX, which is outside minor-version compatibility: native support of its CUDA.
+        """Yield the requirement of native support of a build's CUDA on each driver whose host runs the build by PTX.
 
-        Source: CUDA Compatibility guide, "Minor Version Compatibility", limitation on PTX.
+        PTX is outside minor-version compatibility. Source: CUDA Compatibility guide, "Minor Version Compatibility", limitation
+        on PTX.
         """
         cuda = next((need.range for need in build.requires if need.component == "cuda"), None)
         if "ptx-jit" not in self._request.allowed or cuda is None or not cuda.clauses or self._request.system != "linux":
@@ -104,7 +109,7 @@ class Devices:
 
 
 def _works_with(row: GfxOverride, build: Build) -> bool:
-    """Whether an override works with the ROCm a build is made for."""
+    """Return whether an override works with the ROCm release that a build is made for."""
     runtime = next((need.range for need in build.requires if need.component == "rocm"), None)
     if runtime is None or not runtime.clauses:
         return not row.when
@@ -112,7 +117,7 @@ def _works_with(row: GfxOverride, build: Build) -> bool:
 
 
 def _how(build: Build, device: str) -> str:
-    """Return how a CUDA build serves a device; `none` for an AMD device."""
+    """Return how a CUDA build runs on a device, in the words of `coverage`; `none` for an AMD device."""
     if device.startswith("gfx"):
         return "none"
     return coverage(build.sass or (), build.ptx or (), capability(device))

@@ -1,8 +1,8 @@
-"""NVIDIA drivers: which of them run programs of a CUDA release, and which kernels they are documented to build on.
+"""NVIDIA drivers: which of them run programs of a CUDA release, and which Linux kernel versions they build on.
 
 NVIDIA publishes only a minimum kernel; the newest kernel that a driver release builds on is known release by release, from
-distributions (matrices/driver.yaml cites each). A driver that is not listed has the kernels of the nearest older one of its
-branch, which is the careful side: drivers of a branch only ever add newer kernels.
+distributions (matrices/driver.yaml cites each). A driver without an entry gets the kernels of the nearest older driver of its
+branch. That is the cautious choice, because newer drivers of a branch only ever add newer kernels.
 """
 
 from __future__ import annotations
@@ -22,7 +22,12 @@ if TYPE_CHECKING:
 
 
 class RunsCuda:
-    """Test of drivers that run programs of one CUDA release, by any of the allowed means; `basis` returns which."""
+    """The test that a driver runs programs of one CUDA release in one of the `allowed` ways.
+
+    Besides native support these are minor-version compatibility and forward compatibility, the latter only if `may_forward`:
+    the image and the GPUs of the host must support it. `minimum` has the oldest driver for the former and the branches for the
+    latter.
+    """
 
     def __init__(
         self,
@@ -40,7 +45,7 @@ class RunsCuda:
         self._branches = minimum.forward_compat if "forward-compat" in allowed and may_forward else ()
 
     def basis(self, driver: Version) -> str:
-        """Return `native`, `minor-version`, `forward-compat`, or "" when a driver cannot run the release."""
+        """Return the way a driver runs the release, `native`, `minor-version` or `forward-compat`; "" when it cannot."""
         if self._native.runs(driver) and self._above_toolkit_floor(driver):
             return "native"
         if self._floor is not None and driver >= self._floor:
@@ -48,22 +53,25 @@ class RunsCuda:
         return "forward-compat" if str(driver.release[0]) in self._branches else ""
 
     def _above_toolkit_floor(self, driver: Version) -> bool:
-        """Whether a driver is at least the toolkit's minimum, which also binds beta drivers of a new enough branch."""
+        """Return whether a driver is at least the CUDA toolkit's minimum; True when the matrix has no minimum.
+
+        The minimum also applies to beta drivers, which may be older although their branch is new enough.
+        """
         floor = self._minimum.minor_version
         return floor is None or driver >= floor
 
     def allows(self, candidate: Candidate) -> bool:
-        """Whether the driver runs it by any allowed means."""
+        """Return whether the driver runs programs of the CUDA release in any allowed way."""
         return bool(self.basis(candidate.version))
 
     @property
     def floor(self) -> Version | None:
-        """The oldest driver allowed, forward compatibility aside; None when no branch of the matrix is new enough."""
+        """The oldest driver allowed without forward compatibility; None when no branch of the matrix is new enough."""
         return self._floor if self._floor is not None else self._native.floor
 
     @property
     def bound(self) -> Drivers:
-        """The allowed drivers, as grounds have them."""
+        """The allowed drivers, in the form that messages about a conflict need."""
         native = self._native.floor
         return Drivers(
             cuda=self._native.level,
@@ -74,47 +82,51 @@ class RunsCuda:
 
 
 class NativeDriver:
-    """Test of drivers whose native CUDA is at least a given one, so that they also compile its PTX."""
+    """The test that a driver natively supports a CUDA release, or a newer one, and so compiles PTX of that release."""
 
     def __init__(self, matrix: Matrix, cuda: Version) -> None:
         self._level = cuda.release[:2]
         self._branches = sorted((int(branch.branch), branch.native_cuda.release[:2]) for branch in matrix.branches)
 
     def runs(self, driver: Version) -> bool:
-        """Whether a driver's branch natively runs the CUDA; a branch that is not listed counts as the next older one."""
-        newer = bisect_right(self._branches, (driver.release[0] + 1,))  # the first that is newer than the driver's own
+        """Return whether a driver's branch natively supports the CUDA; a branch not listed counts as the next older one."""
+        newer = bisect_right(self._branches, (driver.release[0] + 1,))  # index of the first branch newer than the driver's
         return newer > 0 and self._branches[newer - 1][1] >= self._level
 
     def allows(self, candidate: Candidate) -> bool:
-        """Whether the candidate's branch is new enough."""
+        """Return whether the candidate's branch natively supports the CUDA."""
         return self.runs(candidate.version)
 
     @property
     def floor(self) -> Version | None:
-        """The first branch that is new enough, as a version; None when the matrix knows none."""
+        """The oldest branch that natively supports the CUDA, as a version; None when the matrix lists none."""
         first = next((branch for branch, level in self._branches if level >= self._level), None)
         return None if first is None else Version.parse(str(first))
 
     @property
     def level(self) -> str:
-        """The required CUDA, as `12.6`."""
+        """The required CUDA release, such as `12.6`."""
         return ".".join(str(part) for part in self._level)
 
 
 class BuildsOn(Struct, frozen=True):
-    """Test of kernels that a driver builds on: as published (`documented`), or with patches that a distribution maintains."""
+    """The test that a driver builds on a Linux kernel version.
+
+    `documented` are the versions it builds on as published, None when nothing is documented; `patched` are those it builds on
+    with patches that a distribution maintains.
+    """
 
     documented: Range | None
     patched: tuple[PatchedKernels, ...] = ()
 
     def allows(self, candidate: Candidate) -> bool:
-        """Whether the driver builds on this kernel, patched or not."""
+        """Return whether the driver builds on this kernel, with patches or without."""
         is_documented = self.documented is not None and self.documented.allows(candidate.version)
         return is_documented or any(row.kernel.allows(candidate.version) for row in self.patched)
 
 
 class KernelSupport:
-    """The kernels of any driver version, listed in the matrix or not."""
+    """The Linux kernel versions that drivers build on, also for drivers that the matrix does not list."""
 
     def __init__(self, matrix: Matrix) -> None:
         driver = matrix.components.get("driver")
@@ -131,7 +143,10 @@ class KernelSupport:
         self._patched = {release.version: release.patched for release in (driver.releases if driver else ()) if release.patched}
 
     def of(self, driver: Version) -> Range | None:
-        """Return the documented kernels of a driver; None when none are for it or an older driver of its branch."""
+        """Return the range of Linux kernel versions documented for a driver.
+
+        A driver without an entry gets that of the nearest older driver of its branch; None when there is none either.
+        """
         index = bisect_right(self._versions, driver)
         if index == 0:
             return None
@@ -139,11 +154,14 @@ class KernelSupport:
         return kernels if version.release[0] == driver.release[0] else None
 
     def patched(self, driver: Version) -> tuple[PatchedKernels, ...]:
-        """Return the kernels that a driver release builds on with patches, which are for one release only."""
+        """Return the Linux kernel versions that a driver release builds on with patches; () when there are no patches.
+
+        Patches are made for one driver release and are not used for others of its branch.
+        """
         return self._patched.get(driver, ())
 
     def patches(self, driver: Version, kernel: Version) -> tuple[PatchedKernels, ...]:
-        """Return the patches that a driver needs on a kernel; () where it builds as published, or not at all."""
+        """Return the patches that a driver needs on a kernel; () when it builds as published, and when no patches exist."""
         documented = self.of(driver)
         if documented is not None and documented.allows(kernel):
             return ()

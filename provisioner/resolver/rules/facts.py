@@ -1,4 +1,4 @@
-"""Which facts of a host bind a request, and which components are chosen where a host states none.
+"""Decide which facts of a host matter to a request, and which components the solver chooses if a host states none.
 
 The description of a component, and its key in a host profile, is a row of `provisioner.components`; its value on a host is read
 by `provisioner.host.facts`.
@@ -24,37 +24,44 @@ if TYPE_CHECKING:
 FACTS: dict[str, Component] = {
     row.name: row for row in COMPONENTS.values() if row.is_fact and (row.is_of_host or row.supplier is Supplier.BASE_IMAGE)
 }
-"""The components of which a host has one value, stated or not."""
+"""The components that are facts of a host: it has one value of each, stated or not."""
 
 DRIVERS = frozenset(row.name for row in COMPONENTS.values() if row.move in {Move.DRIVER, Move.CUDA_DRIVER})
 """Drivers of one vendor's GPUs, which no stack for other GPUs has."""
 
 COMPILERS = frozenset({"gcc", "clang", "xcode"})
-"""Host compilers, of which one is used: needs of the others do not bind."""
+"""Host compilers, of which a stack uses one: needs of the other compilers do not bind."""
 
 PLACES = {"gpu_kind": "gpus[].name", "driver_version": "driver.version"}
-"""Keys of a profile for facts that are not components."""
+"""The keys in a host profile of facts that are not components."""
 
 DRIVER_KINDS = {row.name: row.driver_kind for row in COMPONENTS.values() if row.driver_kind}
 
 
 def profile_key(fact: str, host: Host | None = None) -> str:
-    """Return the key of a profile that states a fact; "" where no profile can state it."""
+    """Return the key of a host profile that states a fact; "" when no profile can state it.
+
+    If the host already states Secure Boot, the fact that is missing is whether its machine owner key (MOK) is enrolled.
+    """
     if fact == "secure_boot" and host is not None and host.secure_boot is not None:
         return "secure_boot.mok_enrolled"
     return COMPONENTS[fact].key if fact in COMPONENTS else PLACES.get(fact, fact)
 
 
 def has_driver_of_some_version(host: Host, component: str) -> bool:
-    """Whether a host states that it has a driver without its version, which then must not be chosen."""
+    """Return whether a host states that a driver is installed but not its version.
+
+    No version must then be chosen for it.
+    """
     driver = host.driver
     return driver is not None and driver.version is None and driver.kind == DRIVER_KINDS.get(component)
 
 
 def virtualizations(host: Host) -> frozenset[str]:
-    """Return the virtualizations that a host may have: the stated one, or by its kernel, for only WSL runs Microsoft's kernels.
+    """Return the virtualizations that a host may have: the stated one, otherwise those that its other facts allow.
 
-    A stated flavour of NVIDIA's kernel module excludes WSL, where the driver is that of Windows.
+    Only WSL runs Microsoft's kernels. A stated flavour of NVIDIA's kernel module excludes WSL, where the driver is that of
+    Windows.
     """
     if host.virtualization is not None:
         return frozenset({host.virtualization})
@@ -68,10 +75,7 @@ NOT_WSL, WSL = frozenset({"none", "vm", "container"}), frozenset({"wsl1", "wsl2"
 
 
 def interpreter(host: Host, platform: str) -> str | None:
-    """Return the architecture of a host's Python; None when it is unstated and may differ from the machine's.
-
-    Only Apple silicon regularly runs programs of another architecture (Rosetta 2).
-    """
+    """Return the architecture of a host's Python; None when the host does not state it and it may differ from the machine's."""
     found = stated(host, "python_arch")
     if found is not None or platform == "macos/arm64":
         return found
@@ -79,7 +83,7 @@ def interpreter(host: Host, platform: str) -> str | None:
 
 
 def binds(component: str, request: Request) -> bool:
-    """Whether a host's fact about a component binds the requested environment."""
+    """Return whether a host's value of a component restricts the requested environment; True when it is no fact of hosts."""
     row = FACTS.get(component)
     if row is None:
         return True
@@ -98,7 +102,10 @@ def is_installable(component: str, request: Request) -> bool:
 
 
 def is_used(component: str, request: Request) -> bool:
-    """Whether a request uses a build tool: nvcc where it compiles; of host compilers GCC, unless it requires another."""
+    """Return whether a request uses a component; all but build tools are always used.
+
+    nvcc is used if the spec compiles or requires it; of the host compilers it is GCC, unless the spec requires another.
+    """
     requires = request.spec.requires
     if component == "nvcc":
         return request.spec.build is not None or component in requires
@@ -108,7 +115,7 @@ def is_used(component: str, request: Request) -> bool:
 
 
 def is_chosen(component: str, request: Request) -> bool:
-    """Whether the solver chooses a component that a host leaves open."""
+    """Return whether the solver chooses a component if a host does not state it."""
     row = FACTS.get(component)
     if row is None or not row.is_chosen or not binds(component, request):
         return False
@@ -116,7 +123,7 @@ def is_chosen(component: str, request: Request) -> bool:
 
 
 def shown(host: Host, request: Request) -> Iterator[tuple[str, str]]:
-    """Yield the facts of a host that are shown in its stack even if no rule needs them."""
+    """Yield the facts of a host, as names and values, that a stack shows even if no rule needs them."""
     for name, row in FACTS.items():
         value = stated(host, name)
         is_ours = request.runs == "host" or row.binds("container")

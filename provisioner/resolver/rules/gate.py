@@ -1,8 +1,10 @@
-"""The gate of a base image: the hosts that its NVIDIA_REQUIRE_CUDA admits, as requirements of the image.
+"""The gate of a base image, as requirements of the image on drivers and GPUs.
 
-A base that the spec names keeps its gate, in a variable of its own (`KEPT`) beside the stack's, for all NVIDIA_REQUIRE_* of an
-image must be met. Where the spec allows `image-gate`, and for bases chosen by kind, the rendered image's NVIDIA_REQUIRE_CUDA
-replaces it; where that admits a host that the base's own gate refuses, the answer names the relaxation.
+A gate is the image's NVIDIA_REQUIRE_CUDA: a condition on driver and GPUs without which NVIDIA's runtime does not start the
+container. If the spec names the base image, the image keeps its gate in a variable of its own (`KEPT`) beside the variable of
+the stack, because all NVIDIA_REQUIRE_* of an image must be met. If the spec allows `image-gate`, and for a base image chosen by
+kind, the rendered image's NVIDIA_REQUIRE_CUDA replaces the gate. If that admits a host that the base image's own gate refuses,
+the answer names the relaxation.
 """
 
 from __future__ import annotations
@@ -36,14 +38,17 @@ if TYPE_CHECKING:
 
 
 KEPT = "NVIDIA_REQUIRE_BASE"
-"""The variable of a kept gate: NVIDIA_REQUIRE_CUDA is the stack's."""
+"""The variable for the gate that a base image keeps; NVIDIA_REQUIRE_CUDA has that of the stack."""
 
 WORD = "image-gate"
-"""The word of `policy.allow` that lifts the gate of a named base."""
+"""The word of `policy.allow` by which the gate of a base image that the spec names is replaced."""
 
 
 class Admits:
-    """Test of drivers with which a host passes a gate, or might pass it: unknown facts do not refuse."""
+    """The test that a host with a certain driver passes a gate.
+
+    A host of which facts are unknown passes if it may meet the gate.
+    """
 
     def __init__(self, matrix: Matrix, guards: Guards, expression: Expression, *, host: Host) -> None:
         self._matrix = matrix
@@ -55,7 +60,7 @@ class Admits:
         self._known: dict[tuple[int, bool, str], bool] = {}
 
     def allows(self, candidate: Candidate) -> bool:
-        """Whether the gate would not refuse this driver on the host."""
+        """Return whether the gate does not refuse the host with this driver."""
         numbers = candidate.version.release
         while len(numbers) > 1 and not numbers[-1]:
             numbers = numbers[:-1]
@@ -70,7 +75,7 @@ class Admits:
 
 
 class ImageGate:
-    """Requirements of base images on the drivers and GPUs of one problem."""
+    """The requirements of base images on the drivers and GPUs of one problem."""
 
     def __init__(self, matrix: Matrix, request: Request, guards: Guards, *, keys: Mapping[str, tuple[Key, ...]]) -> None:
         self._matrix = matrix
@@ -79,7 +84,7 @@ class ImageGate:
         self._keys = keys
 
     def of(self, candidate: ImageCandidate) -> Iterator[Requirement]:
-        """Yield the requirements of a base image on every host; nothing where its gate is replaced."""
+        """Yield the requirements of a base image on every host; nothing when it has no gate, or its gate is replaced."""
         image = candidate.image
         if not image.require_cuda or not self.is_binding:
             return
@@ -88,7 +93,7 @@ class ImageGate:
         for target in self._request.hosts:
             on_gpu = self._on_gpus(expression, target, image, where)
             refused = {one.key for one in on_gpu if not one.test.allows(_itself(one.key))}
-            # A GPU that no driver helps is a conflict of its own: the driver is judged as on a GPU that passes.
+            # A GPU that the gate refuses with every driver is a conflict of its own, so the driver is tested with unknown GPUs.
             host = replace(target.host, gpus=None) if refused else target.host
             yield from on_gpu
             for key in self._keys.get("driver", ()):
@@ -99,27 +104,30 @@ class ImageGate:
 
     @property
     def is_binding(self) -> bool:
-        """Whether the gate of the base is kept: the spec names the base, and does not lift its gate."""
+        """Whether base images keep their gate: the spec names the image for CUDA on Linux and does not allow `image-gate`."""
         request = self._request
         is_named = request.image_base not in KINDS
         return is_named and request.accelerator == "cuda" and request.system == "linux" and WORD not in request.allowed
 
     def place(self, image: ImageFacts) -> Source:
-        """Return where the requirement of a base is written: the spec's line, or what the matrix cites."""
+        """Return the source of a base image's gate: the line of the spec that gives it, otherwise what the matrix cites."""
         if self._request.spec.image.require is not None:
             return self._request.place("image.require")
         cited = tuple(str(self._matrix.citations[source]) for source in image.source if source in self._matrix.citations)
         return Documents(cited) if cited else Place("matrices/images.yaml")
 
     def results(self, image: ImageFacts, drivers: Mapping[str, str]) -> Iterator[tuple[TargetHost, GateResult]]:
-        """Yield the result of a base's gate on every host; `drivers` are by label of the host."""
+        """Yield every host with the result of a base image's gate on it; `drivers` are the chosen versions by host label."""
         expression = parse(image.require_cuda)
         for target in self._request.hosts:
             facts = facts_of(self._matrix, self._guards, target.host, driver=drivers.get(target.label, ""))
             yield target, check_gate([expression], facts)
 
     def _on_gpus(self, expression: Expression, target: TargetHost, image: ImageFacts, where: Source) -> list[Requirement]:
-        """Return the requirements on a host's GPUs: the capabilities with which some driver passes the gate."""
+        """Return the requirements on a host's GPUs: the compute capabilities with which some driver passes the gate.
+
+        It is [] when the gate has no condition on GPUs.
+        """
         if not any(clause.name in {"arch", "brand"} for term in expression.terms for clause in term):
             return []
         known = (
@@ -148,7 +156,7 @@ class ImageGate:
 
 
 def _itself(key: Key) -> Candidate:
-    """Return the candidate that a host states of a GPU's key."""
+    """Return the candidate of a GPU's key that is the GPU of the host itself: `9.0` for the key `gpu:9.0`."""
     text = key.name.partition(":")[2]
     return Candidate(key, Version.parse(text), text)
 
@@ -160,13 +168,13 @@ def _admits(image: ImageFacts, expression: Expression, result: GateResult, *, of
 
 
 def facts_of(matrix: Matrix, guards: Guards, host: Host, *, driver: str = "") -> GateFacts:
-    """Return the facts that a gate reads of a host: the driver ("" for unknown), its CUDA, and the GPUs."""
+    """Return the facts of a host that a gate is evaluated on: the driver ("" when unknown), its CUDA, and the GPUs."""
     gpus = None if host.gpus is None else tuple(_gpus(matrix, guards, host))
     return GateFacts(driver=driver, cuda=cuda_of(matrix, driver), gpus=gpus)
 
 
 def cuda_of(matrix: Matrix, driver: str) -> str:
-    """Return the CUDA of a driver's branch; "" when the matrix does not list the branch."""
+    """Return the CUDA that a driver's branch natively supports; "" when the matrix does not list the branch."""
     if not driver[:1].isdigit():
         return ""
     native = matrix.native_cuda(Version.parse(driver))
@@ -184,10 +192,10 @@ def _gpus(matrix: Matrix, guards: Guards, host: Host) -> Iterator[GateGpu]:
 
 
 def brands_of(name: str, kind: str) -> tuple[str, ...]:
-    """Return the brands that a GPU may be reported as; () when they are not known.
+    """Return the brand names that the driver may report for a GPU; () when they are unknown.
 
-    NVML names the brand of a board (nvml.h, nvmlBrandType_t), and drivers have not always named the same: a Tesla of 2020 is
-    an NVIDIA today. libnvidia-container knows seven of the names, and calls every other brand unknown (src/driver.c).
+    NVML reports the brand of a board (nvml.h, nvmlBrandType_t), and drivers have not always given the same name: a Tesla of
+    2020 is an NVIDIA today. libnvidia-container knows seven of the names, and calls every other brand unknown (src/driver.c).
     """
     upper = name.upper()
     if kind == "geforce":

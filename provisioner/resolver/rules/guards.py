@@ -1,4 +1,4 @@
-"""Guards of rules (`on:`), evaluated against the facts of a host and the request before solving."""
+"""Evaluate the guards of rules, their conditions under `on:`, for the facts of a host and the request, before solving."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Verdict(Enum):
 
 
 class Guards:
-    """Evaluates guards for one problem."""
+    """The evaluation of guards for one problem."""
 
     def __init__(self, matrix: Matrix, request: Request) -> None:
         self._matrix = matrix
@@ -46,26 +46,35 @@ class Guards:
         }
 
     def hold(self, guards: Iterable[Need], target: TargetHost) -> bool:
-        """Whether every guard holds on a host; guards on unstated facts do not."""
+        """Return whether every guard holds on a host; a guard about a fact that the host does not state does not hold."""
         return all(self._verdict(guard, target.host) is Verdict.YES for guard in guards)
 
     def open(self, guards: Iterable[Need], target: TargetHost) -> tuple[Need, ...]:
-        """Return the guards that unstated facts leave undecided; () when it is decided whether all hold."""
+        """Return the guards that are undecided because a host does not state their facts.
+
+        It is () when it is decided whether all guards hold, which is also so when one of them certainly does not.
+        """
         found = [(self._verdict(guard, target.host), guard) for guard in guards]
         if any(verdict is Verdict.NO for verdict, _ in found):
             return ()
         return tuple(guard for verdict, guard in found if verdict is Verdict.UNKNOWN)
 
     def unknown(self, guards: Iterable[Need], target: TargetHost) -> str:
-        """Return the first unstated fact that decides whether the guards hold; "" when they are decided."""
+        """Return the first fact that decides whether the guards hold and that a host does not state.
+
+        It is "" when the guards are decided.
+        """
         return next((guard.component for guard in self.open(guards, target)), "")
 
     def device(self, gpu: HostGpu) -> str | None:
-        """Return the compute capability or gfx target of a GPU, stated or by its name; None when not known."""
+        """Return the compute capability or gfx target of a GPU, stated or known by its name; None when unknown."""
         return gpu.compute_capability or gpu.gfx or self._devices.get(gpu.name or "")
 
     def is_data_centre(self, target: TargetHost) -> Verdict:
-        """Whether every GPU of a host is of the class that forward compatibility supports; unknown where one has no name."""
+        """Return whether every GPU of a host is of the data-centre class, which forward compatibility requires.
+
+        Unknown when the host does not state its GPUs, or when the class of a GPU is unknown and none is of another class.
+        """
         gpus = target.host.gpus
         if gpus is None:
             return Verdict.UNKNOWN
@@ -75,7 +84,7 @@ class Guards:
         return Verdict.YES if kinds == {"datacenter"} else Verdict.UNKNOWN
 
     def allows(self, guard: Need, label: str) -> bool:
-        """Whether a guard holds for a chosen value."""
+        """Return whether a guard holds if `label` is chosen for its component."""
         return self._matches(guard, label)
 
     def _verdict(self, guard: Need, host: Host) -> Verdict:
@@ -91,7 +100,7 @@ class Guards:
         return Verdict.NO if len(known) == len(values) else Verdict.UNKNOWN
 
     def _values(self, component: str, host: Host) -> Iterator[str | None]:
-        """Yield the values of a component on a host: several for several GPUs, None for an unstated one."""
+        """Yield the values of a component on a host: one for each GPU of a fact about GPUs; None for a value not stated."""
         if component in self._requested:
             yield self._requested[component]
         elif component == "python_arch":
@@ -115,6 +124,6 @@ class Guards:
 
 
 def _of_some(possible: Collection[str], wanted: Collection[str]) -> Verdict:
-    """Return whether a fact with some possible values is among the wanted ones."""
+    """Return `YES` if all possible values of a fact are wanted, `NO` if none is, otherwise `UNKNOWN`."""
     hits = [value in wanted for value in possible]
     return Verdict.YES if all(hits) else Verdict.UNKNOWN if any(hits) else Verdict.NO

@@ -17,11 +17,15 @@ if TYPE_CHECKING:
     from provisioner.request import Request
 
 KINDS = {"auto": "slim", "slim": "slim", "cuda-runtime": "cuda-runtime", "cuda-devel": "cuda-devel"}
-"""The kind of image for each word of `image.base`; any other text is an image reference."""
+"""The kind of base image that each keyword of `image.base` selects; any other text there is an image reference."""
 
 
 def image_candidates(matrix: Matrix, request: Request, key: Key) -> tuple[tuple[Candidate, ...], tuple[UnknownImage, ...]]:
-    """Return the base images that may be chosen, most wanted first, and the doubts about an image that is not listed."""
+    """Return the base images that may be chosen, most wanted first, and the doubts about them.
+
+    An image that the spec names and the matrix does not list is the only candidate, with a doubt. There are no candidates when
+    the matrix has no image of the requested kind for the platform.
+    """
     base = request.image_base
     kind = KINDS.get(base)
     if kind is not None:

@@ -1,7 +1,7 @@
 """Lifecycle of releases, driver branches and images on one day: end of life, prerelease, recent release, support.
 
-The day is the policy's (`exclude-newer`), else that of the matrix's newest reading; never the machine's clock, by which the
-same spec would have another answer tomorrow.
+The day is `exclude-newer` of the policy, otherwise the newest day on which a source of the matrix was read. It is never that of
+the machine's clock, by which the same spec would have another answer tomorrow.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
     from provisioner.resolver.requirement import Candidate
 
 SUPPORTED = frozenset({"Production Branch", "Long Term Support Branch"})
-"""Designations of driver branches that NVIDIA supports in production, which New Feature Branches are not."""
+"""Designations of driver branches that NVIDIA supports in production; New Feature Branches are not among them."""
 
 WEEK = timedelta(days=7)
 
 DISTRIBUTED = frozenset({"gcc", "clang"})
-"""Compilers that machines and images have from their distribution, which supports them longer than their own project."""
+"""Compilers that come with a Linux distribution, which supports them longer than the compiler's own project does."""
 
 _PRERELEASE = re.compile(r"v?\d+(?:\.\d+)*[.-]?(?:a|alpha|b|beta|c|rc|pre|preview|dev)\.?\d*(?:\+.*)?")
 
 
 class Fact(Struct, frozen=True, kw_only=True):
-    """A lifecycle fact of a candidate, with the `word` of policies for it, and its source."""
+    """A lifecycle fact of a candidate; `word` is the word by which a policy forbids or allows such candidates."""
 
     word: str
     predicate: Ended | IsOfBranch | IsPrerelease | IsRecent
@@ -54,19 +54,19 @@ class SupportStatus:
 
     @cached_property
     def day(self) -> date | None:
-        """The day of the status."""
+        """The day for which the status is determined (see `policy_day`); None when the matrix has no citations."""
         return policy_day(self._matrix, self._until)
 
     def facts(self, candidate: Candidate) -> Iterator[Fact]:
-        """Yield every lifecycle fact of a candidate."""
+        """Yield every lifecycle fact of a candidate for which a policy has a word."""
         found = (self.prerelease(candidate), self.ended(candidate), self.unsupported(candidate), self.recent(candidate))
         yield from (one for one in found if one is not None)
 
     def ended(self, candidate: Candidate) -> Fact | None:
-        """Return that the release, its driver branch or the image is past its end of life; None where it is not.
+        """Return the fact that a release, its driver branch or an image is past its end of life; None when it is not.
 
-        Distributions support kernels and compilers after the end of their own project, so a kernel is judged only where its
-        version is kernel.org's (`6.8.12`, not `6.8.0-45-generic`).
+        Distributions support kernels and compilers after the end of their own project. So compilers are not judged, and a
+        kernel only if its version is kernel.org's (`6.8.12`, not `6.8.0-45-generic`).
         """
         component, label = candidate.key.component, candidate.label
         if component == "driver":
@@ -86,7 +86,10 @@ class SupportStatus:
         return Fact(word="end-of-life", predicate=Ended(end, branch), source=self._source(candidate))
 
     def unsupported(self, candidate: Candidate) -> Fact | None:
-        """Return that a driver is not of a supported branch, by its designation or for want of one; None where it is."""
+        """Return the fact that a driver's branch is not supported in production; None when it is, and for other components.
+
+        A branch without a designation, or without a row in the matrix, counts as not supported.
+        """
         if candidate.key.component != "driver" or not candidate.version.release:
             return None
         branch = self._branch(candidate)
@@ -97,12 +100,15 @@ class SupportStatus:
         return Fact(word="feature-branch", predicate=predicate, source=self._source(candidate))
 
     def is_designated(self, candidate: Candidate) -> bool:
-        """Whether the branch of a driver has a designation."""
+        """Return whether the matrix has a designation of a driver's branch, such as `Production Branch`."""
         branch = self._branch(candidate)
         return branch is not None and bool(branch.designation)
 
     def recent(self, candidate: Candidate) -> Fact | None:
-        """Return that the release came out within the week before the day; None where it did not, or has no date."""
+        """Return the fact that a release came out less than a week before the day, or after it.
+
+        None when the release is older or has no date.
+        """
         release = self._release(candidate)
         if release is None or not release.released or self.day is None or last_day(release.released) <= self.day - WEEK:
             return None
@@ -110,7 +116,10 @@ class SupportStatus:
         return Fact(word="recent", predicate=predicate, source=self._source(candidate))
 
     def is_undated(self, candidate: Candidate) -> bool:
-        """Whether a release has no date, and no newer release of its series is known to be old enough."""
+        """Return whether the age of a release is unknown.
+
+        It is if the release has no date and no newer release of its major version is known to be at least a week old.
+        """
         release = self._release(candidate)
         if release is None or release.released or self.day is None or not release.version.release:
             return False
@@ -122,7 +131,7 @@ class SupportStatus:
         return all(last_day(text) > self.day - WEEK for text in newer)
 
     def prerelease(self, candidate: Candidate) -> Fact | None:
-        """Return that the release is an alpha, beta or release candidate, by its version or its row; None where it is not."""
+        """Return the fact that a release is a prerelease, by its version or its row in the matrix; None when it is not."""
         release = self._release(candidate)
         if release is None or not is_prerelease(release):
             return None
@@ -133,7 +142,10 @@ class SupportStatus:
         return self._branches.get(str(release[0])) if release else None
 
     def _release(self, candidate: Candidate) -> Release | None:
-        """Return the release of the matrix for a candidate; for a stated version that of its series (`6.8` for `6.8.12`)."""
+        """Return the release of the matrix for a candidate; None when the matrix has none.
+
+        For a version that a host states it is the release that names the version's series most exactly: `6.8` for `6.8.12`.
+        """
         if (found := release_of(candidate)) is not None:
             return found
         component = self._matrix.components.get(candidate.key.component)
@@ -158,13 +170,16 @@ class SupportStatus:
 
 
 def is_prerelease(release: Release) -> bool:
-    """Whether a release is a prerelease."""
+    """Return whether a release is a prerelease, by its row in the matrix or by its version."""
     return bool(release.prerelease) or bool(release.version.release and _is_beta(release.version.text))
 
 
 @cache
 def _is_beta(text: str) -> bool:
-    """Whether a version is that of a prerelease; cached, for every host of a fleet tests every release."""
+    """Return whether the text of a version is that of a prerelease.
+
+    The result is cached, because every host of a fleet tests every release.
+    """
     return _PRERELEASE.fullmatch(text) is not None
 
 
@@ -173,7 +188,10 @@ def _image(candidate: Candidate) -> ImageFacts | None:
 
 
 def policy_day(matrix: Matrix, until: str | None) -> date | None:
-    """Return the policy's day: `exclude-newer`, else the matrix's newest reading; None where the matrix has no citations."""
+    """Return the day for which lifecycles are determined; None when the matrix has no citations.
+
+    It is `until`, the policy's `exclude-newer`, or without it the newest day on which a source of the matrix was read.
+    """
     if until is not None:
         return day_of(until)
     newest = max((one.read for one in matrix.citations.values()), default="")
@@ -181,7 +199,7 @@ def policy_day(matrix: Matrix, until: str | None) -> date | None:
 
 
 def has_ended(end: str, day: date | None) -> bool:
-    """Whether an end of life, as the matrix writes it, lies before a day; False for none."""
+    """Return whether an end of life, written as in the matrix, is before a day; False when `end` is "" or `day` is None."""
     return bool(end) and day is not None and day > last_day(end)
 
 
@@ -194,6 +212,6 @@ def last_day(text: str) -> date:
 
 
 def day_of(text: str) -> date:
-    """Return the day of `exclude-newer`, a day or a moment (UTC); raises `ValueError` for anything else."""
+    """Return the date of `exclude-newer`, a date or a time (converted to UTC); raises `ValueError` for any other text."""
     moment = datetime.fromisoformat(text.strip())
     return (moment.astimezone(UTC) if moment.tzinfo is not None else moment).date()

@@ -1,4 +1,4 @@
-"""The requirements of a candidate of the matrix: its own needs, the rules that apply to it, its GPUs and its driver."""
+"""Translate the matrix to requirements of a candidate: its own needs, the rules on it, its GPUs and its driver."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ NO_HOST = TargetHost(label="the target", host=Host())
 class OpenRequirement(Struct, frozen=True):
     """A requirement that cannot be verified because a host does not state a fact; `doubt` names the fact.
 
-    `requirement` is None where the required component is not stated either (`need` is its name). `guards` are the undecided
-    guards of its rule.
+    `requirement` is None if the host does not state the required component either; `need` is then the name of that component.
+    `guards` are the guards of the rule that are undecided.
     """
 
     doubt: Unstated
@@ -73,7 +73,7 @@ class OpenRequirement(Struct, frozen=True):
 
 
 class Needs:
-    """Translates releases, builds and rules of the matrix to requirements on the keys of one problem."""
+    """The translation of releases, builds and rules of the matrix to requirements on the keys of one problem."""
 
     def __init__(self, matrix: Matrix, request: Request, keys: Mapping[str, tuple[Key, ...]]) -> None:
         self._matrix = matrix
@@ -94,11 +94,14 @@ class Needs:
         self._gate = ImageGate(matrix, request, self.guards, keys=keys)
 
     def of(self, candidate: Candidate) -> tuple[Requirement, ...]:
-        """Return the requirements of a candidate of the matrix; host facts and names have those of rules only."""
+        """Return the requirements of a candidate; () for `ABSENT`, a component that is not there.
+
+        A fact of a host, or a name such as that of a platform, has requirements only from the policy and from rules.
+        """
         return () if candidate.label == ABSENT else tuple(self._all(candidate))
 
     def unstated(self, candidate: Candidate) -> Iterator[OpenRequirement]:
-        """Yield the requirements of a chosen candidate that depend on facts that a host does not state."""
+        """Yield the requirements of a chosen candidate that cannot be verified because a host does not state a fact."""
         if candidate.label == ABSENT:
             return
         release, build = release_of(candidate), build_of(candidate)
@@ -153,7 +156,7 @@ class Needs:
                 yield rule
 
     def _where(self, subject: Key, rule: Rule) -> dict[str, TargetHost]:
-        """Return the hosts on which a rule about a subject binds: every guard holds there."""
+        """Return the hosts, by label, on which a rule about the key `subject` binds because all its guards hold there."""
         found = self._held.get((rule.name, subject.scope))
         if found is None:  # cached for all candidates of the subject: with many hosts this takes most of the time
             hosts = self._of(subject).items()
@@ -162,7 +165,7 @@ class Needs:
         return found
 
     def _of(self, subject: Key) -> dict[str, TargetHost]:
-        """Return the host that a subject belongs to; every host for a subject that they share."""
+        """Return the host that the key `subject` belongs to, by label; every host if all hosts share the key."""
         if not subject.scope:
             return self._hosts
         return {subject.scope: self._hosts[subject.scope]} if subject.scope in self._hosts else {}
@@ -179,9 +182,10 @@ class Needs:
                     yield replace(required, test=Unless(chosen[key], required.test))
 
     def _guards_on_choices(self, subject: Key, rule: Rule) -> dict[Key, Need]:
-        """Return the only undecided guard of a rule by its key, on hosts where that key is chosen by the solver.
+        """Return the guards of a rule that depend on a choice of the solver, by the key of that choice.
 
-        The rule then binds the candidates of the key for which the guard holds.
+        A host contributes a guard if it is the only undecided one there and the solver chooses its component. The rule then
+        binds for those candidates of the key for which the guard holds.
         """
         found = self._on_choices.get((rule.name, subject.scope))
         if found is None:
@@ -202,7 +206,10 @@ class Needs:
     def _open(
         self, candidate: Candidate, need: Need, hosts: Mapping[str, TargetHost], needed_by: NeededBy
     ) -> Iterator[OpenRequirement]:
-        """Yield a need for each host that does not state its fact; unstated GPUs are one doubt of the whole problem."""
+        """Yield an open requirement for each host that does not state the component that a need is about.
+
+        Nothing is yielded for GPUs: those that are not stated are one doubt of the whole problem.
+        """
         name = need.component
         if name == "gpu" or not self._is_virtual(name) or not binds(name, self._request):
             return
@@ -213,7 +220,7 @@ class Needs:
                 yield OpenRequirement(Unstated(fact=name, host=label, profile_key=key, reason=needed_by))
 
     def _undecided(self, candidate: Candidate, rule: Rule) -> Iterator[OpenRequirement]:
-        """Yield the requirements of a rule that might bind if a host stated the facts of its guards."""
+        """Yield the requirements of a rule that would bind if a host stated facts with which the undecided guards hold."""
         for label, target in self._of(candidate.key).items():
             guards = self.guards.open(rule.on, target)
             if not guards or not all(binds(one.component, self._request) for one in guards):
@@ -253,7 +260,7 @@ class Needs:
     def _kernel(self, candidate: Candidate, release: Release | None) -> Iterator[Requirement]:
         target = self._hosts.get(candidate.key.scope)
         if target is not None and virtualizations(target.host) <= WSL:
-            return  # the driver is Windows', and nothing is built on this kernel
+            return  # WSL uses the driver of Windows, which is not built on the Linux kernel
         is_stated = target is not None and target.host.driver is not None and target.host.driver.version == candidate.label
         place: Source | None = self._place(candidate) if release is not None else None
         if is_stated and target is not None and target.host.kernel:
@@ -274,17 +281,21 @@ class Needs:
             yield Requirement(key, test, ground)
 
     def _patched(self, candidate: Candidate, kernel: str, place: Source | None) -> Iterator[Requirement]:
-        """Forbid a driver that runs on its kernel only with patches, where the policy forbids `patched-kernel`."""
+        """Yield the requirement that `patched-kernel` is allowed, if a driver builds on a host's kernel only with patches.
+
+        Nothing is yielded unless the policy forbids `patched-kernel`.
+        """
         patches = self._kernels.patches(candidate.version, Version.parse(kernel))
         if patches and "patched-kernel" in self.policy.words:
             predicate = BuildsPatched(kernel, tuple(dict.fromkeys(row.by for row in patches)))
             yield self.policy.lift(candidate, "patched-kernel", predicate, source=place)
 
     def _reach(self, subject: Key, component: str) -> tuple[Key, ...]:
-        """Return the keys of a component that a requirement of a subject is on.
+        """Return the keys of a component that a requirement of the key `subject` applies to.
 
-        For a subject of a host those of the host, otherwise those of every host; of components with slots those of the
-        subject's framework. The libraries that a host states are not those of a container image.
+        For a subject of one host these are the component's keys of that host, and the shared one unless it is what a container
+        image provides in place of the host. For a shared subject they are the keys of every host; if the component has slots,
+        only the key of the subject's framework.
         """
         keys = self._keys.get(component, ())
         if subject.scope:
@@ -303,7 +314,7 @@ class Needs:
 
 
 def place_of(matrix: Matrix, candidate: Candidate) -> Place:
-    """Return the place of a candidate's row in the matrix; the file of its component where no row has its version."""
+    """Return the file and line of a candidate's row in the matrix; the component's file when no row has its version."""
     name, version = candidate.key.component, str(candidate.version)
     positions = matrix.positions
     found = positions.get(f"{name}=={version}") or positions.get(f"{name}=={version.partition('+')[0]}")
@@ -311,17 +322,17 @@ def place_of(matrix: Matrix, candidate: Candidate) -> Place:
 
 
 def cited(matrix: Matrix, sources: tuple[str, ...]) -> Documents:
-    """Return the documents that a row of the matrix cites."""
+    """Return the documents that a row of the matrix cites, for the names in its `sources`."""
     return Documents(tuple(str(matrix.citations[source]) for source in sources if source in matrix.citations))
 
 
 def subject_of(candidate: Candidate) -> Subject:
-    """Return a candidate as the subject of a ground."""
+    """Return the name and label by which a ground refers to a candidate."""
     return Subject(candidate.key.name if candidate.key.is_package else candidate.key.component, candidate.label)
 
 
 def bound_of(need: Need) -> Bound:
-    """Return the range of a need, as grounds have it."""
+    """Return the versions that a need allows, in the form that grounds have."""
     if need.is_same:
         return SameVersion()
     if need.component == "os":

@@ -1,7 +1,9 @@
 """Policies of the spec: the words it forbids, as requirements of candidates, and the versions it prefers and avoids.
 
-Each forbidden word is a key of its own, required to be `kept`. A candidate with a fact that the word is about requires it
-lifted, so a conflict names the spec's line, the fact and the target, and dropping the word is an edit like any other.
+A word is an entry of `policy.forbid` or `policy.allow`, such as `end-of-life`. Each forbidden word is a key of its own with two
+candidates: the word is in force (`kept`), or it is lifted by a change of the spec. A root requirement demands the former; a
+candidate that the word applies to demands the latter. So a conflict names the spec's line, the fact and the target, and
+dropping the word is an edit like any other.
 """
 
 from __future__ import annotations
@@ -47,10 +49,10 @@ POLICY = "policy"
 KEPT = "kept"
 
 WORDS = frozenset({"end-of-life", "feature-branch", "recent", "prerelease", "patched-kernel", "shared-files"})
-"""Words that exclude candidates. Other words allow ways to meet a requirement: see `Request.allowed`."""
+"""Words that exclude candidates when forbidden. All other words allow ways to meet a requirement: see `Request.allowed`."""
 
 DATED = frozenset({"driver", "amdgpu", "webdriver", "kernel"})
-"""Components of a host that the word `recent` is about; the age of other facts of a host is not judged."""
+"""Components of a host to which the word `recent` applies; the age of other facts of a host is not judged."""
 
 STABLE = ("end-of-life", "feature-branch", "recent", "prerelease")
 """The words that `strategy: stable` forbids."""
@@ -68,7 +70,7 @@ class PolicyRequirements:
         self._forbidden = dict(self._words())
 
     def _words(self) -> Iterator[tuple[str, Forbids]]:
-        """Yield every forbidden word with its ground."""
+        """Yield every forbidden word with its ground: the policy's strategy, or an entry of `forbid`."""
         policy, place = self._request.spec.policy, self._request.place
         for word in STABLE if policy.strategy == "stable" else ():
             if word not in policy.allow:
@@ -80,12 +82,12 @@ class PolicyRequirements:
 
     @property
     def words(self) -> frozenset[str]:
-        """The forbidden words."""
+        """The words that the request forbids, by its strategy or one by one."""
         return frozenset(self._forbidden)
 
     @property
     def domains(self) -> dict[Key, tuple[Candidate, ...]]:
-        """One key for each word: the word is kept, or lifted by another line of the spec."""
+        """The candidates by key, one key for each forbidden word: the word is in force, or lifted by a change of the spec."""
         found = {}
         for word in self._forbidden:
             key = _key(word)
@@ -94,11 +96,14 @@ class PolicyRequirements:
 
     @property
     def roots(self) -> tuple[Requirement, ...]:
-        """The root requirements that every word is kept."""
+        """The root requirements that every forbidden word is in force."""
         return tuple(Requirement(_key(word), Labelled(frozenset({KEPT})), ground) for word, ground in self._forbidden.items())
 
     def of(self, candidate: Candidate) -> Iterator[Requirement]:
-        """Yield the requirements of a candidate that forbidden words are lifted."""
+        """Yield the requirement that a forbidden word is lifted, for each word that applies to a candidate.
+
+        For the candidate of a shared file's key these are the requirements of `_of_shared_file`.
+        """
         if candidate.key.component == SHARED_FILE:
             yield from self._of_shared_file(candidate)
             return
@@ -109,7 +114,11 @@ class PolicyRequirements:
                 yield self.lift(candidate, fact.word, fact.predicate, source=fact.source)
 
     def _of_shared_file(self, candidate: Candidate) -> Iterator[Requirement]:
-        """Yield the requirements of a shared file's candidate: of its owner, or of several where the policy allows them."""
+        """Yield the requirements of a candidate of a shared file's key.
+
+        For a key with an owner it is the one on the file's own key; for the candidate of several owners it is that
+        `shared-files` is lifted.
+        """
         needed = shared_file_needs(self._matrix, candidate)
         if needed is not None:
             yield needed
@@ -121,7 +130,11 @@ class PolicyRequirements:
         )
 
     def lift(self, candidate: Candidate, word: str, predicate: Predicate, *, source: Source | None) -> Requirement:
-        """Return the requirement that a forbidden word is lifted, without which a candidate cannot be chosen."""
+        """Return the requirement of a candidate that a forbidden word is lifted.
+
+        The candidate cannot be chosen while the word is in force. `predicate` is the fact to which the word applies, `source`
+        the citation of that fact.
+        """
         component = candidate.key.component
         ground = Entails(
             name=component,
@@ -133,7 +146,7 @@ class PolicyRequirements:
         return Requirement(_key(word), Labelled(frozenset({_lifted(word)})), ground)
 
     def _is_excused(self, candidate: Candidate, word: str) -> bool:
-        """Whether a word does not bind a component that a host states.
+        """Return whether a word does not exclude a candidate because a host states that very version.
 
         A stated driver of a branch without a designation may be a supported one: that remains unverified. The age of a stated
         container toolkit or compiler is not judged.
@@ -151,15 +164,15 @@ def _key(word: str) -> Key:
 
 
 def _lifted(word: str) -> str:
-    """Return the line of the spec that would lift a word."""
+    """Return the line of the spec with which a word would no longer be forbidden."""
     return "strategy: newest" if word in _ONLY_STABLE else f"allow: [{word}]"
 
 
 def offered(component: Component, request: Request, scope: str = "") -> Iterator[Release]:
-    """Yield the releases of a component that may be candidates; prereleases only where allowed, named or stated.
+    """Yield the releases of a component that may be candidates; prereleases only if allowed, pinned or stated by a host.
 
-    The prerelease that one host states is no candidate for another: `scope` is the host of the key, "" for a shared one. A
-    policy that forbids prereleases lists them too, so that a conflict can name its line.
+    The prerelease that one host states is no candidate for another: `scope` is the host of the key, "" for a shared one. If the
+    policy forbids prereleases, they are yielded, too, so that a conflict can name the line that excludes them.
     """
     policy = request.spec.policy
     is_open = "prerelease" in policy.allow or "prerelease" in policy.forbid
@@ -173,7 +186,7 @@ def offered(component: Component, request: Request, scope: str = "") -> Iterator
 
 
 def _named(component: Component, request: Request, scope: str) -> frozenset[str]:
-    """Return the releases that the spec pins or hosts state."""
+    """Return the versions that the spec pins, or that the host `scope` states; those of all hosts if it is ""."""
     clauses = request.spec.requires.get(component.name, "").split(",")
     pinned = {clause.strip().lstrip("=").strip().partition("+")[0] for clause in clauses}
     for wanted in map(Pep508, request.spec.packages if component.name in DISTRIBUTION_OF_COMPONENT else ()):
@@ -198,27 +211,30 @@ class VersionPreference:
         return self._prefer is not None or self._avoid is not None
 
     def rank(self, candidate: Candidate) -> tuple[bool, bool]:
-        """Return the rank of a candidate: lower is more wanted."""
+        """Return the sort key of a candidate, lower for a more wanted one.
+
+        It consists of whether the policy avoids the candidate, and whether the policy prefers others.
+        """
         is_preferred = self._prefer is not None and _takes(self._prefer, candidate)
         return self.avoids(candidate), self._prefer is not None and not is_preferred
 
     def avoids(self, candidate: Candidate) -> bool:
-        """Whether a candidate is avoided."""
+        """Return whether the policy avoids the version of a candidate."""
         return self._avoid is not None and _takes(self._avoid, candidate)
 
     def rank_of(self, version: Version) -> tuple[bool, bool]:
-        """Return the rank of a version, or of a name, that another candidate fixes."""
+        """Return the sort key, as that of `rank`, of a version or name that a candidate of another component fixes."""
         is_avoided = self._avoid is not None and _allows(self._avoid, version)
         return is_avoided, self._prefer is not None and not _allows(self._prefer, version)
 
 
 def _wanted(table: Mapping[str, str], name: str) -> str | None:
-    """Return the range in a table of the policy for a component or distribution, by any of its names."""
+    """Return the range in a table of the policy for a component or distribution, by any of its names; None without one."""
     return next((text for key, text in table.items() if resolved(key) == resolved(name)), None)
 
 
 def resolved(name: str) -> str:
-    """Return the component of a distribution's name, otherwise the normalized name: `torch` and `PyTorch` are `pytorch`."""
+    """Return the component that a distribution's name means, otherwise the normalized name: `pytorch` for `torch`."""
     canonical = canonicalize_name(name)
     return COMPONENT_OF_DISTRIBUTION.get(canonical, canonical)
 
@@ -234,7 +250,10 @@ def _allows(text: str, version: Version) -> bool:
 
 
 def _specifier(text: str) -> SpecifierSet:
-    """Return a range as a PEP 440 specifier; a range of the matrix's grammar alone (`3.12`) is that of its series."""
+    """Return a range of the policy as a PEP 440 specifier.
+
+    A range that only the matrix's grammar allows, such as `3.12`, becomes the specifier of that series.
+    """
     try:
         return SpecifierSet(text)
     except InvalidSpecifier:
@@ -242,7 +261,7 @@ def _specifier(text: str) -> SpecifierSet:
 
 
 def arranged(candidates: Sequence[Some], request: Request, name: str) -> tuple[Some, ...]:
-    """Return a component's candidates in order: first by `prefer` and `avoid`, then the locked one, then as given.
+    """Return a component's candidates in order of preference: by `prefer` and `avoid`, then the locked one, then as given.
 
     The spec comes before an earlier lock: `avoid: {python: "3.13"}` is about the locked environment, too.
     """
@@ -252,7 +271,7 @@ def arranged(candidates: Sequence[Some], request: Request, name: str) -> tuple[S
     preference = VersionPreference(request, name)
     places: dict[Version | None, int] = {}
     rank: dict[Some, tuple[int, bool, bool]] = {}
-    for one in candidates:  # builds of one release share its place; names have no order and share one, too
+    for one in candidates:  # builds of one release share its index; names have no order and share one index, too
         place = places.setdefault(one.version if one.version.release else None, len(places))
         rank[one] = (place, *_rank_of_needs(one, request))
     kept = next((one for one in candidates if one.label == locked), None)
@@ -262,9 +281,10 @@ def arranged(candidates: Sequence[Some], request: Request, name: str) -> tuple[S
 
 
 def _rank_of_needs(candidate: Candidate, request: Request) -> tuple[bool, bool]:
-    """Return the rank of a build or image by the versions it fixes of later components: its name, its CUDA, its Python.
+    """Return the sort key of a build or image by the versions it fixes of other components: its name, its CUDA, its Python.
 
-    Components are decided in the matrix's order, so a preferred CUDA alone would come too late: PyTorch's build fixes one.
+    The values are whether it fixes an avoided version, and whether it fixes one that is not preferred. Components are decided
+    in the matrix's order, so a preferred CUDA alone would come too late: PyTorch's build fixes one.
     """
     if not isinstance(candidate, ReleaseCandidate):
         return False, False
@@ -286,7 +306,7 @@ def _fixed(release: Release, build: Build | None) -> Iterator[tuple[str, Version
 
 
 def avoided(request: Request, pins: Mapping[Key, Candidate]) -> Iterator[tuple[str, Candidate]]:
-    """Yield the chosen candidates that the spec avoids, each with its name in the spec."""
+    """Yield the chosen candidates that the policy avoids, each with the name under which the policy lists it."""
     for name, text in request.spec.policy.avoid.items():
         for key, candidate in pins.items():
             if key == TORCH or "[" in key.name:
@@ -299,7 +319,10 @@ def avoided(request: Request, pins: Mapping[Key, Candidate]) -> Iterator[tuple[s
 
 
 def uploads_until(matrix: Matrix, policy: Policy) -> str | None:
-    """Return the last day (or moment) of uploads that are allowed: the policy's; under `stable` a week before its day."""
+    """Return the last day, or time, at which a file may have been uploaded; None for no limit.
+
+    It is the policy's `exclude-newer`; with `strategy: stable` it is a week before the policy's day.
+    """
     if policy.strategy != "stable":
         return policy.exclude_newer
     day = SupportStatus(matrix, policy.exclude_newer).day
@@ -307,5 +330,5 @@ def uploads_until(matrix: Matrix, policy: Policy) -> str | None:
 
 
 def is_by(released: str, until: str) -> bool:
-    """Whether a release came out by the policy's last day; True without a date."""
+    """Return whether a release came out by the day `until`; True for a release without a date."""
     return released <= str(day_of(until))

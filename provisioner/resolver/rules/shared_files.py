@@ -1,9 +1,11 @@
-"""Distributions whose wheels write the same file: a mutex for each such file.
+"""Files that the wheels of several distributions write: a key, used as a mutex, for each such file.
 
-A refused row of the matrix is a key, whose candidates are the distributions that write the file. A version with the file
-requires its own distribution as the candidate, so two owners exclude each other and neither requires the other. A row that is
-not refused is a key only where the policy forbids `shared-files`; several owners at once are then a candidate, too, which
-requires the word lifted.
+A row is one such file in the matrix, with its owners: the distributions, in some versions, that write it. The matrix may refuse
+a row: no two owners may be installed together. The candidates of a refused row's key are its owners. A version that writes the
+file requires its own distribution as the candidate, so two owners exclude each other and neither requires the other.
+
+A row that is not refused is a key only if the policy forbids `shared-files`. Several owners at once are then a candidate, too,
+which requires that the policy no longer forbids it.
 """
 
 from __future__ import annotations
@@ -31,25 +33,29 @@ if TYPE_CHECKING:
     from provisioner.request import Request
 
 FORBIDDEN = "shared-files"
-"""The word of a policy that forbids every row."""
+"""The word under `policy.forbid` that forbids every row, also those that the matrix does not refuse."""
 
 WHEELS_SINCE = 12
-"""The CUDA major since which every framework requires NVIDIA's wheels: PyTorch 2.1, TensorFlow 2.15, JAX's cuda12."""
+"""The CUDA major from which on every framework requires NVIDIA's wheels: PyTorch 2.1, TensorFlow 2.15, JAX's cuda12."""
 
 OF_EVERY_FRAMEWORK = ("cudnn", "nccl")
-"""The rows of libraries that every framework with CUDA requires."""
+"""The names of the rows for libraries that every framework with CUDA requires."""
 
 
 def key_of(row: SharedFile, owner: str = "") -> Key:
-    """Return the key of a row's file; with `owner` the key by which a distribution of the spec owns it in every version.
+    """Return the key of a row's file.
 
-    So two distributions of the spec exclude each other before the metadata of every version of both is read.
+    With `owner`, a distribution of the spec, it is the key by which that distribution owns the file in every version. So two
+    distributions of the spec exclude each other before the metadata of every version of both is read.
     """
     return Key(f"{SHARED_FILE}:{row.name}:{owner}" if owner else f"{SHARED_FILE}:{row.name}")
 
 
 def shared_file_domains(matrix: Matrix, request: Request) -> Iterator[tuple[Key, Callable[[], tuple[Candidate, ...]]]]:
-    """Yield every key with a function that returns its candidates."""
+    """Yield every key of a row that is refused or forbidden, with a function that returns the key's candidates.
+
+    A row has one key for its file, and one for each owner that the spec requires and that writes the file in every version.
+    """
     named = {canonicalize_name(Pep508(text).name) for text in request.spec.packages}
     for row in _binding(matrix, request):
         yield key_of(row), partial(_owners, row)
@@ -74,7 +80,7 @@ def _owner(row: SharedFile, owner: str) -> tuple[Candidate, ...]:
 
 
 class SharedFiles:
-    """The requirements of versions of distributions that write a shared file."""
+    """The requirements of distributions on the keys of the shared files that they write."""
 
     def __init__(self, matrix: Matrix, request: Request) -> None:
         self._matrix = matrix
@@ -85,7 +91,10 @@ class SharedFiles:
                 self._rows.setdefault(owner.distribution, []).append((row, SpecifierSet(owner.versions)))
 
     def of(self, candidate: Candidate) -> tuple[Requirement, ...]:
-        """Return the keys that a version must own, known without its metadata; the same requirements each time."""
+        """Return the requirements that a version of a distribution owns its shared files; () when it writes none.
+
+        They are known without the version's metadata. The same objects are returned each time.
+        """
         rows = self._rows.get(candidate.key.name)
         if rows is None or candidate.key == TORCH:
             return ()
@@ -101,22 +110,26 @@ class SharedFiles:
                 yield _ownership(row, name, candidate.label, matrix=self._matrix)
 
     def named(self, name: str, ground: Ground) -> Iterator[Requirement]:
-        """Yield the keys that a distribution of the spec, without extras, must own in every version."""
+        """Yield the requirements that a distribution owns the files that all its versions write.
+
+        `name` is a distribution that the spec requires without extras; `ground` is the line of the spec.
+        """
         for row, versions in self._rows.get(name, ()):
             if not len(versions):
                 yield Requirement(key_of(row, name), Labelled(frozenset({name})), ground)
 
 
 def shared_file_needs(matrix: Matrix, candidate: Candidate) -> Requirement | None:
-    """Return the requirement of a key with `owner`: the owner of its row's file; None for the other keys."""
+    """Return the requirement that the owner in a key (see `key_of`) owns the row's file; None when the key has no owner."""
     _, row_name, owner = (*candidate.key.name.split(":"), "")[:3]
     row = next((row for row in matrix.shared_files if owner and row.name == row_name), None)
     return None if row is None else _ownership(row, owner, "", matrix=matrix)
 
 
 def runtime_needs(matrix: Matrix, candidate: Candidate) -> Iterator[Requirement]:
-    """Yield the files that the CUDA libraries of one of several frameworks own: cuDNN and NCCL have one name for all majors.
+    """Yield the requirements of a slot's CUDA release that the wheels of its cuDNN and NCCL own their files.
 
+    The files of cuDNN and NCCL have one name for all CUDA majors, so frameworks with different majors would overwrite them.
     From CUDA 12 on every framework requires wheels of these libraries; earlier some frameworks had them inside.
     """
     major = candidate.version.release[0] if candidate.version.release else 0
@@ -134,7 +147,7 @@ def runtime_needs(matrix: Matrix, candidate: Candidate) -> Iterator[Requirement]
 
 
 def _ownership(row: SharedFile, name: str, label: str, *, matrix: Matrix) -> Requirement:
-    """Return the requirement that a distribution owns a file; `label` "" stands for all of its versions."""
+    """Return the requirement that a distribution owns a row's file; `label` is the version, "" for all its versions."""
     ground = Entails(
         name=name,
         subject=Subject(name, label),
@@ -147,7 +160,7 @@ def _ownership(row: SharedFile, name: str, label: str, *, matrix: Matrix) -> Req
 
 
 def shared_file_relaxations(matrix: Matrix, pins: Mapping[Key, Candidate]) -> Iterator[Relaxation]:
-    """Yield the files that several chosen distributions write and that no row refuses."""
+    """Yield a relaxation for every file that several chosen distributions write and that the matrix does not refuse."""
     for row in matrix.shared_files:
         if row.refused:
             continue

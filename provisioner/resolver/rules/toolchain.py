@@ -25,18 +25,18 @@ _ARCHITECTURE = re.compile(r"(\d+)\.(\d)([af]?)(\+PTX)?")
 
 
 class Toolchain:
-    """The requirements of nvcc in one problem."""
+    """The requirements of nvcc in one problem: on CUDA, and on the architectures to compile for."""
 
     def __init__(self, request: Request, keys: Mapping[str, tuple[Key, ...]]) -> None:
         self._request = request
         self._targets = keys.get("arch_list", ())
 
     def needs(self, candidate: Candidate, release: Release) -> tuple[Need, ...]:
-        """Return the needs of a release; an nvcc that the solver chooses is of the framework's own CUDA.
+        """Return the needs of a release; for nvcc, its need of CUDA is replaced.
 
         torch.utils.cpp_extension refuses to compile with an nvcc of another CUDA major than PyTorch's, and warns of another
-        minor (_check_cuda_version in torch/utils/cpp_extension.py). So a stated nvcc needs the same major only, and a chosen
-        one the same minor.
+        minor (_check_cuda_version in torch/utils/cpp_extension.py). So an nvcc that the spec requires or a host states needs a
+        CUDA of the same major only, and one that the solver chooses a CUDA of the same minor.
         """
         if candidate.key.component != "nvcc":
             return release.requires
@@ -50,7 +50,7 @@ class Toolchain:
         return (Need(component="cuda", range=Range.parse(cuda)), *others)
 
     def targets(self, candidate: Candidate, build: Build, place: Place) -> Iterator[Requirement]:
-        """Yield the requirements that an nvcc knows every architecture to compile for."""
+        """Yield the requirements that an nvcc can compile for every architecture; nothing when its targets are unknown."""
         if build.sass is None:
             return
         known = frozenset(_spelled(target) for target in (*build.sass, *(build.ptx or ())))
@@ -69,7 +69,10 @@ class Toolchain:
 def toolchain_requirements(
     matrix: Matrix, request: Request, guards: Guards, *, domains: MutableMapping[Key, tuple[Candidate, ...]]
 ) -> list[Requirement]:
-    """Add the architectures to compile for to `domains`, and return the root requirements of compiling."""
+    """Add the keys of the GPU architectures to compile for to `domains`, and return the root requirements of compiling.
+
+    These are a compiler, for CUDA also nvcc and each architecture; [] when the spec compiles nothing.
+    """
     build = request.spec.build
     if build is None:
         return []
@@ -104,7 +107,7 @@ def _architectures(
 
 
 def _wanted(request: Request, guards: Guards) -> Iterator[tuple[str, Ground]]:
-    """Yield the architectures to compile for: those that the spec lists, else those of the target's GPUs."""
+    """Yield the GPU architectures to compile for, each with its ground: those of the spec, otherwise of the hosts' GPUs."""
     build = request.spec.build
     assert build is not None
     for index, text in enumerate(build.arch_list):
@@ -127,7 +130,7 @@ def _wanted(request: Request, guards: Guards) -> Iterator[tuple[str, Ground]]:
 
 
 def _spelled(target: str) -> str:
-    """Return a compiled target as in TORCH_CUDA_ARCH_LIST: `9.0a` for `sm_90a`, `9.0+PTX` for `compute_90`."""
+    """Return a compiled target in the notation of TORCH_CUDA_ARCH_LIST: `9.0a` for `sm_90a`, `9.0+PTX` for `compute_90`."""
     kind, _, digits = target.partition("_")
     number = digits.rstrip("af")
     suffix = digits[len(number) :]

@@ -1,1 +1,1 @@
-"""ProblemInstance -> the best choice, or that there is none: resolvelib, the check of its answer, and the complete search."""
+"""Find the most wanted answer to a problem instance, or prove that there is none: resolvelib, a check, and a SAT search."""

@@ -1,8 +1,9 @@
-"""Components that chosen distributions bundle: the stack must name the version that is installed, which is the distribution's.
+"""Components that chosen distributions bundle: the stack must name the version that the distribution installs.
 
-A framework's build may allow any cuDNN 9, and so may the distribution that bundles it: chosen independently they need not
-agree. Mostly the component can be set to the distribution's version once an answer is found (`align_bundled`). Where another
-requirement forbids that, the two are a pair: the search decides both at once (`misaligned`, `ProblemInstance.pairs`).
+A framework's build may allow any cuDNN 9, and so may the distribution that bundles cuDNN: chosen independently, the versions
+may differ. In most cases the component can be set to the distribution's version once an answer is found (`align_bundled`). If
+another requirement forbids that version, the component and the distribution become a pair, and the search decides both at once
+(`misaligned`, `ProblemInstance.pairs`).
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ if TYPE_CHECKING:
 def align_bundled(
     instance: ProblemInstance, pins: dict[Key, Candidate], beside: Mapping[Key, Candidate] = MappingProxyType({})
 ) -> dict[Key, Candidate]:
-    """Return an answer with each component at the version that a distribution bundles, where all requirements still hold.
+    """Return an answer with each component at the version that a distribution bundles, if all requirements still hold with it.
 
-    The distribution is one of `pins`, or of the distributions `beside` them, which were chosen before and stay. PyTorch's own
-    libraries are left as they are: its builds name them exactly, and some are linked into its wheel.
+    The distribution is one of `pins`, or of those in `beside`, which were chosen earlier and do not change. Libraries that
+    PyTorch's build names exactly are not changed: some are linked into its wheel.
     """
     for key, distribution in _bundling(instance.problem, pins, beside).items():
         version = bundled_version(distribution)
@@ -43,13 +44,13 @@ def align_bundled(
 def misaligned(
     instance: ProblemInstance, pins: Mapping[Key, Candidate], beside: Mapping[Key, Candidate] = MappingProxyType({})
 ) -> frozenset[Pair]:
-    """Return the components of an answer at another version than the distribution bundles, each with the distribution."""
+    """Return each component whose chosen version differs from the one that a distribution bundles, with that distribution."""
     distributions = _bundling(instance.problem, pins, beside)
     return frozenset((key, one.key) for key, one in distributions.items() if pins[key].version != bundled_version(one))
 
 
 def with_bundled_candidates(problem: Problem, packages: Mapping[Key, Candidate]) -> Problem:
-    """Return a problem in which components may also be at the versions that some chosen distributions bundle."""
+    """Return a problem in which components may also have the versions that the chosen distributions in `packages` bundle."""
     for key in [key for key in problem.domains if key.component in BUNDLED and not key.is_package]:
         for distribution in (packages.get(Key(name, PACKAGE)) for name in BUNDLED[key.component]):
             found = unlisted_release(key, problem.domains[key], distribution) if distribution is not None else None
@@ -58,9 +59,11 @@ def with_bundled_candidates(problem: Problem, packages: Mapping[Key, Candidate])
 
 
 def bundling_distribution(problem: Problem, key: Key, pins: Mapping[Key, Candidate]) -> Candidate | None:
-    """Return the distribution that bundles a component; None for none or several, or where PyTorch's build names it exactly.
+    """Return the chosen distribution that bundles a component.
 
-    Of several distributions the one for the CUDA of the component counts: another one may be for another framework.
+    None when no distribution or more than one bundles it, and when PyTorch's build names the exact version and no override
+    replaces it. Among several distributions, the one for the component's CUDA version is returned: another one may belong to
+    another framework.
     """
     if key.is_package:
         return None

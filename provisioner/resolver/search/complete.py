@@ -1,9 +1,12 @@
-"""The complete search: decides what resolvelib denied, finds the optimum, and names the groups that cannot hold together.
+"""The complete search: finds the most wanted answer where resolvelib fails, or groups that cannot hold together.
 
-The problem is encoded as clauses for a SAT solver (Glucose, through python-sat): one variable for each candidate, one for
-each group of requirements that a person could drop. The requirements of a candidate are read only when a model chooses it, so
-an index is read for nothing that a proof does not need. The search is complete because unread requirements only leave a
-candidate less constrained: a contradiction found early remains one.
+A group is a set of requirements that a person could drop together, such as a line of the spec or "cuda needs driver". The
+problem is encoded as clauses for a SAT solver (Glucose, through python-sat), with one variable for each candidate and one for
+each group. A model is an assignment of the variables that satisfies the clauses.
+
+The requirements of a candidate are read only when a model chooses it, so an index is read only as far as a proof needs. The
+search is complete because unread requirements only leave a candidate less constrained: a contradiction without them remains one
+with them.
 """
 
 from __future__ import annotations
@@ -21,11 +24,11 @@ if TYPE_CHECKING:
     from provisioner.resolver.search.instance import ProblemInstance
 
 MAX_READS = 3000
-"""How many candidates of an index one search may read before it gives up; reading the matrix costs nothing."""
+"""How many candidates of distributions one search may read before it gives up; reading the matrix costs nothing."""
 
 
 class CompleteSearch:
-    """An incremental search of one problem instance: clauses learnt answering one question serve the next."""
+    """A search of one problem instance in one SAT solver, which reuses clauses that it learnt in earlier calls."""
 
     def __init__(self, instance: ProblemInstance) -> None:
         from pysat.solvers import Solver
@@ -56,7 +59,10 @@ class CompleteSearch:
         return tuple(self._groups)
 
     def members(self, group: Group) -> list[tuple[Candidate | None, Requirement]]:
-        """Return the requirements of a group read so far, each with the candidate that has it (None: a root requirement)."""
+        """Return the requirements of a group read so far, each with the candidate that has it (None: a root requirement).
+
+        Empty when no requirement of the group was read.
+        """
         return self._members.get(group, [])
 
     def find(
@@ -67,10 +73,10 @@ class CompleteSearch:
         present: Collection[Key] = (),
         among: Sequence[Candidate] = (),
     ) -> dict[Key, Candidate] | None:
-        """Return any assignment that satisfies everything but the groups in `without`; None when there is none.
+        """Return any assignment that satisfies all groups but those in `without`; None when there is none.
 
-        The assignment has every candidate in `given`, a candidate for every key in `present`, and one of `among` if there are
-        any. Raises `UnavailableError`.
+        The assignment has every candidate in `given`, a candidate for every key in `present`, and one of `among` unless `among`
+        is empty. Raises `UnavailableError` when an index cannot be reached or too much was read.
         """
         chosen = self._chosen(given, present)
         if among:
@@ -85,9 +91,9 @@ class CompleteSearch:
         present: Collection[Key] = (),
         among: Sequence[Candidate] = (),
     ) -> bool:
-        """Whether the matrix and the metadata read so far already exclude every assignment that `find` would return.
+        """Return whether the matrix and the metadata read so far prove that `find` with the same arguments returns None.
 
-        Nothing is read of the index, so False proves nothing.
+        Nothing is read from an index, so False proves nothing.
         """
         chosen = self._chosen(given, present)
         if among:
@@ -102,13 +108,13 @@ class CompleteSearch:
         return [variable for group, variable in self._groups.items() if group not in without]
 
     def _presence(self, key: Key) -> int:
-        """Return a literal that, assumed, makes the search choose a candidate for a key although nothing requires it."""
+        """Return a literal that, when assumed, makes the solver choose a candidate for a key even if nothing requires one."""
         if key not in self._present:
             self._present[key] = self._any_of(self._domain(key))
         return self._present[key]
 
     def _any_of(self, variables: Sequence[int]) -> int:
-        """Return a literal that, assumed, makes the search choose one of some variables."""
+        """Return a literal that, when assumed, makes the solver choose at least one of some variables."""
         if len(variables) == 1:
             return variables[0]
         literal = self._fresh()
@@ -116,15 +122,19 @@ class CompleteSearch:
         return literal
 
     def core(self, *, without: Collection[Group] = ()) -> tuple[Group, ...]:
-        """Return the groups that the proof used, after `find` returned None with the same `without`. Not minimal."""
+        """Return the groups used by the proof that there is no assignment; not always a minimal set.
+
+        Call it after `find` returned None or `refutes` True with the same `without`.
+        """
         used = self._solver.get_core() or []
         return tuple(self._group_of[literal] for literal in used if literal in self._group_of and literal not in without)
 
     def minimal(self, *, without: Collection[Group] = ()) -> tuple[Group, ...]:
-        """Return a minimal set of groups that cannot hold together: dropping any one of them leaves a solution.
+        """Return a minimal set of groups that cannot hold together: without any one of them there is a solution.
 
-        Deletion-based: each step is a complete search over the same clauses. A group whose absence cannot be tried, because
-        an index is out of reach, is kept: the set then still cannot hold together, but may be larger than needed.
+        Groups are deleted one by one, and each step is a complete search over the same clauses. A group stays in the set when
+        the search without it fails because an index cannot be reached: the set then still cannot hold together, but may not be
+        minimal.
         """
         decided = self.find(without=without)
         assert decided is None, "only an impossible problem has a conflict"
@@ -137,7 +147,10 @@ class CompleteSearch:
         return tuple(kept)
 
     def _start(self, without: Collection[Group]) -> tuple[Group, ...]:
-        """Return groups that cannot hold together, to be made minimal: no request, if facts and rules clash by themselves."""
+        """Return groups that cannot hold together, from which `minimal` starts.
+
+        They contain no request of the user if facts and rules alone cannot hold together.
+        """
         first = self.core(without=without)
         given = [group for group in self._groups if group not in without and not self._members[group][0][1].ground.is_request]
         return self.core(without=without) if self._is_refuted(given) else first
@@ -149,12 +162,12 @@ class CompleteSearch:
             return False
 
     def holds(self, groups: Collection[Group]) -> bool:
-        """Whether some groups alone can hold together."""
+        """Return whether some groups alone can hold together; raises `UnavailableError` as `find` does."""
         self._kept_present = ()
         return self._within(groups) is not None
 
     def _within(self, kept: Collection[Group]) -> dict[Key, Candidate] | None:
-        """Search with only the groups in `kept` in force; groups first read on the way are left out."""
+        """Search with the groups in `kept` alone; groups whose requirements are first read during the search do not count."""
         return self._search(lambda: [self._groups[group] for group in kept], lambda: self._groups.keys() - set(kept))
 
     def _search(
@@ -165,17 +178,19 @@ class CompleteSearch:
         *,
         is_reading: bool = True,
     ) -> dict[Key, Candidate] | None:
-        """Solve, read the requirements of the candidates chosen, and solve again until none is unread.
+        """Solve, read the requirements of the chosen candidates, and solve again until all of them are read.
 
-        With `is_reading` false nothing is read of the index: the assignment may then have unread requirements.
+        `assume` returns the variables of the groups that must hold, `dropped` the groups that need not, and `chosen` are
+        further literals to assume. With `is_reading` false nothing is read from an index, so distributions in the assignment
+        may have unread requirements. Returns None when there is no assignment.
         """
         while True:
             if not self._solver.solve(assumptions=[*assume(), *chosen]):
                 return None
             pins = self._reached(self._solver.get_model() or [], dropped())
             fresh = [candidate for candidate in pins.values() if candidate not in self._expanded]
-            # The matrix costs nothing to read, an index does: what the matrix excludes is never read of an index. Nor is the
-            # metadata of a version without a file for the target: its project page has said so.
+            # The matrix costs nothing to read, an index does: what the matrix excludes is never read from an index. Nor is the
+            # metadata of a version without a file for the target read: its project page lists none.
             free = [candidate for candidate in fresh if not candidate.key.is_package]
             if not (free or (fresh and is_reading)):
                 return pins
@@ -185,9 +200,11 @@ class CompleteSearch:
     def best(
         self, *, without: Collection[Group] = (), given: Collection[Candidate] = (), present: Collection[Key] = ()
     ) -> dict[Key, Candidate] | None:
-        """Return the most wanted assignment: keys in the problem's order, each with its first candidate that works.
+        """Return the most wanted assignment, or None when there is none.
 
-        In a system stack a key is decided once something requires it, as in resolvelib: an image before what only it bundles.
+        Keys are decided in the problem's order, each with the first candidate that works. In a system stack a key is decided
+        after some choice requires it, as in resolvelib: an image is chosen before a component that only the image bundles.
+        `without`, `given` and `present` are those of `find`. Raises `UnavailableError` as `find` does.
         """
         pins = self.find(without=without, given=given, present=present)
         if pins is None:
@@ -203,7 +220,7 @@ class CompleteSearch:
         while (key := self._next_key(pins, fixed, required)) is not None:
             candidates = self._instance.candidates(key)
             wanted: Sequence[Candidate] = candidates[: candidates.index(pins[key])]
-            for root in roots.get(key, ()):  # a host states most of its keys: what it excludes needs no search
+            for root in roots.get(key, ()):  # a host states most of its facts: values that it excludes need no search
                 wanted = [one for one in wanted if one in self._instance.allowed(root)]
             decided = [*fixed.values()] if wanted else []
             for candidate in self._working(wanted, without=without, given=decided, present=present):
@@ -226,9 +243,10 @@ class CompleteSearch:
         given: Collection[Candidate],
         present: Collection[Key],
     ) -> Iterator[Candidate]:
-        """Yield those of some candidates that may work, in order.
+        """Yield the candidates of `wanted` that may work, in order.
 
-        Mostly none does, so they are refuted many at a time; in growing steps, because candidates tried are read of an index.
+        Most do not work, so they are refuted many at a time. The batches grow from one candidate on because the metadata of a
+        candidate that is tried has to be read from an index.
         """
         start, size = 0, 1
         while start < len(wanted):
@@ -238,7 +256,10 @@ class CompleteSearch:
             start, size = start + size, size * 2
 
     def _next_key(self, pins: Collection[Key], fixed: Collection[Key], required: Collection[Key]) -> Key | None:
-        """Return the key to decide next: keys the user named first; in a system stack those that something requires."""
+        """Return the key to decide next: distributions that the spec names first, then components; None when all are decided.
+
+        In a system stack, keys that a choice requires come before all others.
+        """
         direct = self._instance.finder.order if self._instance.finder else {}
         order = self._instance.problem.order
 
@@ -251,7 +272,10 @@ class CompleteSearch:
         return min(left, key=rank, default=None)
 
     def _reached(self, model: Sequence[int], without: Collection[Group]) -> dict[Key, Candidate]:
-        """Return the part of a model that the roots need. A model lists every variable, negated when false."""
+        """Return the candidates of a model that the root requirements need, directly or through other candidates, by key.
+
+        `model` lists every variable of the solver, negated when it is false.
+        """
         pins: dict[Key, Candidate] = {}
         queue = [r.key for r in self._instance.roots if r.ground.group not in without]
         queue.extend(self._kept_present)
@@ -278,10 +302,13 @@ class CompleteSearch:
         for requirement in self._instance.requirements(candidate):
             if requirement not in known:
                 self._require(requirement, candidate)
-        self._expanded.add(candidate)  # not before: where an index does not answer, it is still to be read
+        self._expanded.add(candidate)  # not earlier: if the index cannot be reached, its requirements are still unread
 
     def _require(self, requirement: Requirement, parent: Candidate | None) -> None:
-        """Add the clause: if the group holds and the parent is chosen, one of the allowed candidates is chosen."""
+        """Add the clause of a requirement: if its group holds and `parent` is chosen, one of the allowed candidates is chosen.
+
+        `parent` is the candidate that has the requirement; None for a root requirement.
+        """
         group = requirement.ground.group
         self._members.setdefault(group, []).append((parent, requirement))
         self._domain(requirement.key)
@@ -292,12 +319,16 @@ class CompleteSearch:
         self._solver.add_clause(sorted(clause))
 
     def _domain(self, key: Key) -> list[int]:
-        """Return the variables of a key's candidates, most wanted first; adds their clauses once."""
+        """Return the variables of a key's candidates, most wanted first.
+
+        The first call for a key also adds clauses: at most one candidate is chosen, and the requirements known without
+        metadata.
+        """
         if key not in self._domains:
             variables = self._domains[key] = [self._variable(one) for one in self._instance.candidates(key)]
             for clause in at_most_one(variables, self._fresh):
                 self._solver.add_clause(clause)
-            for candidate in self._instance.candidates(key):  # so that nothing is read to exclude them
+            for candidate in self._instance.candidates(key):  # so that no metadata is read to exclude them
                 known = self._instance.known_requirements(candidate)
                 for requirement in known:
                     self._require(requirement, candidate)

@@ -1,6 +1,8 @@
-"""A problem in one environment: the candidates of a key and the requirements of a candidate, from matrix and index alike.
+"""One problem in one environment: the candidates of each key and the requirements of each candidate.
 
-The searches read a problem through `ProblemInstance`; `violations` verifies an assignment against it.
+A key is one thing to choose: a component (of one host if hosts provide it) or a Python distribution. A candidate is a version
+that can be chosen for a key. Candidates and requirements come from the matrix and from package indexes alike. The searches read
+a problem through `ProblemInstance`; `violations` verifies an assignment (a candidate for each key) against it.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
     from provisioner.resolver.python.finder import PackageFinder
 
 Pair = tuple[Key, Key]
-"""A component, and the distribution that bundles it."""
+"""The key of a component and the key of a distribution that bundles it, such as cuDNN and nvidia-cudnn-cu12."""
 
 
 class ReadBudget:
@@ -55,19 +57,23 @@ class ReadBudget:
         self._share = 0
 
     def limit(self, count: int) -> None:
-        """Allow `count` more versions in all, besides those read before; none until a share is allotted.
+        """Allow `count` more versions in all, besides those read before.
 
-        Calling it again changes nothing: the fixes looked for in several environments have one budget together.
+        None of them may be read until `allot` gives a fix its share. A second call does not raise the limit: the fixes of a
+        conflict are looked for in several environments on one budget. It does reset the share.
         """
         self._left = count if self._left is None else self._left
         self._share = 0
 
     def allot(self, count: int) -> None:
-        """Let the next fix read `count` of the versions that are left, so that one fix does not use up the budget of all."""
+        """Let the next fix read at most `count` versions, so that one fix does not use up the budget of all."""
         self._share = count
 
     def spend(self, candidate: Candidate) -> None:
-        """Count a version whose metadata is about to be read; raises `UnavailableError` when the budget is exhausted."""
+        """Count a version whose metadata is about to be read; raises `UnavailableError` when the budget is exhausted.
+
+        Not counted: versions counted before, versions without a file for the target, and wheels of a PyTorch build.
+        """
         version = (candidate.key, candidate.label)
         if isinstance(candidate, WheelCandidate) or candidate.has_no_file or version in self._read:
             return
@@ -80,9 +86,10 @@ class ReadBudget:
 
 
 class ProblemInstance:
-    """A problem in one environment; without a `finder` it is the system stack alone and needs no index.
+    """One problem in one environment; without a `finder` it is the system stack alone, which needs no package index.
 
-    For each of the `pairs` the distribution's version is required to be the component's.
+    For each of the `pairs` (a component and a distribution that bundles it), the version of the component that is chosen must
+    be the one that the chosen distribution bundles.
     """
 
     def __init__(
@@ -112,7 +119,11 @@ class ProblemInstance:
     def relaxed(
         self, *, without: Collection[Group] = (), given: Collection[Candidate] = (), present: Collection[Key] = ()
     ) -> ProblemInstance:
-        """Return the instance without the root requirements of some groups, with some candidates and keys required."""
+        """Return a copy of the instance with requirements dropped and added.
+
+        Dropped: the root requirements, constraints and hashes of the groups in `without`. Added: every candidate in `given` and
+        any candidate of every key in `present` must be chosen.
+        """
         found = ProblemInstance(self.problem, self.finder, self.budget, pairs=self._pairs)
         found._bundled_releases, found._pair_requirements = self._bundled_releases, self._pair_requirements
         found.bounds = self.bounds.without(without)
@@ -127,14 +138,18 @@ class ProblemInstance:
         return found
 
     def candidates(self, key: Key) -> tuple[Candidate, ...]:
-        """Return every candidate of a key, most wanted first; raises `UnavailableError` when the index is out of reach."""
+        """Return every candidate of a key, most wanted first; raises `UnavailableError` when an index cannot be reached.
+
+        The result is empty for a distribution when the instance has no `finder`, and for a component that the problem does not
+        have.
+        """
         if key.is_package:
             return self.finder.candidates(key) if self.finder else ()
         listed = self.problem.domains.get(key, ())
         return (*listed, *self._releases_bundled_only(key, listed)) if self._pairs else listed
 
     def _releases_bundled_only(self, key: Key, listed: Iterable[Candidate]) -> tuple[Candidate, ...]:
-        """Return the releases that paired distributions bundle and the matrix lacks; they are wanted least."""
+        """Return the releases of a component that only distributions in `pairs` have, not `listed`; they are wanted least."""
         if key not in self._bundled_releases:
             distributions = [distribution for component, distribution in sorted(self._pairs) if component == key]
             versions = (one for distribution in distributions for one in self.candidates(distribution) if not one.has_no_file)
@@ -143,14 +158,18 @@ class ProblemInstance:
         return self._bundled_releases[key]
 
     def known_requirements(self, candidate: Candidate) -> tuple[Requirement, ...]:
-        """Return the requirements known without metadata: constraints, hashes, shared files and bundled components."""
+        """Return the requirements of a candidate that are known before its metadata is read.
+
+        These are constraints and hashes of the spec, files that several distributions write, and components that the
+        distribution bundles.
+        """
         if not candidate.key.is_package:
             return self.bounds.of(candidate)
         shared = self.finder.shared.of(candidate) if self.finder else ()
         return (*self.bounds.of(candidate), *shared, *(self._of_pairs(candidate) if self._pairs else ()))
 
     def _of_pairs(self, candidate: Candidate) -> tuple[Requirement, ...]:
-        """Require the components paired with a distribution to be at the version that it bundles."""
+        """Return the requirements that the components paired with a distribution be at the version that it bundles."""
         if candidate not in self._pair_requirements:
             keys = [key for key, other in sorted(self._pairs) if other == candidate.key and not candidate.has_no_file]
             self._pair_requirements[candidate] = tuple(self._of_pair(candidate, key) for key in keys)
@@ -169,14 +188,14 @@ class ProblemInstance:
         return Requirement(key, Labelled(labels), ground)
 
     def requirements(self, candidate: Candidate) -> tuple[Requirement, ...]:
-        """Return the requirements of a candidate; computed once. Raises `UnavailableError`."""
+        """Return all requirements of a candidate, cached; raises `UnavailableError` when its metadata cannot be read."""
         found = self._requirements.get(candidate)
         if found is None:
             found = self._requirements[candidate] = (*self.known_requirements(candidate), *self._read(candidate))
         return found
 
     def _read(self, candidate: Candidate) -> Iterable[Requirement]:
-        """Return the requirements of a candidate by its metadata, or by the matrix."""
+        """Return the requirements of a candidate from its metadata if it is a distribution, otherwise from the matrix."""
         if candidate.key.is_package:
             assert self.finder is not None, "a system stack has no distributions"
             self.budget.spend(candidate)
@@ -190,9 +209,9 @@ class ProblemInstance:
         return needs
 
     def allowed(self, requirement: Requirement) -> frozenset[Candidate]:
-        """Return the candidates that a requirement allows; computed once for each key and test.
+        """Return the candidates that a requirement allows, cached for each key and test.
 
-        Requirements are looked up by identity first: the searches ask this most of all, and hashing a specifier takes longer
+        Requirements are looked up by identity first: the searches call this most of all, and hashing a specifier takes longer
         than everything else here.
         """
         found = self._allowed.get(requirement)
@@ -207,7 +226,10 @@ class ProblemInstance:
         return found
 
     def _spelled(self, key: Key, text: str) -> Iterable[Candidate]:
-        """Return the versions of a distribution with one spelling: `===` would compare the text of every version."""
+        """Return the versions of a distribution whose text is `text`, from a cached table of its versions by text.
+
+        The `===` operator would compare the text of every version.
+        """
         if key not in self._by_spelling:
             by_spelling = self._by_spelling[key] = {}
             for candidate in self.candidates(key):
@@ -215,22 +237,23 @@ class ProblemInstance:
         return self._by_spelling[key].get(text, ())
 
     def among(self, requirement: Requirement, candidates: Iterable[Candidate]) -> Iterator[Candidate]:
-        """Yield those of some candidates that a requirement allows, one by one."""
+        """Yield the candidates that a requirement allows, in the order given; tests each one when it is reached."""
         chosen = requirement.among(candidates)
         if not requirement.key.is_package:
             return chosen
         return (one for one in chosen if not one.is_withheld or self._admits_withheld(requirement, one))
 
     def accepts(self, requirement: Requirement, candidate: Candidate) -> bool:
-        """Whether a candidate satisfies a requirement, judged anew each time."""
+        """Return whether a candidate satisfies a requirement, without the cache of `allowed`."""
         is_admitted = not candidate.is_withheld or self._admits_withheld(requirement, candidate)
         return is_admitted and requirement.allows(candidate)
 
     def _admits_withheld(self, requirement: Requirement, candidate: Candidate) -> bool:
-        """Whether a requirement may have a yanked release or a pre-release.
+        """Return whether a requirement admits a withheld version: a yanked release or a pre-release beside final versions.
 
-        A yanked release is for exact pins (PEP 592): of this requirement, or of the spec, which then holds for everybody. A
-        pre-release beside final versions is for requirements that name a pre-release where no final version meets them.
+        A yanked release is admitted by an exact pin (PEP 592): one in this requirement, or one in the spec, which then admits
+        it for every requirement. A pre-release is admitted if the requirement names a pre-release and no final version meets
+        it.
         """
         assert isinstance(candidate, FileCandidate), "only a version that an index has is withheld"
         if candidate.release.is_explicit_only:
@@ -251,9 +274,9 @@ class ProblemInstance:
 
 
 def violations(instance: ProblemInstance, pins: dict[Key, Candidate]) -> list[Requirement]:
-    """Return every requirement that an assignment does not meet; every answer is verified by it.
+    """Return every requirement that an assignment does not meet; empty for a valid one. Every answer is verified by it.
 
-    An engine may be wrong in ways of its own, so nothing that a search has computed is used here.
+    A search may be wrong, so no result that a search has cached is used here.
     """
     wanted = [*instance.roots]
     for candidate in pins.values():

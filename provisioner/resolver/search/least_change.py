@@ -1,8 +1,8 @@
-"""Least change of an earlier lock: no locked version is given up that could stay, and each that moved has its reason.
+"""Least change of an earlier lock: every locked version that could stay does, and each change is returned with its reason.
 
-The searches try locked versions first, key by key, and do not return to those they gave up. So each locked version that was
-given up is tried again beside all that were kept. The set of moved versions is then irreducible: none of them could have
-stayed, with the rest of the answer as it is.
+The searches try locked versions first, key by key, and do not return to those that they gave up. So each locked version that
+was given up is tried again together with all locked versions in the answer. The set of changes is then irreducible: none of the
+versions given up could have stayed, with the rest of the answer unchanged.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 
 
 def with_least_change(instance: ProblemInstance, pins: dict[Key, Candidate]) -> dict[Key, Candidate]:
-    """Return an answer in which no locked version was given up that could stay; `pins` itself where none was.
+    """Return an answer in which every locked version that could stay does; `pins` itself when none was given up needlessly.
 
-    What the request upgrades is as new as in `pins`. Where an index is out of reach, `pins` is returned.
+    A component or distribution that the request upgrades has the version that it has in `pins`. When an index cannot be
+    reached, `pins` is returned.
     """
     given_up = _given_up(instance, pins)
     if not given_up:
@@ -51,7 +52,10 @@ def with_least_change(instance: ProblemInstance, pins: dict[Key, Candidate]) -> 
 
 
 def moves(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Move]:
-    """Yield the changes of locked versions with their reasons; nothing where the request upgrades nothing by name."""
+    """Yield the changes of locked versions with their reasons; nothing when the request names nothing to upgrade.
+
+    An upgrade that did not change a version is yielded, too, if a newer version exists that could be installed.
+    """
     request = instance.problem.request
     if not request.upgraded:
         return
@@ -71,7 +75,11 @@ def moves(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[
 
 
 def _given_up(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> list[Candidate]:
-    """Return the locked versions that are wanted more than the chosen ones and that no bound excludes."""
+    """Return the locked versions that are not in `pins` although they are wanted more than the chosen ones.
+
+    Left out: versions that a constraint or hash excludes, versions that cannot be installed, and keys that the request
+    upgrades.
+    """
     found = []
     direct = instance.finder.order if instance.finder else {}
     for key in sorted(pins, key=lambda key: (key.is_package, key not in direct, instance.problem.order.get(key, 0), key)):
@@ -80,19 +88,23 @@ def _given_up(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> list[
             continue
         for candidate in instance.candidates(key):
             if candidate is pins[key]:
-                break  # what the policy prefers stands before what is locked
+                break  # the policy wants the chosen version more than the locked one
             if candidate.label == locked and not instance.bounds.excludes(candidate) and not _is_out(candidate):
                 found.append(candidate)
     return found
 
 
 def _is_out(candidate: Candidate) -> bool:
-    """Whether a version has no file for the target, or is yanked."""
+    """Return whether a version has no file for the target, or is withheld: yanked, or a pre-release beside final versions."""
     return candidate.has_no_file or candidate.is_withheld
 
 
 def _name(key: Key) -> str:
-    """Return the name of a key in a lock; "" for extras, mutexes and the framework's wheel, which a lock does not name."""
+    """Return the name by which a lock lists a key.
+
+    "" for a key that a lock does not list: a distribution with extras, a mutex, a device, target or slot of a component
+    (`gpu:9.0`), and the wheel of PyTorch.
+    """
     is_own = key != TORCH and "[" not in key.name and ":" not in key.name and not key.is_mutex
     return key.name if is_own else ""
 
@@ -107,7 +119,7 @@ def _is_upgraded(instance: ProblemInstance, key: Key) -> bool:
 
 
 def _why_not(instance: ProblemInstance, pins: Mapping[Key, Candidate], key: Key, label: str) -> MoveReason:
-    """Return why a locked version is not in the answer; the first of several reasons."""
+    """Return why a locked version, `label` of `key`, is not in the answer: the first reason found."""
     locked = next((one for one in instance.candidates(key) if one.label == label), None)
     name = DISTRIBUTION_OF_COMPONENT.get(key.name, key.name)
     if locked is None:
@@ -121,7 +133,7 @@ def _why_not(instance: ProblemInstance, pins: Mapping[Key, Candidate], key: Key,
 
 
 def _why_no_newer(instance: ProblemInstance, pins: Mapping[Key, Candidate], chosen: Candidate) -> MoveReason | None:
-    """Return why an upgrade kept its version; None where no version is newer."""
+    """Return why an upgrade did not change the version; None when there is no newer version that could be installed."""
     for better in instance.candidates(chosen.key):
         if better is chosen:
             break
@@ -135,7 +147,7 @@ def _why_no_newer(instance: ProblemInstance, pins: Mapping[Key, Candidate], chos
 
 
 def _own_needs(instance: ProblemInstance, pins: Mapping[Key, Candidate], candidate: Candidate) -> RuledOut | None:
-    """Return the first requirement of a candidate that the answer does not meet."""
+    """Return the first requirement of a candidate that conflicts with a chosen version; None when no requirement does."""
     for needed in instance.requirements(candidate):
         pinned = pins.get(needed.key)
         if pinned is not None and not instance.accepts(needed, pinned):
@@ -144,7 +156,7 @@ def _own_needs(instance: ProblemInstance, pins: Mapping[Key, Candidate], candida
 
 
 def _wanted(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Requirement]:
-    """Yield every requirement that an answer must meet, root requirements first."""
+    """Yield the requirements that an answer must meet: the root requirements, then those of its candidates."""
     yield from instance.roots
     for candidate in pins.values():
         yield from instance.requirements(candidate)

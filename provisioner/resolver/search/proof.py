@@ -1,4 +1,8 @@
-"""The single requirements that a conflict rests on: a group such as "cuda needs driver" has one for every release."""
+"""The single requirements that a conflict rests on.
+
+A group is a set of requirements that a person would drop together; "cuda needs driver", for example, has a requirement for
+every CUDA release. A member is here one requirement of a group, with the candidate that has it.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +18,17 @@ if TYPE_CHECKING:
 
 
 class Member(NamedTuple):
-    """One requirement, and the candidate that has it; None for a root requirement."""
+    """One requirement and the candidate that has it, `parent`; None for a root requirement."""
 
     parent: Candidate | None
     requirement: Requirement
 
 
 class Proof:
-    """The requirements of a conflict as clauses that can each be dropped. Nothing is read of an index."""
+    """The requirements of a conflict as clauses of a SAT solver, each with a literal (selector) by which it can be dropped.
+
+    Nothing is read from an index.
+    """
 
     def __init__(self, instance: ProblemInstance, members: Sequence[Member]) -> None:
         from pysat.solvers import Solver
@@ -49,10 +56,12 @@ class Proof:
         self._solver.add_clause(clause)
 
     def minimal_members(self, statement_of: Callable[[Member], object]) -> list[Member]:
-        """Return the requirements to report: as few statements as cannot hold together, about the subjects they rest on.
+        """Return the requirements to report: as few statements as possible that still cannot hold together.
 
-        Requirements of one statement are dropped together, the rarest statements first. The requirements left are then made
-        minimal one by one, which tells the subjects that the conflict rests on.
+        `statement_of` returns the statement that a requirement belongs to. Requirements of one statement are dropped together,
+        statements with the fewest requirements first. The remaining requirements are then made minimal one by one; their
+        parents are the subjects that the conflict rests on. Of the remaining statements, all requirements of these subjects are
+        returned.
         """
         statements: dict[object, list[int]] = {}
         for selector, member in self._members.items():
@@ -77,7 +86,7 @@ class Proof:
         ]
 
     def refutes(self, members: Iterable[Member], *, key: Key, allowed: Iterable[Candidate]) -> bool:
-        """Whether the conflict remains when some members require no more than a candidate of `key` in `allowed`."""
+        """Return whether the conflict remains if each of `members` allows the candidates of `key` in `allowed` instead."""
         some = {id(member.requirement): member for member in members}
         extra = [self._fresh() for _ in some]
         wanted = list(allowed)
@@ -87,7 +96,7 @@ class Proof:
         return self._core([*rest, *extra]) is not None
 
     def _core(self, selectors: list[int]) -> list[int] | None:
-        """Return the selectors that a proof used, in order; None where all can hold together."""
+        """Return the selectors that a proof of contradiction used, in order; None when all `selectors` can hold together."""
         if self._solver.solve(assumptions=selectors):
             return None
         used = set(self._solver.get_core() or ())
@@ -113,6 +122,6 @@ class Proof:
 
 
 def _in_order(instance: ProblemInstance, key: Key, allowed: Iterable[Candidate]) -> list[Candidate]:
-    """Return a set of candidates in the order of their domain: a proof must not depend on how sets are hashed."""
+    """Return candidates in the order in which their key lists them: a proof must not depend on how sets are hashed."""
     wanted = set(allowed)
     return [candidate for candidate in instance.candidates(key) if candidate in wanted]

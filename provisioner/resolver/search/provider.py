@@ -1,4 +1,8 @@
-"""The adapter between resolvelib and a problem instance; it knows neither files nor network."""
+"""The adapter between resolvelib and a problem instance, without access to files or network of its own.
+
+In resolvelib's terms, an identifier is a key (a component or distribution to choose), a pin is the candidate chosen for a key,
+and a criterion is the set of requirements on a key with the candidates that meet them all.
+"""
 
 from __future__ import annotations
 
@@ -19,26 +23,39 @@ if TYPE_CHECKING:
     from provisioner.resolver.search.instance import ProblemInstance
 
 Preference = tuple[bool, int, bool, bool, str]
-"""The rank of a key, decided in ascending order: facts and names, components, causes of the last backtracking, pinned keys."""
+"""The rank by which resolvelib chooses the next key, lowest first; `Provider._preference` computes it."""
 
 SYSTEM_ROUNDS = 60
 PACKAGE_ROUNDS = 1_500
-"""Several times what the largest solvable problems need (a round pins one key or backtracks from one). A search longer than
-this is hard, not large: the complete search decides those in milliseconds, while resolvelib may take minutes."""
+"""The rounds of resolvelib before it gives up, for a system stack and with packages; a round pins one key or backtracks.
+
+The numbers are several times what the largest solvable problems need. A search that takes longer is hard, not large: the
+complete search decides such problems in milliseconds, while resolvelib may take minutes.
+"""
 
 CACHE_THRESHOLD = 6
-"""How often a requirement is tested version by version, until one fits, before the versions it allows are cached as a set."""
+"""How often a requirement is tested version by version, each time until one fits, before its allowed versions are cached."""
 
 CONFLICT_THRESHOLD = 5
-"""After how many conflicts a distribution that the user did not name is decided ahead of those the user named (where
-`decides_conflicts_first`). Otherwise the engine backtracks through every version of whatever was decided in between."""
+"""The number of conflicts after which a distribution that the spec does not name is decided before those that it names.
+
+It applies with `decides_conflicts_first` only. Without it, the engine backtracks through every version of each key that was
+decided in between.
+"""
 
 ROUNDS_OF_ALL_STARTS = 10_000
-"""How many rounds all restarts together may take; a restart without the dead versions mostly comes after a dozen rounds."""
+"""The rounds of resolvelib that all restarts of one search may take together.
+
+A restart without the dead versions mostly finishes after a dozen rounds.
+"""
 
 
 class Provider(AbstractProvider[Requirement, Candidate, Key]):
-    """Offers candidates in the instance's order of preference, and keys in the declared order."""
+    """Offers resolvelib the candidates of an instance, most wanted first, and the keys in the order in which to decide them.
+
+    A version is dead if it can never be chosen, whatever is chosen for other keys: one of its requirements is met by no
+    version, or by dead ones only.
+    """
 
     def __init__(self, instance: ProblemInstance, *, decides_conflicts_first: bool = False) -> None:
         self._instance = instance
@@ -51,11 +68,11 @@ class Provider(AbstractProvider[Requirement, Candidate, Key]):
         self._dead_keys: set[Key] = set()
         self._count: dict[Requirement, int] = {}
         self._viable: dict[Requirement, Candidate] = {}
-        """Of requirements that can be met one candidate that meets them."""
+        """A candidate that meets a requirement, for each requirement that can be met."""
         self._preferences: dict[Key, tuple[object, tuple[Preference, Preference]]] = {}
         self._conflicts: dict[Key, int] = {}
         self.criteria: Callable[[], Mapping[Key, Criterion[Requirement, Candidate]] | None] = lambda: None
-        """Returns the engine's criterion of each key; None outside of a resolution."""
+        """Returns resolvelib's criterion of each key; returns None when no resolution is running."""
 
     def identify(self, requirement_or_candidate: Requirement | Candidate) -> Key:
         return requirement_or_candidate.key
@@ -79,7 +96,7 @@ class Provider(AbstractProvider[Requirement, Candidate, Key]):
         information: Mapping[Key, Iterator[RequirementInformation[Requirement, Candidate]]],
         backtrack_causes: Sequence[RequirementInformation[Requirement, Candidate]],
     ) -> Iterable[Key]:
-        """Return the most preferred key alone: the engine would choose it by `get_preference`, in twice the time."""
+        """Return the most preferred key alone: resolvelib would choose the same one by `get_preference`, in twice the time."""
         del resolutions, candidates
         causes = _keys(backtrack_causes)
         criteria = self.criteria()
@@ -88,7 +105,10 @@ class Provider(AbstractProvider[Requirement, Candidate, Key]):
         return [min(identifiers, key=lambda key: self._cached_preferences(key, criteria[key])[key in causes])]
 
     def _cached_preferences(self, key: Key, criterion: Criterion[Requirement, Candidate]) -> tuple[Preference, Preference]:
-        """Return the preferences of a key, plain and as a cause of the last backtracking; cached for its criterion."""
+        """Return two preferences of a key: in general, and when it is a cause of the last backtracking.
+
+        They are cached until resolvelib replaces the criterion of the key.
+        """
         known = self._preferences.get(key)
         if known is None or known[0] is not criterion:
             information = {key: iter(criterion.information)}
@@ -105,10 +125,11 @@ class Provider(AbstractProvider[Requirement, Candidate, Key]):
         information: Mapping[Key, Iterator[RequirementInformation[Requirement, Candidate]]],
         causes: Collection[Key],
     ) -> Preference:
-        """Rank a key: facts and names first, then what the user requires, then components, then everything else.
+        """Return the rank of a key: facts and names first, then distributions that the user named, components, and all others.
 
-        Distributions that the user named come before components because they pin frameworks, not the other way round. Keys
-        in many conflicts come before them where `decides_conflicts_first`, as in uv.
+        Distributions that the user named come before components because they pin frameworks, not the other way round. With
+        `decides_conflicts_first`, distributions with many conflicts come before those that the user named, as in uv. Of the
+        remaining distributions, the causes of the last backtracking come first, then those that a requirement pins.
         """
         if key in self._direct:
             return (False, self._direct[key], False, False, "")
@@ -121,7 +142,10 @@ class Provider(AbstractProvider[Requirement, Candidate, Key]):
         return (True, self._order.get(key, len(self._order)), key not in causes, not is_pinned, key.name)
 
     def note_conflict(self, keys: Iterable[Key]) -> None:
-        """Count a conflict for the keys whose requirements clash in it; keys in many conflicts are then decided early."""
+        """Count a conflict for the distributions whose requirements clash in it, if the provider `decides_conflicts_first`.
+
+        A distribution with `CONFLICT_THRESHOLD` conflicts is decided early from then on.
+        """
         for key in keys if self._is_in_the_way_first else ():
             if key.is_package and key != TORCH and key not in self._direct:
                 self._conflicts[key] = self._conflicts.get(key, 0) + 1
@@ -140,7 +164,10 @@ class Provider(AbstractProvider[Requirement, Candidate, Key]):
         requirements: Mapping[Key, Iterator[Requirement]],
         incompatibilities: Mapping[Key, Iterator[Candidate]],
     ) -> Callable[[], Iterator[Candidate]]:
-        """Return the allowed candidates lazily: the engine mostly takes the first, and a project has a thousand."""
+        """Return a function that yields the allowed candidates of a key, most wanted first.
+
+        It tests them one by one: resolvelib mostly takes the first, and a project may have a thousand versions.
+        """
         candidates = self._instance.candidates(identifier)
         wanted = dict.fromkeys(requirements[identifier])
         refused = frozenset(incompatibilities[identifier])
@@ -164,14 +191,21 @@ class Provider(AbstractProvider[Requirement, Candidate, Key]):
         return matches
 
     def _is_cached(self, requirement: Requirement) -> bool:
-        """Whether the set of versions that a requirement allows pays: it is tested often, or found at once (`===`)."""
+        """Return whether to cache the versions that a requirement allows, and count this test of the requirement.
+
+        They are cached when the requirement is tested often, or when a table finds them at once (`===`).
+        """
         count = self._count[requirement] = self._count.get(requirement, 0) + 1
         if count == 1 and arbitrary_version(requirement):
             count = self._count[requirement] = CACHE_THRESHOLD
         return count >= CACHE_THRESHOLD
 
     def is_dead(self, candidate: Candidate | None, requirements: Iterable[Requirement] = ()) -> bool:
-        """Whether a distribution's version can never be chosen because of its requirements, or of some of them; remembered."""
+        """Return whether a version of a distribution is dead, that is can never be chosen because of its own requirements.
+
+        `requirements` limits the test to some of them; without it, those on distributions with dead versions are tested. A dead
+        version is remembered. False for None, for a component and for the wheel of PyTorch.
+        """
         if candidate is None or not candidate.key.is_package or candidate.key == TORCH:
             return False
         if candidate not in self._dead:
@@ -182,7 +216,10 @@ class Provider(AbstractProvider[Requirement, Candidate, Key]):
         return candidate in self._dead
 
     def _is_hopeless(self, requirement: Requirement) -> bool:
-        """Whether every candidate that meets a requirement is dead or has no file."""
+        """Return whether every version that meets a requirement on a distribution is dead or has no file for the target.
+
+        False for a requirement on a component or on the wheel of PyTorch.
+        """
         if not requirement.key.is_package or requirement.key == TORCH:
             return False
         viable = self._viable.get(requirement)
@@ -219,9 +256,10 @@ def _is_pinned(requirement: Requirement) -> bool:
 
 
 class SearchReporter(BaseReporter[Requirement, Candidate, Key]):
-    """Records whether resolvelib backtracked, and its rounds; without backtracking each key has the first choice that works.
+    """Records whether resolvelib backtracked, and its rounds.
 
-    With `stops_on_conflict` the search is given up at the first conflict: its answer would have to be decided again anyway.
+    Without backtracking, the answer has for each key the first candidate that works. With `stops_on_conflict` the search ends
+    at the first conflict, because the complete search would have to decide that answer again.
     """
 
     def __init__(self, *, stops_on_conflict: bool = False) -> None:
@@ -246,13 +284,14 @@ class SearchReporter(BaseReporter[Requirement, Candidate, Key]):
 
 
 class _DeadPinError(Exception):
-    """A pinned version can never be chosen: the engine starts again without it."""
+    """A pinned version turned out to be dead: `search` starts resolvelib again without it."""
 
 
 class _Resolution(Resolution[Requirement, Candidate, Key]):
-    """resolvelib's engine with a cache: in every round it tests the pin of every key again, mostly with the same result.
+    """resolvelib's engine with a cache of whether a pin meets its criterion: it tests every pin again in every round.
 
-    `_is_current_pin_satisfying` is not part of resolvelib's interface. In a release without it the cache is merely unused.
+    `_is_current_pin_satisfying` is not part of resolvelib's public interface. If a release lacks it, the cache is merely
+    unused.
     """
 
     def __init__(self, provider: Provider, reporter: SearchReporter) -> None:
@@ -264,10 +303,10 @@ class _Resolution(Resolution[Requirement, Candidate, Key]):
     def _extract_causes(
         self, criteron: list[Criterion[Requirement, Candidate]]
     ) -> list[RequirementInformation[Requirement, Candidate]]:
-        """Return why a key has no candidate left; raises `_DeadPinError` when an earlier pin can never work.
+        """Return the requirements that leave a key without a candidate; raises `_DeadPinError` when an earlier pin is dead.
 
-        A version with a requirement that no version satisfies is dead, and so is a version that needs a dead one.
-        Backtracking step by step, the engine would first try every other distribution with the same requirement.
+        A version is dead if no version satisfies one of its requirements, or if only dead ones do. If the engine backtracked
+        step by step instead, it would first try every other distribution with the same requirement.
         """
         if not self._reporter_of_search.stops_on_conflict:
             for info in (info for criterion in criteron for info in criterion.information):
@@ -294,9 +333,10 @@ class _Resolution(Resolution[Requirement, Candidate, Key]):
 def search(
     instance: ProblemInstance, reporter: SearchReporter | None = None, *, decides_conflicts_first: bool = False
 ) -> dict[Key, Candidate] | None:
-    """Return resolvelib's answer, not yet verified; None when it says impossible or gives up.
+    """Return the assignment that resolvelib finds, not yet verified; None when it finds none or gives up.
 
-    With `decides_conflicts_first` keys in many conflicts are decided first: an answer is found sooner, and is less wanted.
+    With `decides_conflicts_first`, distributions with many conflicts are decided first: an answer is found sooner, but its
+    versions may be less wanted.
     """
     rounds = PACKAGE_ROUNDS if instance.finder else SYSTEM_ROUNDS + len(instance.roots)
     provider, reporter = Provider(instance, decides_conflicts_first=decides_conflicts_first), reporter or SearchReporter()
@@ -316,9 +356,10 @@ def search(
 
 
 def reachable(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> dict[Key, Candidate]:
-    """Return the pins that the roots need; the engine also keeps pins that only a choice it took back needed.
+    """Return the pins that are required by the root requirements, directly or through other pins.
 
-    resolvelib 1.2.1 removes such pins in `Resolver`, but overflows the stack where two of them need each other.
+    The engine also returns pins that only a choice required which it took back later. resolvelib 1.2.1 removes such pins in
+    `Resolver`, but its recursion overflows the stack when two of them require each other.
     """
     needed = [root.key for root in instance.roots]
     found = set(needed)

@@ -1,4 +1,7 @@
-"""Decide one problem instance: resolvelib searches, a pure check verifies, and the complete search has the last word."""
+"""Decide one problem instance: resolvelib searches, `violations` verifies its answer, and a SAT search decides if it fails.
+
+An assignment, or `pins`, is a chosen candidate for each key. The SAT search is `CompleteSearch`.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +23,10 @@ if TYPE_CHECKING:
 
 
 def decide(instance: ProblemInstance) -> dict[Key, Candidate] | None:
-    """Return the most wanted valid assignment, or None when there is provably none.
+    """Return the most wanted valid assignment, or None when it is proved that there is none.
 
-    Raises `UnavailableError` when an index that the decision needs is out of reach.
+    Raises `UnavailableError` when an index that the decision needs cannot be reached, or when the search reads too many
+    versions.
     """
     found = pins_or_proof(instance)
     if isinstance(found, CompleteSearch):
@@ -32,17 +36,21 @@ def decide(instance: ProblemInstance) -> dict[Key, Candidate] | None:
 
 
 def pins_or_proof(instance: ProblemInstance) -> dict[Key, Candidate] | CompleteSearch:
-    """Return the most wanted valid assignment, or the search that proved that there is none, for its caller to close.
+    """Return the most wanted valid assignment, or the search that proved that there is none, which the caller must close.
 
-    resolvelib 1.2.1 was measured to deny solutions that exist and to return invalid ones on problems with cycles
-    (its issue 206), so its "yes" is checked against every requirement and its "no" is only a reason to look harder.
-    When it backtracks it jumps over choices that would have worked (measured: 1 of 16,000 small problems without cycles got a
-    valid answer that is not the most wanted one), so a system stack found that way is decided again; with packages it stands
-    unless the spec avoids something in it, for the complete search would read much more of an index.
-    Raises `UnavailableError` when an index that the decision needs is out of reach.
+    resolvelib 1.2.1 was measured to deny solutions that exist and to return invalid ones on problems with cycles (its issue
+    206). So every assignment that it returns is verified, and where it finds none, the complete search decides.
+
+    When resolvelib backtracks, it jumps over choices that would have worked (measured: 1 of 16,000 small problems without
+    cycles got a valid answer that is not the most wanted one). A system stack found with backtracking is therefore decided
+    again by the complete search. An answer with packages is not, because the complete search would read much more of an index,
+    unless the answer has something that the spec avoids. Its distributions are moved to newer versions where possible instead.
+
+    Raises `UnavailableError` when an index that the decision needs cannot be reached, or when the search reads too many
+    versions.
     """
     reporter = SearchReporter(stops_on_conflict=instance.finder is None)
-    # Without any file the problem is impossible: resolvelib would come to that distribution in the user's order only.
+    # Without any file the problem has no answer; resolvelib would decide other distributions before it finds that out.
     pins = None if _lacks_a_file(instance) else search(instance, reporter)
     is_valid = pins is not None and not violations(instance, pins)
     if pins is not None and is_valid and not reporter.has_backtracked:
@@ -70,13 +78,16 @@ def pins_or_proof(instance: ProblemInstance) -> dict[Key, Candidate] | CompleteS
 
 
 def _with_conflicts_first(instance: ProblemInstance) -> dict[Key, Candidate] | None:
-    """Return a valid answer found by deciding first what is in most conflicts; None where neither search comes to an end."""
+    """Return a valid answer from a second run of resolvelib, which decides the keys with the most conflicts first.
+
+    None when that run finds no valid answer either, and for a system stack, which is not run again.
+    """
     pins = search(instance, decides_conflicts_first=True) if instance.finder is not None else None
     return take_newer_versions(instance, pins) if pins is not None and not violations(instance, pins) else None
 
 
 def _lacks_a_file(instance: ProblemInstance) -> bool:
-    """Whether a root requirement is on a distribution of which no allowed version has a file for the target."""
+    """Return whether a root requirement is on a distribution of which no allowed version has a file for the target."""
     roots = (root for root in instance.roots if root.key.is_package)
     return any(all(one.has_no_file or not root.allows(one) for one in instance.candidates(root.key)) for root in roots)
 
@@ -85,11 +96,11 @@ def _lacks_a_file(instance: ProblemInstance) -> bool:
 
 
 def take_newer_versions(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> dict[Key, Candidate]:
-    """Return an answer with every distribution at the most wanted version that the rest of the answer allows.
+    """Return an answer in which no single distribution could be at a more wanted version with the rest unchanged.
 
-    An engine that takes a choice back may keep a version that only that choice required: valid, and old for no reason. Each
-    step changes one distribution and requires nothing new of the others, so no answer gets worse. A version whose metadata is
-    out of reach is not tried.
+    An engine that takes a choice back may leave a version in the answer that only that choice required: valid, but older than
+    needed. Each step changes one distribution and requires nothing new of the others, so no distribution gets a less wanted
+    version. A version whose metadata cannot be read is not tried.
     """
     current = dict(pins)
     while (better := next(_better(instance, current), None)) is not None:
@@ -98,10 +109,10 @@ def take_newer_versions(instance: ProblemInstance, pins: Mapping[Key, Candidate]
 
 
 def _better(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[dict[Key, Candidate]]:
-    """Yield answers in which one distribution, with its extras, is at a more wanted version."""
+    """Yield valid answers in which one distribution, together with its extras, is at a more wanted version."""
     required = _required_by_key(instance, pins)
     for keys in _distributions(pins).values():
-        # What an extra requires of its own distribution holds at whatever version is tried.
+        # An extra requires its own distribution at the same version, whichever version is tried.
         outside = [one for key in keys for one, parent in required.get(key, ()) if parent is None or parent not in keys]
         others = {key: pin for key, pin in pins.items() if key not in keys}
         for candidates in _more_wanted(instance, pins, keys):
@@ -116,11 +127,13 @@ def _changed(
     others: Mapping[Key, Candidate],
     outside: Sequence[Requirement],
 ) -> dict[Key, Candidate] | None:
-    """Return the answer with a distribution at another version; None where a requirement is not met.
+    """Return the answer with a distribution at another version; None when a requirement is not met or metadata cannot be read.
 
-    Files that no other distribution writes are taken along.
+    `candidates` are that version, plain and with each extra; `others` are the choices of all other keys; `outside` are the
+    requirements that those and the spec have on the distribution. The keys of files that only this distribution writes are
+    added to the answer.
     """
-    # Checked first because it costs nothing: the requirements of a version have to be read of an index.
+    # Checked first because it costs nothing: the requirements of a version have to be read from an index.
     if not all(instance.accepts(one, candidates[one.key]) for one in outside):
         return None
     with suppress(UnavailableError):
@@ -138,7 +151,7 @@ def _changed(
 def _still_required(
     instance: ProblemInstance, candidates: Mapping[Key, Candidate], outside: Sequence[Requirement]
 ) -> dict[Key, Candidate]:
-    """Return those of a distribution and its extras that are required from outside, or by one another at this version."""
+    """Return the candidates of a distribution and its extras that are required by `outside` or by one another."""
     found: dict[Key, Candidate] = {}
     waiting = [one.key for one in outside]
     while waiting:
@@ -152,7 +165,7 @@ def _still_required(
 def _required_by_key(
     instance: ProblemInstance, pins: Mapping[Key, Candidate]
 ) -> dict[Key, list[tuple[Requirement, Key | None]]]:
-    """Return the requirements on each key, each with the key that has it, None for a root requirement."""
+    """Return the requirements on each key, each with the key of the candidate that has it; None for a root requirement."""
     found: dict[Key, list[tuple[Requirement, Key | None]]] = {}
     for root in instance.roots:
         found.setdefault(root.key, []).append((root, None))
@@ -163,7 +176,10 @@ def _required_by_key(
 
 
 def _distributions(pins: Mapping[Key, Candidate]) -> dict[str, list[Key]]:
-    """Return the keys of each distribution, plain and with extras; the framework's wheel follows its build."""
+    """Return the keys of each distribution by name, plain and with extras.
+
+    The wheel of PyTorch is left out: its version follows from the PyTorch build.
+    """
     found: dict[str, list[Key]] = {}
     for key in sorted(pins):
         if key.is_package and key != TORCH:
@@ -172,7 +188,10 @@ def _distributions(pins: Mapping[Key, Candidate]) -> dict[str, list[Key]]:
 
 
 def _more_wanted(instance: ProblemInstance, pins: Mapping[Key, Candidate], keys: list[Key]) -> Iterator[dict[Key, Candidate]]:
-    """Yield the versions of one distribution that are wanted more than the chosen one, most wanted first."""
+    """Yield the versions of a distribution that are wanted more than the chosen one, most wanted first.
+
+    `keys` are the distribution and its extras; each result has a candidate for all of them.
+    """
     listed = instance.candidates(keys[0])
     position = listed.index(pins[keys[0]])
     with_extras = [{one.label: one for one in instance.candidates(key)} for key in keys[1:]] if position else []

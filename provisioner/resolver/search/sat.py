@@ -1,6 +1,7 @@
 """Satisfiability of clauses: an encoding, maximal sets of literals that hold together, and covers of elements by sets.
 
-Nothing here knows of hosts or stacks: requests are literals. Glucose solves, through python-sat.
+Nothing here knows of hosts or stacks. A request is a literal; a set in `covers` and `fewest` is a set of integers, its
+elements. The SAT solver is Glucose, through python-sat.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def at_most_one(literals: Sequence[int], fresh: Callable[[], int]) -> Iterator[t
 
 
 class Clauses:
-    """A growing set of clauses; what the solver learns answering one question serves the next."""
+    """A growing set of clauses in one SAT solver, which reuses clauses that it learnt in earlier calls."""
 
     def __init__(self) -> None:
         from pysat.solvers import Solver
@@ -46,7 +47,7 @@ class Clauses:
         self._solver.delete()
 
     def variable(self) -> int:
-        """Return a new literal; models make it true where they may."""
+        """Return a new literal; the solver tries "true" for it first."""
         self._next += 1
         self._solver.set_phases([self._next])
         return self._next
@@ -61,22 +62,25 @@ class Clauses:
             self.add(clause)
 
     def _fresh(self) -> int:
-        """Return a new auxiliary variable, which models set as they like."""
+        """Return a new auxiliary variable, for which the solver prefers no value."""
         self._next += 1
         return self._next
 
     def model(self, assumed: Collection[int] = ()) -> frozenset[int] | None:
-        """Return the literals that hold in some assignment where all of `assumed` hold; None when there is none."""
+        """Return the positive literals of an assignment in which all of `assumed` hold; None when no assignment exists."""
         if not self._solver.solve(assumptions=list(assumed)):
             return None
         return frozenset(literal for literal in self._solver.get_model() or () if literal > 0)
 
     def core(self) -> Members:
-        """Return the assumed literals that cannot hold together, after `model` returned None. Not minimal."""
+        """Return assumed literals that cannot hold together, not always a minimal set; valid after `model` returned None."""
         return frozenset(self._solver.get_core() or ())
 
     def grown(self, kept: Collection[int], requests: Sequence[int]) -> Members | None:
-        """Return a maximal set of requests that holds together with `kept`; None when `kept` cannot hold."""
+        """Return a maximal set of `requests` that can hold together with `kept`; None when `kept` cannot hold.
+
+        Maximal: no further request can be added. It need not be the largest such set.
+        """
         model = self.model(kept)
         if model is None:
             return None
@@ -90,9 +94,9 @@ class Clauses:
         return frozenset(chosen)
 
     def maximal(self, requests: Sequence[int], *, most: int) -> Iterator[Members]:
-        """Yield every maximal set of requests that can be met at once, at most `most` of them.
+        """Yield every maximal set of requests that can hold at once, at most `most` of them.
 
-        Each is grown from requests that no earlier set contains together, so the last, unanswerable question proves that the
+        Each set is grown from requests that no earlier set contains together. When no such start is satisfiable any more, the
         list is complete.
         """
         self._next += 1
@@ -107,7 +111,10 @@ class Clauses:
 
 
 def fewest(sets: Sequence[Members], elements: Collection[int]) -> tuple[int, ...]:
-    """Return the positions of the fewest sets that together hold every element (exact; core-guided MaxSAT, RC2)."""
+    """Return the indexes of the fewest sets that together contain every element (exact; core-guided MaxSAT, RC2).
+
+    Every element must be in some set.
+    """
     from pysat.examples.rc2 import RC2
     from pysat.formula import WCNF
 
@@ -123,11 +130,14 @@ def fewest(sets: Sequence[Members], elements: Collection[int]) -> tuple[int, ...
 
 
 STEPS = 20_000
-"""How many partial choices `covers` looks at: enough for all of them where there are few."""
+"""The largest number of partial covers that `covers` visits; a small problem has fewer, so that its result is complete."""
 
 
 def covers(sets: Sequence[Members], elements: Collection[int], *, size: int, most: int) -> list[tuple[int, ...]]:
-    """Return choices of at most `size` sets that hold every element, in a fixed order; `most` at most, found within `STEPS`."""
+    """Return covers: choices of at most `size` sets, by index, that together contain every element, in a fixed order.
+
+    At most `most` covers are returned; the search ends after `STEPS` partial covers, so there may be more.
+    """
     found: list[tuple[int, ...]] = []
     steps = 0
     holders = {element: [index for index, members in enumerate(sets) if element in members] for element in elements}
@@ -152,9 +162,10 @@ def covers(sets: Sequence[Members], elements: Collection[int], *, size: int, mos
 
 
 def independent(elements: Sequence[int], together: Mapping[int, Members]) -> tuple[int, ...]:
-    """Return elements of which no two may share a set; their number is a lower bound of the sets that a cover needs.
+    """Return elements of which no two are in the same set; their number is a lower bound of the size of a cover.
 
-    Greedy from every start, fewest companions first: a large choice, not always the largest.
+    `together` maps each element to those that share a set with it. The choice is greedy from every start, elements with the
+    fewest companions first: large, but not always the largest.
     """
     ranked = sorted(elements, key=lambda element: (len(together[element]), element))
     best: tuple[int, ...] = ()

@@ -1,8 +1,7 @@
-"""Measure the stack from inside it, and print one line of JSON: what is installed, what is loaded, what computes.
+"""Measure the software stack from inside its environment, and print one line of JSON: what is installed, loaded and working.
 
-Runs in any container or environment on Python 3.7 or newer and imports nothing but the standard library and the stack
-itself. It judges nothing: the comparison with the lock happens outside. Every probe is guarded, so one failure becomes one
-entry under `errors` and the rest is still measured.
+Runs in any container or environment with Python 3.7 or newer, and imports only the standard library and the stack itself. The
+comparison with the lock is made outside. An error in a probe becomes an entry under `errors`, and the other probes still run.
 
 Usage: python smoke.py LEVEL      (0 import, 1 + devices, 2 + compute, 3 + libraries, 4 + sustained load)
 """
@@ -20,7 +19,10 @@ FOUND = {"schema": 1, "errors": {}, "timing": {}, "devices": []}
 
 
 def guarded(name, probe, *arguments):
-    """Run one probe; what it raises is recorded as text. Broad on purpose: a broken stack can raise anything."""
+    """Run one probe and return its result; an error is recorded as text under `errors`, and None is returned.
+
+    BaseException is caught on purpose: a broken stack can raise anything.
+    """
     sys.stderr.write("smoke: %s\n" % name)
     sys.stderr.flush()
     start = time.perf_counter()
@@ -37,7 +39,7 @@ def guarded(name, probe, *arguments):
 
 
 def distributions():
-    """Name (normalized) -> version of everything installed, as the metadata on disk says."""
+    """Return the version of every installed distribution by its normalized name, from the metadata on disk."""
     try:
         from importlib import metadata
     except ImportError:
@@ -48,7 +50,7 @@ def distributions():
     for one in metadata.distributions():
         name = one.metadata["Name"]
         if name:
-            # The first on sys.path is the one that is imported.
+            # Python imports the first one on sys.path.
             found.setdefault(normalized(name), one.version)
     return found
 
@@ -71,7 +73,7 @@ def import_torch():
 
 
 def loaded_library(name):
-    """Path of a shared library this process has mapped, or None: what is loaded counts, not what lies on the disk."""
+    """Return the path of a shared library that this process has loaded, whose file name begins with `name`; None if none is."""
     with open("/proc/self/maps") as maps:
         for line in maps:
             path = line.rstrip("\n").partition("/")[2]
@@ -81,7 +83,10 @@ def loaded_library(name):
 
 
 def nccl_version():
-    """What the loaded libnccl says of itself; `torch.cuda.nccl.version()` is a constant of the build and cannot tell."""
+    """Return the version number of the loaded libnccl, None if it is not loaded.
+
+    `torch.cuda.nccl.version()` is a constant of the build, and no measurement.
+    """
     path = loaded_library("libnccl.so")
     if path is None:
         return None
@@ -93,7 +98,10 @@ def nccl_version():
 
 
 def arch_flags(torch):
-    """Targets the kernels were compiled for; `torch.cuda.get_arch_list()` is empty without a GPU on older releases."""
+    """Return the targets that the kernels were compiled for.
+
+    `torch.cuda.get_arch_list()` is empty without a GPU on older releases.
+    """
     flags = getattr(torch._C, "_cuda_getArchFlags", None)
     if flags is not None:
         return (flags() or "").split()
@@ -101,8 +109,11 @@ def arch_flags(torch):
 
 
 def unresolved_libraries(torch):
-    """`file needs library` for each library the loader cannot find. Only the framework's own files: everything else ships
-    optional plug-ins that miss theirs on purpose. The driver's two libraries come from the host at run time."""
+    """Return `FILE needs LIBRARY` for each library that the loader cannot find for a file of PyTorch.
+
+    Other packages ship optional plug-ins whose libraries may be missing. The two libraries of the driver come from the host at
+    run time.
+    """
     root = os.path.dirname(torch.__file__)
     files = sorted(glob.glob(os.path.join(root, "lib", "*.so*")) + glob.glob(os.path.join(root, "_C*.so")))
     provided_by_host = ("libcuda.so.1", "libnvidia-ml.so.1")
@@ -129,7 +140,10 @@ def measure_torch(torch):
 
 
 def integers(rows, columns, seed):
-    """Small whole numbers, the same on every machine: their products and sums are exact in every float type used."""
+    """Return a matrix of small whole numbers, the same on every machine.
+
+    Their products and sums are exact in every float type used.
+    """
     return [[(seed * 31 + row * 7 + column * 13 + row * column) % 5 - 2 for column in range(columns)] for row in range(rows)]
 
 
@@ -139,16 +153,16 @@ def product(left, right):
 
 
 def matmul_is_exact(torch, device, size=64):
-    """Whether a matrix product on `device` equals the one computed here with whole numbers, in every element."""
+    """Return whether a matrix product on `device` equals, in every element, the one computed in Python with whole numbers."""
     left, right = integers(size, size, 3), integers(size, size, 5)
     answer = torch.tensor(left, dtype=torch.float32, device=device) @ torch.tensor(right, dtype=torch.float32, device=device)
-    # An element-wise kernel of the framework's own, beside the vendor library's product.
+    # This uses an element-wise kernel of PyTorch itself, while the product uses the vendor's library.
     answer = (answer * 2 + 1 - 1) / 2
     return [[int(value) for value in row] for row in answer.cpu().tolist()] == product(left, right)
 
 
 def nvml():
-    """What the management library sees: driver release and devices. Needs no CUDA context."""
+    """Return the driver release and the device names that NVML, the management library, reports; needs no CUDA context."""
     library = ctypes.CDLL("libnvidia-ml.so.1")
     status = library.nvmlInit_v2()
     if status != 0:
@@ -168,7 +182,7 @@ def nvml():
 
 
 def cuda_driver():
-    """What the driver API sees: its CUDA level (12040 is 12.4) and how many devices it can open."""
+    """Return the CUDA version of libcuda (12040 is 12.4) and the number of devices it can open."""
     library = ctypes.CDLL("libcuda.so.1")
     number = ctypes.c_int()
     library.cuDriverGetVersion(ctypes.byref(number))
@@ -182,7 +196,10 @@ def cuda_driver():
 
 
 def visible_devices(torch):
-    """One entry for each device the framework can open. `is_available()` is not asked: it is known to lie both ways."""
+    """Return one entry for each device that the framework can open.
+
+    `torch.cuda.is_available()` is not used, because it is known to err in both directions.
+    """
     if torch.version.cuda or getattr(torch.version, "hip", None):
         devices = []
         for index in range(torch.cuda.device_count()):
@@ -205,7 +222,7 @@ def visible_devices(torch):
 
 
 def matmul_is_close(torch, device, dtype):
-    """The same product in a short float type, on the device against the CPU in float32, within that type's last place."""
+    """Return whether a matrix product in a short float type on the device equals the CPU's in float32, within rounding."""
     left, right = (torch.tensor(integers(256, 256, seed), dtype=torch.float32) for seed in (3, 5))
     answer = (left.to(device, dtype) @ right.to(device, dtype)).float().cpu()
     expected = left @ right
@@ -225,7 +242,7 @@ def compute(torch, entry):
 
 
 def convolution_is_exact(torch, device):
-    """A convolution through cuDNN (MIOpen on AMD) against the CPU, on whole numbers."""
+    """Return whether a convolution of whole numbers through cuDNN (MIOpen on AMD) equals that of the CPU."""
     image = torch.tensor(integers(32, 32, 2), dtype=torch.float32).reshape(1, 1, 32, 32).repeat(2, 8, 1, 1)
     kernel = torch.tensor(integers(3, 3, 4), dtype=torch.float32).reshape(1, 1, 3, 3).repeat(8, 8, 1, 1)
     if not torch.backends.cudnn.is_acceptable(image.to(device)):
@@ -236,7 +253,10 @@ def convolution_is_exact(torch, device):
 
 
 def all_reduce(torch, devices):
-    """Sum one tensor over all devices through NCCL (RCCL on AMD); with one device, a group of one still starts the library."""
+    """Return whether the sum of one tensor per device through NCCL (RCCL on AMD) is right on every device.
+
+    With one device, a process group of one still starts the library.
+    """
     tensors = [torch.full((1024,), float(index + 1), device=name) for index, name in enumerate(devices)]
     expected = sum(range(1, len(devices) + 1))
     if len(devices) > 1:
@@ -253,7 +273,10 @@ def all_reduce(torch, devices):
 
 
 def sustained(torch, entry, seconds=5.0):
-    """Keep one device busy: every product must equal the first bit for bit. TFLOP/s, GB/s and the memory that held a pattern."""
+    """Load one device for some seconds, and record in `entry` whether its results and memory are stable, TFLOP/s and GB/s.
+
+    Every product must equal the first one bit for bit, and half of the free memory must retain a pattern.
+    """
     device, size = entry["device"], 4096
     left, right = (torch.randn(size, size, device=device, dtype=torch.float16) for _ in range(2))
     first, count, same = left @ right, 0, True
@@ -304,7 +327,7 @@ def measure_devices(torch, level):
 
 
 def main(level):
-    # Libraries print what they like, from C too; only the last line of this script may reach stdout.
+    # Libraries may print anything, also from C: redirect stdout to stderr, and keep a copy for the result.
     answer = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     FOUND["level"] = level

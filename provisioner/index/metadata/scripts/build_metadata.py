@@ -1,7 +1,7 @@
-"""Print the metadata of a source tree as JSON: a program of its own, which imports nothing of `index/metadata/build.py`.
+"""Build a source tree's metadata and print it as JSON: a separate program, which imports nothing of `index/metadata/build.py`.
 
-pip, which installs what the build requires, needs to know where packages come from, and that may hold logins. What the source
-tree itself runs gets none of these variables.
+pip, which installs the build requirements, gets the index URLs, possibly with logins, from environment variables. Code of the
+source tree itself gets none of these variables.
 """
 
 # ruff: noqa: INP001 - a script
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 FOR_PIP = ("PIP_", "PYTHONUSERBASE")
-"""What the variables begin with that only pip needs."""
+"""Prefixes of the environment variables that only pip needs."""
 
 
 def run_hook(cmd: Sequence[str], cwd: str | None = None, extra_environ: Mapping[str, str] | None = None) -> None:
-    """Run code of the source tree, without a login in its variables; what it prints is talk."""
+    """Run a build hook of the source tree without logins in its environment; its output goes to stderr."""
     variables = {
         name: value
         for name, value in os.environ.items()
@@ -44,7 +44,7 @@ def run_hook(cmd: Sequence[str], cwd: str | None = None, extra_environ: Mapping[
 
 
 def metadata(source: str) -> bytes:
-    """The METADATA of the wheel that a source tree would be, made in an environment of its own."""
+    """Return the METADATA file of the wheel that a source tree builds, made in an isolated environment."""
     with DefaultIsolatedEnv() as environment, tempfile.TemporaryDirectory() as folder:
         builder = ProjectBuilder.from_isolated_env(environment, source, runner=run_hook)
         environment.install(builder.build_system_requires)
@@ -53,7 +53,7 @@ def metadata(source: str) -> bytes:
 
 
 def main() -> int:
-    """Print the metadata of the source tree that is named; 1, with the reason as talk, where it cannot be built."""
+    """Print the metadata of the source tree in the first argument; returns 1, with the reason on stderr, if its build fails."""
     try:
         stated, _ = parse_email(metadata(sys.argv[1]))
     except (BuildException, BuildBackendException, FailedProcessError, subprocess.CalledProcessError) as error:
