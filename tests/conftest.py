@@ -1,7 +1,7 @@
 """What every test gets: a quiet terminal, a cache of its own, and goldens that `pytest --accept` rewrites.
 
 `make test` leaves out what is marked `slow`. A test that takes more than about five seconds is marked where it stands; what
-needs something from outside, or stands in one of the folders `SLOW`, is marked here.
+needs something from outside, or stands in a folder or module of `SLOW`, is marked here.
 
 Where pip reaches no index, tests marked `network` are skipped; with PROVISION_REQUIRE_INDEX=1 they fail.
 """
@@ -27,8 +27,23 @@ if TYPE_CHECKING:
     from provisioner.matrix.model import Matrix
 
 
-SLOW = ("browser", "container")
-"""The folders of `tests` in which every test is slow."""
+SLOW = (
+    "bad_input/test_cache.py",
+    "bad_input/test_disk.py",
+    "browser",
+    "cli/test_cache.py",
+    "cli/test_matrix_audit.py",
+    "cli/test_progress.py",
+    "cli/test_solve_credentials.py",
+    "cli/test_unescaped_logins.py",
+    "container",
+    "property/test_check_changes_laws.py",
+    "property/test_explanations.py",
+    "property/test_gate_agreement.py",
+    "property/test_lock_garbage.py",
+    "unit/index/test_build.py",
+)
+"""The folders and modules of `tests` in which every test is slow."""
 
 OUTSIDE = ("browser", "docker", "gpu", "network")
 """The markers of what a test needs from outside, which makes it slow."""
@@ -45,9 +60,9 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    folders = [Path(__file__).parent / name for name in SLOW]
+    places = [Path(__file__).parent / name for name in SLOW]
     for item in items:
-        if any(folder in item.path.parents for folder in folders) or any(map(item.get_closest_marker, OUTSIDE)):
+        if any(place in (item.path, *item.path.parents) for place in places) or any(map(item.get_closest_marker, OUTSIDE)):
             item.add_marker("slow")
 
 

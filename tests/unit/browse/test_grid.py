@@ -99,6 +99,7 @@ def test_two_thousand_cells_are_what_the_solver_says(matrix: Matrix, grid: Grid)
     assert all(compared[letter] for letter in "xnm"), compared
 
 
+@pytest.mark.slow
 def test_a_refusal_names_rules_and_never_facts(grid: Grid) -> None:
     refused = [code for code in grid.codes if code.letter == "x"]
     assert refused

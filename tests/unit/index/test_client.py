@@ -543,6 +543,7 @@ def test_where_some_files_have_no_time_only_those_that_were_there_for_sure_are_t
     assert dated.is_usable
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [200, 400, 405, 416, 501])
 def test_no_server_makes_us_read_a_whole_wheel_for_its_metadata(
     served: LoopbackIndex, open_index: OpenIndex, status: int

@@ -65,6 +65,7 @@ def test_a_framework_that_crashes_the_interpreter_is_a_no_with_its_signal(tmp_pa
     assert field.note == "the last line was: smoke: import torch"
 
 
+@pytest.mark.slow
 def test_a_framework_that_hangs_is_unverified_after_the_time_given(tmp_path: Path) -> None:
     python, site = environment(tmp_path / "env", torch="2.4.1")
     (site / "torch.py").write_text("import time\ntime.sleep(600)\n")
