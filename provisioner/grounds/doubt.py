@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from msgspec import Struct
 
 from provisioner.grounds.bound import Bound  # noqa: TC001 - part of types that are matched at run time
@@ -56,67 +58,46 @@ class Unstated(Doubt, frozen=True, kw_only=True):
 class UnstatedGpus(Doubt, frozen=True, kw_only=True):
     """A host does not state its GPUs, so they were not compared with compiled targets."""
 
+    component: ClassVar[str] = "gpu"
     host: str
     profile_key: str
-
-    @property
-    def component(self) -> str:
-        return "gpu"
 
 
 class NamelessGpu(Doubt, frozen=True, kw_only=True):
     """A GPU of a host states neither its name nor its compute capability; `index` is its index in the host profile."""
 
+    component: ClassVar[str] = "gpu"
+    of_host: ClassVar[str] = ""  # the other GPUs of the host may be known
     host: str
     index: int
-
-    @property
-    def component(self) -> str:
-        return "gpu"
-
-    @property
-    def of_host(self) -> str:
-        return ""  # the other GPUs of the host may be known
 
 
 class MissingToolkit(Doubt, frozen=True, kw_only=True):
     """A host has no NVIDIA Container Toolkit, which containers need for access to a GPU."""
 
+    component: ClassVar[str] = "container_toolkit"
     host: str
-
-    @property
-    def component(self) -> str:
-        return "container_toolkit"
 
 
 class UnknownImage(Doubt, frozen=True, kw_only=True):
     """The matrix does not know a base image, so its glibc and Python were not compared."""
 
+    component: ClassVar[str] = "glibc"
     reference: str
-
-    @property
-    def component(self) -> str:
-        return "glibc"
 
 
 class UnpinnedImage(Doubt, frozen=True, kw_only=True):
     """A base image is not pinned by digest."""
 
+    component: ClassVar[str] = "image"
     reference: str
-
-    @property
-    def component(self) -> str:
-        return "image"
 
 
 class UnmeasuredTargets(Doubt, frozen=True, kw_only=True):
     """The compiled targets of a build were never read from its artefact, so the GPUs that it supports are unknown."""
 
+    component: ClassVar[str] = "gpu"
     subject: Subject
-
-    @property
-    def component(self) -> str:
-        return "gpu"
 
 
 class FromSource(Doubt, frozen=True, kw_only=True):
@@ -159,25 +140,19 @@ class UnreadLine(Doubt, frozen=True, kw_only=True):
 class UnsupportedOverride(Doubt, frozen=True, kw_only=True):
     """AMD GPUs run code that is compiled for another target, by settings that are not supported."""
 
+    component: ClassVar[str] = "gpu"
     devices: tuple[str, ...]
     runs_as: str
     settings: tuple[tuple[str, str], ...]
     because: str
 
-    @property
-    def component(self) -> str:
-        return "gpu"
-
 
 class UnsupportedGpu(Doubt, frozen=True, kw_only=True):
     """A build has code for a GPU, but AMD does not list the GPU as supported by the release of ROCm."""
 
+    component: ClassVar[str] = "gpu"
     device: str
     rocm: str
-
-    @property
-    def component(self) -> str:
-        return "gpu"
 
 
 class UndocumentedKernel(Doubt, frozen=True, kw_only=True):
@@ -186,41 +161,29 @@ class UndocumentedKernel(Doubt, frozen=True, kw_only=True):
     `documented` are the documented kernel versions, None when there are none.
     """
 
+    component: ClassVar[str] = "kernel"
     host: str
     driver: str
     kernel: str
     documented: Range | None
 
-    @property
-    def component(self) -> str:
-        return "kernel"
-
 
 class OtherMinorNvcc(Doubt, frozen=True, kw_only=True):
     """The nvcc has another minor release than the framework's CUDA, about which PyTorch warns."""
 
+    component: ClassVar[str] = "nvcc"
+    of_host: ClassVar[str] = ""
     nvcc: str
     cuda: str
     host: str = ""
-
-    @property
-    def component(self) -> str:
-        return "nvcc"
-
-    @property
-    def of_host(self) -> str:
-        return ""
 
 
 class AssumedMacosBuild(Doubt, frozen=True, kw_only=True):
     """A host does not state its build of macOS, and one was assumed."""
 
+    component: ClassVar[str] = "macos"
     host: str
     build: str
-
-    @property
-    def component(self) -> str:
-        return "macos"
 
 
 class BroughtFramework(Doubt, frozen=True, kw_only=True):
@@ -250,49 +213,37 @@ class AssumedDriver(Doubt, frozen=True, kw_only=True):
 class UnsuitableFlavour(Doubt, frozen=True, kw_only=True):
     """A host does not state the flavour of its kernel modules, and `ground` rules one of the flavours out."""
 
+    component: ClassVar[str] = "driver_module"
     host: str
     flavour: str
     ground: Ground
     profile_key: str
 
-    @property
-    def component(self) -> str:
-        return "driver_module"
-
 
 class NamelessForward(Doubt, frozen=True, kw_only=True):
     """A host does not state the names of its GPUs, and forward compatibility works on data-centre GPUs only."""
 
+    component: ClassVar[str] = "gpu_kind"
     host: str
     profile_key: str
-
-    @property
-    def component(self) -> str:
-        return "gpu_kind"
 
 
 class SkippedClause(Doubt, frozen=True, kw_only=True):
     """A clause of an image's NVIDIA_REQUIRE_CUDA names a property that container runtimes do not know."""
 
+    component: ClassVar[str] = "image"
     clause: str
     reference: str
-
-    @property
-    def component(self) -> str:
-        return "image"
 
 
 class UndecidedGate(Doubt, frozen=True, kw_only=True):
     """An image's NVIDIA_REQUIRE_CUDA may or may not admit a host, depending on unknown properties of the host."""
 
+    component: ClassVar[str] = "image"
     reference: str
     host: str
     properties: tuple[str, ...]
     profile_key: str = ""
-
-    @property
-    def component(self) -> str:
-        return "image"
 
 
 class UndatedRelease(Doubt, frozen=True, kw_only=True):
@@ -321,11 +272,8 @@ class UndatedFile(Doubt, frozen=True, kw_only=True):
 class UndesignatedBranch(Doubt, frozen=True, kw_only=True):
     """No source says whether a driver branch is a production branch or a feature branch."""
 
+    component: ClassVar[str] = "driver"
     branch: str
-
-    @property
-    def component(self) -> str:
-        return "driver"
 
 
 class BuiltMetadata(Doubt, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ The JSON output names each edit by its `component` and `change`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -83,15 +83,9 @@ class SetComponent(Edit, frozen=True, kw_only=True):
 class OpenPython(Edit, frozen=True, kw_only=True):
     """Request Python without a version; after solving, `SetComponent` with the version found replaces this edit."""
 
+    component: ClassVar[str] = "python"
+    change: ClassVar[str] = ""
     asked: tuple[Ground, ...] = ()
-
-    @property
-    def component(self) -> str:
-        return "python"
-
-    @property
-    def change(self) -> str:
-        return ""
 
     def apply(self, request: Request) -> Request:
         return replace(request, spec=replace(request.spec, requires={**request.spec.requires, "python": ""}))
@@ -129,16 +123,13 @@ class SetDistribution(Edit, frozen=True, kw_only=True):
 class DropComponent(Edit, frozen=True, kw_only=True):
     """Remove a line of `requires:`."""
 
+    gives_up: ClassVar[bool] = True
     name: str
     asked: tuple[Ground, ...] = ()
 
     @property
     def component(self) -> str:
         return self.name
-
-    @property
-    def gives_up(self) -> bool:
-        return True
 
     @property
     def identity(self) -> tuple[object, ...]:
@@ -152,6 +143,7 @@ class DropComponent(Edit, frozen=True, kw_only=True):
 class DropDistribution(Edit, frozen=True, kw_only=True):
     """Remove the lines of `packages:` about a distribution."""
 
+    gives_up: ClassVar[bool] = True
     name: str
     distribution: str
     asked: tuple[Ground, ...] = ()
@@ -159,10 +151,6 @@ class DropDistribution(Edit, frozen=True, kw_only=True):
     @property
     def component(self) -> str:
         return self.name
-
-    @property
-    def gives_up(self) -> bool:
-        return True
 
     @property
     def identity(self) -> tuple[object, ...]:
@@ -210,11 +198,8 @@ class DropHashes(Edit, frozen=True, kw_only=True):
 class DropRequiresPython(Edit, frozen=True, kw_only=True):
     """Ignore the project's `requires-python`."""
 
+    component: ClassVar[str] = "requires-python"
     ranges: tuple[str, ...]
-
-    @property
-    def component(self) -> str:
-        return "requires-python"
 
     @property
     def identity(self) -> tuple[object, ...]:
@@ -227,12 +212,9 @@ class DropRequiresPython(Edit, frozen=True, kw_only=True):
 class SetPolicyWords(Edit, frozen=True, kw_only=True):
     """Replace the words of `policy.allow` or `policy.forbid`."""
 
+    component: ClassVar[str] = "policy"
     key: str
     words: tuple[str, ...]
-
-    @property
-    def component(self) -> str:
-        return "policy"
 
     @property
     def change(self) -> str:
@@ -246,11 +228,8 @@ class SetPolicyWords(Edit, frozen=True, kw_only=True):
 class SetStrategy(Edit, frozen=True, kw_only=True):
     """Choose another strategy of the policy."""
 
+    component: ClassVar[str] = "policy"
     strategy: str
-
-    @property
-    def component(self) -> str:
-        return "policy"
 
     @property
     def change(self) -> str:
@@ -264,13 +243,10 @@ class SetStrategy(Edit, frozen=True, kw_only=True):
 class SetAccelerator(Edit, frozen=True, kw_only=True):
     """Request another accelerator; `is_apart`: in a separate spec."""
 
+    component: ClassVar[str] = "accelerator"
     accelerator: str
     asked: str = ""
     is_apart: bool = False
-
-    @property
-    def component(self) -> str:
-        return "accelerator"
 
     @property
     def change(self) -> str:
@@ -283,12 +259,9 @@ class SetAccelerator(Edit, frozen=True, kw_only=True):
 class SetImage(Edit, frozen=True, kw_only=True):
     """Request another base image."""
 
+    component: ClassVar[str] = "image"
     base: str
     asked: str
-
-    @property
-    def component(self) -> str:
-        return "image"
 
     @property
     def change(self) -> str:
@@ -301,12 +274,9 @@ class SetImage(Edit, frozen=True, kw_only=True):
 class SetArchitecture(Edit, frozen=True, kw_only=True):
     """Replace one architecture in the spec's list, `asked`, by another."""
 
+    component: ClassVar[str] = "arch_list"
     asked: str
     architecture: str
-
-    @property
-    def component(self) -> str:
-        return "arch_list"
 
     @property
     def change(self) -> str:
@@ -323,11 +293,8 @@ class SetArchitecture(Edit, frozen=True, kw_only=True):
 class AddPlatform(Edit, frozen=True, kw_only=True):
     """Add a platform, the last of `platforms`, to those of the spec."""
 
+    component: ClassVar[str] = "platform"
     platforms: tuple[str, ...]
-
-    @property
-    def component(self) -> str:
-        return "platform"
 
     @property
     def change(self) -> str:
@@ -386,11 +353,8 @@ class SetFact(Edit, frozen=True, kw_only=True):
 class DropHost(Edit, frozen=True, kw_only=True):
     """Remove a host from the target."""
 
+    component: ClassVar[str] = "target"
     host: str
-
-    @property
-    def component(self) -> str:
-        return "target"
 
     @property
     def host_label(self) -> str:

@@ -204,60 +204,36 @@ class GivesHashes(Ground, frozen=True, kw_only=True):
 class RequiresPython(Ground, frozen=True, kw_only=True):
     """The project's `requires-python`."""
 
+    component: ClassVar[str] = "python"
+    group: ClassVar[Group] = SpecLine("requires-python")
     range: str
     place: Place
-
-    @property
-    def component(self) -> str:
-        return "python"
-
-    @property
-    def group(self) -> Group:
-        return SpecLine("requires-python")
 
 
 class PackagesNeedPython(Ground, frozen=True, kw_only=True):
     """The requested packages need a Python, although the spec does not request one."""
 
+    component: ClassVar[str] = "python"
+    group: ClassVar[Group] = Relation("packages", "python")
     place: Place
-
-    @property
-    def component(self) -> str:
-        return "python"
-
-    @property
-    def group(self) -> Group:
-        return Relation("packages", "python")
 
 
 class TargetPlatform(Ground, frozen=True, kw_only=True):
     """The platform of the target."""
 
+    component: ClassVar[str] = "platform"
+    group: ClassVar[Group] = SpecLine("platform")
     platform: str
     place: Place
-
-    @property
-    def component(self) -> str:
-        return "platform"
-
-    @property
-    def group(self) -> Group:
-        return SpecLine("platform")
 
 
 class AsksAccelerator(Ground, frozen=True, kw_only=True):
     """The accelerator that the spec requests; `component` is `pytorch_build`, the choice that it decides."""
 
+    component: ClassVar[str] = "pytorch_build"
+    group: ClassVar[Group] = SpecLine("accelerator")
     accelerator: str
     place: Place
-
-    @property
-    def component(self) -> str:
-        return "pytorch_build"
-
-    @property
-    def group(self) -> Group:
-        return SpecLine("accelerator")
 
 
 class CallsForAccelerator(AsksAccelerator, frozen=True, kw_only=True):
@@ -269,29 +245,20 @@ class CallsForAccelerator(AsksAccelerator, frozen=True, kw_only=True):
 class AsksImage(Ground, frozen=True, kw_only=True):
     """The base image that the spec requests; "" when provision chooses one."""
 
+    component: ClassVar[str] = "image"
+    group: ClassVar[Group] = SpecLine("image")
     base: str
     place: Place
-
-    @property
-    def component(self) -> str:
-        return "image"
-
-    @property
-    def group(self) -> Group:
-        return SpecLine("image")
 
 
 class Forbids(Ground, frozen=True, kw_only=True):
     """A word that `policy.forbid` or `strategy: stable` forbids, on the date `day`, "" if the word is not about dates."""
 
+    component: ClassVar[str] = "policy"
     word: str
     place: Place
     is_by_strategy: bool = False
     day: str = ""
-
-    @property
-    def component(self) -> str:
-        return "policy"
 
     @property
     def group(self) -> Group:
@@ -317,13 +284,10 @@ class BuildNeeds(Ground, frozen=True, kw_only=True):
 class CompilesFor(Ground, frozen=True, kw_only=True):
     """An architecture that the spec lists to compile for."""
 
+    component: ClassVar[str] = "arch_list"
     architecture: str
     place: Place
     is_ptx: bool = False
-
-    @property
-    def component(self) -> str:
-        return "arch_list"
 
     @property
     def group(self) -> Group:
@@ -334,13 +298,10 @@ class CompilesForGpu(Ground, frozen=True, kw_only=True):
     """An architecture to compile for because a host has such a GPU."""
 
     kind: ClassVar[str] = "fact"
+    component: ClassVar[str] = "arch_list"
     architecture: str
     host: str
     place: HostPlace
-
-    @property
-    def component(self) -> str:
-        return "arch_list"
 
     @property
     def group(self) -> Group:
@@ -350,16 +311,13 @@ class CompilesForGpu(Ground, frozen=True, kw_only=True):
 class AsksWhyNot(Ground, frozen=True, kw_only=True):
     """The newer release of a component or distribution that the user asks about, which was not chosen."""
 
+    group: ClassVar[Group] = Fixed("question")
     name: str
     release: str
 
     @property
     def component(self) -> str:
         return self.name
-
-    @property
-    def group(self) -> Group:
-        return Fixed("question")
 
     @property
     def source(self) -> Source | None:
@@ -369,6 +327,7 @@ class AsksWhyNot(Ground, frozen=True, kw_only=True):
 class AsksFor(Ground, frozen=True, kw_only=True):
     """The release that a question to the matrix is about."""
 
+    group: ClassVar[Group] = Fixed("asked")
     name: str
     release: str
 
@@ -376,21 +335,12 @@ class AsksFor(Ground, frozen=True, kw_only=True):
     def component(self) -> str:
         return self.name
 
-    @property
-    def group(self) -> Group:
-        return Fixed("asked")
-
 
 class Supposes(Ground, frozen=True):
     """A choice that is made on trial."""
 
-    @property
-    def component(self) -> str:
-        return ""
-
-    @property
-    def group(self) -> Group:
-        return Fixed("tried")
+    component: ClassVar[str] = ""
+    group: ClassVar[Group] = Fixed("tried")
 
 
 class LockHas(Ground, frozen=True, kw_only=True):
@@ -427,6 +377,7 @@ class LockedPackagesRequire(Ground, frozen=True, kw_only=True):
 class OthersGet(Ground, frozen=True, kw_only=True):
     """The release that the other hosts of a plan get, which this host must get as well: the plan is for one stack."""
 
+    group: ClassVar[Group] = Fixed("one stack")
     name: str
     label: str
 
@@ -434,50 +385,29 @@ class OthersGet(Ground, frozen=True, kw_only=True):
     def component(self) -> str:
         return self.name
 
-    @property
-    def group(self) -> Group:
-        return Fixed("one stack")
-
 
 class PlanHas(Ground, frozen=True):
     """A choice in a plan that was solved before."""
 
-    @property
-    def component(self) -> str:
-        return ""
-
-    @property
-    def group(self) -> Group:
-        return Fixed("the plan")
+    component: ClassVar[str] = ""
+    group: ClassVar[Group] = Fixed("the plan")
 
 
 class OnePlanOneStack(Ground, frozen=True, kw_only=True):
     """The accelerator of the other hosts' GPUs, which this host must share: the plan is for one stack."""
 
+    component: ClassVar[str] = "pytorch_build"
+    group: ClassVar[Group] = Fixed("one stack")
     accelerator: str
-
-    @property
-    def component(self) -> str:
-        return "pytorch_build"
-
-    @property
-    def group(self) -> Group:
-        return Fixed("one stack")
 
 
 class SpecPlatforms(Ground, frozen=True, kw_only=True):
     """The platforms that a spec lists, if a fleet has hosts of other platforms."""
 
+    component: ClassVar[str] = "platform"
+    group: ClassVar[Group] = SpecLine("platform")
     platforms: tuple[str, ...]
     place: Place
-
-    @property
-    def component(self) -> str:
-        return "platform"
-
-    @property
-    def group(self) -> Group:
-        return SpecLine("platform")
 
 
 class HostFact(Ground, frozen=True, kw_only=True):
@@ -505,15 +435,12 @@ class HostGpu(Ground, frozen=True, kw_only=True):
     """
 
     kind: ClassVar[str] = "fact"
+    component: ClassVar[str] = "gpu"
     device: str
     product: str
     host: str
     place: HostPlace
     foreign_to: str = ""
-
-    @property
-    def component(self) -> str:
-        return "gpu"
 
     @property
     def group(self) -> Group:
@@ -524,12 +451,9 @@ class NoGpu(Ground, frozen=True, kw_only=True):
     """A host has no GPU; `host` is "" when no host of the target has one."""
 
     kind: ClassVar[str] = "fact"
+    component: ClassVar[str] = "gpu"
     host: str
     place: HostPlace
-
-    @property
-    def component(self) -> str:
-        return "gpu"
 
     @property
     def group(self) -> Group:
@@ -581,16 +505,10 @@ class FleetCallsFor(Ground, frozen=True, kw_only=True):
     """The accelerators that the GPUs of a fleet call for."""
 
     kind: ClassVar[str] = "fact"
+    component: ClassVar[str] = "gpu"
+    group: ClassVar[Group] = SpecLine("accelerator")
     accelerators: tuple[str, ...]
     place: Place
-
-    @property
-    def component(self) -> str:
-        return "gpu"
-
-    @property
-    def group(self) -> Group:
-        return SpecLine("accelerator")
 
 
 class OtherDriver(Ground, frozen=True, kw_only=True):
@@ -617,17 +535,11 @@ class TriesPython(Ground, frozen=True, kw_only=True):
     """
 
     kind: ClassVar[str] = "fact"
+    component: ClassVar[str] = "python"
+    group: ClassVar[Group] = PYTHON_ATTEMPT
     python: str
     others: tuple[str, ...] = ()
     is_told: bool = False
-
-    @property
-    def component(self) -> str:
-        return "python"
-
-    @property
-    def group(self) -> Group:
-        return PYTHON_ATTEMPT
 
     @property
     def source(self) -> Source | None:
