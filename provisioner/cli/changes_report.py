@@ -9,7 +9,6 @@ from packaging.requirements import Requirement
 from provisioner.grounds.change import BroughtAlong, ByDependent, FreedFrom, TakenAlong, cause_fields
 from provisioner.words.change import because, cause_source, cause_words, change_words, where_words
 from provisioner.words.finding import drift_words
-from provisioner.words.ground import subject_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -98,7 +97,7 @@ def _led(causes: Sequence[Cause]) -> str:
     dependent, kind = found
     requirements = [Requirement(cause.requirement) for cause in causes if isinstance(cause, ByDependent) and cause.requirement]
     verb = _WORDS.get(kind) or ("pins" if all(map(_is_pin, requirements)) else "requires so")
-    return f"{len(causes)} packages that {subject_words(dependent)} {verb}"
+    return f"{len(causes)} packages that {dependent} {verb}"
 
 
 def _is_pin(requirement: Requirement) -> bool:

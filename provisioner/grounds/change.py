@@ -479,7 +479,7 @@ def cause_fields(cause: Cause) -> GroundFields:
         about = next((text for name in ("name", "key", "python", "image", "version") if (text := getattr(cause, name, ""))), "")
         needed = next((text for name in ("after", "range") if (text := getattr(cause, name, None))), "")
     package = getattr(cause, "dependent", None) or getattr(cause, "package", None)
-    source = f"metadata of {package.name} {package.label}" if isinstance(package, Subject) else ""
+    source = f"metadata of {package}" if isinstance(package, Subject) else ""
     return GroundFields(
         type=type_of(type(cause)),
         subject=cause.subject,

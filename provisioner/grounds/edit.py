@@ -120,8 +120,8 @@ class SetDistribution(Edit, frozen=True, kw_only=True):
         return str(requirement)
 
 
-class DropComponent(Edit, frozen=True, kw_only=True):
-    """Remove a line of `requires:`."""
+class DropRequest(Edit, frozen=True, kw_only=True):
+    """The base of the edits that drop the requests `asked` of a component, or of a distribution that is none: `name`."""
 
     gives_up: ClassVar[bool] = True
     name: str
@@ -134,27 +134,20 @@ class DropComponent(Edit, frozen=True, kw_only=True):
     @property
     def identity(self) -> tuple[object, ...]:
         return self.component, self.change, self.asked
+
+
+class DropComponent(DropRequest, frozen=True, kw_only=True):
+    """Remove a line of `requires:`."""
 
     def apply(self, request: Request) -> Request:
         requires = {name: text for name, text in request.spec.requires.items() if name != self.name}
         return replace(request, spec=replace(request.spec, requires=requires))
 
 
-class DropDistribution(Edit, frozen=True, kw_only=True):
+class DropDistribution(DropRequest, frozen=True, kw_only=True):
     """Remove the lines of `packages:` about a distribution."""
 
-    gives_up: ClassVar[bool] = True
-    name: str
     distribution: str
-    asked: tuple[Ground, ...] = ()
-
-    @property
-    def component(self) -> str:
-        return self.name
-
-    @property
-    def identity(self) -> tuple[object, ...]:
-        return self.component, self.change, self.asked
 
     def apply(self, request: Request) -> Request:
         packages = (text for text in request.spec.packages if canonicalize_name(Requirement(text).name) != self.distribution)

@@ -73,7 +73,7 @@ def fields_of(ground: Ground) -> GroundFields:
     """Return a ground as plain text fields."""
     source, place = source_fields(ground.source)
     if isinstance(ground, Entails):
-        subject = f"{ground.subject.name} {ground.subject.label}".strip() if ground.subject is not None else ground.name
+        subject = str(ground.subject) if ground.subject is not None else ground.name
         ranges, about = ranges_of(ground.predicate), object_of(ground.predicate)
         return GroundFields(
             type=type_of(type(ground.predicate)), subject=subject, object=about, ranges=ranges, source=source, place=place

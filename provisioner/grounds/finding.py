@@ -654,7 +654,7 @@ def finding_fields(finding: Finding) -> GroundFields:
             return finding_fields(difference)
         case VanishedFile(drift=drift) | ExchangedFile(drift=drift):
             kind, source = type_of(type(finding)), f"index {drift.index}"
-            return GroundFields(type=kind, subject=_label(drift.package), object=drift.filename, source=source)
+            return GroundFields(type=kind, subject=str(drift.package), object=drift.filename, source=source)
         case Unverified(doubt=doubt):
             return GroundFields(type=type_of(type(doubt)), object=doubt.component)
     subjects = [getattr(finding, "subject", None), *getattr(finding, "subjects", ())]
@@ -667,19 +667,15 @@ def finding_fields(finding: Finding) -> GroundFields:
         case RequiredBy(package=package, requirement=requirement):
             required = Requirement(requirement)
             bound = str(required.specifier)
-            about, ranges, source = about or required.name, (bound,) if bound else (), f"metadata of {_label(package)}"
+            about, ranges, source = about or required.name, (bound,) if bound else (), f"metadata of {package}"
         case Ground() as ground:
             fields = fields_of(ground)
             about, ranges, source = about or fields.object, ranges or fields.ranges, fields.source
     return GroundFields(
         type=type_of(type(finding)),
-        subject=", ".join(_label(one) for one in subjects if one is not None),
+        subject=", ".join(str(one) for one in subjects if one is not None),
         object=about,
         ranges=ranges,
         source=source,
         place=str(finding.place or ""),
     )
-
-
-def _label(subject: Subject) -> str:
-    return f"{subject.name} {subject.label}".strip()

@@ -85,10 +85,13 @@ PYTHON_ATTEMPT = Fixed("python attempt")
 
 
 class Subject(Struct, frozen=True):
-    """A release, a build or a version of a distribution by name and label: `pytorch` `2.7.1+cu126`."""
+    """A release, a build or a version of a distribution by name and label: `pytorch` `2.7.1+cu126`; "" is every version."""
 
     name: str
     label: str
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.label}".rstrip()
 
 
 class Ground(Struct, frozen=True):
@@ -117,35 +120,35 @@ class Ground(Struct, frozen=True):
         return self.kind == "request"
 
 
-class RequiresComponent(Ground, frozen=True, kw_only=True):
-    """A line of `requires:`; `attempt` is the version of Python if an attempt fixes it, otherwise ""."""
+class NamedGround(Ground, frozen=True, kw_only=True):
+    """The base of the grounds that are listed under a `name`: of a component, or of a distribution that is none."""
 
     name: str
-    range: str
-    place: Place
-    attempt: str = ""
 
     @property
     def component(self) -> str:
         return self.name
+
+
+class RequiresComponent(NamedGround, frozen=True, kw_only=True):
+    """A line of `requires:`; `attempt` is the version of Python if an attempt fixes it, otherwise ""."""
+
+    range: str
+    place: Place
+    attempt: str = ""
 
     @property
     def group(self) -> Group:
         return SpecLine("requires", self.name)
 
 
-class RequiresDistribution(Ground, frozen=True, kw_only=True):
+class RequiresDistribution(NamedGround, frozen=True, kw_only=True):
     """A line of `packages:`, as spelled there; `is_unlisted`: a framework's wheel of a build that is not in the matrix."""
 
-    name: str
     distribution: str
     requirement: str
     place: Place
     is_unlisted: bool = False
-
-    @property
-    def component(self) -> str:
-        return self.name
 
     @property
     def group(self) -> Group:
@@ -308,32 +311,22 @@ class CompilesForGpu(Ground, frozen=True, kw_only=True):
         return SpecLine("arch_list", self.architecture)
 
 
-class AsksWhyNot(Ground, frozen=True, kw_only=True):
+class AsksWhyNot(NamedGround, frozen=True, kw_only=True):
     """The newer release of a component or distribution that the user asks about, which was not chosen."""
 
     group: ClassVar[Group] = Fixed("question")
-    name: str
     release: str
-
-    @property
-    def component(self) -> str:
-        return self.name
 
     @property
     def source(self) -> Source | None:
         return Question()
 
 
-class AsksFor(Ground, frozen=True, kw_only=True):
+class AsksFor(NamedGround, frozen=True, kw_only=True):
     """The release that a question to the matrix is about."""
 
     group: ClassVar[Group] = Fixed("asked")
-    name: str
     release: str
-
-    @property
-    def component(self) -> str:
-        return self.name
 
 
 class Supposes(Ground, frozen=True):
@@ -343,47 +336,32 @@ class Supposes(Ground, frozen=True):
     group: ClassVar[Group] = Fixed("tried")
 
 
-class LockHas(Ground, frozen=True, kw_only=True):
+class LockHas(NamedGround, frozen=True, kw_only=True):
     """The release or build of a component in a lock that is being checked."""
 
-    name: str
     label: str
     place: Place
 
     @property
-    def component(self) -> str:
-        return self.name
-
-    @property
     def group(self) -> Group:
         return Fixed("locked", self.name)
 
 
-class LockedPackagesRequire(Ground, frozen=True, kw_only=True):
+class LockedPackagesRequire(NamedGround, frozen=True, kw_only=True):
     """The packages of a lock include a framework, as a distribution."""
 
-    name: str
     distribution: str
 
     @property
-    def component(self) -> str:
-        return self.name
-
-    @property
     def group(self) -> Group:
         return Fixed("locked", self.name)
 
 
-class OthersGet(Ground, frozen=True, kw_only=True):
+class OthersGet(NamedGround, frozen=True, kw_only=True):
     """The release that the other hosts of a plan get, which this host must get as well: the plan is for one stack."""
 
     group: ClassVar[Group] = Fixed("one stack")
-    name: str
     label: str
-
-    @property
-    def component(self) -> str:
-        return self.name
 
 
 class PlanHas(Ground, frozen=True):
@@ -410,18 +388,13 @@ class SpecPlatforms(Ground, frozen=True, kw_only=True):
     place: Place
 
 
-class HostFact(Ground, frozen=True, kw_only=True):
+class HostFact(NamedGround, frozen=True, kw_only=True):
     """A fact that a host states about a component; the `value` "none" means that the host lacks the component."""
 
     kind: ClassVar[str] = "fact"
-    name: str
     value: str
     host: str
     place: HostPlace
-
-    @property
-    def component(self) -> str:
-        return self.name
 
     @property
     def group(self) -> Group:
@@ -460,17 +433,12 @@ class NoGpu(Ground, frozen=True, kw_only=True):
         return FactOf("gpu", self.host, "none")
 
 
-class NeedsSomeDriver(Ground, frozen=True, kw_only=True):
+class NeedsSomeDriver(NamedGround, frozen=True, kw_only=True):
     """A host needs a driver and states none; `is_there`: it has a driver, but does not state the version."""
 
     kind: ClassVar[str] = "fact"
-    name: str
     host: str
     is_there: bool
-
-    @property
-    def component(self) -> str:
-        return self.name
 
     @property
     def group(self) -> Group:
@@ -481,16 +449,11 @@ class NeedsSomeDriver(Ground, frozen=True, kw_only=True):
         return HostPlace(Place(self.host))
 
 
-class LacksFact(Ground, frozen=True, kw_only=True):
+class LacksFact(NamedGround, frozen=True, kw_only=True):
     """A host does not state a fact that a plan needs."""
 
     kind: ClassVar[str] = "fact"
-    name: str
     host: str
-
-    @property
-    def component(self) -> str:
-        return self.name
 
     @property
     def group(self) -> Group:
@@ -511,17 +474,12 @@ class FleetCallsFor(Ground, frozen=True, kw_only=True):
     place: Place
 
 
-class OtherDriver(Ground, frozen=True, kw_only=True):
+class OtherDriver(NamedGround, frozen=True, kw_only=True):
     """The GPU driver of a host is that of another vendor."""
 
     kind: ClassVar[str] = "fact"
-    name: str
     driver: str
     place: HostPlace
-
-    @property
-    def component(self) -> str:
-        return self.name
 
     @property
     def group(self) -> Group:
@@ -546,22 +504,17 @@ class TriesPython(Ground, frozen=True, kw_only=True):
         return Attempts() if self.is_told else None
 
 
-class Entails(Ground, frozen=True, kw_only=True):
+class Entails(NamedGround, frozen=True, kw_only=True):
     """A consequence of choosing a candidate, `subject`, which is None if the predicate names its own subject.
 
     `name` is the component or distribution under which the ground is listed.
     """
 
     kind: ClassVar[str] = "rule"
-    name: str
     subject: Subject | None
     predicate: Predicate
     relation: Relation | SameChoice | Row
     cited: Source | None
-
-    @property
-    def component(self) -> str:
-        return self.name
 
     @property
     def group(self) -> Group:

@@ -12,7 +12,6 @@ from provisioner.accelerators import ACCELERATORS, GPU_DRIVERS, accelerator_of_t
 from provisioner.components import COMPONENTS, LEADS
 from provisioner.grounds import change as of
 from provisioner.words.finding import drift_words
-from provisioner.words.ground import subject_words
 from provisioner.words.notation import counted, listed
 
 if TYPE_CHECKING:
@@ -352,11 +351,11 @@ def _follows(cause: of.Follows) -> str:
         case of.ByComponent(name=name, component=component):
             return f"{name} is the component {component}"
         case of.ByOwnNeed(package=package, requirement=requirement, needed=needed, is_held=is_held):
-            has = f"the answer has {subject_words(needed)}" if is_held else f"{needed.name} is {needed.label} now"
-            return f"{subject_words(package)} requires `{requirement}`, and {has}"
+            has = f"the answer has {needed}" if is_held else f"{needed.name} is {needed.label} now"
+            return f"{package} requires `{requirement}`, and {has}"
         case of.FreedNeed(package=package, requirement=requirement, needed=needed, table=table, range=wanted):
             before = "asked for" if table == "packages" else "constrained it to"
-            return f"{subject_words(package)} requires `{requirement}`, and the spec {before} `{needed}{wanted}`"
+            return f"{package} requires `{requirement}`, and the spec {before} `{needed}{wanted}`"
         case of.ByPython(python=python, aspect="file"):
             return f"python {python} takes another file"
         case of.ByPython(python=python, aspect="requires"):
@@ -367,7 +366,7 @@ def _follows(cause: of.Follows) -> str:
 
 
 def _by_dependent(cause: of.ByDependent) -> str:
-    dependent, requirement = subject_words(cause.dependent), cause.requirement
+    dependent, requirement = str(cause.dependent), cause.requirement
     match cause:
         case of.BroughtAlong():
             return f"{dependent} requires it now{f' (`{requirement}`)' if requirement else ''}"
@@ -397,7 +396,7 @@ def _by_index(cause: of.ByIndex) -> str:
                 return f"index {drift.index} has another file under this name"
             return drift_words(drift)
         case of.NoMetadata(package=package, problem=problem):
-            return f"{subject_words(package)} cannot be taken: {problem}"
+            return f"{package} cannot be taken: {problem}"
     raise TypeError(f"no words for {type(cause).__name__}")
 
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from provisioner.grounds import edit as edits
 from provisioner.grounds.conflict import NotOffered, Offered, Statement, Withdrawn
-from provisioner.grounds.predicate import AdmitsHosts, InstalledAs, IsExtraOf, NoFile, NoToolkit, Requires, WrittenBySeveral
+from provisioner.grounds.predicate import InstalledAs, NoFile, Requires
 from provisioner.grounds.requirement import AsksAccelerator, AsksImage, AsksWhyNot, Forbids, Ground, TargetPlatform, TriesPython
-from provisioner.words.ground import LABELS, asked_words, noun_words, say
+from provisioner.words.ground import LABELS, asked_words, noun_words, own_subject_words, say
 from provisioner.words.notation import listed, sources_words
 from provisioner.words.predicate import predicate_words
 
@@ -109,16 +109,11 @@ def clause_words(clause: Ground | Statement) -> str:
     """Return a request, a fact, or a predicate that several candidates share, as a clause."""
     if isinstance(clause, Ground):
         return say(clause)
-    predicate = clause.predicate
-    match predicate:
-        case WrittenBySeveral() | NoToolkit():
-            return predicate_words(predicate).strip()
-        case AdmitsHosts(reference=reference):
-            return f"base image {reference}{predicate_words(predicate)}"
-        case IsExtraOf():
-            return f"{clause.name}{predicate_words(predicate)}"
+    own = own_subject_words(clause.predicate, clause.name)
+    if own is not None:
+        return own
     subjects = list(dict.fromkeys(_subjects(one, clause.name) for one in clause.subjects))
-    return f"{' and '.join(subjects)}{predicate_words(predicate, plural=not clause.is_of_one)}"
+    return f"{' and '.join(subjects)}{predicate_words(clause.predicate, plural=not clause.is_of_one)}"
 
 
 def _subjects(subjects: Subjects, name: str) -> str:

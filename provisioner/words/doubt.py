@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provisioner.grounds import doubt as of
-from provisioner.words.ground import asked_words, say, subject_words
+from provisioner.words.ground import asked_words, say
 from provisioner.words.notation import bounds_words
 
 if TYPE_CHECKING:
@@ -33,11 +33,11 @@ def _words(doubt: Doubt) -> str:
         case of.UnpinnedImage(reference=reference):
             return f"{reference} is not pinned by digest"
         case of.UnmeasuredTargets(subject=subject):
-            return f"nobody has measured which GPUs {subject_words(subject)} is compiled for"
+            return f"nobody has measured which GPUs {subject} is compiled for"
         case of.FromSource(subject=subject):
-            return f"{subject_words(subject)} is compiled from source: no binary is published"
+            return f"{subject} is compiled from source: no binary is published"
         case of.UnlistedBundle(carrier=carrier):
-            return f"{subject_words(carrier)} carries a release that the matrix does not list, so what it needs is not known"
+            return f"{carrier} carries a release that the matrix does not list, so what it needs is not known"
         case of.UnreadLine(ground=ground, python=python):
             applies = f"which applies with Python {python}, " if python else ""
             return f"`{asked_words(ground)}`, {applies}was left aside: it names a Python, and no packages were solved"
@@ -85,7 +85,7 @@ def _reason(reason: of.NeededBy | of.Undecided | None) -> str:
         case None:
             return ""
         case of.NeededBy(needs=needs, bound=bound, subject=subject, rule=rule):
-            who = subject_words(subject) if subject is not None else f"rule {rule}"
+            who = str(subject) if subject is not None else f"rule {rule}"
             return f", and {who} needs {needs} {bounds_words((bound,))}"
         case of.Undecided(table=table, name=name, because=because):
             return f", so whether {table} {name} holds is unknown: {because}"

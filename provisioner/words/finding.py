@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from provisioner.grounds import finding as of
 from provisioner.words.conflict import conflict_lines, fix_line
 from provisioner.words.doubt import doubt_words
-from provisioner.words.ground import say_with_source, subject_words
+from provisioner.words.ground import say_with_source
 from provisioner.words.notation import listed
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def command_words(command: Command) -> str:
 
 def drift_words(drift: FileDrift) -> str:
     """Return the difference between a locked file and today's listing of its index as a sentence."""
-    label = subject_words(drift.package)
+    label = str(drift.package)
     match drift.kind:
         case "vanished":
             return f"`{drift.filename}` of {label} is no longer listed by index {drift.index}"
@@ -139,7 +139,7 @@ def _words(finding: Finding) -> str:
         case of.NoLongerSolvable():
             return "nothing fits the spec, the matrix and the indexes of today, so this lock could not be made again"
         case of.UnlistedRelease(subject=subject):
-            return f"the matrix does not list {subject_words(subject)} (any longer) for what the spec asks"
+            return f"the matrix does not list {subject} (any longer) for what the spec asks"
         case of.OtherImage(needed=needed, locked=has):
             return f"the lock has base image {has}, the spec asks for {needed}"
         case of.OtherHostRequirement(object=fact, needed=needed, locked=has):
@@ -161,7 +161,7 @@ def _words(finding: Finding) -> str:
             verb, them = ("is", "it") if len(subjects) == 1 else ("are", "them")
             return f"{_some(subjects)} {verb} locked, and nothing that the spec asks for needs {them}"
         case of.MissingArtefact(subject=subject, file=file):
-            return f"`{file}` of {subject_words(subject)} is missing"
+            return f"`{file}` of {subject} is missing"
         case of.ChangedArtefact(file=file, locked=has, found=found):
             return f"`{file}` has sha256 {found}, the lock says {has}"
         case of.ResizedArtefact(file=file, locked=size, found=found_size):
@@ -176,48 +176,48 @@ def _package(finding: Finding) -> str:
         case of.MissingPackage(object=name, by=by):
             return f"`{name}` is not locked: {_reason(by)}"
         case of.OtherVersion(subject=subject, by=by):
-            return f"{subject_words(subject)} is locked, but {_reason(by)}"
+            return f"{subject} is locked, but {_reason(by)}"
         case of.OtherFile(subject=subject, by=by):
-            return f"{subject_words(subject)} is locked from elsewhere, but {_reason(by)}"
+            return f"{subject} is locked from elsewhere, but {_reason(by)}"
         case of.OtherHash(subject=subject):
-            return f"{subject_words(subject)} is locked with a file that has none of your hashes"
+            return f"{subject} is locked with a file that has none of your hashes"
         case of.MissingExtras(subject=subject, extras=extras, by=by):
-            return f"{subject_words(subject)} is locked without its {_extras(extras)}, but {_reason(by)}"
+            return f"{subject} is locked without its {_extras(extras)}, but {_reason(by)}"
         case of.UnrecordedExtras(subject=subject, extras=extras, by=by):
-            unknown = f"so {subject_words(subject)} may be locked without its {_extras(extras)}"
+            unknown = f"so {subject} may be locked without its {_extras(extras)}"
             return f"an earlier version recorded no extras, {unknown}: {_reason(by)}"
         case of.UnneededExtras(subject=subject, extras=extras):
-            return f"{subject_words(subject)} is locked with its {_extras(extras)}, which nothing asks for any more"
+            return f"{subject} is locked with its {_extras(extras)}, which nothing asks for any more"
         case of.ForbiddenRelease(subject=subject, word=word):
-            return f"{subject_words(subject)} is {_KINDS[word]}, and the spec forbids {word}"
+            return f"{subject} is {_KINDS[word]}, and the spec forbids {word}"
         case of.SourceDistribution(subject=subject):
-            return f"{subject_words(subject)} is {_KINDS['sdist']}, and no `allow: [sdist]` of the spec takes it"
+            return f"{subject} is {_KINDS['sdist']}, and no `allow: [sdist]` of the spec takes it"
         case of.LateUpload(subject=subject, until=until):
-            return f"{subject_words(subject)} was uploaded after {until}, the last day of the policy"
+            return f"{subject} was uploaded after {until}, the last day of the policy"
         case of.NewerGlibc(subject=subject, file=file, needed=needed, locked=has, by=by_host):
             stated = say_with_source(by_host) if by_host is not None else f"the target has glibc {has}"
-            return f"`{file}` of {subject_words(subject)} needs glibc {needed}, and {stated}"
+            return f"`{file}` of {subject} needs glibc {needed}, and {stated}"
         case of.NotInstallable(subject=subject, file=file, problem=problem):
-            return f"`{file}` of {subject_words(subject)} does not install where the spec wants it: {problem}"
+            return f"`{file}` of {subject} does not install where the spec wants it: {problem}"
         case of.UnknownGlibc(subject=subject, file=file, needed=needed):
-            return f"`{file}` of {subject_words(subject)} needs glibc {needed}, and which one the target has is not known"
+            return f"`{file}` of {subject} needs glibc {needed}, and which one the target has is not known"
         case of.FileClash(subjects=subjects, file=file, because=because):
             return f"{_all(subjects)} write files such as {file}: {because}"
         case of.UnmetNeed(subject=subject, object=name, needed=needed, locked=has, because=because):
             beside = f"{name} {has} is locked" if has else f"no {name} is locked"
-            return f"{subject_words(subject)} needs {name} {needed}, and {beside}: {because}"
+            return f"{subject} needs {name} {needed}, and {beside}: {because}"
         case of.OtherAbi(subject=subject, needs_new=needs_new, build=build):
             abi = f"a build of the {'new' if needs_new else 'old'} C++ ABI of PyTorch"
-            return f"{subject_words(subject)} needs {abi}, and {build} is locked"
+            return f"{subject} needs {abi}, and {build} is locked"
     raise TypeError(f"no words for {type(finding).__name__}")
 
 
 def _contradiction(finding: of.Contradiction) -> str:
     match finding:
         case of.OtherComponent(subject=subject, object=component, needed=needed):
-            return f"the stack has {component} {needed}, the packages have {subject_words(subject)}"
+            return f"the stack has {component} {needed}, the packages have {subject}"
         case of.OtherBuild(subject=subject, needed=needed, locked=has):
-            return f"the stack has {subject_words(subject)}, whose wheel is torch {needed}; the packages have torch {has}"
+            return f"the stack has {subject}, whose wheel is torch {needed}; the packages have torch {has}"
         case of.NoPython(platform=platform):
             return f"the stack of {platform} names no python, and packages are for one"
         case of.PythonNotAdmitted(needed=needed, locked=has):
@@ -228,28 +228,28 @@ def _contradiction(finding: of.Contradiction) -> str:
             python = first if first == last else f"{first} to {last}"
             return f"`{key}` lets installers in on {listed(platforms)} with python {python}, for which nothing was solved"
         case of.MarkerDisagrees(subject=subject, platform=platform, marker=""):
-            return f"{subject_words(subject)} is not locked for {platform}, and without a marker it is installed there"
+            return f"{subject} is not locked for {platform}, and without a marker it is installed there"
         case of.MarkerDisagrees(subject=subject, platform=platform, marker=marker, is_locked=is_locked):
             verb, fails = ("is locked for", "fails") if is_locked else ("is not locked for", "holds")
-            return f"{subject_words(subject)} {verb} {platform}, and its marker `{marker}` {fails} there"
+            return f"{subject} {verb} {platform}, and its marker `{marker}` {fails} there"
         case of.PackagePython(subject=subject, platform=platform, needed=needed, locked=has):
-            return f"{subject_words(subject)} needs python {needed}, the stack of {platform} has python {has}"
+            return f"{subject} needs python {needed}, the stack of {platform} has python {has}"
         case of.NoFileForPlatform(subject=subject, platform=platform, files=files):
-            return f"{subject_words(subject)} is locked for {platform}, and no file of it is: {', '.join(files)}"
+            return f"{subject} is locked for {platform}, and no file of it is: {', '.join(files)}"
         case of.TooManyFiles(subject=subject, platforms=platforms, files=files):
-            has = f"{subject_words(subject)} has {len(files)} files for {' and '.join(platforms)}"
+            has = f"{subject} has {len(files)} files for {' and '.join(platforms)}"
             return f"{has}, and one each is what was solved: {', '.join(files)}"
         case of.UnusableAddress(subject=subject, url=url):
-            return f"`{url}` of {subject_words(subject)} is not the address of a file that others could download"
+            return f"`{url}` of {subject} is not the address of a file that others could download"
         case of.LoginInAddress(subject=subject):
-            return f"the address of {subject_words(subject)} holds a login, which whoever has this lock can read"
+            return f"the address of {subject} holds a login, which whoever has this lock can read"
         case of.OtherWheel(subject=subject, file=file):
-            return f"{subject_words(subject)} is locked with `{file}`, which is a wheel of something else"
+            return f"{subject} is locked with `{file}`, which is a wheel of something else"
         case of.LockedTwice(object=name, platform=platform, versions=(first, second)):
             both = f"as {first} and as {second}" if first != second else f"both times as {first}"
             return f"{name} is locked twice for {platform}, {both}, which installers refuse"
         case of.UnlockedDependency(subject=subject, object=name):
-            return f"{subject_words(subject)} depends on {name}, which is not locked"
+            return f"{subject} depends on {name}, which is not locked"
         case of.OtherPin(platform=platform, object=name, needed=needed, locked=has):
             return f"the stack of {platform} has {name} {needed}, and the reasons are for {name} {has}"
     raise TypeError(f"no words for {type(finding).__name__}")
@@ -257,7 +257,7 @@ def _contradiction(finding: of.Contradiction) -> str:
 
 def _reason(reason: Reason) -> str:
     if isinstance(reason, of.RequiredBy):
-        return f"{subject_words(reason.package)} needs {reason.requirement}"
+        return f"{reason.package} needs {reason.requirement}"
     return say_with_source(reason)
 
 
@@ -274,12 +274,12 @@ def _index(difference: IndexDifference) -> str:
 
 
 def _all(subjects: Sequence[Subject]) -> str:
-    return " and ".join(map(subject_words, subjects))
+    return " and ".join(map(str, subjects))
 
 
 def _some(subjects: Sequence[Subject]) -> str:
     """Return `alpha 2.0 and beta 1.0`; of many subjects, the first few and the number of the others."""
-    labels = list(map(subject_words, subjects))
+    labels = list(map(str, subjects))
     if len(labels) > MOST_NAMES + 1:
         labels = [*labels[:MOST_NAMES], f"{len(labels) - MOST_NAMES} more"]
     return listed(labels)

@@ -11,6 +11,7 @@ from provisioner.words.notation import listed, source_words
 from provisioner.words.predicate import predicate_words
 
 if TYPE_CHECKING:
+    from provisioner.grounds.predicate import Predicate
     from provisioner.grounds.requirement import Ground
 
 MEANING = {
@@ -30,7 +31,8 @@ LABELS = {"cuda": "CUDA", "rocm": "ROCm", "mps": "MPS", "cpu": "CPU"}
 def say(ground: Ground) -> str:
     """Return a ground as one sentence without its source."""
     if isinstance(ground, of.Entails):
-        return _entailed(ground)
+        own = own_subject_words(ground.predicate, ground.name)
+        return own if own is not None else f"{ground.subject}{predicate_words(ground.predicate)}"
     return _fact(ground) if ground.kind == "fact" else _request(ground)
 
 
@@ -98,22 +100,16 @@ def noun_words(ground: Ground) -> str:
     return ""
 
 
-def subject_words(subject: of.Subject) -> str:
-    """Return a subject as `pytorch 2.7.1+cu126`; the name alone when the subject has no label, so is about every version."""
-    return f"{subject.name} {subject.label}".rstrip()
-
-
-def _entailed(ground: of.Entails) -> str:
-    predicate = ground.predicate
+def own_subject_words(predicate: Predicate, name: str) -> str | None:
+    """Return the clause of a predicate on `name` that names its own subject; None for a predicate that needs a subject."""
     match predicate:
         case WrittenBySeveral() | NoToolkit():
             return predicate_words(predicate).strip()
         case AdmitsHosts(reference=reference):
             return f"base image {reference}{predicate_words(predicate)}"
         case IsExtraOf():
-            return f"{ground.name}{predicate_words(predicate)}"
-    assert ground.subject is not None, "every other predicate has a subject"
-    return f"{subject_words(ground.subject)}{predicate_words(predicate)}"
+            return f"{name}{predicate_words(predicate)}"
+    return None
 
 
 def _request(ground: Ground) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provisioner.grounds import relaxation as of
-from provisioner.words.ground import subject_words
 from provisioner.words.notation import listed
 from provisioner.words.predicate import predicate_words
 
@@ -19,39 +18,39 @@ def relaxation_words(relaxation: Relaxation) -> str:
         case of.DriverWay():
             return _driver_way(relaxation)
         case of.ThroughPtx(device=device, subject=subject, ptx=ptx):
-            return f"gpu {device} runs {subject_words(subject)} through its {ptx} PTX, which the driver compiles at start"
+            return f"gpu {device} runs {subject} through its {ptx} PTX, which the driver compiles at start"
         case of.Lifecycle(subject=subject, predicate=predicate):
-            return f"{subject_words(subject)}{predicate_words(predicate)}"
+            return f"{subject}{predicate_words(predicate)}"
         case of.PatchedDriver(driver=driver, kernel=kernel, carriers=carriers):
             return f"driver {driver} builds on kernel {kernel} only with the patches of {listed(carriers, 'or')}"
         case of.GateReplaced(reference=reference, host=host, refusals=refusals):
             text = f"base image {reference} alone would refuse {host} ({'; '.join(refusals)})"
             return f"{text}; the NVIDIA_REQUIRE_CUDA of this stack replaces its own"
         case of.FromSdist(subject=subject, filename=filename):
-            return f"{subject_words(subject)} is built from a source distribution, {filename}"
+            return f"{subject} is built from a source distribution, {filename}"
         case of.MixedCuda(majors=majors):
             parts = [f"CUDA {major} of {listed(holders)}" for major, holders in majors]
             names = listed([f"libcudart.so.{major}" for major, _ in majors])
             return f"{' beside '.join(parts)}: {names} load side by side, and the driver runs both"
         case of.CpuOnly(subject=subject, gpu_twin=twin, needed_by=needed_by):
             why = f", which {needed_by} needs," if needed_by else ""
-            return f"{subject_words(subject)}{why} runs on the CPU; {twin} is the one for GPUs"
+            return f"{subject}{why} runs on the CPU; {twin} is the one for GPUs"
         case of.SharedFiles(subjects=subjects, path=path, because=because):
-            names = listed([subject_words(one) for one in subjects])
+            names = listed([str(one) for one in subjects])
             return f"{names} write files such as {path}, and the one installed last is in effect: {because}"
         case of.BuiltHere(filename=filename):
             return f"what {filename} requires was found by building it on this machine, with the build requirements of today"
         case of.DirectUrl(distribution=distribution, url=url, holder=holder):
-            return f"{distribution} comes from {url}, which the metadata of {subject_words(holder)} names"
+            return f"{distribution} comes from {url}, which the metadata of {holder} names"
         case of.FromSource(subject=subject):
-            return f"{subject_words(subject)} is compiled from source: no binary is published"
+            return f"{subject} is compiled from source: no binary is published"
         case of.Overridden(subject=subject, requirement=requirement, distribution=name, has=has, override=override):
             found = f"{name} {has}" if has else f"no {name}"
-            return f"{subject_words(subject)} needs {requirement}, and has {found}: you override it with {override}"
+            return f"{subject} needs {requirement}, and has {found}: you override it with {override}"
         case of.Avoided(subject=subject, avoided=avoided, range=wanted, is_stated=True):
-            return f"the host has {subject_words(subject)}, and you avoid {avoided} {wanted}"
+            return f"the host has {subject}, and you avoid {avoided} {wanted}"
         case of.Avoided(subject=subject, avoided=avoided, range=wanted):
-            text = f"{subject_words(subject)} is chosen although you avoid {avoided} {wanted}"
+            text = f"{subject} is chosen although you avoid {avoided} {wanted}"
             return f"{text}: no other was found to go with what is decided before it"
     raise TypeError(f"no words for {type(relaxation).__name__}")
 
@@ -61,6 +60,6 @@ def _driver_way(relaxation: of.DriverWay) -> str:
     knows = f"driver {driver} knows CUDA {native} itself" if native else f"driver {driver}"
     cuda = f"cuda {relaxation.cuda}{f' of {relaxation.slot}' if relaxation.slot else ''}"
     if relaxation.distribution is not None:
-        cuda = f"the CUDA that {subject_words(relaxation.distribution)} brings"
+        cuda = f"the CUDA that {relaxation.distribution} brings"
     way = "minor-version compatibility" if relaxation.way == "minor-version" else "the image's cuda-compat package"
     return f"{knows}; {cuda} runs on it by {way}"
