@@ -103,6 +103,14 @@ class Component(Struct, frozen=True, kw_only=True):
     """Whether the solver chooses it for a host that does not state it, because it can be installed."""
     is_build_tool: bool = False
     """Whether it is needed only to compile something."""
+    is_shown_by_driver: bool = False
+    """Whether a driver that runs shows that the host's value was good enough for it.
+
+    Such a component is chosen, and asked for, only where a driver is installed or changed.
+    """
+    is_assumed: bool = False
+    """Whether an unstated value is an assumption and no doubt: nobody reads it from ordinary sources, or a wrong value fails at
+    once and by name."""
     how_to_find: str = ""
     """The instruction for a person who must find out its value."""
 
@@ -156,7 +164,8 @@ _ROWS = (
     Component(name="tensorrt", supplier=Supplier.INSTALLER, effort=Effort.RELEASE),
     Component(name="python", supplier=Supplier.INSTALLER, effort=Effort.PYTHON),
     Component(
-        name="python_arch", supplier=Supplier.HOST_WITHOUT_CONTAINERS, key="python_arch", is_named=True, effort=Effort.PYTHON,
+        name="python_arch", supplier=Supplier.HOST_WITHOUT_CONTAINERS, key="python_arch", is_named=True, is_assumed=True,
+        effort=Effort.PYTHON,
     ),
     Component(name="arch_list", supplier=Supplier.SPEC, is_named=True, effort=Effort.TOOLKIT),
     *(Component(name=runtime, supplier=Supplier.INSTALLER, effort=Effort.TOOLKIT) for runtime in RUNTIMES),
@@ -178,43 +187,46 @@ _ROWS = (
     Component(name="accelerator", supplier=Supplier.SPEC, is_named=True, effort=Effort.POLICY),
     Component(name="image", supplier=Supplier.INSTALLER, is_named=True, effort=Effort.CONTAINER),
     Component(
-        name="glibc", supplier=Supplier.BASE_IMAGE, key="glibc", systems=_LINUX, is_chosen=True, effort=Effort.CONTAINER,
-        move=Move.SYSTEM, installed_with="os",
+        name="glibc", supplier=Supplier.BASE_IMAGE, key="glibc", systems=_LINUX, is_chosen=True, is_assumed=True,
+        effort=Effort.CONTAINER, move=Move.SYSTEM, installed_with="os",
     ),
     Component(name="libraries", supplier=Supplier.HOST, key="libraries", is_fact=False),
     # What the host installs beside its driver.
     Component(
         name="container_toolkit", supplier=Supplier.HOST_OF_CONTAINERS, title="NVIDIA Container Toolkit",
         key="container_toolkit", accelerators=_ON_CUDA, systems=_LINUX,
-        how_to_find="which NVIDIA Container Toolkit is installed, if any", effort=Effort.CONTAINER, move=Move.CONTAINER_TOOLKIT,
+        how_to_find="which NVIDIA Container Toolkit is installed, if any", is_assumed=True,
+        effort=Effort.CONTAINER, move=Move.CONTAINER_TOOLKIT,
     ),
     Component(name="dcgm", supplier=Supplier.HOST, accelerators=_ON_CUDA, systems=_LINUX),
     Component(
         name="fabric_manager", supplier=Supplier.HOST, title="Fabric Manager", key="fabric_manager", accelerators=_ON_CUDA,
-        systems=_LINUX, effort=Effort.DRIVER, installed_with="driver", is_prepared=True,
+        systems=_LINUX, is_assumed=True, effort=Effort.DRIVER, installed_with="driver", is_prepared=True,
     ),
     Component(
         name="userspace_driver", supplier=Supplier.HOST, title="user-mode driver libraries", key="userspace_driver",
-        accelerators=_ON_CUDA, systems=_LINUX, effort=Effort.DRIVER, installed_with="driver", is_prepared=True,
+        accelerators=_ON_CUDA, systems=_LINUX, is_shown_by_driver=True, effort=Effort.DRIVER,
+        installed_with="driver", is_prepared=True,
     ),
     Component(
         name="loaded_modules", supplier=Supplier.HOST, key="loaded_modules", is_named=True, accelerators=_ON_GPUS,
-        systems=_LINUX, effort=Effort.DRIVER, move=Move.LOADED_MODULES, is_prepared=True, remedy="free", reboots=True,
+        systems=_LINUX, is_shown_by_driver=True, effort=Effort.DRIVER, move=Move.LOADED_MODULES,
+        is_prepared=True, remedy="free", reboots=True,
         instruction="keep {before} off the GPU: blacklist it and reboot",
     ),
     Component(
         name="kernel_headers", supplier=Supplier.HOST, title="kernel headers", key="kernel_headers", accelerators=_ON_GPUS,
-        systems=_LINUX, effort=Effort.DRIVER, installed_with="kernel", is_prepared=True,
+        systems=_LINUX, is_shown_by_driver=True, effort=Effort.DRIVER, installed_with="kernel", is_prepared=True,
     ),
     Component(
         name="kernel_gcc", supplier=Supplier.HOST, key="kernel_gcc", accelerators=_ON_GPUS, systems=_LINUX,
-        effort=Effort.DRIVER,
+        is_shown_by_driver=True, effort=Effort.DRIVER,
     ),
     # The drivers.
     Component(
         name="driver_module", supplier=Supplier.HOST, key="driver.module", is_named=True, accelerators=_ON_CUDA, systems=_LINUX,
-        is_chosen=True, how_to_find="which flavour of kernel modules is loaded, open or proprietary", effort=Effort.DRIVER,
-        move=Move.DRIVER, reboots=True, reloads_modules=True,
+        is_chosen=True, how_to_find="which flavour of kernel modules is loaded, open or proprietary",
+        effort=Effort.DRIVER, move=Move.DRIVER, reboots=True, reloads_modules=True,
     ),
     Component(
         name="cuda_driver", supplier=Supplier.HOST, title="CUDA driver", key="cuda_driver", accelerators=_ON_CUDA,
@@ -243,13 +255,13 @@ _ROWS = (
     ),
     Component(
         name="secure_boot", supplier=Supplier.HOST, key="secure_boot", is_named=True, accelerators=_ON_GPUS, systems=_LINUX,
-        effort=Effort.KERNEL, move=Move.SECURE_BOOT, is_prepared=True, remedy="enrolled", reboots=True,
+        is_shown_by_driver=True, effort=Effort.KERNEL, move=Move.SECURE_BOOT, is_prepared=True, remedy="enrolled", reboots=True,
         instruction="enrol the key that signs modules built on this host (mokutil --import), and confirm it on the next boot",
     ),
     Component(
         name="kernel", supplier=Supplier.HOST, key="kernel", accelerators=_ON_GPUS, systems=_LINUX, is_chosen=True,
-        how_to_find="which kernel runs", effort=Effort.KERNEL, move=Move.KERNEL, installed_with="os", reboots=True,
-        reloads_modules=True, instruction="boot kernel {after} in place of {before}",
+        how_to_find="which kernel runs", is_shown_by_driver=True, effort=Effort.KERNEL, move=Move.KERNEL, installed_with="os",
+        reboots=True, reloads_modules=True, instruction="boot kernel {after} in place of {before}",
     ),
     Component(
         name="os", supplier=Supplier.HOST, title="operating system", key="os", is_named=True, systems=_LINUX,

@@ -65,6 +65,8 @@ class Request(Struct, frozen=True, kw_only=True):
     places: Mapping[str, Place] = field(default_factory=dict)
     preferred: Mapping[str, str] = field(default_factory=dict)
     """The versions of an earlier lock (`pytorch`: `2.7.1+cu126`). The solver tries them first, to avoid needless changes."""
+    has_strict_option: bool = False
+    """Whether a command was given `--strict`, which is as `policy.strict`."""
     upgraded: Mapping[str, str] = field(default_factory=dict)
     """The components and packages to upgrade, with their versions in the earlier lock; they are chosen last."""
 
@@ -76,6 +78,11 @@ class Request(Struct, frozen=True, kw_only=True):
     def allowed(self) -> frozenset[str]:
         """The relaxations (such as `prerelease`) that may be used: those of `policy.allow` that are not in `policy.forbid`."""
         return frozenset(self.spec.policy.allow).difference(self.spec.policy.forbid)
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether an unknown fact that would be an assumption makes the answer unverified."""
+        return self.has_strict_option or self.spec.policy.strict
 
     @property
     def system(self) -> str:

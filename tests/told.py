@@ -9,7 +9,7 @@ from provisioner.grounds.requirement import Entails, HostFact, Relation, Require
 from provisioner.places import HostPlace, Place
 from provisioner.versions import Range
 from provisioner.words.conflict import conclusion_words
-from provisioner.words.doubt import doubt_words
+from provisioner.words.doubt import assumption_words, doubt_words
 
 if TYPE_CHECKING:
     from provisioner.grounds.conflict import Conflict, Fix
@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 def unverified(stack: Stack) -> tuple[str, ...]:
     """Return what could not be verified, a line each."""
     return tuple(doubt_words(one) for one in stack.doubts)
+
+
+def assumed(stack: Stack) -> tuple[str, ...]:
+    """Return what is assumed, a line each."""
+    return tuple(assumption_words(one) for one in stack.assumes)
 
 
 def conclusion(conflict: Conflict) -> str:

@@ -16,6 +16,7 @@ from provisioner.cli.options import (
     MatrixOption,
     OfflineOption,
     OutputFormat,
+    StrictOption,
 )
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ FilesOption = Annotated[
 
 EXIT_CODES = {"yes": 0, "no": 1, "unverified": 3}
 
-PAINTS = {"error": Paint.BAD, "no": Paint.BAD, "unverified": Paint.UNSURE, "yes": Paint.GOOD}
+PAINTS = {"error": Paint.BAD, "no": Paint.BAD, "unverified": Paint.UNSURE, "warning": Paint.UNSURE, "yes": Paint.GOOD}
 
 SEVERITY = (0, 3, 1, 2)
 """The exit codes from best to worst.
@@ -63,6 +64,7 @@ def check(
     files: FilesOption = False,
     offline: OfflineOption = False,
     exclude_newer: ExcludeNewerOption = None,
+    strict: StrictOption = False,
     matrix: MatrixOption = None,
     format: FormatOption = OutputFormat.TEXT,  # noqa: A002 - the option is called --format
 ) -> int:
@@ -79,6 +81,7 @@ def check(
         asks_changes=changes,
         reads_wheels=files,
         is_offline=offline,
+        is_strict=strict,
     )
     progress = Progress()
     with step("Checking", progress.__str__):

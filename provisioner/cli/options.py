@@ -65,6 +65,10 @@ ExcludeNewerOption = Annotated[
     typer.Option("--exclude-newer", metavar="DATE", help="Ignore files uploaded after this day, such as 2026-09-01."),
 ]
 
+StrictOption = Annotated[
+    bool, typer.Option("--strict", help="Take nothing for granted: each assumption is unverified, an unpinned image an error.")
+]
+
 MatrixOption = Annotated[
     Path | None,
     typer.Option("--matrix", metavar="DIR", help="Read the matrix from here instead of the one that is shipped."),

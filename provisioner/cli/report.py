@@ -10,7 +10,7 @@ from provisioner.grounds.fields import PredicateFields, fields_of, object_of, ra
 from provisioner.grounds.requirement import Ground
 from provisioner.words.choice import caution_words, held_back_words, move_reason_words, move_source
 from provisioner.words.conflict import conclusion_words, fix_words, member_words
-from provisioner.words.doubt import doubt_words
+from provisioner.words.doubt import assumption_words, doubt_words
 from provisioner.words.ground import say
 from provisioner.words.notation import source_words, sources_words
 from provisioner.words.relaxation import relaxation_words
@@ -61,6 +61,9 @@ def _stack(stack: Stack) -> dict[str, object]:
         report["environment"] = dict(stack.environment)
     report["verdict"] = stack.verdict
     report["unverified"] = [doubt_words(doubt) for doubt in stack.doubts]
+    report["assumes"] = [assumption_words(doubt) for doubt in stack.assumes]
+    if stack.accepts:
+        report["accepts"] = [doubt_words(doubt) for doubt in stack.accepts]
     report["relaxations"] = [
         {
             "name": one.name,

@@ -18,6 +18,7 @@ from provisioner.cli.options import (
     OutputFormat,
     SpecArgument,
     StackOnlyOption,
+    StrictOption,
     TargetsOption,
     UpgradeOption,
     UpgradePackageOption,
@@ -65,9 +66,12 @@ def solve(
     out: OutOption = None,
     matrix: MatrixOption = None,
     target: TargetsOption = None,
+    strict: StrictOption = False,
     format: FormatOption = OutputFormat.TEXT,  # noqa: A002 - the option is called --format
 ) -> int:
     """Find a stack and its packages, lock them, write what is asked for."""
+    from msgspec.structs import replace
+
     from provisioner.cli.display import failure, json_data, talk
     from provisioner.errors import ProvisionError
     from provisioner.resolver.joint import NoStackError
@@ -75,6 +79,7 @@ def solve(
     from provisioner.workflow.inputs import read_targets
 
     targets = read_targets(spec, hosts=host, exclude_newer=exclude_newer, matrix=matrix, wanted=target or ())
+    targets = [replace(one, is_strict=strict) for one in targets]
     folder = out if out is not None else spec.parent
     upgrades = None if upgrade else read_upgrades(sorted(upgrade_package or ()))
     run = Run(folder=folder, upgrades=upgrades, is_offline=offline, is_dry_run=dry_run)
@@ -180,7 +185,7 @@ def _remarks(stack: Stack, told: set[str]) -> Iterator[Line]:
     from provisioner.cli.display import Line, Paint, wants_details
     from provisioner.grounds.relaxation import DriverWay
     from provisioner.words.choice import caution_words, held_back_words
-    from provisioner.words.doubt import doubt_words
+    from provisioner.words.doubt import assumption_words, doubt_words
     from provisioner.words.relaxation import relaxation_words
 
     for held in stack.held_back:
@@ -190,6 +195,9 @@ def _remarks(stack: Stack, told: set[str]) -> Iterator[Line]:
             yield Line(f"{relaxation.name}: {relaxation_words(relaxation)}", "relaxed:", Paint.STRONG)
     for doubt in stack.doubts:
         yield Line(f"unverified: {doubt_words(doubt)}", "warning:", Paint.UNSURE)
+    if wants_details():
+        yield from (Line(assumption_words(doubt), "assumes:", Paint.STRONG) for doubt in stack.assumes)
+        yield from (Line(doubt_words(doubt), "accepted:", Paint.STRONG) for doubt in stack.accepts)
     cautions = dict.fromkeys(map(caution_words, stack.warnings))
     yield from (Line(text, "warning:", Paint.UNSURE) for text in cautions if text not in told)
     told.update(cautions)

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from msgspec import Struct
 
+from provisioner.components import COMPONENTS
 from provisioner.grounds.bound import Bound  # noqa: TC001 - part of types that are matched at run time
 from provisioner.grounds.requirement import Ground, Subject  # noqa: TC001 - as above
 from provisioner.versions import Range  # noqa: TC001 - as above
@@ -18,6 +19,14 @@ class Doubt(Struct, frozen=True):
     def component(self) -> str:
         """The component of the unknown fact, such as `gpu` or `driver`."""
         raise NotImplementedError
+
+    @property
+    def is_assumption(self) -> bool:
+        """Whether it is listed as an assumption, and does not make an answer unverified.
+
+        If it is wrong, the stack fails at once and by name, or the machine shows by running that it is right.
+        """
+        return False
 
     @property
     def of_host(self) -> str:
@@ -53,6 +62,10 @@ class Unstated(Doubt, frozen=True, kw_only=True):
     @property
     def component(self) -> str:
         return self.fact
+
+    @property
+    def is_assumption(self) -> bool:
+        return self.fact in COMPONENTS and COMPONENTS[self.fact].is_assumed
 
 
 class UnstatedGpus(Doubt, frozen=True, kw_only=True):
@@ -156,12 +169,13 @@ class UnsupportedGpu(Doubt, frozen=True, kw_only=True):
 
 
 class UndocumentedKernel(Doubt, frozen=True, kw_only=True):
-    """A host runs a driver on a Linux kernel version that is not documented for it.
+    """A host runs a driver on a Linux kernel version that is not documented for it, so it was patched or the document is old.
 
     `documented` are the documented kernel versions, None when there are none.
     """
 
     component: ClassVar[str] = "kernel"
+    is_assumption: ClassVar[bool] = True
     host: str
     driver: str
     kernel: str
@@ -208,16 +222,6 @@ class AssumedDriver(Doubt, frozen=True, kw_only=True):
     @property
     def component(self) -> str:
         return self.driver
-
-
-class UnsuitableFlavour(Doubt, frozen=True, kw_only=True):
-    """A host does not state the flavour of its kernel modules, and `ground` rules one of the flavours out."""
-
-    component: ClassVar[str] = "driver_module"
-    host: str
-    flavour: str
-    ground: Ground
-    profile_key: str
 
 
 class NamelessForward(Doubt, frozen=True, kw_only=True):

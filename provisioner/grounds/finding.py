@@ -72,7 +72,8 @@ class FileDrift(Struct, frozen=True, kw_only=True):
 class Finding(Struct, frozen=True, kw_only=True):
     """The base of all findings.
 
-    `verdict` is `no`, `unverified` or `yes`; `is_stale`: solving again would change the lock.
+    `verdict` is `no`, `unverified`, `warning` (which is no reason against a yes) or `yes`; `is_stale`: solving again would
+    change the lock.
     """
 
     code: ClassVar[str]
@@ -139,6 +140,21 @@ class Unverified(Finding, frozen=True, kw_only=True):
     code: ClassVar[str] = "unverified"
     verdict: ClassVar[str] = "unverified"
     doubt: Doubt
+
+
+class UnpinnedBase(Finding, frozen=True, kw_only=True):
+    """A base image is locked without its digest, so that another build of its tag may be another image."""
+
+    code: ClassVar[str] = "unpinned-image"
+    verdict: ClassVar[str] = "warning"
+    reference: str
+
+
+class RefusedUnpinnedBase(UnpinnedBase, frozen=True, kw_only=True):
+    """A base image is locked without its digest, in a check that takes nothing for granted."""
+
+    verdict: ClassVar[str] = "no"
+    is_stale: ClassVar[bool] = True
 
 
 class MissingOutput(Finding, frozen=True, kw_only=True):

@@ -25,7 +25,7 @@ from provisioner.lock.format.model import Installer, Lock, LockedPackage, Locked
 from provisioner.lock.format.platform import environment_marker, package_marker
 from provisioner.places import Place
 from provisioner.resolver.stack import BaseImage, Stack
-from provisioner.words.doubt import doubt_words
+from provisioner.words.doubt import assumption_words, doubt_words
 from provisioner.words.ground import say
 from provisioner.words.notation import source_words
 
@@ -207,6 +207,8 @@ def _locked_stack(stack: Stack, installer: Installers) -> LockedStack:
         arch_list=stack.arch_list,
         environment=dict(sorted(stack.environment.items())),
         unverified=tuple(sorted(map(doubt_words, stack.doubts))),
+        assumes=tuple(sorted(map(assumption_words, stack.assumes))),
+        accepts=tuple(sorted(map(doubt_words, stack.accepts))),
         relaxations=tuple(
             sorted({relaxation(one.name, one.component) for one in stack.relaxations if one.component not in facts})
         ),

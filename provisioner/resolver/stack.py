@@ -67,7 +67,8 @@ class Stack(Struct, frozen=True, kw_only=True):
     which the driver supports CUDA, such as `native`, "" without CUDA. `host_requirements` are the ranges a host must meet
     (`driver`: `>=525.60.13`, `gpu`: `7.5, 8.0, 9.0`, `kernel`, `glibc`); `require_cuda` is the NVIDIA_REQUIRE_CUDA equal to
     them. `arch_list` has the GPU targets that the framework's build is compiled for; `environment` the variables the stack
-    needs at run time; `doubts` the unverified facts.
+    needs at run time; `doubts` the unverified facts, which decide the verdict; `assumes` the assumptions; `accepts` the unknown
+    facts that the spec's `policy.accept` names.
 
     Not written to a lock: `warnings`, requests without effect and indexes out of reach; `moves`, the version changes of an
     upgrade by name; `held_back`, the frameworks of which a package excludes a newer release.
@@ -83,6 +84,8 @@ class Stack(Struct, frozen=True, kw_only=True):
     arch_list: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     doubts: tuple[Doubt, ...] = ()
+    assumes: tuple[Doubt, ...] = ()
+    accepts: tuple[Doubt, ...] = ()
     image: BaseImage | None = None
     packages: tuple[PackagePin, ...] = ()
     runs: str = "container"

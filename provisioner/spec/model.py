@@ -60,6 +60,7 @@ class Policy(StrictModel, frozen=True, kw_only=True):
     `allow` lists every relaxation that may be used; `forbid` excludes relaxations, even those that a host or a request names.
     `sdist` allows source distributions with static metadata; `build` also those that must be built, in isolation, to learn
     their requirements. `prefer` and `avoid` map components or distributions to ranges; they order candidates and exclude none.
+    With `strict` no unknown fact is an assumption; `accept` names the components whose unknown facts are accepted.
     """
 
     strategy: Literal["newest", "oldest", "stable"] = "newest"
@@ -68,6 +69,8 @@ class Policy(StrictModel, frozen=True, kw_only=True):
     prefer: dict[str, str] = field(default_factory=dict)
     avoid: dict[str, str] = field(default_factory=dict)
     exclude_newer: str | None = field(default=None, name="exclude-newer")
+    strict: bool = False
+    accept: tuple[str, ...] = ()
 
 
 class BuildSpec(StrictModel, frozen=True, kw_only=True):
@@ -126,6 +129,9 @@ class Spec(SpecFile, frozen=True, kw_only=True):
 _LATER = ("targets", "constraints", "overrides", "hashes", "requires-python")
 """Keys that were added later: a spec without them keeps its digest."""
 
+_LATER_IN_POLICY = ("strict", "accept")
+"""Keys of the policy that were added later."""
+
 
 def canonical_text(spec: Spec) -> str:
     """Return the content of a spec, whatever its layout, as the text that its digest is made of."""
@@ -134,6 +140,9 @@ def canonical_text(spec: Spec) -> str:
     for key in _LATER:
         if not data[key]:
             del data[key]
+    for key in _LATER_IN_POLICY:
+        if not data["policy"][key]:
+            del data["policy"][key]
     for index in data["indexes"]:
         if not index["packages"]:
             del index["packages"]

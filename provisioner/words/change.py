@@ -147,6 +147,10 @@ def _system(change: Change) -> str:
             return _image(old, new)
         case "relaxations":
             return f"relaxed now: {new}" if new else f"no longer relaxed: {old}"
+        case "assumes":
+            return f"assumed now: {new}" if new else f"no longer assumed: {old}"
+        case "accepts":
+            return f"accepted now: {new}" if new else f"no longer accepted: {old}"
         case "unverified":
             return f"unverified now: {new}" if new else f"no longer unverified: {old}"
         case "installer" if isinstance(change.detail, of.OfFile):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provisioner.grounds import doubt as of
-from provisioner.words.ground import asked_words, say
+from provisioner.words.ground import asked_words
 from provisioner.words.notation import bounds_words
 
 if TYPE_CHECKING:
@@ -15,6 +15,17 @@ if TYPE_CHECKING:
 def doubt_words(doubt: Doubt) -> str:
     """Return a doubt as one sentence that begins with its component."""
     return f"{doubt.component}: {_words(doubt)}"
+
+
+def assumption_words(doubt: Doubt) -> str:
+    """Return a doubt that is an assumption as one sentence that says what is assumed."""
+    match doubt:
+        case of.Unstated(host=host, reason=reason):
+            return f"{doubt.component}: {host} does not state it, and is taken to have what the stack needs{_reason(reason)}"
+        case of.UndocumentedKernel(host=host, driver=driver, kernel=kernel, documented=documented):
+            known = f"is documented on kernel {documented}" if documented is not None else "is documented on no kernel"
+            return f"{doubt.component}: driver {driver} {known}; {host} states {kernel}, and is taken to run it there"
+    return doubt_words(doubt)
 
 
 def _words(doubt: Doubt) -> str:
@@ -59,8 +70,6 @@ def _words(doubt: Doubt) -> str:
             return f"{framework} {version} comes along with other packages, without its GPU build; name it to have that"
         case of.AssumedDriver(host=host, version=version, profile_key=key):
             return f"{host} has a driver and does not state its version; {version} was assumed{_settled_by(key)}"
-        case of.UnsuitableFlavour(host=host, flavour=flavour, ground=ground, profile_key=key):
-            return f"{host} does not state it, and {flavour} would not do: {say(ground)}{_settled_by(key)}"
         case of.NamelessForward(host=host, profile_key=key):
             return f"{host} does not name its GPUs, and forward compatibility is for data-centre GPUs only{_settled_by(key)}"
         case of.SkippedClause(clause=clause, reference=reference):

@@ -123,6 +123,8 @@ def _words(finding: Finding) -> str:
             return doubt_words(doubt)
         case of.EditedOutput(file=file, place=place):
             return f"`{file}` is not what its lock renders; they differ from line {place.line if place is not None else 1}"
+        case of.UnpinnedBase(reference=reference):
+            return f"{reference} is not pinned by digest: another build of its tag may be another image"
         case of.MissingOutput(file=file):
             return f"`{file}` is missing"
         case of.OverwrittenFile(subjects=subjects, file=file, others=others):

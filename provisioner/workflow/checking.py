@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from provisioner.document import FileError, read_text
 from provisioner.errors import ProvisionError, UsageError
-from provisioner.grounds.doubt import UnpinnedImage
 from provisioner.grounds.finding import (
     EditedLock,
     EditedOutput,
@@ -20,7 +20,8 @@ from provisioner.grounds.finding import (
     MissingTarget,
     NoSpec,
     OtherAccelerator,
-    Unverified,
+    RefusedUnpinnedBase,
+    UnpinnedBase,
 )
 from provisioner.lock.check.coherence import coherence_findings
 from provisioner.lock.check.files import artefact_findings
@@ -44,8 +45,8 @@ if TYPE_CHECKING:
     from provisioner.workflow.progress import Progress
     from provisioner.workflow.relocking import Preview
 
-VERDICTS = ("error", "no", "unverified", "yes")
-"""The possible verdicts of a check, from worst to best."""
+VERDICTS = ("error", "no", "unverified", "warning", "yes")
+"""The possible verdicts of findings and of a check, from worst to best; a check with mere warnings is a `yes`."""
 
 
 class Question(Struct, frozen=True, kw_only=True):
@@ -61,6 +62,7 @@ class Question(Struct, frozen=True, kw_only=True):
     asks_changes: bool = False
     reads_wheels: bool = False
     is_offline: bool = False
+    is_strict: bool = False
 
 
 class Report(Struct, frozen=True, kw_only=True):
@@ -78,7 +80,10 @@ class Report(Struct, frozen=True, kw_only=True):
     @property
     def verdict(self) -> str:
         """`error` if an error ended the check, else the worst verdict of the findings."""
-        return "error" if self.error is not None else worst(finding.verdict for finding in self.findings)
+        if self.error is not None:
+            return "error"
+        found = worst(finding.verdict for finding in self.findings)
+        return "yes" if found == "warning" else found
 
 
 def worst(verdicts: Iterator[str] | Sequence[str]) -> str:
@@ -160,7 +165,7 @@ def _read(path: Path, question: Question, found: list[Finding]) -> tuple[Lock, I
         target=lock.target or None,
     )
     found.extend(_missing_targets(path, inputs))
-    return lock, inputs
+    return lock, replace(inputs, is_strict=question.is_strict)
 
 
 def _is_file(path: Path) -> bool:
@@ -206,7 +211,7 @@ def _findings(path: Path, lock: Lock, inputs: Inputs, question: Question) -> Ite
         yield from policy_findings(one, problem)
         image = one.stack.image
         if image is not None and not image.digest:
-            yield Unverified(doubt=UnpinnedImage(reference=image.reference))
+            yield (RefusedUnpinnedBase if problem.request.is_strict else UnpinnedBase)(reference=image.reference)
     yield from _rendered(path, lock, inputs.spec.outputs)
     if question.reads_wheels:
         from provisioner.workflow.wheel_files import file_findings  # imported late: only this option needs the network

@@ -40,7 +40,7 @@ class Inputs(Struct, frozen=True, kw_only=True):
     If the spec has `targets`, `target` is the name of the chosen one, `spec` and `document` are those of this target, and
     `targets` are the names of all. `files` are the files that the spec refers to and that were read with it. `other_sources`
     are the package sources that tables of other tools name for required distributions. `notices` name the facts that an
-    inspection of this machine could not determine.
+    inspection of this machine could not determine. `is_strict` is whether the command was given `--strict`.
     """
 
     spec: Spec
@@ -53,6 +53,7 @@ class Inputs(Struct, frozen=True, kw_only=True):
     files: tuple[Path, ...] = ()
     other_sources: tuple[OtherSource, ...] = ()
     notices: tuple[str, ...] = ()
+    is_strict: bool = False
 
     @property
     def platforms(self) -> tuple[str, ...]:
@@ -72,7 +73,14 @@ class Inputs(Struct, frozen=True, kw_only=True):
         """
         hosts = merge_equal_hosts([target for target in self.hosts if target.host.platform in {None, platform}])
         places = {**_places(self.document, self.path), "": Place(relative_to_spec(self.document.file, self.path))}
-        return Request(spec=self.spec, hosts=hosts, platform=platform, places=places, preferred=preferred or {})
+        return Request(
+            spec=self.spec,
+            hosts=hosts,
+            platform=platform,
+            places=places,
+            preferred=preferred or {},
+            has_strict_option=self.is_strict,
+        )
 
 
 def read_inputs(

@@ -325,9 +325,9 @@ def _with_digest(job: Job, stack: Stack, session: Session) -> Stack:
             return replace(stack, image=replace(image, digest=digest))
         except UnavailableError as error:
             problem = error.message
-    # The doubt is locked; its cause is only a notice, because the registry may answer again a minute later.
     session.tell(NoDigest(image.reference, problem))
-    return replace(stack, doubts=(*stack.doubts, UnpinnedImage(reference=image.reference)))
+    is_strict = job.inputs.request(stack.platform).is_strict
+    return replace(stack, doubts=(*stack.doubts, UnpinnedImage(reference=image.reference))) if is_strict else stack
 
 
 def _unused_names(job: Job, stacks: Sequence[Stack]) -> Iterator[Notice]:

@@ -27,7 +27,7 @@ from provisioner.spec.model import Spec
 from provisioner.words.conflict import conflict_lines, member_words
 from provisioner.words.notation import sources_words
 from tests.shipped import shipped
-from tests.told import unverified
+from tests.told import assumed, unverified
 
 if TYPE_CHECKING:
     from provisioner.resolver.stack import Stack
@@ -75,6 +75,7 @@ def test_a_published_combination_is_accepted(case: dict[str, Any]) -> None:
     assert {name: stack.components.get(name) for name in case["stack"]} == case["stack"]
     unknown = [line.split(":")[0] for line in unverified(stack)]
     assert unknown == case.get("unverified", []), unverified(stack)
+    assert [doubt.component for doubt in stack.assumes] == case.get("assumes", []), assumed(stack)
     assert stack.basis == case.get("basis", stack.basis)
 
 

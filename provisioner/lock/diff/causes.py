@@ -58,7 +58,7 @@ _PARTS_BEHIND = {
 _OF_IMAGES = frozenset({"clang", "gcc", "glibc", "image", "installer", "nvcc"})
 """Components that the base image provides, and the installer, which exists only to install packages into an image."""
 
-_SENTENCES = frozenset({"relaxations", "unverified"})
+_SENTENCES = frozenset({"relaxations", "unverified", "assumes", "accepts"})
 COMPILED_FOR = type_of(CompiledFor)
 
 

@@ -11,10 +11,8 @@ from msgspec.structs import replace
 
 from provisioner.components import LEADS
 from provisioner.grounds.change import Change, OfFile
-from provisioner.grounds.doubt import UnpinnedImage
 from provisioner.resolver.rules.gate import KEPT
 from provisioner.versions import Version
-from provisioner.words.doubt import doubt_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -47,10 +45,9 @@ def system_changes(old: LockedStack, new: LockedStack) -> Iterator[Change]:
     yield from _components([name for name in names if name not in FIRST], before, after)
     yield from _variables(old.environment, new.environment)
     yield from _listed("relaxations", old.relaxations, new.relaxations)
-    # Two unpinned images are no change, although the sentence in each lock names another image.
-    aside = _unpinned(old) | _unpinned(new) if _is_unpinned(old) and _is_unpinned(new) else frozenset()
-    unverified = (tuple(text for text in stack.unverified if text not in aside) for stack in (old, new))
-    yield from _listed("unverified", *unverified)
+    yield from _listed("unverified", old.unverified, new.unverified)
+    yield from _listed("assumes", old.assumes, new.assumes)
+    yield from _listed("accepts", old.accepts, new.accepts)
     yield from _installer(old, new)
 
 
@@ -114,15 +111,6 @@ def _listed(subject: str, old: tuple[str, ...], new: tuple[str, ...]) -> Iterato
         yield Change(section="system", subject=subject, change="added", new=text)
     for text in sorted(set(old) - set(new)):
         yield Change(section="system", subject=subject, change="removed", old=text)
-
-
-def _unpinned(stack: LockedStack) -> frozenset[str]:
-    """Return the sentence by which a lock records that its image is not pinned by digest; empty when the stack has no image."""
-    return frozenset({doubt_words(UnpinnedImage(reference=stack.image.reference))} if stack.image is not None else ())
-
-
-def _is_unpinned(stack: LockedStack) -> bool:
-    return bool(_unpinned(stack) & set(stack.unverified))
 
 
 def _installer(old: LockedStack, new: LockedStack) -> Iterator[Change]:

@@ -125,6 +125,8 @@ class LockedStack(Struct, frozen=True, kw_only=True):
     arch_list: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     unverified: tuple[str, ...] = ()
+    assumes: tuple[str, ...] = ()
+    accepts: tuple[str, ...] = ()
     relaxations: tuple[str, ...] = ()
     image: BaseImage | None = None
     installer: Installer | None = None

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 CREATED_BY = "provision"
 
 _SHARED = (
-    *("platform", "accelerator", "runs", "basis", "require_cuda", "arch_list", "unverified", "relaxations"),
-    *("host_requirements", "environment", "pins"),
+    *("platform", "accelerator", "runs", "basis", "require_cuda", "arch_list", "unverified", "assumes", "accepts"),
+    *("relaxations", "host_requirements", "environment", "pins"),
 )
 """Fields of `LockedStack` that are written to the file unchanged."""
 
@@ -132,6 +132,8 @@ class StackTable(OwnTable, frozen=True, kw_only=True):
     require_cuda: VariableValue = field(default="", name="require-cuda")
     arch_list: tuple[str, ...] = field(default=(), name="arch-list")
     unverified: tuple[str, ...] = ()
+    assumes: tuple[str, ...] = ()
+    accepts: tuple[str, ...] = ()
     relaxations: tuple[str, ...] = ()
     stack: dict[str, str]
     host_requirements: dict[str, str] = field(default_factory=dict, name="host-requirements")

@@ -76,7 +76,7 @@ class HostRequirements:
         request, host, label = self._request, target.host, target.label
         for name in self._of_hosts():
             value = stated(host, name) if binds(name, request) or name in request.spec.requires else None
-            if value is not None or is_chosen(name, request) or name in request.spec.requires:
+            if value is not None or is_chosen(name, request, host) or name in request.spec.requires:
                 self._fact(target, name, value)
         if request.runs == "host" and host.glibc is None and request.system == "linux":
             self.doubts.append(Unstated(fact="glibc", host=label, profile_key=profile_key("glibc")))

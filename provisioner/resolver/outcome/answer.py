@@ -14,7 +14,7 @@ from provisioner.resolver.outcome.environment import environment
 from provisioner.resolver.outcome.held_back import held_back
 from provisioner.resolver.outcome.relaxations import built_elsewhere, relaxations, undated
 from provisioner.resolver.outcome.require_cuda import require_cuda
-from provisioner.resolver.outcome.unverified import doubts
+from provisioner.resolver.outcome.unverified import doubts, weighed
 from provisioner.resolver.python.bundled import is_reported_for_component
 from provisioner.resolver.python.distributions import host_requirements_of
 from provisioner.resolver.requirement import (
@@ -71,6 +71,8 @@ def answer(
     build = _framework_build(pins)
     drivers = sorted((one for one in rules if isinstance(one.test, RunsCuda)), key=_floor, reverse=True)
     arch_list = _arch_list(build)
+    every = (*problem.doubts, *doubts(instance, pins), *undated(instance, pins), *built_elsewhere(instance, pins))
+    found = weighed(every, problem.request)
     return Stack(
         platform=problem.request.platform,
         accelerator=problem.request.accelerator,
@@ -81,12 +83,9 @@ def answer(
         require_cuda=require_cuda(problem, {**pins, **beside}),
         arch_list=arch_list,
         environment=environment(instance, pins),
-        doubts=(
-            *problem.doubts,
-            *doubts(instance, pins),
-            *undated(instance, pins),
-            *built_elsewhere(instance, pins),
-        ),
+        doubts=found.doubts,
+        assumes=found.assumes,
+        accepts=found.accepts,
         relaxations=relaxations(instance, pins, beside),
         held_back=tuple(held_back(instance, pins)),
         image=image,

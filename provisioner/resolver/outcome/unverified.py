@@ -5,7 +5,7 @@ They are reported because an unknown fact never counts as a yes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
@@ -23,11 +23,10 @@ from provisioner.grounds.doubt import (
     UnmeasuredTargets,
     UnreadLine,
     Unstated,
-    UnsuitableFlavour,
     UnsupportedGpu,
     UnsupportedOverride,
 )
-from provisioner.grounds.requirement import Constrains, Row, Subject
+from provisioner.grounds.requirement import Constrains, Subject
 from provisioner.host import parse
 from provisioner.host.facts import stated
 from provisioner.index.markers import holds_for
@@ -53,6 +52,7 @@ if TYPE_CHECKING:
 
     from provisioner.grounds.doubt import Doubt
     from provisioner.matrix.need import Need
+    from provisioner.request import Request
     from provisioner.resolver.requirement import Candidate
     from provisioner.resolver.rules.needs import OpenRequirement
     from provisioner.resolver.search.instance import ProblemInstance
@@ -73,7 +73,6 @@ def doubts(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> tuple[Do
         *_macos_builds(instance, pins),
         *_dependency_frameworks(instance, pins),
         *_driver_versions(instance, pins),
-        *_flavours(instance, pins),
         *_forwarded(instance, pins),
         *gate_doubts(instance, pins),
         *_unstated(instance, pins),
@@ -81,6 +80,24 @@ def doubts(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> tuple[Do
         *_by_python(instance, pins),
     ]
     return tuple(dict.fromkeys(found))
+
+
+class Weighed(NamedTuple):
+    """The doubts of an answer by their weight: those that make it unverified, its assumptions, and what the spec accepts."""
+
+    doubts: tuple[Doubt, ...] = ()
+    assumes: tuple[Doubt, ...] = ()
+    accepts: tuple[Doubt, ...] = ()
+
+
+def weighed(found: Iterable[Doubt], request: Request) -> Weighed:
+    """Return doubts by their weight: a strict request has no assumptions, and `policy.accept` names what is no doubt."""
+    accepted = frozenset(request.spec.policy.accept)
+    by_weight: dict[str, list[Doubt]] = {"doubts": [], "assumes": [], "accepts": []}
+    for doubt in dict.fromkeys(found):
+        is_assumption = doubt.is_assumption and not request.is_strict
+        by_weight["accepts" if doubt.component in accepted else "assumes" if is_assumption else "doubts"].append(doubt)
+    return Weighed(*map(tuple, by_weight.values()))
 
 
 def _by_python(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
@@ -289,26 +306,3 @@ def _forwarded(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iter
         key = Key("driver", target.label)
         if any(test.basis(pins[key].version) == "forward-compat" for of, test in tests if of == key):
             yield NamelessForward(host=target.label, profile_key=profile_key("gpu_kind"))
-
-
-def _flavours(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
-    """Yield the hosts whose running driver may have a flavour of NVIDIA's kernel module (open, proprietary) that does not work.
-
-    A driver to be installed gets the chosen flavour; a running driver has one already, which the host may not state. A flavour
-    that the driver's release lacks, by a rule without guards, cannot be running.
-    """
-    rules = instance.problem.matrix.rules
-    never = {Row("rule", rule.name) for rule in rules if rule.when.component == "driver" and not rule.on}
-    for target in instance.problem.request.hosts:
-        driver = pins.get(Key("driver", target.label))
-        if driver is None or target.host.driver is None or target.host.driver.module is not None:
-            continue
-        of_host = {key: one for key, one in pins.items() if key.scope == target.label and key.component != "driver_module"}
-        for flavour in instance.candidates(Key("driver_module", target.label)):
-            tested = {**of_host, flavour.key: flavour}
-            wanted = (*instance.requirements(driver), *instance.requirements(flavour))
-            broken = [one for one in wanted if one.key in tested and not instance.accepts(one, tested[one.key])]
-            if broken and not any(one.ground.group in never for one in broken):
-                key = profile_key("driver_module")
-                yield UnsuitableFlavour(host=target.label, flavour=flavour.label, ground=broken[0].ground, profile_key=key)
-                break

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provisioner.accelerators import ACCELERATORS
-from provisioner.components import COMPONENTS, Move, Supplier
+from provisioner.components import ABSENT, COMPONENTS, Move, Supplier
 from provisioner.host import parse
 from provisioner.host.facts import stated
 from provisioner.platforms import PLATFORMS
@@ -114,12 +114,25 @@ def is_used(component: str, request: Request) -> bool:
     return component != "clang" or component in requires
 
 
-def is_chosen(component: str, request: Request) -> bool:
-    """Return whether the solver chooses a component if a host does not state it."""
+def is_chosen(component: str, request: Request, host: Host) -> bool:
+    """Return whether the solver chooses a component for a host that does not state it."""
     row = FACTS.get(component)
-    if row is None or not row.is_chosen or not binds(component, request):
+    if row is None or not row.is_chosen or not binds(component, request) or is_shown_by_driver(component, host):
         return False
     return not row.is_build_tool or request.spec.build is not None
+
+
+def is_shown_by_driver(component: str, host: Host) -> bool:
+    """Return whether the driver that a host runs shows that the host's value of a component was good enough for it.
+
+    A profile states the driver that is loaded: its kernel, its flavour of modules and the like are then as it needs them.
+    """
+    return component in COMPONENTS and COMPONENTS[component].is_shown_by_driver and has_running_driver(host)
+
+
+def has_running_driver(host: Host) -> bool:
+    """Return whether a host states the version of the driver that it runs."""
+    return host.driver is not None and host.driver.version not in {None, ABSENT}
 
 
 def shown(host: Host, request: Request) -> Iterator[tuple[str, str]]:

@@ -15,6 +15,7 @@ from provisioner.grounds.predicate import BuildsPatched, BuiltFor, NeedsDriver
 from provisioner.grounds.predicate import Needs as NeedsComponent
 from provisioner.grounds.requirement import Entails, Relation, Row, Subject
 from provisioner.grounds.source import Documents, MatrixRow
+from provisioner.host.facts import stated
 from provisioner.host.model import Host
 from provisioner.places import Place
 from provisioner.request import TargetHost
@@ -37,7 +38,17 @@ from provisioner.resolver.requirement import (
 from provisioner.resolver.rules.bundled import BundleOverrides
 from provisioner.resolver.rules.devices import Devices
 from provisioner.resolver.rules.drivers import BuildsOn, KernelSupport, RunsCuda
-from provisioner.resolver.rules.facts import COMPILERS, WSL, binds, is_chosen, profile_key, virtualizations
+from provisioner.resolver.rules.facts import (
+    COMPILERS,
+    DRIVER_KINDS,
+    WSL,
+    binds,
+    has_running_driver,
+    is_chosen,
+    is_shown_by_driver,
+    profile_key,
+    virtualizations,
+)
 from provisioner.resolver.rules.gate import ImageGate
 from provisioner.resolver.rules.guards import Guards, Verdict
 from provisioner.resolver.rules.policy import PolicyRequirements
@@ -101,8 +112,11 @@ class Needs:
         return () if candidate.label == ABSENT else tuple(self._all(candidate))
 
     def unstated(self, candidate: Candidate) -> Iterator[OpenRequirement]:
-        """Yield the requirements of a chosen candidate that cannot be verified because a host does not state a fact."""
-        if candidate.label == ABSENT:
+        """Yield the requirements of a chosen candidate that cannot be verified because a host does not state a fact.
+
+        A driver that a host states has none: it runs there.
+        """
+        if candidate.label == ABSENT or self._is_running_driver(candidate):
             return
         release, build = release_of(candidate), build_of(candidate)
         if release is not None and not self._is_virtual(candidate.key.component):
@@ -116,6 +130,10 @@ class Needs:
                 needed_by = NeededBy(needs=need.component, bound=bound_of(need), rule=rule.name)
                 yield from self._open(candidate, need, hosts, needed_by)
             yield from self._undecided(candidate, rule)
+
+    def _is_running_driver(self, candidate: Candidate) -> bool:
+        target = self._hosts.get(candidate.key.scope)
+        return candidate.key.component in DRIVER_KINDS and target is not None and has_running_driver(target.host)
 
     def _all(self, candidate: Candidate) -> Iterator[Requirement]:
         release, build = release_of(candidate), build_of(candidate)
@@ -192,7 +210,7 @@ class Needs:
             found = {}
             for label, target in self._of(subject).items():
                 undecided = self.guards.open(rule.on, target)
-                if len(undecided) == 1 and is_chosen(undecided[0].component, self._request):
+                if len(undecided) == 1 and is_chosen(undecided[0].component, self._request, target.host):
                     found[Key(undecided[0].component, label)] = undecided[0]
             self._on_choices[rule.name, subject.scope] = found
         return found
@@ -215,7 +233,7 @@ class Needs:
             return
         reached = {key.scope for key in self._reach(candidate.key, name)}
         for label in hosts:
-            if label not in reached and "" not in reached:
+            if label not in reached and "" not in reached and not is_shown_by_driver(name, hosts[label].host):
                 key = profile_key(name, hosts[label].host)
                 yield OpenRequirement(Unstated(fact=name, host=label, profile_key=key, reason=needed_by))
 
@@ -225,10 +243,13 @@ class Needs:
             guards = self.guards.open(rule.on, target)
             if not guards or not all(binds(one.component, self._request) for one in guards):
                 continue
-            fact = next((one.component for one in guards if not is_chosen(one.component, self._request)), guards[0].component)
+            unchosen = (one.component for one in guards if not is_chosen(one.component, self._request, target.host))
+            fact = next(unchosen, guards[0].component)
             reason = Undecided(table="rule", name=rule.name, because=rule.because)
             doubt = Unstated(fact=fact, host=label, profile_key=profile_key(fact, target.host), reason=reason)
             for need in rule.require:
+                if is_shown_by_driver(need.component, target.host) and stated(target.host, need.component) is None:
+                    continue
                 keys = [key for key in self._reach(candidate.key, need.component) if key.scope in {"", label}]
                 for key in keys:
                     yield OpenRequirement(doubt, self._required(candidate, rule, need, key), guards=guards)

@@ -9,7 +9,7 @@ from provisioner.grounds.predicate import KnowsTarget
 from provisioner.grounds.requirement import BuildNeeds, CompilesFor, CompilesForGpu, Entails, Relation, Subject
 from provisioner.matrix.need import Need
 from provisioner.resolver.requirement import Candidate, Key, Labelled, Requirement, Within
-from provisioner.resolver.rules.facts import is_chosen
+from provisioner.resolver.rules.facts import binds
 from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def toolchain_requirements(
             continue
         ground = BuildNeeds(build=build.kind, tool=name, place=place)
         keys = [key for key in domains if key.component == name]
-        roots.extend(Requirement(key, Within(Range()), ground) for key in keys if is_chosen(name, request) or not key.scope)
+        roots.extend(Requirement(key, Within(Range()), ground) for key in keys if binds(name, request) or not key.scope)
     if request.accelerator == "cuda":
         roots.extend(_architectures(matrix, request, guards, domains=domains))
     return roots

@@ -12,7 +12,7 @@ from provisioner.resolver.problem import UnknownGpuError, join
 from provisioner.versions import Version
 from provisioner.words.conflict import member_words
 from tests import small
-from tests.told import changes, unverified
+from tests.told import assumed, changes, unverified
 
 if TYPE_CHECKING:
     from provisioner.grounds.conflict import Conflict
@@ -163,8 +163,9 @@ def test_an_open_driver_is_chosen_among_those_documented_on_the_kernel() -> None
     assert stack.components["kernel"] == "6.12.5-generic"
 
 
-def test_an_open_kernel_is_chosen_for_the_driver() -> None:
-    assert solved(made(), {"pytorch": ">=2"}, host("535.104.05", "9.0")).components["kernel"] == "6.1"
+def test_an_open_kernel_is_chosen_for_a_driver_to_be_installed_and_no_matter_where_one_runs() -> None:
+    assert solved(made(), {"pytorch": ">=2", "driver": "535.104.05"}, host(None, "9.0")).components["kernel"] == "6.1"
+    assert "kernel" not in solved(made(), {"pytorch": ">=2"}, host("535.104.05", "9.0")).components
 
 
 def test_no_driver_is_documented_on_the_kernel() -> None:
@@ -177,9 +178,12 @@ def test_no_driver_is_documented_on_the_kernel() -> None:
     assert (("kernel", "<=6.12"),) in [changes(hint) for hint in conflict.fixes]
 
 
-def test_a_host_that_states_driver_and_kernel_runs_both_and_what_is_undocumented_is_unverified() -> None:
+def test_a_host_that_states_driver_and_kernel_runs_both_and_what_is_undocumented_is_assumed() -> None:
     stack = solved(made(), {"pytorch": ">=2"}, host("535.104.05", "9.0", kernel="6.12.1"))
-    assert unverified(stack) == ("kernel: driver 535.104.05 is documented on kernel >=3.10,<6.6; host0 states 6.12.1",)
+    assert (stack.verdict, unverified(stack)) == ("yes", ())
+    assert assumed(stack) == (
+        "kernel: driver 535.104.05 is documented on kernel >=3.10,<6.6; host0 states 6.12.1, and is taken to run it there",
+    )
 
 
 def test_one_host_cannot_load_two_module_flavours() -> None:

@@ -12,7 +12,7 @@ from provisioner.resolver.problem import join
 from provisioner.words.conflict import member_words
 from provisioner.words.notation import sources_words
 from tests import small
-from tests.told import unverified
+from tests.told import assumed, unverified
 
 if TYPE_CHECKING:
     from provisioner.resolver.stack import Stack
@@ -111,8 +111,16 @@ def test_a_gpu_of_which_nothing_is_known_is_named_by_its_place() -> None:
 
 
 def test_of_several_hosts_the_one_that_lacks_the_fact_is_named() -> None:
-    (text,) = unverified(solved({}, {"container_toolkit": ...}))
+    stack = solved({}, {"container_toolkit": ...})
+    assert (stack.verdict, unverified(stack)) == ("yes", ())
+    assert assumed(stack) == ("container_toolkit: host1 does not state it, and is taken to have what the stack needs",)
+    strict = solved({}, {"container_toolkit": ...}, policy={"strict": True})
+    assert (strict.verdict, assumed(strict)) == ("unverified", ())
+    (text,) = unverified(strict)
     assert text.startswith("container_toolkit: host1 does not state it; state `container_toolkit`")
+    accepted = solved({}, {"container_toolkit": ...}, policy={"strict": True, "accept": ["container_toolkit"]})
+    assert (accepted.verdict, assumed(accepted), unverified(accepted)) == ("yes", (), ())
+    assert [doubt.component for doubt in accepted.accepts] == ["container_toolkit"]
 
 
 def test_a_host_without_a_gpu_among_others_is_no_place_for_what_would_fall_back_to_its_cpu() -> None:
@@ -133,18 +141,23 @@ def test_a_driver_that_is_there_without_a_version_is_not_one_to_be_installed() -
     )
 
 
-@pytest.mark.parametrize(
-    ("capability", "version", "wrong"),
-    [
-        ("10.0", "535.104.05", "proprietary would not do: driver_module proprietary needs gpu <10.0: proprietary-ends says so"),
-        ("7.0", "535.104.05", "open would not do: driver_module open needs gpu >=7.5: open-needs-turing says so"),
-        ("9.0", "535.104.05", ""),
-    ],
-)
-def test_the_flavour_of_a_running_module_is_named_where_the_gpu_needs_one(capability: str, version: str, wrong: str) -> None:
-    found = unverified(solved({"driver": {"version": version}, "gpus": [{"compute_capability": capability}]}))
-    expected = f"driver_module: host0 does not state it, and {wrong}; state `driver.module` in its profile"
-    assert [text.partition(" (")[0] for text in found] == ([expected] if wrong else [])
+@pytest.mark.parametrize(("capability", "wrong"), [("10.0", "proprietary"), ("7.0", "open")])
+def test_the_flavour_of_a_running_module_is_the_one_that_serves_the_gpu(capability: str, wrong: str) -> None:
+    host: dict[str, Any] = {"driver": {"version": "535.104.05"}, "gpus": [{"compute_capability": capability}]}
+    assert unverified(solved(host)) == ()
+    with pytest.raises(NoStackError):
+        solved({**host, "driver": {"version": "535.104.05", "module": wrong}})
+
+
+def test_a_running_driver_shows_that_the_rest_of_the_host_was_good_enough_for_it() -> None:
+    """Each of these is asked for where the driver is still to be installed, and decides nothing where it runs."""
+    asked = {"driver": {"version": "580.65.06"}, "os": ..., "kernel": ...}
+    assert unverified(solved(asked)) == ()
+    assert "kernel" not in solved(asked).components
+    to_install = solved({**asked, "driver": ...}, requires={"driver": ">=580"})
+    assert [doubt.component for doubt in to_install.doubts] == ["os"]
+    with pytest.raises(NoStackError):
+        solved({**asked, "os": {"id": "rhel", "version": "10"}})
 
 
 def test_a_driver_older_than_the_open_modules_can_only_be_proprietary() -> None:
@@ -194,10 +207,10 @@ def test_a_kernel_that_was_chosen_is_no_kernel_of_wsl() -> None:
 def test_the_interpreter_of_an_apple_chip_may_be_one_for_intel() -> None:
     host = {"platform": "macos/arm64", "os": {"id": "macos", "version": "14.5"}, "driver": ..., "kernel": ..., "gpus": ...}
     spec: dict[str, Any] = {"platform": "macos/arm64", "accelerator": "mps", "requires": {"python": "3.12"}}
-    (text,) = unverified(solved(host, **spec))
+    (text,) = assumed(solved(host, **spec))
     assert text == (
-        "python_arch: host0 does not state it, so whether rule python-is-native holds is unknown: python-is-native says so; "
-        "state `python_arch` in its profile (`provision inspect` writes one)"
+        "python_arch: host0 does not state it, and is taken to have what the stack needs, "
+        "so whether rule python-is-native holds is unknown: python-is-native says so"
     )
     assert unverified(solved({**host, "python_arch": "arm64"}, **spec)) == ()
     with pytest.raises(NoStackError):
@@ -205,10 +218,10 @@ def test_the_interpreter_of_an_apple_chip_may_be_one_for_intel() -> None:
 
 
 def test_a_rule_whose_guard_and_need_are_the_same_unstated_fact_is_named() -> None:
-    host = {"driver": {"version": "580.65.06", "module": "open"}}
-    (text,) = unverified(solved({**host, "os": ...}))
+    wanted = {"driver": ">=580"}
+    (text,) = unverified(solved({"driver": ..., "os": ...}, requires=wanted))
     assert text.startswith("os: host0 does not state it, so whether rule 580-on-rhel holds is unknown")
-    assert unverified(solved(host)) == ()
+    assert unverified(solved({"driver": ...}, requires=wanted)) == ()
 
 
 def test_a_rule_guarded_by_a_driver_binds_the_driver_that_is_chosen() -> None:
