@@ -1,6 +1,6 @@
 """What every test gets: a quiet terminal, a cache of its own, and goldens that `pytest --accept` rewrites.
 
-`make test` leaves out what is marked `slow`. A test that takes more than about five seconds is marked where it stands; what
+`make test` leaves out what is marked `slow`. A test that takes more than about three seconds is marked where it stands; what
 needs something from outside, or stands in a folder or module of `SLOW`, is marked here.
 
 Where pip reaches no index, tests marked `network` are skipped; with PROVISION_REQUIRE_INDEX=1 they fail.
