@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provisioner.matrix import cache
 from tests.shipped import shipped
 
 if TYPE_CHECKING:
@@ -97,14 +96,6 @@ def isolated_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
         patch.setenv("NO_COLOR", "1")
         patch.setenv("COLUMNS", "80")
         patch.delenv("FORCE_COLOR", raising=False)
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def equal_caches_are_decoded_once() -> Iterator[None]:
-    """Commands that tests run in this process share the matrix of a cache file: it is immutable, and takes 25 ms to decode."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cache, "unpack", functools.lru_cache(maxsize=4)(cache.unpack))
         yield
 
 
