@@ -375,14 +375,8 @@ def _first_difference(
 
     None when the answers agree on all other keys.
     """
-    direct = instance.finder.order if instance.finder else {}
-    order = instance.problem.order
-
-    def rank(one: Key) -> tuple[bool, int, bool, int, Key]:
-        return one not in direct, direct.get(one, 0), one.is_package, order.get(one, 0), one
-
     different = [one for one in {**pins, **others} if one != key and _label(pins, one) != _label(others, one)]
-    return min(different, key=rank, default=None)
+    return min(different, key=instance.decision_rank, default=None)
 
 
 def _label(pins: Mapping[Key, Candidate], key: Key) -> str:

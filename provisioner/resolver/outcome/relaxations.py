@@ -281,10 +281,10 @@ def _built(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator
 
 def cpu_only(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[CpuOnly]:
     """Yield the chosen CPU distributions that have a GPU variant (`gpu_twin`) and that the spec does not name itself."""
-    problem, packages = instance.problem, instance.finder
-    if problem.request.accelerator != "cuda" or packages is None:
+    problem = instance.problem
+    if problem.request.accelerator != "cuda":
         return
-    named = {key.distribution for key in packages.order}
+    named = {key.distribution for key in instance.named}
     for row in problem.matrix.distributions:
         chosen = pins.get(Key(row.name, PACKAGE)) if row.gpu_twin else None
         if chosen is None or row.name in named:

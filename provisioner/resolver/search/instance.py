@@ -34,7 +34,7 @@ from provisioner.resolver.rules.bundled import bundled_version, unlisted_release
 from provisioner.versions import Range
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from provisioner.grounds.requirement import Group
     from provisioner.resolver.problem import Problem
@@ -105,6 +105,8 @@ class ProblemInstance:
         self.budget = budget or ReadBudget()
         self.roots = (*problem.roots, *(finder.roots if finder else ()))
         """The root requirements."""
+        self.named: Mapping[Key, int] = finder.order if finder else {}
+        """The rank of each distribution that the spec names, in the spec's order; empty without a finder."""
         self.bounds = Bounds(problem.constraints, problem.request, finder.markers if finder else None, problem.pythons)
         """The constraints and hashes, which rule candidates out before any search chooses them."""
         self._requirements: dict[Candidate, tuple[Requirement, ...]] = {}
@@ -136,6 +138,10 @@ class ProblemInstance:
             *(Requirement(key, Matching(SpecifierSet()) if key.is_package else Within(Range()), supposed) for key in present),
         )
         return found
+
+    def decision_rank(self, key: Key) -> tuple[bool, int, bool, int, Key]:
+        """Return the place of a key in the order of decision: distributions that the spec names first, then components."""
+        return key not in self.named, self.named.get(key, 0), key.is_package, self.problem.order.get(key, 0), key
 
     def candidates(self, key: Key) -> tuple[Candidate, ...]:
         """Return every candidate of a key, most wanted first; raises `UnavailableError` when an index cannot be reached.

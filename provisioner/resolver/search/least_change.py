@@ -81,8 +81,9 @@ def _given_up(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> list[
     upgrades.
     """
     found = []
-    direct = instance.finder.order if instance.finder else {}
-    for key in sorted(pins, key=lambda key: (key.is_package, key not in direct, instance.problem.order.get(key, 0), key)):
+    for key in sorted(
+        pins, key=lambda key: (key.is_package, key not in instance.named, instance.problem.order.get(key, 0), key)
+    ):
         locked = _locked(instance.problem.request, key)
         if locked is None or locked == pins[key].label or _is_upgraded(instance, key):
             continue
